@@ -1,0 +1,85 @@
+"""What can go wrong, as a tree.
+
+::
+
+    AllocsolveError
+    ├── InvalidProblem (ValueError)    a problem that contradicts itself
+    ├── InvalidAnswer (ValueError)     an answer that is malformed, or a claim that the judge does not confirm
+    ├── InvalidOption (ValueError)     options that contradict each other or the problem
+    ├── FormatError (ValueError)       a file that cannot be read as what it says it is
+    ├── UnknownName (LookupError)      no solver, suite or objective has this name
+    └── SolverUnavailable              a backend is missing
+
+Every message is one line that names the place and the value.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "AllocsolveError",
+    "FormatError",
+    "InvalidAnswer",
+    "InvalidOption",
+    "InvalidProblem",
+    "SolverUnavailable",
+    "UnknownName",
+]
+
+
+class AllocsolveError(Exception):
+    """The root: catching it catches everything that allocsolve raises on purpose."""
+
+
+class InvalidProblem(AllocsolveError, ValueError):  # noqa: N818 - reads as what it is, as the design names it
+    """A problem that contradicts itself, such as a step with more nodes than the cluster."""
+
+
+class InvalidAnswer(AllocsolveError, ValueError):  # noqa: N818 - as above
+    """An answer that is malformed, or whose claims the judge does not confirm."""
+
+
+class InvalidOption(AllocsolveError, ValueError):  # noqa: N818 - as above
+    """An option out of its range, or options that contradict each other."""
+
+
+class FormatError(AllocsolveError, ValueError):
+    """A file that cannot be read as what it says it is.
+
+    Parameters
+    ----------
+    source
+        The file, as the user named it.
+    faults
+        All that is wrong, each with its place (line and column, or the path of the field).
+    """
+
+    #: How many faults the message names; the rest is counted.
+    SHOWN = 5
+
+    def __init__(self, source: str, faults: Iterable[str]) -> None:
+        self.source = source
+        self.faults = tuple(faults)
+        shown = "; ".join(self.faults[: self.SHOWN])
+        more = len(self.faults) - self.SHOWN
+        super().__init__(f"{source}: {shown}" + (f"; and {more} more" if more > 0 else ""))
+
+
+class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - as above
+    """No solver, suite or objective has this name; the message offers the nearest ones."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
+        known = list(known)
+        folded = {k.lower(): k for k in known}
+        near = [folded[k] for k in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+        super().__init__(f"unknown {what} {name!r}; {hint}")
+
+
+class SolverUnavailable(AllocsolveError):  # noqa: N818 - as above
+    """A backend is missing or does not work; the message says how to install it."""

@@ -1,0 +1,36 @@
+"""What a problem and an answer are: plain frozen data, no algorithms, no files."""
+
+from __future__ import annotations
+
+from allocsolve.model.evolution import (
+    EVOLUTION_OBJECTIVES,
+    EvolutionObjective,
+    EvolutionProblem,
+    EvolutionSchedule,
+    IntArray,
+    PackedApplications,
+    parse_evolution_objective,
+)
+from allocsolve.model.profile import MAX_INTEGER, UNLIMITED, EvolutionProfile
+from allocsolve.model.result import Budget, Limit, Result, Status, Value, terms
+from allocsolve.model.solver import Solver
+
+__all__ = [
+    "EVOLUTION_OBJECTIVES",
+    "MAX_INTEGER",
+    "UNLIMITED",
+    "Budget",
+    "EvolutionObjective",
+    "EvolutionProblem",
+    "EvolutionProfile",
+    "EvolutionSchedule",
+    "IntArray",
+    "Limit",
+    "PackedApplications",
+    "Result",
+    "Solver",
+    "Status",
+    "Value",
+    "parse_evolution_objective",
+    "terms",
+]

@@ -1,0 +1,296 @@
+"""Evolution-profile scheduling: the problem and its answers (Klein & Perez 2011, section 3.3)."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnknownName
+from allocsolve.model.profile import (
+    MAX_INTEGER,
+    UNLIMITED,
+    EvolutionProfile,
+    expand_ratio,
+    max_expanded_duration,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = [
+    "EVOLUTION_OBJECTIVES",
+    "EvolutionObjective",
+    "EvolutionProblem",
+    "EvolutionSchedule",
+    "IntArray",
+    "PackedApplications",
+    "parse_evolution_objective",
+]
+
+IntArray: TypeAlias = NDArray[np.int64]
+EvolutionTerm: TypeAlias = Literal["makespan", "completion", "waste"]
+
+#: What to minimise: one term, or several of which the first comes first (lexicographic).
+EvolutionObjective: TypeAlias = tuple[EvolutionTerm, ...]
+
+EVOLUTION_OBJECTIVES: tuple[EvolutionTerm, ...] = get_args(EvolutionTerm)
+
+
+def parse_evolution_objective(text: str) -> EvolutionObjective:
+    """Read an objective such as ``makespan`` or ``makespan,waste``.
+
+    Raises
+    ------
+    UnknownName
+        If a term is not one of `EVOLUTION_OBJECTIVES`.
+    InvalidProblem
+        If a term stands twice.
+    """
+    terms: list[EvolutionTerm] = []
+    for name in text.split(","):
+        term = next((known for known in EVOLUTION_OBJECTIVES if known == name.strip()), None)
+        if term is None:
+            raise UnknownName("objective", name.strip(), EVOLUTION_OBJECTIVES)
+        if term in terms:
+            msg = f"objective {text!r} names {term} twice"
+            raise InvalidProblem(msg)
+        terms.append(term)
+    return tuple(terms)
+
+
+def _frozen(values: Iterable[int] | IntArray) -> IntArray:
+    """Return a read-only int64 array; the input stays as it was."""
+    array = np.array(values, dtype=np.int64)
+    array.setflags(write=False)
+    return array
+
+
+class PackedApplications(NamedTuple):
+    """The applications of a problem as read-only int64 arrays: what every kernel takes.
+
+    The steps of application ``a`` are ``offsets[a]:offsets[a + 1]`` of the step arrays.
+    """
+
+    #: Shape (applications + 1,).
+    offsets: IntArray
+    #: Shape (steps,), seconds.
+    durations: IntArray
+    #: Shape (steps,).
+    nodes: IntArray
+    #: Shape (steps,), seconds: floor(expand limit * duration), `UNLIMITED` if there is no limit.
+    max_durations: IntArray
+    #: Shape (applications,), seconds.
+    releases: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class EvolutionProblem:
+    """Give each application a scheduled profile such that the cluster is never over-committed.
+
+    A scheduled profile is the requested one, delayed (not before the release) and expanded (each step of
+    d seconds holds its nodes for d to floor(limit * d) seconds); at any time the sum of all scheduled
+    profiles is at most `num_nodes`.
+
+    Parameters
+    ----------
+    num_nodes
+        Nodes of the homogeneous cluster, >= 1.
+    applications
+        Requested profiles, each with at least one step and a peak of at most `num_nodes`.
+    releases
+        Earliest start of each application in seconds; all 0 if empty. Waiting and turnaround count from here.
+    expand_limit
+        How many times its duration a step may hold its nodes: a number >= 1, infinite by default.
+    name
+        For people; two problems that differ in name only have the same digest.
+    application_names
+        Distinct names; ``a0``, ``a1``, ... if empty.
+    meta
+        Where the problem comes from (generator, seed, log): carried along, never read by a solver.
+
+    Raises
+    ------
+    InvalidProblem
+        If a value is out of range; the message names the application, the step and the value.
+
+    Examples
+    --------
+    >>> problem = EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]),))
+    >>> problem.releases, problem.application_names, problem.horizon
+    ((0,), ('a0',), 90)
+    """
+
+    num_nodes: int
+    applications: tuple[EvolutionProfile, ...]
+    releases: tuple[int, ...] = ()
+    expand_limit: float = math.inf
+    name: str = ""
+    application_names: tuple[str, ...] = ()
+    meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    #: The same as arrays, so that no solver packs again.
+    packed: PackedApplications = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        apps = tuple(self.applications)
+        names = tuple(self.application_names) or tuple(f"a{idx}" for idx in range(len(apps)))
+        releases = tuple(map(operator.index, self.releases)) or (0,) * len(apps)
+        for field_name, value in (
+            ("applications", apps),
+            ("application_names", names),
+            ("releases", releases),
+        ):
+            object.__setattr__(self, field_name, value)
+        self._check()
+        object.__setattr__(self, "packed", self._pack())
+
+    def _check(self) -> None:
+        if not 1 <= self.num_nodes <= MAX_INTEGER:
+            msg = f"num_nodes {self.num_nodes} is not in 1..2^53"
+            raise InvalidProblem(msg)
+        for what, values in (("releases", self.releases), ("application names", self.application_names)):
+            if len(values) != len(self.applications):
+                msg = f"{len(values)} {what} for {len(self.applications)} applications"
+                raise InvalidProblem(msg)
+        if len(set(self.application_names)) < len(self.application_names):
+            twice = next(n for n in self.application_names if self.application_names.count(n) > 1)
+            msg = f"application name {twice!r} is used twice"
+            raise InvalidProblem(msg)
+        for app, release, name in zip(self.applications, self.releases, self.application_names, strict=True):
+            if not app.steps:
+                msg = f"application {name!r} has no steps"
+                raise InvalidProblem(msg)
+            if app.peak > self.num_nodes:
+                idx = app.nodes.index(app.peak)
+                msg = f"application {name!r}, step {idx}: {app.peak} nodes on a cluster of {self.num_nodes}"
+                raise InvalidProblem(msg)
+            if not 0 <= release <= MAX_INTEGER:
+                msg = f"application {name!r}: release {release} is not in 0..2^53"
+                raise InvalidProblem(msg)
+        if self.horizon > MAX_INTEGER:
+            msg = f"latest release plus all durations is {self.horizon} s, beyond 2^53"
+            raise InvalidProblem(msg)
+        if self.horizon * self.num_nodes > UNLIMITED:
+            msg = f"horizon {self.horizon} s times {self.num_nodes} nodes is beyond 2^62 node-seconds"
+            raise InvalidProblem(msg)
+
+    def _pack(self) -> PackedApplications:
+        ratio = expand_ratio(self.expand_limit)
+        steps = [step for app in self.applications for step in app.steps]
+        offsets = np.zeros(len(self.applications) + 1, dtype=np.int64)
+        np.cumsum([len(app.steps) for app in self.applications], out=offsets[1:])
+        return PackedApplications(
+            offsets=_frozen(offsets),
+            durations=_frozen([duration for duration, _ in steps]),
+            nodes=_frozen([nodes for _, nodes in steps]),
+            max_durations=_frozen([max_expanded_duration(duration, ratio) for duration, _ in steps]),
+            releases=_frozen(self.releases),
+        )
+
+    @property
+    def horizon(self) -> int:
+        """Latest release plus the sum of all durations, in seconds.
+
+        Some optimal schedule ends by then, for every objective: whenever, after the last release, no
+        application is computing, cutting that moment out of the schedule harms nobody.
+        """
+        return max(self.releases, default=0) + sum(app.duration for app in self.applications)
+
+    @property
+    def area(self) -> int:
+        """Useful area: the sum of duration times nodes over all requests, in node-seconds."""
+        return sum(app.area for app in self.applications)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvolutionSchedule:
+    """For each application a start and an expanded profile, packed.
+
+    Parameters
+    ----------
+    starts
+        Shape (applications,), seconds.
+    offsets
+        Shape (applications + 1,): the steps of application ``a`` are ``offsets[a]:offsets[a + 1]``.
+    durations
+        Shape (steps,), seconds >= 1: how long each step holds its nodes.
+    nodes
+        Shape (steps,).
+
+    Raises
+    ------
+    InvalidAnswer
+        If the shapes do not belong together. Whether the schedule answers a problem is for the judge to say.
+
+    Examples
+    --------
+    >>> schedule = EvolutionSchedule.of([7], [EvolutionProfile([(515, 5), (3600, 10)])])
+    >>> schedule.completions.tolist(), schedule.scheduled(0).steps
+    ([4122], ((7, 0), (515, 5), (3600, 10)))
+    """
+
+    starts: IntArray
+    offsets: IntArray
+    durations: IntArray
+    nodes: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "offsets", "durations", "nodes"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
+        offsets = self.offsets
+        if self.starts.ndim != 1 or offsets.shape != (len(self.starts) + 1,):
+            msg = f"starts of shape {self.starts.shape} do not go with offsets of shape {offsets.shape}"
+            raise InvalidAnswer(msg)
+        if offsets[0] != 0 or (len(offsets) > 1 and (offsets[1:] <= offsets[:-1]).any()):
+            msg = "offsets must start at 0 and grow: every application has a step"
+            raise InvalidAnswer(msg)
+        if self.durations.shape != (offsets[-1],) or self.nodes.shape != (offsets[-1],):
+            msg = f"{self.durations.shape} durations and {self.nodes.shape} nodes for {offsets[-1]} steps"
+            raise InvalidAnswer(msg)
+
+    @classmethod
+    def of(cls, starts: Sequence[int], profiles: Sequence[EvolutionProfile]) -> EvolutionSchedule:
+        """Build a schedule from starts (seconds) and expanded profiles (without a leading delay)."""
+        sizes = [len(profile.steps) for profile in profiles]
+        return cls(
+            _frozen(starts),
+            _frozen([0, *np.cumsum(sizes, dtype=np.int64)]),
+            _frozen([duration for profile in profiles for duration in profile.durations]),
+            _frozen([nodes for profile in profiles for nodes in profile.nodes]),
+        )
+
+    @property
+    def completions(self) -> IntArray:
+        """Shape (applications,): when each application releases its last node, in seconds."""
+        if not len(self.starts):
+            return self.starts
+        ends: IntArray = self.starts + np.add.reduceat(self.durations, self.offsets[:-1])
+        return ends
+
+    def profile(self, app_idx: int) -> EvolutionProfile:
+        """Return the expanded profile of an application, without its delay."""
+        steps = slice(self.offsets[app_idx], self.offsets[app_idx + 1])
+        return EvolutionProfile(
+            tuple(zip(self.durations[steps].tolist(), self.nodes[steps].tolist(), strict=True))
+        )
+
+    def scheduled(self, app_idx: int) -> EvolutionProfile:
+        """Return the scheduled profile of an application: delayed to its start and expanded."""
+        return self.profile(app_idx).delayed(int(self.starts[app_idx]))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EvolutionSchedule):
+            return NotImplemented
+        return all(
+            np.array_equal(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash(tuple(array.tobytes() for array in self._arrays()))
+
+    def _arrays(self) -> tuple[IntArray, ...]:
+        return self.starts, self.offsets, self.durations, self.nodes

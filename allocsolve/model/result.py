@@ -1,0 +1,159 @@
+"""What a solver is allowed to spend and what it claims to have found."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeAlias, TypeVar
+
+from allocsolve.errors import InvalidAnswer, InvalidOption
+
+__all__ = ["Budget", "Clock", "Limit", "Result", "Status", "Value", "terms"]
+
+A = TypeVar("A")
+
+#: An objective value: a number, or a tuple of numbers for a lexicographic objective.
+Value: TypeAlias = float | tuple[float, ...]
+
+
+def terms(value: Value) -> tuple[float, ...]:
+    """Return the value as a tuple, whose order is the lexicographic one."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+class Status(StrEnum):
+    """What is claimed of the answer."""
+
+    OPTIMAL = "optimal"  #: there is a proof that nothing is better
+    FEASIBLE = "feasible"  #: an answer without such a proof
+    INFEASIBLE = "infeasible"  #: there is a proof that no answer exists
+    UNKNOWN = "unknown"  #: neither an answer nor a proof
+
+
+class Limit(StrEnum):
+    """Why a solver stopped before it was done."""
+
+    TIME = "time"
+    ITERATIONS = "iterations"
+    SIZE = "size"  #: the method does not reach instances of this size
+    INTERRUPTED = "interrupted"
+
+
+class Clock:
+    """Time spent of a budget, from the moment the clock was made."""
+
+    def __init__(self, seconds: float) -> None:
+        self._start = time.perf_counter()
+        self._seconds = seconds
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the clock was made."""
+        return time.perf_counter() - self._start
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, never below 0; infinite without a time limit."""
+        return max(0.0, self._seconds - self.elapsed)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a solver may spend.
+
+    Parameters
+    ----------
+    seconds
+        Wall time from the call on, > 0; no limit by default.
+    iterations
+        Work units of a local search; None for no limit. Other solvers have no use for it.
+    workers
+        Threads, >= 1.
+    seed
+        Seed of every random choice, >= 0.
+
+    Raises
+    ------
+    InvalidOption
+        If a value is out of range.
+    """
+
+    seconds: float = math.inf
+    iterations: int | None = None
+    workers: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            msg = f"seconds {self.seconds} is not above 0"
+            raise InvalidOption(msg)
+        if self.iterations is not None and self.iterations < 0:
+            msg = f"iterations {self.iterations} is negative"
+            raise InvalidOption(msg)
+        if self.workers < 1:
+            msg = f"workers {self.workers} is below 1"
+            raise InvalidOption(msg)
+        if not 0 <= self.seed < 2**31:
+            msg = f"seed {self.seed} is not in 0..2^31-1"
+            raise InvalidOption(msg)
+
+    def start(self) -> Clock:
+        """Start the clock: the first thing that a solver does."""
+        return Clock(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Generic[A]):
+    """The outcome of a solver, as claimed by the solver; `allocsolve.judge.confirm` checks the claims.
+
+    Parameters
+    ----------
+    status
+        What is claimed of the answer.
+    answer
+        None if there is none.
+    objective
+        Claimed value of the answer (to be minimised); None if the solver claims nothing, as a greedy
+        heuristic does. A tuple for a lexicographic objective.
+    bound
+        Proven lower bound on every answer's value; minus infinity if there is none.
+    limit
+        Why the solver stopped before it was done; None if it was done.
+    runtime
+        Seconds, measured by the solver.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the claims contradict each other.
+    """
+
+    status: Status
+    answer: A | None = None
+    objective: Value | None = None
+    bound: Value = -math.inf
+    limit: Limit | None = None
+    runtime: float = 0.0
+
+    def __post_init__(self) -> None:
+        fault = self._contradiction()
+        if fault:
+            msg = f"contradictory result: {fault}"
+            raise InvalidAnswer(msg)
+
+    def _contradiction(self) -> str:
+        has_answer = self.answer is not None
+        if has_answer != (self.status in (Status.OPTIMAL, Status.FEASIBLE)):
+            return f"status {self.status} {'with' if has_answer else 'without'} an answer"
+        if self.objective is not None:
+            if not has_answer:
+                return f"objective {self.objective} without an answer"
+            if terms(self.bound) > terms(self.objective):
+                return f"bound {self.bound} above the objective {self.objective}"
+        if self.status is Status.OPTIMAL and (self.objective is None or self.objective != self.bound):
+            return f"optimal with objective {self.objective} and bound {self.bound}"
+        if self.limit is not None and self.status in (Status.OPTIMAL, Status.INFEASIBLE):
+            return f"status {self.status} proven, yet stopped by {self.limit}"
+        return ""
