@@ -1,1 +1,27 @@
-"""x."""
+"""allocsolve: proven optima, fast heuristics and an independent judge for the allocation problem.
+
+Problems and answers are plain frozen data (`allocsolve.model`); solvers are callables from one to the other
+(`allocsolve.heuristics`, `allocsolve.exact`); a judge that shares no code with any solver decides what an
+answer is worth (`allocsolve.judge`); the bench only believes the judge.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from allocsolve.errors import AllocsolveError
+from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Result, Status
+from allocsolve.registry import solve
+
+__version__ = version("allocsolve")
+
+__all__ = [
+    "AllocsolveError",
+    "Budget",
+    "EvolutionProblem",
+    "EvolutionProfile",
+    "EvolutionSchedule",
+    "Result",
+    "Status",
+    "solve",
+]

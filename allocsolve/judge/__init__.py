@@ -1,1 +1,26 @@
-"""..."""
+"""The judge: recomputes what answers are worth, and shares no code with any solver."""
+
+from __future__ import annotations
+
+from allocsolve.judge.evolution import (
+    ApplicationMetrics,
+    EvolutionMetrics,
+    application_metrics,
+    evolution_metrics,
+    evolution_value,
+    evolution_violations,
+)
+from allocsolve.judge.verdict import confirm, metrics, value, violations
+
+__all__ = [
+    "ApplicationMetrics",
+    "EvolutionMetrics",
+    "application_metrics",
+    "confirm",
+    "evolution_metrics",
+    "evolution_value",
+    "evolution_violations",
+    "metrics",
+    "value",
+    "violations",
+]

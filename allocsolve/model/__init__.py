@@ -7,11 +7,18 @@ from allocsolve.model.evolution import (
     EvolutionObjective,
     EvolutionProblem,
     EvolutionSchedule,
-    IntArray,
     PackedApplications,
     parse_evolution_objective,
 )
-from allocsolve.model.profile import MAX_INTEGER, UNLIMITED, EvolutionProfile
+from allocsolve.model.profile import (
+    MAX_INTEGER,
+    UNLIMITED,
+    EvolutionProfile,
+    IntArray,
+    expand_ratio,
+    max_expanded_duration,
+    max_expanded_durations,
+)
 from allocsolve.model.result import Budget, Limit, Result, Status, Value, terms
 from allocsolve.model.solver import Solver
 
@@ -31,6 +38,9 @@ __all__ = [
     "Solver",
     "Status",
     "Value",
+    "expand_ratio",
+    "max_expanded_duration",
+    "max_expanded_durations",
     "parse_evolution_objective",
     "terms",
 ]

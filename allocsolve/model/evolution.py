@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnknownName
 from allocsolve.model.profile import (
     MAX_INTEGER,
     UNLIMITED,
     EvolutionProfile,
+    IntArray,
     expand_ratio,
-    max_expanded_duration,
+    max_expanded_durations,
 )
 
 if TYPE_CHECKING:
@@ -27,12 +27,10 @@ __all__ = [
     "EvolutionObjective",
     "EvolutionProblem",
     "EvolutionSchedule",
-    "IntArray",
     "PackedApplications",
     "parse_evolution_objective",
 ]
 
-IntArray: TypeAlias = NDArray[np.int64]
 EvolutionTerm: TypeAlias = Literal["makespan", "completion", "waste"]
 
 #: What to minimise: one term, or several of which the first comes first (lexicographic).
@@ -183,11 +181,12 @@ class EvolutionProblem:
         steps = [step for app in self.applications for step in app.steps]
         offsets = np.zeros(len(self.applications) + 1, dtype=np.int64)
         np.cumsum([len(app.steps) for app in self.applications], out=offsets[1:])
+        durations = _frozen([duration for duration, _ in steps])
         return PackedApplications(
             offsets=_frozen(offsets),
-            durations=_frozen([duration for duration, _ in steps]),
+            durations=durations,
             nodes=_frozen([nodes for _, nodes in steps]),
-            max_durations=_frozen([max_expanded_duration(duration, ratio) for duration, _ in steps]),
+            max_durations=_frozen(max_expanded_durations(durations, ratio)),
             releases=_frozen(self.releases),
         )
 

@@ -10,12 +10,26 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from allocsolve.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["MAX_INTEGER", "UNLIMITED", "EvolutionProfile", "Step", "expand_ratio", "max_expanded_duration"]
+__all__ = [
+    "MAX_INTEGER",
+    "UNLIMITED",
+    "EvolutionProfile",
+    "IntArray",
+    "Step",
+    "expand_ratio",
+    "max_expanded_duration",
+    "max_expanded_durations",
+]
+
+IntArray: TypeAlias = NDArray[np.int64]
 
 #: One step of a profile: (duration in seconds, nodes).
 Step: TypeAlias = tuple[int, int]
@@ -55,6 +69,17 @@ def max_expanded_duration(duration: int, ratio: Fraction | None) -> int:
     if ratio is None:
         return UNLIMITED
     return min(duration * ratio.numerator // ratio.denominator, UNLIMITED)
+
+
+def max_expanded_durations(durations: IntArray, ratio: Fraction | None) -> IntArray:
+    """Return floor(limit * duration) for each duration (seconds), `UNLIMITED` for no limit."""
+    if ratio is None:
+        return np.full_like(durations, UNLIMITED)
+    if ratio == 1:
+        return durations
+    if int(durations.max(initial=0)) * ratio.numerator < UNLIMITED:
+        return durations * ratio.numerator // ratio.denominator
+    return np.array([max_expanded_duration(d, ratio) for d in durations.tolist()], dtype=np.int64)
 
 
 def _checked_steps(steps: Iterable[Sequence[int]]) -> tuple[Step, ...]:

@@ -1,0 +1,261 @@
+"""The judge of evolution schedules: feasibility, objectives and metrics, from the definitions alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.model import UNLIMITED, expand_ratio
+
+if TYPE_CHECKING:
+    from allocsolve.model import EvolutionObjective, EvolutionProblem, EvolutionSchedule, IntArray, Value
+
+__all__ = [
+    "ApplicationMetrics",
+    "EvolutionMetrics",
+    "application_metrics",
+    "evolution_metrics",
+    "evolution_value",
+    "evolution_violations",
+]
+
+
+def _step_starts(schedule: EvolutionSchedule) -> IntArray:
+    """Return the start of each step; refuse sums that do not fit into 64 bits."""
+    latest = float(np.abs(schedule.starts.astype(float)).max(initial=0))
+    for what, total in (
+        ("times", latest + float(np.abs(schedule.durations.astype(float)).sum())),
+        ("node counts", float(np.abs(schedule.nodes.astype(float)).sum())),
+    ):
+        if total > UNLIMITED:
+            msg = f"{what} of the schedule add up to {total:.3g}, beyond 2^62"
+            raise InvalidAnswer(msg)
+    before = np.cumsum(schedule.durations) - schedule.durations
+    sizes = np.diff(schedule.offsets)
+    starts: IntArray = before + np.repeat(schedule.starts - before[schedule.offsets[:-1]], sizes)
+    return starts
+
+
+def evolution_violations(problem: EvolutionProblem, schedule: EvolutionSchedule) -> tuple[str, ...]:
+    """Return what is wrong with a schedule; empty if it answers the problem.
+
+    C1: each scheduled profile is its request, delayed (not before the release) and expanded within the limit.
+    C2: the sum of all scheduled profiles is at no time above `num_nodes`.
+
+    Messages name the application, the step, the time (seconds) and the value. O(steps log steps).
+
+    Raises
+    ------
+    InvalidAnswer
+        If times or node counts are so large that their sums do not fit into 64 bits.
+
+    References
+    ----------
+    Klein & Perez, "Towards scheduling evolving applications", 2011, section 3.3.
+    """
+    if len(schedule.starts) != len(problem.applications):
+        return (f"{len(schedule.starts)} scheduled applications for {len(problem.applications)} requested",)
+    step_starts = _step_starts(schedule)
+    return (*_profile_violations(problem, schedule), *_capacity_violations(problem, schedule, step_starts))
+
+
+def _profile_violations(problem: EvolutionProblem, schedule: EvolutionSchedule) -> list[str]:
+    """C1, compared step by step with the request."""
+    ratio = expand_ratio(problem.expand_limit)
+    found = []
+    for app_idx, (name, request, release) in enumerate(
+        zip(problem.application_names, problem.applications, problem.releases, strict=True)
+    ):
+        start = int(schedule.starts[app_idx])
+        steps = slice(schedule.offsets[app_idx], schedule.offsets[app_idx + 1])
+        held, nodes = schedule.durations[steps].tolist(), schedule.nodes[steps].tolist()
+        where = f"application {name!r}"
+        if start < release:
+            found.append(f"{where} starts at {start} s, before its release at {release} s")
+        if len(held) != len(request.steps):
+            found.append(f"{where} has {len(held)} steps, requested are {len(request.steps)}")
+            continue
+        for idx, (duration, wanted) in enumerate(request.steps):
+            if nodes[idx] != wanted:
+                found.append(f"{where}, step {idx} holds {nodes[idx]} nodes, requested are {wanted}")
+            if held[idx] < duration:
+                found.append(f"{where}, step {idx} lasts {held[idx]} s, requested are {duration} s")
+            elif ratio is not None and held[idx] * ratio.denominator > duration * ratio.numerator:
+                found.append(
+                    f"{where}, step {idx} is expanded from {duration} s to {held[idx]} s, "
+                    f"beyond the limit of {problem.expand_limit:g}"
+                )
+    return found
+
+
+def _capacity_violations(
+    problem: EvolutionProblem, schedule: EvolutionSchedule, step_starts: IntArray
+) -> list[str]:
+    """C2, by a sweep over all moments at which a step starts or ends."""
+    times = np.concatenate([step_starts, step_starts + schedule.durations])
+    change = np.concatenate([schedule.nodes, -schedule.nodes])
+    moments, slot = np.unique(times, return_inverse=True)
+    usage = np.zeros(len(moments), dtype=np.int64)
+    np.add.at(usage, slot, change)
+    usage = np.cumsum(usage)
+    found = []
+    over = usage > problem.num_nodes
+    for at in np.flatnonzero(over & ~np.concatenate([[False], over[:-1]])).tolist():
+        free_again = at + int(np.argmin(over[at:]))  # the last moment is never over: nothing is held then
+        peak = at + int(np.argmax(usage[at:free_again]))
+        found.append(
+            f"from {moments[at]} s to {moments[free_again]} s up to {usage[peak]} nodes are held "
+            f"(first at {moments[peak]} s) on a cluster of {problem.num_nodes}"
+        )
+    return found
+
+
+def _areas(durations: IntArray, nodes: IntArray, offsets: IntArray) -> IntArray:
+    """Return the node-seconds of each application (Python integers where 64 bits might not do)."""
+    if float(durations.max(initial=0)) * float(nodes.max(initial=0)) * max(len(nodes), 1) > UNLIMITED:
+        durations, nodes = durations.astype(object), nodes.astype(object)
+    areas: IntArray = np.add.reduceat(durations * nodes, offsets[:-1])
+    return areas
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationMetrics:
+    """Per application, shape (applications,)."""
+
+    #: Start minus release, in seconds.
+    waiting: IntArray
+    #: When the last node is released, in seconds.
+    completion: IntArray
+    #: Node-seconds that are held.
+    allocated: IntArray
+    #: Node-seconds of the request.
+    useful: IntArray
+    #: Total duration of the scheduled over the requested profile, minus 1.
+    expansion: np.ndarray[tuple[int], np.dtype[np.float64]]
+    #: Wasted over useful node-seconds.
+    waste: np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def application_metrics(
+    problem: EvolutionProblem, schedule: EvolutionSchedule, *, rigid: bool = False
+) -> ApplicationMetrics:
+    """Return the metrics of each application of a non-empty problem; see `evolution_metrics`."""
+    requested = problem.packed
+    offsets, durations, nodes = schedule.offsets, schedule.durations, schedule.nodes
+    spans = np.add.reduceat(durations, offsets[:-1])
+    if rigid:
+        nodes = np.repeat(np.maximum.reduceat(nodes, offsets[:-1]), np.diff(offsets))
+    allocated = _areas(durations, nodes, offsets)
+    useful = _areas(requested.durations, requested.nodes, requested.offsets)
+    requested_spans = np.add.reduceat(requested.durations, requested.offsets[:-1])
+    wasted = (allocated - useful).astype(float)
+    useful_or_one = np.maximum(useful, 1).astype(float)  # an application of 0 nodes wastes nothing
+    return ApplicationMetrics(
+        waiting=schedule.starts - requested.releases,
+        completion=schedule.starts + spans,
+        allocated=allocated,
+        useful=useful,
+        expansion=spans / requested_spans - 1,
+        waste=wasted / useful_or_one,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EvolutionMetrics:
+    """What a schedule is worth: the metrics of Klein & Perez 2011, tables 1 and 2, and their raw terms.
+
+    Ratios are fractions (0.05 is 5 %). Waste counts relative to the useful area, as in the paper.
+    """
+
+    makespan: int  #: latest completion, seconds
+    mean_completion: float  #: mean completion time, seconds from time 0
+    mean_turnaround: float  #: mean of completion minus release, seconds
+    mean_waiting: float  #: mean of start minus release, seconds
+    total_waste: int  #: held but not requested, node-seconds
+    allocated_area: int  #: held, node-seconds
+    useful_area: int  #: requested, node-seconds
+    waste: float  #: total_waste / useful_area
+    utilisation: float  #: allocated_area / (num_nodes * makespan)
+    effective_utilisation: float  #: useful_area / (num_nodes * makespan)
+    expanded: float  #: share of the applications that were expanded
+    mean_expansion: float  #: mean over applications of (scheduled / requested duration) - 1
+    max_expansion: float  #: largest of these
+    mean_application_waste: float  #: mean over applications of wasted / useful node-seconds
+    max_application_waste: float  #: largest of these
+
+
+def evolution_metrics(
+    problem: EvolutionProblem, schedule: EvolutionSchedule, *, rigid: bool = False
+) -> EvolutionMetrics:
+    """Return all metrics of a schedule. The schedule need not be feasible, but must be of this problem.
+
+    Parameters
+    ----------
+    problem, schedule
+        With the same number of applications and steps.
+    rigid
+        Account for each application as a reservation of its peak over its whole span, as a resource manager
+        without evolution makes it.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the schedule has another number of applications.
+
+    References
+    ----------
+    Klein & Perez, "Towards scheduling evolving applications", 2011, section 5.1.
+    """
+    if len(schedule.starts) != len(problem.applications):
+        msg = f"{len(schedule.starts)} scheduled applications for {len(problem.applications)} requested"
+        raise InvalidAnswer(msg)
+    if not problem.applications:
+        return EvolutionMetrics(0, *(0.0,) * 3, *(0,) * 3, *(0.0,) * 8)
+    _step_starts(schedule)  # refuses what would overflow
+    apps = application_metrics(problem, schedule, rigid=rigid)
+    makespan = int(apps.completion.max())
+    allocated, useful = int(apps.allocated.sum()), int(apps.useful.sum())
+    capacity = problem.num_nodes * makespan or 1
+    return EvolutionMetrics(
+        makespan=makespan,
+        mean_completion=_mean(apps.completion),
+        mean_turnaround=_mean(apps.completion - problem.packed.releases),
+        mean_waiting=_mean(apps.waiting),
+        total_waste=allocated - useful,
+        allocated_area=allocated,
+        useful_area=useful,
+        waste=(allocated - useful) / max(useful, 1),
+        utilisation=allocated / capacity,
+        effective_utilisation=useful / capacity,
+        expanded=int(np.count_nonzero(apps.expansion > 0)) / len(apps.expansion),
+        mean_expansion=float(apps.expansion.mean()),
+        max_expansion=float(apps.expansion.max()),
+        mean_application_waste=float(apps.waste.mean()),
+        max_application_waste=float(apps.waste.max()),
+    )
+
+
+def _mean(values: IntArray) -> float:
+    """Return the sum, exact, over the count."""
+    return int(values.sum()) / len(values)
+
+
+def evolution_value(
+    problem: EvolutionProblem, schedule: EvolutionSchedule, objective: EvolutionObjective
+) -> Value:
+    """Return the objective value: a number for one term, a tuple for several.
+
+    ``makespan`` in seconds, ``completion`` the mean completion time in seconds, ``waste`` the total waste in
+    node-seconds; all from time 0 and to be minimised. 0 for the empty problem.
+    """
+    metrics = evolution_metrics(problem, schedule)
+    by_term: dict[str, float] = {
+        "makespan": metrics.makespan,
+        "completion": metrics.mean_completion,
+        "waste": metrics.total_waste,
+    }
+    values = tuple(by_term[term] for term in objective)
+    return values[0] if len(values) == 1 else values

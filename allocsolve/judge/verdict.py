@@ -1,0 +1,78 @@
+"""The last word on any result, whatever the family of its problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.evolution import evolution_metrics, evolution_value, evolution_violations
+from allocsolve.model import EvolutionProblem, Result, Status, Value, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allocsolve.model import EvolutionObjective
+
+__all__ = ["confirm", "metrics", "value", "violations"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    violations: Callable[[Any, Any], tuple[str, ...]]
+    value: Callable[[Any, Any, Any], Value]
+    metrics: Callable[[Any, Any], Any]
+
+
+_FAMILIES: dict[type, _Family] = {
+    EvolutionProblem: _Family(evolution_violations, evolution_value, evolution_metrics),
+}
+
+
+def violations(problem: EvolutionProblem, answer: object) -> tuple[str, ...]:
+    """Return what is wrong with an answer, one line each; empty if it answers the problem."""
+    return _FAMILIES[type(problem)].violations(problem, answer)
+
+
+def value(problem: EvolutionProblem, answer: object, objective: EvolutionObjective) -> Value:
+    """Return the objective value of an answer."""
+    return _FAMILIES[type(problem)].value(problem, answer, objective)
+
+
+def metrics(problem: EvolutionProblem, answer: object) -> Any:  # noqa: ANN401 - each family has its own type
+    """Return the metrics of an answer, as a dataclass of the family."""
+    return _FAMILIES[type(problem)].metrics(problem, answer)
+
+
+def confirm(problem: EvolutionProblem, result: Result[Any], objective: EvolutionObjective) -> Result[Any]:
+    """Return the result with the judged objective value, if every claim holds.
+
+    A bound and an infeasibility cannot be recomputed; a bound above the judged value can be refuted.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the answer breaks a rule of the problem, or is not worth what the solver claims.
+    """
+    if result.answer is None:
+        return result
+    faults = violations(problem, result.answer)
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        msg = f"the answer is not feasible: {faults[0]}{more}"
+        raise InvalidAnswer(msg)
+    judged = value(problem, result.answer, objective)
+    if result.objective is not None and result.objective != judged:
+        msg = f"the solver claims {','.join(objective)} {result.objective}, the judge finds {judged}"
+        raise InvalidAnswer(msg)
+    if terms(result.bound) > terms(judged):
+        msg = f"the solver claims the bound {result.bound}, its own answer has {judged}"
+        raise InvalidAnswer(msg)
+    # A solver that claims no value may still have met a bound that it knows.
+    closed = terms(result.bound) == terms(judged)
+    return replace(
+        result,
+        objective=judged,
+        status=Status.OPTIMAL if closed else result.status,
+        limit=None if closed else result.limit,
+    )
