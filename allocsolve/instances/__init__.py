@@ -1,1 +1,26 @@
-"""..."""
+"""Where problems come from: generators, the JSON format, logs of real machines."""
+
+from __future__ import annotations
+
+from allocsolve.instances.json_format import (
+    digest,
+    read_problem,
+    read_solution,
+    write_problem,
+    write_solution,
+)
+from allocsolve.instances.klein2011 import klein2011
+from allocsolve.instances.swf import CleaningReport, SwfLog, read_swf, swf_problem
+
+__all__ = [
+    "CleaningReport",
+    "SwfLog",
+    "digest",
+    "klein2011",
+    "read_problem",
+    "read_solution",
+    "read_swf",
+    "swf_problem",
+    "write_problem",
+    "write_solution",
+]

@@ -62,9 +62,30 @@ def evolution_violations(problem: EvolutionProblem, schedule: EvolutionSchedule)
     return (*_profile_violations(problem, schedule), *_capacity_violations(problem, schedule, step_starts))
 
 
+def _keeps_profiles(problem: EvolutionProblem, schedule: EvolutionSchedule) -> bool:
+    """C1 at a glance: True only if nothing breaks it (products that might overflow are left to the loop)."""
+    requested = problem.packed
+    ratio = expand_ratio(problem.expand_limit)
+    if not (
+        np.array_equal(schedule.offsets, requested.offsets)
+        and np.array_equal(schedule.nodes, requested.nodes)
+        and (schedule.starts >= requested.releases).all()
+        and (schedule.durations >= requested.durations).all()
+    ):
+        return False
+    if ratio is None:
+        return True
+    if int(schedule.durations.max(initial=0)) * ratio.numerator > UNLIMITED:
+        return False
+    # numerator >= denominator, so neither product overflows
+    return bool((schedule.durations * ratio.denominator <= requested.durations * ratio.numerator).all())
+
+
 def _profile_violations(problem: EvolutionProblem, schedule: EvolutionSchedule) -> list[str]:
     """C1, compared step by step with the request."""
     ratio = expand_ratio(problem.expand_limit)
+    if _keeps_profiles(problem, schedule):
+        return []
     found = []
     for app_idx, (name, request, release) in enumerate(
         zip(problem.application_names, problem.applications, problem.releases, strict=True)

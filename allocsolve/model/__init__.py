@@ -7,6 +7,7 @@ from allocsolve.model.evolution import (
     EvolutionObjective,
     EvolutionProblem,
     EvolutionSchedule,
+    EvolutionTerm,
     PackedApplications,
     parse_evolution_objective,
 )
@@ -19,7 +20,7 @@ from allocsolve.model.profile import (
     max_expanded_duration,
     max_expanded_durations,
 )
-from allocsolve.model.result import Budget, Limit, Result, Status, Value, terms
+from allocsolve.model.result import Budget, Clock, Limit, Result, Status, Value, terms
 from allocsolve.model.solver import Solver
 
 __all__ = [
@@ -27,10 +28,12 @@ __all__ = [
     "MAX_INTEGER",
     "UNLIMITED",
     "Budget",
+    "Clock",
     "EvolutionObjective",
     "EvolutionProblem",
     "EvolutionProfile",
     "EvolutionSchedule",
+    "EvolutionTerm",
     "IntArray",
     "Limit",
     "PackedApplications",

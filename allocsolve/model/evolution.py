@@ -27,6 +27,7 @@ __all__ = [
     "EvolutionObjective",
     "EvolutionProblem",
     "EvolutionSchedule",
+    "EvolutionTerm",
     "PackedApplications",
     "parse_evolution_objective",
 ]

@@ -145,6 +145,8 @@ class Result(Generic[A]):
 
     def _contradiction(self) -> str:
         has_answer = self.answer is not None
+        if any(math.isnan(term) or term == math.inf for term in terms(self.bound)):
+            return f"bound {self.bound} is not a number or minus infinity"
         if has_answer != (self.status in (Status.OPTIMAL, Status.FEASIBLE)):
             return f"status {self.status} {'with' if has_answer else 'without'} an answer"
         if self.objective is not None:

@@ -1,0 +1,237 @@
+"""Runs solvers on problems: every answer goes to the judge, every row to disk before the next run."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.metadata
+import inspect
+import math
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
+
+from allocsolve import judge, registry
+from allocsolve.bench.records import Record, RecordKey, RecordStore
+from allocsolve.errors import InvalidAnswer
+from allocsolve.instances import digest
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    Limit,
+    Result,
+    Status,
+    Value,
+    parse_evolution_objective,
+    terms,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.model import EvolutionObjective
+
+__all__ = ["Progress", "run", "warm_up"]
+
+#: Called with the number of runs done, their total and what comes next.
+Progress: TypeAlias = Callable[[int, int, str], None]
+
+
+class _Task(NamedTuple):
+    problem: EvolutionProblem
+    name: str
+    solver: registry.AnySolver
+
+
+def run(
+    problems: Sequence[EvolutionProblem],
+    solvers: Sequence[str],
+    *,
+    objective: str = "makespan",
+    budget: Budget,
+    store: RecordStore | None = None,
+    progress: Progress | None = None,
+) -> list[Record]:
+    """Run every solver on every problem, except where the store has the row, and return all rows.
+
+    Parameters
+    ----------
+    problems
+        Equal ones (the same digest) are run once.
+    solvers
+        Registered names.
+    objective
+        What is minimised and judged; see `allocsolve.model.parse_evolution_objective`.
+    budget
+        Of each single run.
+    store
+        Where finished rows are found and new ones are kept. A failed row is finished. None keeps nothing.
+    progress
+        Told before each run, and once at the end.
+
+    Returns
+    -------
+    list of Record
+        One row per problem and solver, problem by problem.
+
+    Raises
+    ------
+    UnknownName, SolverUnavailable
+        Before anything is run, if a solver cannot be made.
+    KeyboardInterrupt
+        When the user interrupts, also if the solver turned that into a result. The run in progress is not
+        recorded; all rows before it are in the store.
+    """
+    parsed = parse_evolution_objective(objective)
+    made = {name: registry.make_solver(name, ",".join(parsed)) for name in solvers}
+    store = RecordStore() if store is None else store
+    plan: dict[RecordKey, _Task] = {}
+    for problem in problems:
+        for name, solver in made.items():
+            plan.setdefault(_key(problem, solver, parsed, budget), _Task(problem, name, solver))
+    todo = {key: task for key, task in plan.items() if key not in store}
+    for task in {(key.solver_repr, key.expand_limit): task for key, task in todo.items()}.values():
+        warm_up(task.solver, task.problem.expand_limit)
+    done = len(plan) - len(todo)
+    for key, (problem, name, solver) in todo.items():
+        if progress:
+            progress(done, len(plan), f"{name} on {problem.name or key.digest[:12]}")
+        outcome = _attempt(problem, solver, parsed, budget)
+        store.append(
+            Record(
+                **key._asdict(),
+                instance=problem.name or key.digest[:12],
+                kind="evolution",
+                solver=name,
+                combinatorial_bound=_combinatorial_bound(problem, parsed),
+                when=datetime.now(UTC).isoformat(timespec="seconds"),
+                machine=_machine(),
+                **outcome,
+            )
+        )
+        done += 1
+    if progress:
+        progress(done, len(plan), "done")
+    return [store[key] for key in plan]
+
+
+def warm_up(solver: registry.AnySolver, expand_limit: float) -> None:
+    """Have a solver compile its kernels and load its backend on a tiny problem, whatever comes of it.
+
+    Kernels are compiled per type of array, which depends on the expand limit.
+    """
+    apps = (EvolutionProfile(((1, 2), (1, 1))), EvolutionProfile(((1, 1), (1, 2))))
+    # The run that counts will fail in the same way, and say so.
+    with contextlib.suppress(Exception):
+        _call(solver, EvolutionProblem(2, apps, expand_limit=expand_limit), Budget(seconds=1, iterations=1))
+
+
+def _call(solver: registry.AnySolver, problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+    result = solver(problem, budget)
+    if result.limit is Limit.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
+
+
+def _key(
+    problem: EvolutionProblem, solver: registry.AnySolver, objective: EvolutionObjective, budget: Budget
+) -> RecordKey:
+    # The repr of a function is its address.
+    is_function = inspect.isfunction(solver)
+    return RecordKey(
+        digest=digest(problem),
+        solver_repr=f"{solver.__module__}.{solver.__qualname__}" if is_function else repr(solver),
+        objective=",".join(objective),
+        expand_limit=float(problem.expand_limit),
+        seconds=float(budget.seconds),
+        iterations=budget.iterations,
+        workers=budget.workers,
+        seed=budget.seed,
+        version=importlib.metadata.version("allocsolve"),
+    )
+
+
+class _Outcome(TypedDict):
+    """What a run adds to its key."""
+
+    status: Status
+    limit: Limit | None
+    value: Value | None
+    bound: Value
+    runtime_s: float
+    error: str
+    metrics: dict[str, float]
+
+
+def _attempt(
+    problem: EvolutionProblem, solver: registry.AnySolver, objective: EvolutionObjective, budget: Budget
+) -> _Outcome:
+    """Run and judge; whatever the solver does wrong becomes a failed row."""
+    start = time.perf_counter()
+    try:
+        try:
+            result = _call(solver, problem, budget)
+        finally:
+            runtime = time.perf_counter() - start
+        result = judge.confirm(problem, result, objective)
+        return _Outcome(
+            status=result.status,
+            limit=result.limit,
+            value=result.objective,
+            bound=_plain(result.bound),
+            runtime_s=runtime,
+            error="",
+            metrics={} if result.answer is None else asdict(judge.metrics(problem, result.answer)),
+        )
+    except Exception as error:  # noqa: BLE001 - anything at all is a failed row
+        return _Outcome(
+            status=Status.UNKNOWN,
+            limit=None,
+            value=None,
+            bound=-math.inf,
+            runtime_s=runtime,
+            error=" ".join(f"{type(error).__name__}: {error}".split()),
+            metrics={},
+        )
+
+
+def _plain(bound: Value) -> Value:
+    """Return a bound as Python numbers; refuse what cannot bound anything."""
+    plain: list[float] = []
+    for term in terms(bound):
+        if not term < math.inf:
+            msg = f"the solver claims the bound {bound}"
+            raise InvalidAnswer(msg)
+        exact = term if term == -math.inf else int(term)
+        plain.append(exact if exact == term else float(term))
+    return tuple(plain) if isinstance(bound, tuple) else plain[0]
+
+
+def _combinatorial_bound(problem: EvolutionProblem, objective: EvolutionObjective) -> Value:
+    """Return a cheap bound on the first term, so that there is a gap without an exact solver."""
+    from allocsolve import bounds  # noqa: PLC0415 - loaded when something is run
+
+    first: float = 0
+    if objective[0] == "makespan":
+        first = bounds.makespan_bound(problem)
+    elif objective[0] == "completion":
+        first = bounds.total_completion(problem) / max(len(problem.applications), 1)
+    return _plain(first if len(objective) == 1 else (first,))
+
+
+@functools.cache
+def _machine() -> dict[str, str | int | None]:
+    facts: dict[str, str | int | None] = {
+        "platform": platform.platform(),
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+    for package in ("numpy", "numba", "ortools"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            facts[package] = importlib.metadata.version(package)
+    return facts

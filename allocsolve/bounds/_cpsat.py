@@ -1,0 +1,92 @@
+"""Running CP-SAT so that Ctrl-C stops it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+from ortools.sat.python import cp_model
+
+from allocsolve.errors import SolverUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allocsolve.model import Budget, Clock
+
+__all__ = ["Outcome", "run_cpsat"]
+
+#: Seconds between two looks for Ctrl-C.
+_TICK = 0.2
+
+
+class Outcome(NamedTuple):
+    """How a run ended."""
+
+    #: The model has no answer: a proof.
+    infeasible: bool
+    #: The last answer met is optimal for the model: a proof.
+    optimal: bool
+    #: Proven lower bound on the objective, at least 0; meaningless if `infeasible`.
+    bound: float
+    interrupted: bool
+
+
+class _Callback(cp_model.CpSolverSolutionCallback):
+    def __init__(self, on_solution: Callable[[Callable[[cp_model.LinearExpr], int]], bool]) -> None:
+        super().__init__()
+        self._on_solution = on_solution
+        self.error: BaseException | None = None
+
+    def on_solution_callback(self) -> None:
+        try:
+            if self.error is None and self._on_solution(self.value):
+                return
+        except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
+            self.error = error
+        self.stop_search()
+
+
+def run_cpsat(
+    model: cp_model.CpModel,
+    budget: Budget,
+    clock: Clock,
+    on_solution: Callable[[Callable[[cp_model.LinearExpr], int]], bool],
+) -> Outcome:
+    """Minimise the model within the time left.
+
+    `on_solution` is called with a function that values expressions, for each better answer; it returns
+    whether to go on. The search runs in a thread of its own: the main thread stays free for Ctrl-C, which
+    ends the search and is told in the outcome.
+    """
+    solver = cp_model.CpSolver()
+    parameters = solver.parameters
+    parameters.num_workers = budget.workers
+    parameters.random_seed = budget.seed
+    parameters.linearization_level = 0
+    parameters.catch_sigint_signal = False
+    if budget.workers > 1:
+        parameters.shared_tree_num_workers = budget.workers
+    parameters.max_time_in_seconds = min(clock.remaining, 1e9)
+    callback = _Callback(on_solution)
+    statuses: list[object] = []
+    thread = threading.Thread(target=lambda: statuses.append(solver.solve(model, callback)), daemon=True)
+    interrupted = False
+    thread.start()
+    while thread.is_alive():
+        try:
+            thread.join(_TICK)
+        except KeyboardInterrupt:
+            interrupted = True
+            solver.stop_search()
+    if callback.error is not None:
+        raise callback.error
+    if not statuses or statuses[0] == cp_model.MODEL_INVALID:
+        msg = f"CP-SAT refuses the model: {model.validate() or 'the solver stopped without a status'}"
+        raise SolverUnavailable(msg)
+    return Outcome(
+        infeasible=statuses[0] == cp_model.INFEASIBLE,
+        optimal=statuses[0] == cp_model.OPTIMAL,
+        bound=max(solver.best_objective_bound, 0),  # no term is negative
+        interrupted=interrupted,
+    )

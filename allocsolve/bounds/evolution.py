@@ -1,0 +1,250 @@
+"""Lower bounds for evolution-profile scheduling: each a plain function whose docstring is its proof.
+
+They hold for every expand limit. Expansion only adds to a schedule: each step still spends its requested
+duration d computing on its n nodes, so at least area d * n and time d are used, whatever is held beyond.
+Times are seconds; a completion is the absolute time at which an application ends, the makespan the latest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from allocsolve.model import EvolutionProblem, EvolutionProfile, IntArray
+
+__all__ = ["configuration_lp", "energy", "longest_application", "makespan_bound", "total_completion"]
+
+#: Duals are rounded to multiples of 1 / _SCALE.
+_SCALE = 2**30
+#: Each round prices about as many configurations as cover all steps once, at most so many.
+_CONFIGURATIONS_PER_ROUND = 16
+_MAX_ROUNDS = 200
+#: Kinds of steps up to which columns are generated; with more, area alone is next to tight.
+_MAX_ITEMS = 600
+#: Kinds of steps times capacity in the dynamic program: limits its time (1-2 ms) and memory (1 MB).
+_MAX_CELLS = 250_000
+
+
+def energy(problem: EvolutionProblem) -> int:
+    """Return the area bound on the makespan, in seconds.
+
+    Parameters
+    ----------
+    problem
+        Any problem; without applications the bound is 0.
+
+    Notes
+    -----
+    *Proof.* Let r be a time and A(r) the area of the applications released at r or later. All of it is
+    spent after r, at most num_nodes node-seconds per second, so the makespan is at least
+    r + ceil(A(r) / num_nodes). A(r) only changes at releases: the largest over the releases is taken, in
+    exact integers.
+
+    *Complexity*: O(applications log applications + steps).
+    """
+    area = bound = 0
+    latest_first = sorted(
+        zip(problem.releases, problem.applications, strict=True), key=lambda pair: pair[0], reverse=True
+    )
+    for release, app in latest_first:
+        area += app.area
+        bound = max(bound, release + -(-area // problem.num_nodes))
+    return bound
+
+
+def longest_application(problem: EvolutionProblem) -> int:
+    """Return the largest release plus duration, in seconds: a bound on the makespan.
+
+    Parameters
+    ----------
+    problem
+        Any problem; without applications the bound is 0.
+
+    Notes
+    -----
+    *Proof.* The steps of an application run one after the other, each for at least its duration, and not
+    before the release.
+
+    *Complexity*: O(steps).
+    """
+    return max((release + app.duration for release, app in _released(problem)), default=0)
+
+
+def makespan_bound(problem: EvolutionProblem) -> int:
+    """Return the largest of the cheap bounds on the makespan (`energy`, `longest_application`), in seconds.
+
+    *Complexity*: O(applications log applications + steps).
+    """
+    return max(energy(problem), longest_application(problem))
+
+
+def total_completion(problem: EvolutionProblem) -> int:
+    """Return the trivial bound on the sum of all completions: the sum of release plus duration, in seconds.
+
+    Divided by the number of applications it bounds the mean completion time.
+
+    Notes
+    -----
+    *Proof.* As for `longest_application`, for each application by itself. Contention is ignored, so it is
+    weak: tight only if all applications fit side by side.
+
+    *Complexity*: O(steps).
+    """
+    return sum(release + app.duration for release, app in _released(problem))
+
+
+def _released(problem: EvolutionProblem) -> zip[tuple[int, EvolutionProfile]]:
+    return zip(problem.releases, problem.applications, strict=True)
+
+
+def configuration_lp(problem: EvolutionProblem) -> int:
+    """Return the configuration bound on the makespan, in seconds.
+
+    Parameters
+    ----------
+    problem
+        Any problem; without applications the bound is 0.
+
+    Notes
+    -----
+    A configuration is a set of steps that may compute at the same time: at most one of each application,
+    together at most num_nodes nodes. The linear program
+
+        minimise sum_c x_c  subject to  sum_(c contains i) x_c >= d_i for every step i,  x >= 0
+
+    asks how long configurations must run to give each step its duration. A step without nodes belongs in:
+    it fits beside anything but another step of its application.
+
+    *Proof.* In a schedule, the set of steps that compute (are in the first d_i seconds of their hold) is a
+    configuration at any time, also where steps are expanded. The time that a schedule spends in each
+    configuration thus satisfies the program, and nothing computes before the least release; so the makespan
+    is at least the least release plus the value of the program.
+
+    *Safe bound.* For any prices p >= 0 of the steps let P be the largest price of a configuration. p / P is
+    feasible in the dual, so sum_i d_i p_i / P is a lower bound (Farley 1990) whether or not the program was
+    solved. The prices are the rounded duals of a floating-point solver, but they are integers, P is the
+    exact maximum (a multiple-choice knapsack by dynamic programming) and the division is exact.
+
+    *Guarantee.* At least the least release plus the larger of ceil(area / num_nodes) and the longest
+    duration: these are the bounds of the prices p_i = nodes, and p_i = 1 within one application. The full
+    value of the program, rounded up, when column generation converges (it did on all instances of 15-20
+    applications). Stopped after a fixed number of rounds, and for many steps at those two prices alone. If
+    num_nodes is large, nodes are counted in larger units, the needs rounded down (a relaxation, since
+    sum n_i <= N implies sum floor(n_i / q) <= floor(N / q)).
+
+    *Complexity*: at most 200 rounds of one linear program with a row per kind of step (same application,
+    same nodes) and 16 knapsacks of O(kinds * capacity); 0.05-0.3 s for 17 applications of 5 steps.
+
+    References
+    ----------
+    Gilmore & Gomory, "A linear programming approach to the cutting-stock problem", Operations Research
+    9(6), 1961. Farley, "A note on bounding a class of linear programming problems, including cutting stock
+    problems", Operations Research 38(5), 1990.
+    """
+    if not problem.applications:
+        return 0
+    bound = max(-(-problem.area // problem.num_nodes), *(app.duration for app in problem.applications))
+    items = _items(problem)
+    if len(items.nodes) <= _MAX_ITEMS:
+        bound = _column_generation(items, bound)
+    return min(problem.releases) + bound
+
+
+class _Items(NamedTuple):
+    """Kinds of steps (same application, same nodes): interchangeable in every configuration."""
+
+    #: Seconds to cover, over all steps of the kind.
+    demands: list[int]
+    #: Nodes in units of the knapsack.
+    nodes: list[int]
+    #: Kinds of each application.
+    groups: list[list[int]]
+    #: Nodes of the cluster in units of the knapsack.
+    capacity: int
+
+
+def _items(problem: EvolutionProblem) -> _Items:
+    demands: dict[tuple[int, int], int] = {}
+    for app_idx, app in enumerate(problem.applications):
+        for duration, nodes in app.steps:
+            demands[app_idx, nodes] = demands.get((app_idx, nodes), 0) + duration
+    unit = int(np.gcd.reduce([nodes for _, nodes in demands])) or problem.num_nodes
+    unit = max(unit, -(-problem.num_nodes * len(demands) // _MAX_CELLS))
+    groups: list[list[int]] = [[] for _ in problem.applications]
+    for item, (app_idx, _) in enumerate(demands):
+        groups[app_idx].append(item)
+    return _Items(
+        list(demands.values()), [nodes // unit for _, nodes in demands], groups, problem.num_nodes // unit
+    )
+
+
+def _column_generation(items: _Items, bound: int) -> int:
+    """Return the best safe bound met while solving the configuration program (at least `bound`)."""
+    configurations: dict[tuple[int, ...], None] = {(item,): None for item in range(len(items.nodes))}
+    for _ in range(_MAX_ROUNDS):
+        value, duals = _master(items, list(configurations))
+        # The value of the restricted program is at least that of the full one: no better bound is left.
+        if not value - 1e-6 > bound:
+            break
+        prices = np.clip(np.rint(duals * _SCALE), 0, _SCALE).astype(np.int64)
+        known = len(configurations)
+        left = prices.copy()
+        for again in range(_CONFIGURATIONS_PER_ROUND):
+            most, configuration = _dearest_configuration(items, left)
+            if most == 0:
+                break
+            if again == 0:
+                worth = sum(d * p for d, p in zip(items.demands, prices.tolist(), strict=True))
+                bound = max(bound, -(-worth // most))
+            configurations[tuple(configuration)] = None
+            # What the others have taken is free: the configurations of a round differ, together they cover.
+            left[configuration] = 0
+        if len(configurations) == known:
+            break
+    return bound
+
+
+def _master(items: _Items, configurations: Sequence[tuple[int, ...]]) -> tuple[float, NDArray[np.float64]]:
+    """Return the value and the duals of the program restricted to `configurations`."""
+    # Slow to import, and the other bounds do without.
+    from scipy.optimize import linprog  # noqa: PLC0415
+
+    covers = np.zeros((len(items.nodes), len(configurations)))
+    for column, configuration in enumerate(configurations):
+        covers[list(configuration), column] = 1
+    demands = np.array(items.demands, dtype=np.float64)
+    solved = linprog(np.ones(len(configurations)), A_ub=-covers, b_ub=-demands, method="highs")
+    if solved.status != 0 or solved.fun is None:  # numerical trouble: stop with the bound that there is
+        return 0.0, np.zeros(len(items.nodes))
+    return solved.fun, -solved.ineqlin.marginals
+
+
+def _dearest_configuration(items: _Items, prices: IntArray) -> tuple[int, list[int]]:
+    """Return the largest price of a configuration and one that has it: a multiple-choice knapsack."""
+    best = np.zeros(items.capacity + 1, dtype=np.int64)  # by capacity
+    choices = []
+    for group in items.groups:
+        extended = best.copy()
+        choice = np.full(items.capacity + 1, -1, dtype=np.int32)
+        for item in group:
+            need, price = items.nodes[item], int(prices[item])
+            if price > 0:
+                candidate = best[: items.capacity + 1 - need] + price
+                better = candidate > extended[need:]
+                extended[need:][better] = candidate[better]
+                choice[need:][better] = item
+        best = extended
+        choices.append(choice)
+    room, configuration = items.capacity, []
+    for choice in reversed(choices):
+        item = int(choice[room])
+        if item >= 0:
+            configuration.append(item)
+            room -= items.nodes[item]
+    return int(best[-1]), sorted(configuration)

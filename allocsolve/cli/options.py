@@ -1,0 +1,110 @@
+"""What the values of options may be: functions from the text to the value, for argparse."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+from allocsolve.errors import AllocsolveError, UnknownName
+from allocsolve.model import MAX_INTEGER, parse_evolution_objective
+from allocsolve.registry import entries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["expand_limit", "integer", "integers", "objective", "seconds", "solver", "solvers"]
+
+
+def integer(low: int, most: int = MAX_INTEGER) -> Callable[[str], int]:
+    """Return the reader of an integer in low..most."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            msg = f"{_short(text)} is not an integer"
+            raise argparse.ArgumentTypeError(msg) from None
+        if value < low:
+            msg = f"{_short(text)} is below {low}"
+            raise argparse.ArgumentTypeError(msg)
+        if value > most:
+            msg = f"{_short(text)} is above {'2^53' if most == MAX_INTEGER else most}"
+            raise argparse.ArgumentTypeError(msg)
+        return value
+
+    return read
+
+
+def integers(low: int) -> Callable[[str], tuple[int, int]]:
+    """Return the reader of a range such as 15-20, with both ends; a single number is a range of one."""
+    one = integer(low)
+
+    def read(text: str) -> tuple[int, int]:
+        first, dash, last = text.partition("-")
+        ends = one(first), one(last if dash else first)
+        if ends[0] > ends[1]:
+            msg = f"the range {text} ends before it begins"
+            raise argparse.ArgumentTypeError(msg)
+        return ends
+
+    return read
+
+
+def expand_limit(text: str) -> float:
+    """Read an expand limit: a number >= 1, or inf."""
+    value = _number(text)
+    if not value >= 1:
+        msg = f"the limit {text} is below 1"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def seconds(text: str) -> float:
+    """Read a time limit: a finite number above 0."""
+    value = _number(text)
+    if not 0 < value < math.inf:
+        msg = f"{text} is not a finite number of seconds above 0"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def objective(text: str) -> str:
+    """Read an objective such as ``makespan,waste``; returned as it is written in the records."""
+    try:
+        return ",".join(parse_evolution_objective(text))
+    except AllocsolveError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def solver(text: str) -> str:
+    """Read the name of a registered solver."""
+    known = [entry.name for entry in entries()]
+    if text not in known:
+        raise argparse.ArgumentTypeError(str(UnknownName("solver", text, known)))
+    return text
+
+
+def solvers(text: str) -> list[str]:
+    """Read names of registered solvers, separated by commas."""
+    names = [solver(name.strip()) for name in text.split(",")]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        msg = f"{twice} is named twice"
+        raise argparse.ArgumentTypeError(msg)
+    return names
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        msg = f"{_short(text)} is not a number"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:37]}...")

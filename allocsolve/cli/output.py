@@ -1,0 +1,153 @@
+"""How things are shown: tables for people, one JSON object for machines."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from allocsolve.model import EvolutionProblem
+
+__all__ = [
+    "counted",
+    "describe",
+    "limit_text",
+    "percent",
+    "plain",
+    "say",
+    "show_fields",
+    "show_table",
+    "time_text",
+    "write_json",
+]
+
+
+def _render(thing: str | Table, *, width: int | None = None, style: str | None = None) -> str:
+    """Return a thing as `rich` shows it on this stdout, in whole lines, however long."""
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    if width is not None:
+        console.width = width
+    with console.capture() as capture:
+        console.print(thing, style=style, soft_wrap=True)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+def say(*lines: str, style: str | None = None) -> None:
+    """Print lines as they are, however long."""
+    for line in lines:
+        sys.stdout.write(_render(line, style=style))
+
+
+def show_table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str | None = None,
+    texts: Sequence[int] = (0,),
+) -> None:
+    """Print a table that never shortens a cell, even where the terminal is narrower than the table.
+
+    Parameters
+    ----------
+    heads, rows
+        One text per column.
+    title
+        A line above.
+    texts
+        The columns that hold text: aligned to the left, the others to the right.
+    """
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for column, head in enumerate(heads):
+        table.add_column(
+            head, justify="left" if column in texts else "right", no_wrap=True, vertical="bottom"
+        )
+    for row in rows:
+        table.add_row(*row)
+    if title is not None:
+        say("")
+        say(title, style="bold")
+    _print_whole(table)
+
+
+def show_fields(fields: Iterable[tuple[str, str]]) -> None:
+    """Print names and values, one pair a line."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(no_wrap=True)
+    for field in fields:
+        grid.add_row(*field)
+    _print_whole(grid)
+
+
+def _print_whole(table: Table) -> None:
+    console = Console(file=sys.stdout)
+    wide = console.options.update(max_width=10_000)
+    width = Measurement.get(console, wide, table).maximum
+    if width > console.width:
+        table.padding = (0, 0)
+        width = Measurement.get(console, wide, table).maximum
+    sys.stdout.write(_render(table, width=width))
+
+
+def write_json(document: Mapping[str, object]) -> None:
+    """Write one JSON object, on one line."""
+    sys.stdout.write(json.dumps(plain(document), allow_nan=False) + "\n")
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - what json.dumps takes
+    """Return a value as JSON can hold it: dataclasses as objects, infinite and undefined numbers as null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def describe(problem: EvolutionProblem) -> str:
+    """Return a problem in a few words."""
+    apps, nodes = counted(len(problem.applications), "application"), counted(problem.num_nodes, "node")
+    return f"{apps}, {nodes}, expand limit {limit_text(problem.expand_limit)}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def limit_text(limit: float) -> str:
+    """Return an expand limit as it is given on the command line."""
+    return str(int(limit)) if float(limit).is_integer() else str(limit)
+
+
+def percent(fraction: float | None, digits: int = 1) -> str:
+    """Return a fraction in per cent, - if there is none."""
+    return "-" if fraction is None or not math.isfinite(fraction) else f"{100 * fraction:.{digits}f} %"
+
+
+def time_text(seconds: float) -> str:
+    """Return a duration in a unit in which it is easy to read."""
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f} us"
+    if seconds < 1:
+        return f"{seconds * 1e3:.0f} ms"
+    return f"{seconds:.1f} s"

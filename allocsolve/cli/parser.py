@@ -1,0 +1,181 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from allocsolve.cli import create, reproduce, score, solve
+from allocsolve.cli import options as opt
+from allocsolve.errors import AllocsolveError
+from allocsolve.model import EVOLUTION_OBJECTIVES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["make_parser"]
+
+
+class UsageError(AllocsolveError):
+    """The command line itself is wrong."""
+
+
+class Layout(argparse.HelpFormatter):
+    """Help with more room for names: argparse forgets that the names of commands are indented."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+        self._action_max_length = 14
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises what is wrong instead of printing its usage."""
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=Layout, **settings)  # type: ignore[arg-type]  # as argparse passes them
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def make_parser() -> Parser:
+    """Return the parser of the whole command line; the chosen command is ``run`` in its namespace."""
+    parser = Parser(
+        prog="allocsolve", description="Proven optima and fast heuristics for allocation problems."
+    )
+    parser.add_argument("--version", action="version", version=f"allocsolve {version('allocsolve')}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], summary: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        added.set_defaults(run=run)
+        return added
+
+    _add_generate(command("generate", create.generate, "write problems drawn at random"))
+    _add_import_swf(
+        command("import-swf", create.import_swf, "turn a window of a workload log into a problem")
+    )
+    _add_solve(command("solve", solve.solve, "solve one problem with one solver"))
+    _add_check(command("check", solve.check, "judge a solution: violations and metrics"))
+    _add_json(command("solvers", solve.solvers, "list the solvers"))
+    _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
+    _add_reproduce(command("reproduce", reproduce.reproduce, "redo the experiments of a paper"))
+    return parser
+
+
+def _add_generate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("generator", choices=["klein2011"], help="the instances of Klein & Perez 2011")
+    parser.add_argument("--count", type=opt.integer(1), required=True, metavar="N", help="how many problems")
+    parser.add_argument(
+        "--seed", type=opt.integer(0), required=True, metavar="S", help="problem i has seed [S, i]"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the directory to write into")
+    for name, low, default, summary in (
+        ("--apps", 1, (15, 20), "applications of a problem"),
+        ("--steps", 1, (1, 10), "steps of an application"),
+        ("--duration", 1, (500, 3600), "seconds of a step"),
+        ("--nodes", 0, (1, 75), "nodes of a step"),
+    ):
+        text = f"{default[0]}-{default[1]}"
+        help_text = f"{summary}, a number or a range (default: {text})"
+        parser.add_argument(name, type=opt.integers(low), default=default, metavar=text, help=help_text)
+    help_text = "nodes of the cluster (default: %(default)s)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
+    _add_limit(parser, "write this expand limit into the problems (default: inf)")
+
+
+def _add_import_swf(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="LOG", help="a log in the standard workload format, .swf or .swf.gz")
+    parser.add_argument(
+        "--from-job", type=opt.integer(1), required=True, metavar="I", help="the first job, counted from 1"
+    )
+    parser.add_argument("--jobs", type=opt.integer(1), required=True, metavar="N", help="how many jobs")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the problem to write")
+    parser.add_argument(
+        "--queued", action="store_true", help="all jobs are there at time 0, whenever submitted"
+    )
+    help_text = "nodes of the machine (default: as the log says)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), metavar="M", help=help_text)
+
+
+def _add_solve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a problem")
+    help_text = "a name that `allocsolve solvers` lists"
+    parser.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
+    _add_objective(parser)
+    _add_limit(parser, "tighten the expand limit of the file")
+    _add_budget(parser, "time limit in seconds (default: %(default)s)", 60.0)
+    _add_seed(parser)
+    parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
+    _add_json(parser)
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a problem")
+    parser.add_argument("solution", metavar="SOLUTION", help="a solution of it")
+    _add_limit(parser, "judge under this expand limit instead of that of the file")
+    _add_json(parser)
+
+
+def _add_score(parser: argparse.ArgumentParser) -> None:
+    help_text = "problems, directories of problems, or the name of one suite"
+    parser.add_argument("files", nargs="+", metavar="FILE|SUITE", help=help_text)
+    parser.add_argument(
+        "--solvers", type=opt.solvers, required=True, metavar="A,B,...", help="the solvers to compare"
+    )
+    help_text = "the solver that gives bounds and optima, run as well (default: %(default)s)"
+    parser.add_argument("--baseline", type=opt.solver, default="cpsat", metavar="NAME", help=help_text)
+    _add_objective(parser)
+    _add_limit(parser, "tighten the expand limit of the problems")
+    _add_budget(parser, "time limit per problem and solver, in seconds", None)
+    _add_seed(parser)
+    help_text = "where records.jsonl and scores.csv go; what is there already is not run again (default: out)"
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    _add_json(parser)
+
+
+def _add_reproduce(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", choices=["klein2011"], help="Klein & Perez 2011, tables 1 and 2")
+    parser.add_argument("--tests", type=opt.integer(1), required=True, metavar="N", help="how many problems")
+    _add_seed(parser, 2011)
+    help_text = "time limit for each optimum of the sample (default: %(default)s)"
+    parser.add_argument("--seconds", type=opt.seconds, default=20.0, metavar="T", help=help_text)
+    _add_json(parser)
+
+
+def _add_objective(parser: argparse.ArgumentParser) -> None:
+    terms = ", ".join(EVOLUTION_OBJECTIVES)
+    help_text = f"what to minimise: {terms}, or several, the first first (default: makespan)"
+    parser.add_argument(
+        "--objective", type=opt.objective, default="makespan", metavar="NAME[,NAME]", help=help_text
+    )
+
+
+def _add_limit(parser: argparse.ArgumentParser, help_text: str) -> None:
+    parser.add_argument(
+        "--expand-limit", type=opt.expand_limit, metavar="L", help=f"{help_text}: 1, 2, 1.5, inf"
+    )
+
+
+def _add_budget(parser: argparse.ArgumentParser, help_text: str, seconds: float | None) -> None:
+    required = seconds is None
+    parser.add_argument(
+        "--seconds", type=opt.seconds, default=seconds, required=required, metavar="T", help=help_text
+    )
+    workers = min(2, os.cpu_count() or 1)
+    help_text = "threads of an exact solver (default: %(default)s)"
+    parser.add_argument("--workers", type=opt.integer(1), default=workers, metavar="W", help=help_text)
+
+
+def _add_seed(parser: argparse.ArgumentParser, default: int = 0) -> None:
+    help_text = "seed of every random choice (default: %(default)s)"
+    parser.add_argument(
+        "--seed", type=opt.integer(0, 2**31 - 1), default=default, metavar="S", help=help_text
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object")

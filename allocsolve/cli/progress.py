@@ -1,0 +1,90 @@
+"""Progress bars on stderr, for people only and only where something takes longer than a second."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.progress import Task
+
+__all__ = ["count_bar", "time_bar"]
+
+#: What takes less is over before anybody wonders.
+DELAY_S = 1.0
+
+
+class _ClockBar(ProgressColumn):
+    """A bar that fills as time passes; it pulses if nobody knows how long it will take."""
+
+    def render(self, task: Task) -> ProgressBar:
+        elapsed = task.elapsed or 0.0
+        return ProgressBar(total=task.total, completed=elapsed, width=40, pulse=task.total is None)
+
+
+class _Clock(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        of = "" if task.total is None else f" of at most {task.total:g}"
+        return Text(f"{task.elapsed or 0.0:.0f}{of} s")
+
+
+@contextmanager
+def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show how many things are done; yields the function that is told (done, total, what).
+
+    Nothing is shown if stderr is no terminal.
+    """
+    text = TextColumn("{task.description}", markup=False)
+    count = TextColumn("{task.completed:.0f}/{task.total:.0f}")
+    bar = _progress(text, BarColumn(), count, TimeElapsedColumn())
+    task = bar.add_task(what, total=1)
+
+    def update(done: int, total: int, what: str) -> None:
+        bar.update(task, completed=done, total=total, description=what)
+
+    with _shown(bar):
+        yield update
+
+
+@contextmanager
+def time_bar(what: str, seconds: float | None = None) -> Iterator[None]:
+    """Show the time that passes, of at most `seconds` if there is a limit; not if stderr is no terminal."""
+    bar = _progress(TextColumn("{task.description}", markup=False), _ClockBar(), _Clock())
+    bar.add_task(what, total=seconds)
+    with _shown(bar):
+        yield
+
+
+def _progress(*columns: ProgressColumn) -> Progress:
+    console = Console(stderr=True)
+    return Progress(
+        *columns,
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not console.is_interactive,
+    )
+
+
+@contextmanager
+def _shown(bar: Progress) -> Iterator[None]:
+    timer = Timer(DELAY_S, bar.start)
+    timer.daemon = True
+    if not bar.disable:
+        timer.start()
+    try:
+        yield
+    finally:
+        if not bar.disable:
+            timer.cancel()
+            timer.join()
+            bar.stop()

@@ -1,0 +1,311 @@
+"""Evolution-profile scheduling by CP-SAT: an ordering relaxation, closed by covers added when violated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from allocsolve.bounds import makespan_bound, total_completion
+from allocsolve.bounds._conflicts import blocks_of, violated_covers
+from allocsolve.errors import InvalidAnswer
+from allocsolve.heuristics.list_scheduling import Fit, list_order, list_starts, schedule_of
+from allocsolve.heuristics.order_search import anneal_starts, mirrored, mirrored_starts
+from allocsolve.model import EvolutionSchedule, Limit, Result, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ortools.sat.python import cp_model
+
+    from allocsolve.bounds._conflicts import Block
+    from allocsolve.bounds._order_model import OrderModel
+    from allocsolve.model import (
+        Budget,
+        EvolutionObjective,
+        EvolutionProblem,
+        EvolutionTerm,
+        IntArray,
+        Value,
+    )
+
+__all__ = ["CpSat"]
+
+
+@dataclass(frozen=True, slots=True)
+class CpSat:
+    """Minimise by CP-SAT, with a proof: order literals, block pairs and triples, lazy covers.
+
+    Parameters
+    ----------
+    objective
+        ``makespan`` (s), ``completion`` (mean completion time, s), ``waste`` (node-seconds), or several of
+        them, lexicographic: each is minimised among the schedules that are optimal in those before it.
+    start
+        A feasible schedule to improve on; the solver finds one itself if there is none.
+    max_applications
+        Larger problems get the start schedule and a combinatorial bound only (limit ``size``).
+
+    Raises
+    ------
+    InvalidAnswer
+        If `start` is not a feasible schedule of the problem.
+
+    Notes
+    -----
+    *Method*: a relaxation knows the resource only through clauses over "block I of application a ends before
+    block J of application b starts" (`allocsolve.bounds.pairs_relaxation`). Minimise it below the best known
+    schedule; an answer that over-commits the cluster gives new clauses (and a list schedule in its order,
+    perhaps better than the best known one); no answer below the best known schedule proves it optimal.
+    *Guarantee*: ``optimal`` is a proof; the bound holds at any time. Finite: there are finitely many covers.
+    *Complexity*: exponential. Klein-sized steps: 5-12 applications take seconds without expansion, up to
+    about 8 with unlimited expansion.
+    """
+
+    objective: EvolutionObjective = ("makespan",)
+    start: EvolutionSchedule | None = field(default=None, repr=False)
+    max_applications: int = 200
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
+        """Solve within the budget; workers are CP-SAT's threads."""
+        search = _Search(problem, self.objective, budget)
+        if not problem.applications:
+            zero: Value = 0 if len(self.objective) == 1 else (0,) * len(self.objective)
+            return Result(Status.OPTIMAL, schedule_of(problem, problem.packed.durations), zero, zero)
+        if self.start is not None:
+            search.accept_start(self.start)
+        search.find_start()
+        try:
+            search.run(small=len(problem.applications) <= self.max_applications)
+        except KeyboardInterrupt:
+            search.limit = Limit.INTERRUPTED
+        return search.result()
+
+
+class _Search:
+    """State of one solve: the best schedule and, term by term, what is proven."""
+
+    def __init__(self, problem: EvolutionProblem, objective: EvolutionObjective, budget: Budget) -> None:
+        self.problem = problem
+        self.objective = objective
+        self.budget = budget
+        self.clock = budget.start()
+        self.limit: Limit | None = None
+        self.blocks = blocks_of(problem)
+        self.best: tuple[IntArray, IntArray] | None = None
+        self.best_values: tuple[int, ...] = ()
+        self.bounds: list[int] = []  # proven, for the terms treated so far
+        self._pending: set[tuple[Block, ...]] = set()
+
+    # Schedules, as (starts, ends) of all steps
+
+    def value(self, term: EvolutionTerm, starts: IntArray, ends: IntArray) -> int:
+        """Return an objective term; completion as the total."""
+        offsets, durations, nodes, _, _ = self.problem.packed
+        if term == "makespan":
+            return int(ends.max())
+        if term == "completion":
+            return int(ends[offsets[1:] - 1].sum())
+        return int((nodes * (ends - starts - durations)).sum())
+
+    def fits(self, starts: IntArray, ends: IntArray) -> bool:
+        """Tell whether a vector of step times is a schedule of the problem."""
+        offsets, durations, _, longest, releases = self.problem.packed
+        held = ends - starts
+        joined = np.ones(len(starts), dtype=bool)
+        joined[1:] = starts[1:] == ends[:-1]
+        joined[offsets[:-1]] = True
+        return (
+            bool(joined.all() and (held >= durations).all() and (held <= longest).all())
+            and bool((starts[offsets[:-1]] >= releases).all())
+            and not violated_covers(self.blocks, self.problem.num_nodes, starts, ends)
+        )
+
+    def offer(self, starts: IntArray, ends: IntArray) -> None:
+        """Keep a feasible schedule if it is better than the best."""
+        values = tuple(self.value(term, starts, ends) for term in self.objective)
+        if self.best is None or values < self.best_values:
+            self.best, self.best_values = (starts, ends), values
+
+    def offer_step_starts(self, starts: IntArray) -> None:
+        """Offer a list schedule: last steps are not expanded."""
+        schedule = schedule_of(self.problem, starts)
+        self.offer(starts, starts + schedule.durations)
+
+    def accept_start(self, start: EvolutionSchedule) -> None:
+        """Offer the caller's schedule, once it is checked."""
+        packed = self.problem.packed
+        if np.array_equal(start.offsets, packed.offsets) and np.array_equal(start.nodes, packed.nodes):
+            before = np.cumsum(start.durations) - start.durations
+            shift = start.starts - before[start.offsets[:-1]]
+            starts = before + np.repeat(shift, np.diff(start.offsets))
+            if self.fits(starts, starts + start.durations):
+                self.offer(starts, starts + start.durations)
+                return
+        msg = "the start schedule is not a feasible schedule of the problem"
+        raise InvalidAnswer(msg)
+
+    def find_start(self) -> None:
+        """Offer list schedules: sorted orders, then annealed ones."""
+        problem = self.problem
+        fits = [Fit(1), Fit(compacting=True)] if problem.expand_limit > 1 else [Fit(1)]
+        for fit in fits:
+            for order in ("submission", "largest", "longest", "highest"):
+                self.offer_step_starts(list_starts(problem, list_order(problem, order), fit))
+        self._anneal(fits)
+
+    def _anneal(self, fits: list[Fit]) -> None:
+        if self.objective[0] == "waste" or len(self.problem.applications) < 2:
+            return
+        target: Literal["makespan", "completion"] = self.objective[0]
+        iterations = min(20_000, 4_000_000 // len(self.problem.packed.durations))
+        for fit in fits:
+            self.offer_step_starts(
+                anneal_starts(self.problem, fit, target, iterations=iterations, seed=self.budget.seed)
+            )
+        if target == "makespan" and not any(self.problem.releases):
+            image = replace(mirrored(self.problem), expand_limit=1)
+            backward = anneal_starts(image, Fit(1), target, iterations=iterations, seed=self.budget.seed)
+            self.offer_step_starts(mirrored_starts(self.problem, backward))
+
+    def polish(self, starts: IntArray, ends: IntArray) -> None:
+        """Offer list schedules in the order of a relaxed answer, by starts and by completions."""
+        offsets = self.problem.packed.offsets
+        for key in (starts[offsets[:-1]], ends[offsets[1:] - 1]):
+            order = np.argsort(key, kind="stable")
+            self.offer_step_starts(list_starts(self.problem, order, Fit(1)))
+            if self.problem.expand_limit > 1:
+                self.offer_step_starts(list_starts(self.problem, order, Fit(compacting=True)))
+
+    # The exact search
+
+    def run(self, *, small: bool) -> None:
+        """Minimise one term after the other, as far as the budget goes."""
+        from allocsolve.bounds._order_model import OrderModel  # noqa: PLC0415 - imports ortools
+
+        model: OrderModel | None = None
+        for idx, term in enumerate(self.objective):
+            self.bounds.append(self._combinatorial_bound(term))
+            if self.bounds[idx] < self.best_values[idx]:
+                if not small:
+                    self.limit = Limit.SIZE
+                    return
+                if model is None:
+                    model = OrderModel(
+                        self._reduced(idx), self._horizon(), self.clock, largest_cover=self._largest_cover()
+                    )
+                    for earlier, proven in zip(self.objective[:idx], self.bounds, strict=False):
+                        model.model.add(model.term(earlier) <= proven)
+                self._minimise(model, idx)
+            if self.bounds[idx] < self.best_values[idx]:
+                return
+            if model is not None:
+                model.model.add(model.term(term) <= self.bounds[idx])
+
+    def _reduced(self, idx: int) -> EvolutionProblem:
+        """Return the problem without expansion, if the terms before term `idx` leave no room for it."""
+        if idx > 0 and self.objective[0] == "waste" and self.problem.packed.nodes.all():
+            return replace(self.problem, expand_limit=1)
+        return self.problem
+
+    def _largest_cover(self) -> int:
+        """Return the size of the covers that are in the model from the beginning.
+
+        Measured: with expansion, covers of four save most of the rounds as long as they are few (some
+        thousands for 8 applications); without, most of them are never violated.
+        """
+        few = len(self.problem.applications) <= 10
+        return 4 if few and self.problem.expand_limit > 1 else 3
+
+    def _combinatorial_bound(self, term: EvolutionTerm) -> int:
+        if term == "waste":
+            return 0
+        return makespan_bound(self.problem) if term == "makespan" else total_completion(self.problem)
+
+    def _horizon(self) -> int:
+        """Return a time by which every schedule that is better than the best one is over."""
+        assert self.best is not None
+        # Waste is 0 in the best schedule, so a better one is no worse in the term after it.
+        term = next((term for term in self.objective if term != "waste"), None)
+        if term == "makespan":
+            return min(self.problem.horizon, self.value(term, *self.best))
+        if term == "completion":
+            # All others complete as soon as they can, one takes what is left.
+            slack = self.value(term, *self.best) - total_completion(self.problem)
+            ends = [
+                r + app.duration
+                for r, app in zip(self.problem.releases, self.problem.applications, strict=True)
+            ]
+            return min(self.problem.horizon, max(ends) + slack)
+        return self.problem.horizon
+
+    def _minimise(self, model: OrderModel, idx: int) -> None:
+        """Close the gap between the bound and the best value of a term, if the time suffices."""
+        from allocsolve.bounds._cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
+
+        expression = model.term(self.objective[idx])
+        model.model.minimize(expression)
+        while self.bounds[idx] < self.best_values[idx]:
+            if self.clock.remaining == 0:
+                self.limit = Limit.TIME
+                return
+            cutoff = self.best_values[idx]
+            model.model.add(expression < cutoff)
+            model.model.add(expression >= self.bounds[idx])
+            outcome = run_cpsat(model.model, self.budget, self.clock, self._on_relaxed_answer(model))
+            if outcome.interrupted:
+                self.limit = Limit.INTERRUPTED
+            bound = cutoff if outcome.infeasible else min(cutoff, math.ceil(outcome.bound - 1e-6))
+            self.bounds[idx] = max(self.bounds[idx], bound)
+            for cover in self._pending:
+                model.exclude(cover)
+            self._pending.clear()
+            if outcome.interrupted:
+                return
+
+    def _on_relaxed_answer(self, model: OrderModel) -> Callable[[Callable[[cp_model.LinearExpr], int]], bool]:
+        """Return the callback of one run: take answers that fit, learn covers from those that do not."""
+        begun = self.clock.elapsed
+        young = max(1.0, 0.1 * begun)
+
+        def take(value: Callable[[cp_model.LinearExpr], int]) -> bool:
+            starts, ends = model.read_times(value)
+            covers = violated_covers(self.blocks, self.problem.num_nodes, starts, ends)
+            if not covers:
+                self.offer(starts, ends)
+                return True
+            self._pending |= covers
+            self.polish(starts, ends)
+            # A young search is better begun again with the new covers.
+            return self.clock.elapsed - begun > young
+
+        return take
+
+    def result(self) -> Result[EvolutionSchedule]:
+        """Return what was found and proven."""
+        assert self.best is not None
+        starts, ends = self.best
+        offsets, _, nodes, _, _ = self.problem.packed
+        answer = EvolutionSchedule(starts[offsets[:-1]], offsets, ends - starts, nodes)
+        proven = len(self.bounds) == len(self.objective) and tuple(self.bounds) == self.best_values
+        # Terms after the first open one have no bound.
+        bounds: list[float] = [*self.bounds, *(-math.inf,) * (len(self.objective) - len(self.bounds))]
+        return Result(
+            Status.OPTIMAL if proven else Status.FEASIBLE,
+            answer,
+            self._public(self.best_values),
+            self._public(tuple(bounds)),
+            None if proven else self.limit or Limit.TIME,
+            self.clock.elapsed,
+        )
+
+    def _public(self, values: tuple[float, ...]) -> Value:
+        """Turn the total completion time into the mean, and a single term into a number."""
+        count = len(self.problem.applications)
+        shown = tuple(
+            value / count if term == "completion" else value
+            for term, value in zip(self.objective, values, strict=True)
+        )
+        return shown[0] if len(shown) == 1 else shown

@@ -1,0 +1,250 @@
+r"""The file format ``allocsolve/1``: problems and solutions as JSON, and the digest that ties them together.
+
+A problem (times in seconds, all integers at most 2^53; ``expand_limit`` null for no limit; ``name``,
+``expand_limit``, ``meta`` and an application's ``name`` and ``release`` may be absent)::
+
+    {"format": "allocsolve/1", "kind": "evolution", "name": "...", "num_nodes": 100, "expand_limit": null,
+     "applications": [{"name": "a0", "release": 0, "steps": [[duration, nodes], ...]}, ...], "meta": {...}}
+
+A solution (applications in any order; ``meta`` may be absent)::
+
+    {"format": "allocsolve/1", "kind": "evolution-schedule", "problem": "<digest>",
+     "applications": [{"name": "a0", "start": 2000, "durations": [515, 3600]}, ...], "meta": {...}}
+
+Unknown fields are refused (extra data belongs in ``meta``), so are duplicate keys, NaN and Infinity.
+
+The digest is the SHA-256, in lower-case hexadecimal, of the problem written as JSON in UTF-8 with sorted
+keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
+``\`` and those below U+0020, as ``json.dumps`` does with ``ensure_ascii=False``), with exactly these fields:
+
+* top level: ``format``, ``kind``, ``num_nodes``, ``expand_limit``, ``applications`` (no ``name``, ``meta``);
+* each application, in the order of the file: ``name``, ``release``, ``steps``, with the defaults filled in;
+* ``expand_limit``: null for no limit, an integer where it is integral and at most 2^53, else the shortest
+  decimal that reads back as the same double (1.5).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections import Counter
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from allocsolve.errors import FormatError
+from allocsolve.instances import evolution_json
+from allocsolve.instances.evolution_json import Document, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from allocsolve.model import EvolutionProblem, EvolutionSchedule
+
+__all__ = ["digest", "read_problem", "read_solution", "write_problem", "write_solution"]
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+FORMAT = "allocsolve/1"
+
+_dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+
+
+class _Codec(Protocol):
+    """What a module offers that knows the fields of one family of problems."""
+
+    KIND: str
+    SOLUTION_KIND: str
+    PROBLEM_TYPE: type[EvolutionProblem]
+
+    def decode_problem(self, document: Document, source: str) -> EvolutionProblem: ...
+    def encode_problem(self, problem: EvolutionProblem) -> Document: ...
+    def decode_solution(
+        self, document: Document, source: str, problem: EvolutionProblem
+    ) -> EvolutionSchedule: ...
+    def encode_solution(self, problem: EvolutionProblem, schedule: EvolutionSchedule) -> Document: ...
+
+
+#: One codec per family of problems.
+_CODECS: tuple[_Codec, ...] = (evolution_json,)
+
+
+def digest(problem: EvolutionProblem) -> str:
+    """Return the SHA-256 of the canonical problem (see the module), in hexadecimal.
+
+    Examples
+    --------
+    >>> from allocsolve.model import EvolutionProblem, EvolutionProfile
+    >>> digest(EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]),)))[:12]
+    '5782a969aece'
+    """
+    document = _document(problem)
+    del document["name"], document["meta"]
+    return hashlib.sha256(_dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def read_problem(path: PathLike) -> EvolutionProblem:
+    """Read a problem.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, is not JSON, or is no valid problem: every faulty field is named.
+    """
+    document = _load(path)
+    codecs = {codec.KIND: codec for codec in _CODECS}
+    return codecs[_kind(document, str(path), list(codecs))].decode_problem(document, str(path))
+
+
+def write_problem(problem: EvolutionProblem, path: PathLike) -> None:
+    """Write a problem, one application a line. The file appears whole or not at all.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be written, or the problem's ``meta`` holds something that is not JSON.
+    """
+    _write(_document(problem), path)
+
+
+def read_solution(path: PathLike, problem: EvolutionProblem) -> EvolutionSchedule:
+    """Read a solution of `problem`. It need not be feasible: that is for the judge to say.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, is not JSON, answers another problem, or has faulty fields.
+    """
+    document = _load(path)
+    codec = _codec(problem)
+    _kind(document, str(path), [codec.SOLUTION_KIND])
+    ours = digest(problem)
+    theirs = document.get("problem", ours)
+    if theirs != ours:
+        theirs = theirs[:12] if isinstance(theirs, str) else theirs
+        fault = f"problem: this solves another problem, {show(theirs)}, not {show(ours[:12])}"
+        raise FormatError(str(path), [fault])
+    return codec.decode_solution(document, str(path), problem)
+
+
+def write_solution(
+    path: PathLike, problem: EvolutionProblem, schedule: EvolutionSchedule, meta: Mapping[str, object]
+) -> None:
+    """Write a solution of `problem`, one application a line. The file appears whole or not at all.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the schedule has other steps or node counts than the problem.
+    FormatError
+        If the file cannot be written, or `meta` holds something that is not JSON.
+    """
+    codec = _codec(problem)
+    envelope = {"format": FORMAT, "kind": codec.SOLUTION_KIND, "problem": digest(problem)}
+    _write({**envelope, **codec.encode_solution(problem, schedule), "meta": dict(meta)}, path)
+
+
+def _codec(problem: EvolutionProblem) -> _Codec:
+    return next(codec for codec in _CODECS if isinstance(problem, codec.PROBLEM_TYPE))
+
+
+def _document(problem: EvolutionProblem) -> Document:
+    return {"format": FORMAT, "kind": _codec(problem).KIND, **_codec(problem).encode_problem(problem)}
+
+
+def _kind(document: Document, source: str, kinds: list[str]) -> str:
+    """Check the envelope and return the kind."""
+    for name, known in ("format", [FORMAT]), ("kind", kinds):
+        if name not in document:
+            raise FormatError(source, [f"{name}: missing"])
+        if document[name] not in known:
+            fault = f"{name}: {show(document[name])} is not {' or '.join(map(show, known))}"
+            raise FormatError(source, [fault])
+    return str(document["kind"])
+
+
+class _Repetitive(dict[str, Any]):
+    """An object in which a key stands twice: refused as soon as its place is known."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> Document:
+    document = dict(pairs)
+    return document if len(document) == len(pairs) else _Repetitive(pairs)
+
+
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) < 320 else float(digits)  # which is infinite
+
+
+def _load(path: PathLike) -> Document:
+    try:
+        document = json.loads(Path(path).read_bytes().decode(), object_pairs_hook=_pairs, parse_int=_integer)
+        faults = list(_unlawful(document, ""))
+    except OSError as error:
+        faults = [f"cannot be read: {error.strerror}"]
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        faults = [f"line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8"]
+    except json.JSONDecodeError as error:
+        faults = [f"line {error.lineno}, column {error.colno}: {error.msg}"]
+    except RecursionError:
+        faults = ["lists and objects are nested too deeply"]
+    else:
+        if isinstance(document, dict) and not faults:
+            return document
+        faults = faults or [f"must be an object, not {show(document)}"]
+    raise FormatError(str(path), faults)
+
+
+def _unlawful(value: object, place: str) -> Iterator[str]:
+    """Find what `json` lets pass although it is not JSON, or not text that could be written again."""
+    if isinstance(value, dict):
+        if isinstance(value, _Repetitive):
+            yield from (f"{place or 'top level'}: the key {show(key)} stands twice" for key in value.twice)
+        for key, item in value.items():
+            yield from _unlawful(key, place)
+            name = key if key.isidentifier() else show(key)
+            yield from _unlawful(item, f"{place}.{name}" if place else name)
+    elif isinstance(value, list):
+        for idx, item in enumerate(value):
+            yield from _unlawful(item, f"{place}[{idx}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{place}: {value} is not a finite number"
+    elif isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+        yield f"{place}: {show(value)} has half of a surrogate pair"
+
+
+def _write(document: Document, path: PathLike) -> None:
+    target = Path(path)
+    temporary = target.parent / f".{target.name}.{os.getpid()}"
+    try:
+        data = _layout(document).encode()
+        if target.exists() and not target.is_file():  # a device or a pipe must not be replaced
+            target.write_bytes(data)
+        else:
+            temporary.write_bytes(data)
+            temporary.replace(target)
+    except OSError as error:
+        raise FormatError(str(path), [f"cannot be written: {error.strerror}"]) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FormatError(str(path), [f"cannot be written as JSON: {error}"]) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()  # there only if something failed, be it by Ctrl-C
+
+
+def _layout(document: Document) -> str:
+    """Return JSON with a line for each field and each application: a change shows as a short diff."""
+    lines = []
+    for key, value in document.items():
+        items = value if isinstance(value, list) else []
+        rows = ",\n".join(f"    {_dumps(item)}" for item in items)
+        lines.append(f"  {_dumps(key)}: " + (f"[\n{rows}\n  ]" if rows else _dumps(value)))
+    return "{\n" + ",\n".join(lines) + "\n}\n"

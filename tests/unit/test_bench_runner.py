@@ -1,0 +1,301 @@
+"""The runner: every row judged, kept at once, never run twice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from allocsolve import __version__, registry
+from allocsolve.bench import RecordStore, run
+from allocsolve.errors import UnknownName
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import digest, klein2011
+from allocsolve.judge import evolution_metrics
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Limit,
+    Result,
+    Status,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+Answer = Result[EvolutionSchedule]
+
+PROBLEMS = tuple(replace(klein2011([9, idx], num_apps=(3, 3)), name=f"p{idx}") for idx in range(3))
+BUDGET = Budget(seconds=10, seed=3)
+
+
+def _greedy(problem: EvolutionProblem, budget: Budget) -> Answer:
+    return ListScheduling()(problem, budget)
+
+
+@dataclass(frozen=True)
+class Fake:
+    """Runs `act` on the problems of this test, greedy list scheduling on the tiny one of the warm-up."""
+
+    name: str
+    act: Callable[[EvolutionProblem], Any]
+
+    def __repr__(self) -> str:
+        return f"Fake({self.name})"
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Any:
+        return self.act(problem) if problem.name else _greedy(problem, budget)
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Add fake solvers to the registry."""
+    real = registry.make_solver
+
+    def add(**acts: Callable[[EvolutionProblem], Any]) -> None:
+        def make(name: str, objective: str | None = None) -> registry.AnySolver:
+            return Fake(name, acts[name]) if name in acts else real(name, objective)
+
+        monkeypatch.setattr(registry, "make_solver", make)
+
+    return add
+
+
+def _boom(_: EvolutionProblem) -> Answer:
+    msg = "two\nlines"
+    raise RuntimeError(msg)
+
+
+def test_rows_say_what_was_run_and_what_the_judge_found(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    told: list[tuple[int, int, str]] = []
+    records = run(
+        PROBLEMS,
+        ["noX", "infX"],
+        budget=BUDGET,
+        store=RecordStore(path),
+        progress=lambda done, total, what: told.append((done, total, what)),
+    )
+    assert [(row.instance, row.solver) for row in records] == [
+        (problem.name, solver) for problem in PROBLEMS for solver in ("noX", "infX")
+    ]
+    assert told == [
+        *((done, 6, f"{row.solver} on {row.instance}") for done, row in enumerate(records)),
+        (6, 6, "done"),
+    ]
+    row = records[0]
+    assert (row.digest, row.kind, row.version) == (digest(PROBLEMS[0]), "evolution", __version__)
+    assert (row.objective, row.seconds, row.workers, row.seed) == ("makespan", 10, 1, 3)
+    assert row.solver_repr == repr(registry.make_solver("noX"))
+    assert (row.status, row.limit, row.error) == (Status.FEASIBLE, None, "")
+    answer = registry.make_solver("noX")(PROBLEMS[0], BUDGET).answer
+    assert answer is not None
+    judged = evolution_metrics(PROBLEMS[0], answer)
+    assert row.value == row.metrics["makespan"] == judged.makespan
+    assert row.metrics["mean_waiting"] == judged.mean_waiting
+    assert isinstance(row.combinatorial_bound, int)
+    assert 0 < row.combinatorial_bound <= judged.makespan
+    assert 0 < row.runtime_s < 1
+    assert row.when.endswith("+00:00")
+    assert {"platform", "cpus", "python", "numpy", "numba", "ortools"} <= row.machine.keys()
+    assert list(RecordStore(path)) == records
+
+
+def test_finished_rows_are_not_run_again(tmp_path: Path, register: Callable[..., None]) -> None:
+    path = tmp_path / "records.jsonl"
+    seen: list[str] = []
+
+    def act(problem: EvolutionProblem) -> Answer:
+        seen.append(problem.name)
+        return _greedy(problem, Budget())
+
+    register(fake=act, boom=_boom)
+    first = run(PROBLEMS[:2], ["fake", "boom"], budget=BUDGET, store=RecordStore(path))
+    told: list[int] = []
+    again = run(
+        PROBLEMS,
+        ["fake", "boom"],
+        budget=BUDGET,
+        store=RecordStore(path),
+        progress=lambda done, *_: told.append(done),
+    )
+    assert again[:4] == first
+    assert seen == ["p0", "p1", "p2"]
+    assert told == [4, 5, 6]
+    assert len(path.read_text().splitlines()) == 6
+    run(PROBLEMS[:1], ["fake"], budget=replace(BUDGET, seed=4), store=RecordStore(path))
+    run(PROBLEMS[:1], ["fake"], budget=BUDGET, objective="waste", store=RecordStore(path))
+    run([replace(PROBLEMS[0], expand_limit=2)], ["fake"], budget=BUDGET, store=RecordStore(path))
+    assert seen == ["p0", "p1", "p2", "p0", "p0", "p0"]
+
+
+def test_resume_after_a_kill_in_the_middle_of_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    whole = run(PROBLEMS, ["noX"], budget=BUDGET, store=RecordStore(path))
+    path.write_bytes(path.read_bytes()[:-40])
+    again = run(PROBLEMS, ["noX"], budget=BUDGET, store=RecordStore(path))
+    assert again[:2] == whole[:2]
+    assert [row.key for row in again] == [row.key for row in whole]
+    assert list(RecordStore(path)) == again
+
+
+def test_equal_problems_and_repeated_names_are_one_row() -> None:
+    records = run([PROBLEMS[0], replace(PROBLEMS[0], name="twin")], ["noX", "noX"], budget=BUDGET)
+    assert [row.instance for row in records] == ["p0"]
+
+
+def test_a_solver_that_raises_is_a_failed_row(register: Callable[..., None]) -> None:
+    register(boom=_boom)
+    failed, fine = run(PROBLEMS[:1], ["boom", "noX"], budget=BUDGET)
+    assert failed.error == "RuntimeError: two lines"
+    assert (failed.status, failed.value, failed.bound) == (Status.UNKNOWN, None, -math.inf)
+    assert (failed.limit, failed.metrics) == (None, {})
+    assert failed.runtime_s > 0
+    assert fine.error == ""
+
+
+def _overlapping(problem: EvolutionProblem) -> Answer:
+    apps = (*problem.applications,)
+    return Result(Status.FEASIBLE, EvolutionSchedule.of([0] * len(apps), apps))
+
+
+def _boasting(problem: EvolutionProblem) -> Answer:
+    return replace(_greedy(problem, Budget()), objective=1)
+
+
+def _overbound(problem: EvolutionProblem) -> Answer:
+    return replace(_greedy(problem, Budget()), bound=10**9)
+
+
+def _infinite(_: EvolutionProblem) -> Answer:
+    return Result(Status.UNKNOWN, bound=math.inf)
+
+
+def _not_a_number(problem: EvolutionProblem) -> Answer:
+    return replace(_greedy(problem, Budget()), bound=math.nan)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (_overlapping, "InvalidAnswer: the answer is not feasible"),
+        (_boasting, "InvalidAnswer: the solver claims makespan 1, the judge finds"),
+        (_overbound, "InvalidAnswer: the solver claims the bound 1000000000, its own answer has"),
+        (_infinite, "InvalidAnswer: the solver claims the bound inf"),
+        (_not_a_number, "InvalidAnswer: the solver claims the bound nan"),
+        (lambda _: None, "AttributeError: 'NoneType' object"),
+    ],
+)
+def test_a_lying_solver_is_a_failed_row(
+    register: Callable[..., None], act: Callable[[EvolutionProblem], Any], message: str
+) -> None:
+    # Wide enough that starting everything at once is not feasible.
+    wide = EvolutionProblem(4, tuple(EvolutionProfile(((10, 3),)) for _ in range(3)), name="wide")
+    register(liar=act)
+    (row,) = run([wide], ["liar"], budget=BUDGET)
+    assert row.error.startswith(message)
+    assert (row.status, row.value, row.bound) == (Status.UNKNOWN, None, -math.inf)
+
+
+def test_a_met_bound_is_a_proof_and_numpy_numbers_are_kept(
+    tmp_path: Path, register: Callable[..., None]
+) -> None:
+    path = tmp_path / "records.jsonl"
+    problem = EvolutionProblem(4, tuple(EvolutionProfile(((10, 3),)) for _ in range(3)), name="wide")
+    bound: Any = np.int64(30)  # not a float to the type checker, nor to json
+    register(tight=lambda p: replace(_greedy(p, Budget()), bound=bound))
+    (row,) = run([problem], ["tight"], budget=BUDGET, store=RecordStore(path))
+    assert (row.status, row.value, row.bound) == (Status.OPTIMAL, 30, 30)
+    assert list(RecordStore(path)) == [row]
+
+
+def test_no_answer_is_no_failure(register: Callable[..., None]) -> None:
+    register(slow=lambda _: Result(Status.UNKNOWN, limit=Limit.TIME, bound=7))
+    (row,) = run(PROBLEMS[:1], ["slow"], budget=BUDGET)
+    assert (row.status, row.limit, row.value, row.bound, row.error) == (
+        Status.UNKNOWN,
+        Limit.TIME,
+        None,
+        7,
+        "",
+    )
+
+
+@pytest.mark.parametrize("polite", [False, True])
+def test_an_interrupt_keeps_the_rows_so_far(
+    tmp_path: Path,
+    register: Callable[..., None],
+    polite: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    path = tmp_path / "records.jsonl"
+
+    def act(problem: EvolutionProblem) -> Answer:
+        if problem.name != "p2":
+            return _greedy(problem, Budget())
+        if not polite:
+            raise KeyboardInterrupt
+        return replace(_greedy(problem, Budget()), limit=Limit.INTERRUPTED)
+
+    register(fake=act)
+    with pytest.raises(KeyboardInterrupt):
+        run(PROBLEMS, ["fake"], budget=BUDGET, store=RecordStore(path))
+    assert [row.instance for row in RecordStore(path)] == ["p0", "p1"]
+
+
+def test_a_function_is_named_by_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "make_solver", lambda *_: _greedy)
+    (row,) = run(PROBLEMS[:1], ["greedy"], budget=BUDGET)
+    assert row.solver_repr == f"{_greedy.__module__}._greedy"
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound"),
+    [
+        ("makespan", 20),
+        ("completion", 10),
+        ("waste", 0),
+        ("makespan,waste", (20,)),
+        ("completion, waste", (10,)),
+    ],
+)
+def test_combinatorial_bound(objective: str, bound: float | tuple[float, ...]) -> None:
+    problem = EvolutionProblem(4, (EvolutionProfile(((10, 4),)), EvolutionProfile(((10, 4),))))
+    (row,) = run([problem], ["noX"], objective=objective, budget=BUDGET)
+    assert row.combinatorial_bound == bound
+    assert row.objective == objective.replace(" ", "")
+    assert row.instance == row.digest[:12]
+
+
+def test_the_empty_problem_has_a_row() -> None:
+    for objective in ("makespan", "completion", "waste"):
+        (row,) = run([EvolutionProblem(4, ())], ["noX"], objective=objective, budget=BUDGET)
+        assert (row.value, row.combinatorial_bound, row.error) == (0, 0, "")
+
+
+def test_unknown_names_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    with pytest.raises(UnknownName, match="infX"):
+        run(PROBLEMS, ["noX", "infx"], budget=BUDGET, store=RecordStore(path))
+    with pytest.raises(UnknownName, match="makespan"):
+        run(PROBLEMS, ["noX"], objective="makspan", budget=BUDGET, store=RecordStore(path))
+    assert not path.exists()
+
+
+def test_the_clock_starts_after_a_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def watched(problem: EvolutionProblem, budget: Budget) -> Answer:
+        seen.append(problem.name)
+        return _greedy(problem, budget)
+
+    monkeypatch.setattr(registry, "make_solver", lambda *_: watched)
+    store = RecordStore()
+    run(PROBLEMS[:2], ["watched"], budget=BUDGET, store=store)
+    run(PROBLEMS[:2], ["watched"], budget=BUDGET, store=store)
+    assert seen == ["", "p0", "p1"], "one warm-up, and none if nothing is left to do"

@@ -1,0 +1,201 @@
+"""Scores: the arithmetic by hand, and contradictions that nobody may miss."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from allocsolve.bench import Gaps, Record, best, gap, run, scores, suite
+from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.model import Budget, Status
+
+if TYPE_CHECKING:
+    from allocsolve.model import Value
+
+BASE = Record(
+    instance="",
+    digest="",
+    kind="evolution",
+    solver="",
+    solver_repr="",
+    objective="makespan",
+    expand_limit=1,
+    seconds=1,
+    iterations=None,
+    workers=1,
+    seed=0,
+    version="0",
+    status=Status.FEASIBLE,
+    limit=None,
+    value=None,
+    bound=-math.inf,
+    combinatorial_bound=-math.inf,
+    runtime_s=1,
+    error="",
+    metrics={},
+    when="",
+    machine={},
+)
+
+
+def _row(
+    instance: str,
+    solver: str,
+    value: Value | None,
+    bound: Value = -math.inf,
+    *,
+    floor: Value = -math.inf,
+    runtime: float = 1,
+    error: str = "",
+    status: Status | None = None,
+) -> Record:
+    proven = Status.OPTIMAL if value == bound else Status.FEASIBLE
+    return replace(
+        BASE,
+        instance=instance,
+        digest=f"digest of {instance}",
+        solver=solver,
+        value=value,
+        bound=bound,
+        combinatorial_bound=floor,
+        runtime_s=runtime,
+        error=error,
+        status=status or (Status.UNKNOWN if value is None else proven),
+    )
+
+
+ROWS = (
+    _row("a", "fast", 120, runtime=1),
+    _row("a", "exact", 100, 100, runtime=7),
+    _row("b", "fast", 150, floor=80, runtime=2),
+    _row("b", "exact", 160, 100, floor=80, runtime=9),
+    _row("c", "fast", 60, runtime=3),
+    _row("c", "exact", None, runtime=10),
+    _row("d", "fast", 50, floor=50, runtime=2),
+    _row("d", "exact", None, error="Boom: x", floor=50, runtime=2),
+)
+
+
+def test_best_by_hand() -> None:
+    known = best(ROWS)
+    found = {b.instance: (b.value, b.bound, b.proven) for b in known.values()}
+    assert found == {
+        "a": (100, 100, True),
+        "b": (150, 100, False),
+        "c": (60, -math.inf, False),
+        "d": (50, 50, True),
+    }
+    assert list(known) == ["digest of a", "digest of b", "digest of c", "digest of d"]
+
+
+def test_scores_by_hand() -> None:
+    fast, exact = scores(ROWS)
+    assert (fast.solver, fast.instances, fast.failed, fast.unanswered, fast.unbounded) == ("fast", 4, 0, 0, 1)
+    assert fast.gap == Gaps(3, statistics.fmean([0.2, 0.5, 0]), 0.2, 0.5)
+    assert fast.optimum_gap == Gaps(2, 0.1, 0.1, 0.2)
+    assert (fast.proven, fast.optimal, fast.best) == (0, 1, 3)
+    assert (fast.mean_runtime_s, fast.max_runtime_s) == (2, 3)
+    assert (exact.solver, exact.instances, exact.failed, exact.unanswered) == ("exact", 4, 1, 1)
+    assert exact.unbounded == 0
+    assert exact.gap == Gaps(2, 0.3, 0.3, 0.6)
+    assert exact.optimum_gap == Gaps(1, 0, 0, 0)
+    assert (exact.proven, exact.optimal, exact.best) == (1, 1, 1)
+    assert (exact.mean_runtime_s, exact.max_runtime_s) == (7, 10)
+
+
+def test_nothing_known_is_none() -> None:
+    assert scores([]) == ()
+    assert best([]) == {}
+    (score,) = scores([_row("a", "fast", None, error="Boom: x")])
+    assert (score.gap, score.optimum_gap, score.best, score.failed) == (None, None, 0, 1)
+
+
+def test_gaps_above_zero_are_infinite() -> None:
+    assert gap(0, 0) == 0
+    assert gap(3, 0) == math.inf
+    fast, exact = scores([_row("a", "fast", 3), _row("a", "exact", 0, 0), _row("b", "fast", 4, floor=2)])
+    assert fast.gap == Gaps(2, math.inf, math.inf, math.inf)
+    assert fast.optimum_gap == Gaps(1, math.inf, math.inf, math.inf)
+    assert exact.gap == Gaps(1, 0, 0, 0)
+
+
+def test_lexicographic_objectives_compare_whole_and_gap_the_first_term() -> None:
+    rows = [
+        _row("a", "fast", (10, 7), floor=(8,)),
+        _row("a", "exact", (10, 2), (10, -math.inf), floor=(8,)),
+    ]
+    (known,) = best(rows).values()
+    assert (known.value, known.bound, known.proven) == ((10, 2), (10, -math.inf), False)
+    fast, exact = scores(rows)
+    assert fast.gap == exact.gap == Gaps(1, 0, 0, 0)
+    assert (fast.best, exact.best) == (0, 1)
+    rows.append(_row("a", "better", (10, 2), (10, 2)))
+    fast, exact, better = scores(rows)
+    assert (fast.optimal, exact.optimal, better.optimal) == (0, 1, 1)
+    assert (fast.proven, exact.proven, better.proven) == (0, 0, 1)
+    assert fast.optimum_gap == Gaps(1, 0, 0, 0)
+    (score,) = scores([_row("b", "fast", (10, 7))])
+    assert (score.unbounded, score.gap) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [_row("a", "fast", 99), _row("a", "exact", 100, 100)],
+            "contradiction on a: exact claims the bound 100, fast found 99",
+        ),
+        (
+            [_row("a", "fast", 99), _row("a", "exact", None, 100)],
+            "contradiction on a: exact claims the bound 100, fast found 99",
+        ),
+        (
+            [_row("a", "fast", 99, floor=100)],
+            "contradiction on a: allocsolve.bounds claims the bound 100, fast found 99",
+        ),
+        (
+            [_row("a", "fast", (9, 1)), _row("a", "exact", (9, 2), (9, 2))],
+            r"contradiction on a: exact claims the bound \(9, 2\), fast found \(9, 1\)",
+        ),
+        (
+            [_row("a", "fast", 99), _row("a", "exact", None, status=Status.INFEASIBLE)],
+            "contradiction on a: exact claims it is infeasible, fast found 99",
+        ),
+    ],
+)
+def test_contradictions_are_refused(rows: list[Record], message: str) -> None:
+    for order in (rows, rows[::-1]):
+        with pytest.raises(InvalidAnswer, match=f"^{message}$"):
+            best(order)
+        with pytest.raises(InvalidAnswer, match=message):
+            scores(order)
+
+
+def test_a_failed_row_contradicts_nobody() -> None:
+    failed = replace(_row("a", "liar", None, error="InvalidAnswer: no"), status=Status.UNKNOWN)
+    (known,) = best([failed, _row("a", "fast", 99)]).values()
+    assert known.value == 99
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    row = _row("a", "fast", 99)
+    for function in (best, scores):
+        with pytest.raises(InvalidOption, match="several objectives cannot be compared: makespan; waste"):
+            function([row, replace(row, objective="waste")])
+    with pytest.raises(InvalidOption, match="fast has several records of a"):
+        scores([row, replace(row, seed=1)])
+
+
+def test_an_exact_solver_is_never_beaten_on_the_tiny_suite() -> None:
+    problems = [replace(problem, expand_limit=1) for problem in suite("tiny")]
+    records = run(problems, ["noX", "cpsat"], budget=Budget(seconds=30, workers=2))
+    nox, exact = scores(records)
+    assert not [row.error for row in records if row.error]
+    assert exact.proven == exact.optimal == exact.best == exact.instances == len(problems)
+    assert exact.optimum_gap == Gaps(4, 0, 0, 0)
+    assert nox.optimum_gap is not None
+    assert nox.optimum_gap.mean > 0

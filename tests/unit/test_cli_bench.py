@@ -1,0 +1,206 @@
+"""The commands score and reproduce by calling `main`: what it prints, writes and returns."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import gzip
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from allocsolve import bench
+from allocsolve.bench import suite
+from allocsolve.cli import main
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import (
+    digest,
+    klein2011,
+    read_problem,
+    read_solution,
+    write_problem,
+    write_solution,
+)
+from allocsolve.judge import metrics, value, violations
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Limit,
+    Result,
+    Status,
+)
+from allocsolve.registry import entries
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three small problems."""
+    path = tmp_path / "problems"
+    path.mkdir()
+    for seed in range(3):
+        write_problem(klein2011([7, seed], num_apps=(3, 4)), path / f"{seed}.json")
+    return path
+
+
+def run(capsys: Capture, *argv: object, status: int = 0) -> str:
+    """Run a command that says nothing on stderr and return what it prints."""
+    assert main([str(arg) for arg in argv]) == status
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def run_json(capsys: Capture, *argv: object, status: int = 0) -> dict[str, Any]:
+    out = run(capsys, *argv, "--json", status=status)
+
+    def refuse(constant: str) -> float:
+        raise ValueError(constant)
+
+    document = json.loads(out, parse_constant=refuse)
+    assert isinstance(document, dict)
+    return document
+
+
+def wrong_answer(self: object, problem: EvolutionProblem, budget: object) -> Result[EvolutionSchedule]:
+    """All applications at once."""
+    del self, budget
+    answer = EvolutionSchedule.of([0] * len(problem.applications), problem.applications)
+    return Result(Status.FEASIBLE, answer)
+
+
+def test_score_counts_gaps_and_keeps_records(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "scores"
+    args = ("score", folder, "--solvers", "rigid,noX", "--baseline", "infX", "--seconds", 5, "--out", out)
+    found = run_json(capsys, *args)
+    assert [row["solver"] for row in found["scores"]] == ["rigid", "noX", "infX"]
+    assert (found["problems"], found["baseline"], found["failures"]) == (3, "infX", [])
+    assert found["records"] == str(out / "records.jsonl")
+    lines = (out / "records.jsonl").read_text().splitlines()
+    assert len(lines) == 9
+    with (out / "scores.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9
+    for row in rows:
+        assert float(row["value"]) == float(row["metrics.makespan"])
+    text = run(capsys, *args)  # finds everything done
+    assert (out / "records.jsonl").read_text().splitlines() == lines
+    assert "Baseline infX" in text
+    for row in found["scores"]:
+        gaps = row["gap"]
+        shown = next(line.split() for line in text.splitlines() if line.startswith(row["solver"]))
+        assert shown[1:4] == [f"{100 * gaps[name]:.1f}" for name in ("mean", "median", "max")]
+
+
+def test_score_table_fits_80_columns(
+    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = ("score", folder, "--solvers", "rigid,2X+c,infX+c", "--baseline", "noX", "--seconds", 5)
+    shown = {}
+    for width in (20, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown[width] = run(capsys, *args, "--out", tmp_path).splitlines()
+    table = shown[80][1:10]
+    assert max(map(len, table)) <= 80
+    for lines in shown.values():
+        assert "…" not in "".join(lines)
+        assert [line.split() for line in lines[5:9]] == [line.split() for line in shown[80][5:9]]
+
+
+def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
+    args = ("score", "tiny", "--solvers", "noX", "--baseline", "noX", "--seconds", 5, "--out", tmp_path)
+    found = run_json(capsys, *args, "--expand-limit", 1, "--objective", "completion,makespan")
+    assert found["problems"] == len(suite("tiny"))
+    rows = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert {(row["objective"], row["expand_limit"]) for row in rows} == {("completion,makespan", 1)}
+
+
+def test_score_interrupted_keeps_records_and_resumes(
+    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = ["score", str(folder), "--solvers", "noX", "--baseline", "noX", "--seconds", "5"]
+    args += ["--out", str(tmp_path)]
+    original = ListScheduling.__call__
+    last = read_problem(folder / "2.json")
+
+    def interrupted(self: ListScheduling, problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+        if problem == last:
+            raise KeyboardInterrupt
+        return original(self, problem, budget)
+
+    records = tmp_path / "records.jsonl"
+    with monkeypatch.context() as patch:
+        patch.setattr(ListScheduling, "__call__", interrupted)
+        assert main(args) == 130
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert (
+        err == f"allocsolve: interrupted; 2 records are in {records}, the same command goes on from there\n"
+    )
+    kept = records.read_text()
+    assert kept.count("\n") == 2
+    run(capsys, *args)
+    assert records.read_text().startswith(kept)
+    assert records.read_text().count("\n") == 3
+
+
+def test_score_with_failed_rows(
+    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ListScheduling, "__call__", wrong_answer)
+    args = ("score", folder, "--solvers", "noX", "--baseline", "rigid", "--seconds", 5)
+    text = run(capsys, *args, "--out", tmp_path, status=1)
+    assert text.count("noX failed on klein2011-s7-") == 3
+    found = run_json(capsys, *args, "--out", tmp_path, status=1)
+    assert [row["failed"] for row in found["scores"]] == [3, 0]
+    assert found["scores"][0]["gap"] is None
+    assert len(found["failures"]) == 3
+
+
+def test_score_says_what_was_not_answered(
+    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown: Result[Any] = Result(Status.UNKNOWN, limit=Limit.TIME)
+    monkeypatch.setattr(ListScheduling, "__call__", lambda *_: unknown)
+    args = ("score", folder, "--solvers", "noX", "--baseline", "rigid", "--seconds", 5, "--out", tmp_path)
+    assert "noX: no answer to 3 of 3" in run(capsys, *args)
+
+
+@pytest.fixture
+def quick_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a heuristic stand in for the exact solver of the sample."""
+    quick = functools.partial(bench.sample, solver="noX")
+    monkeypatch.setattr("allocsolve.bench.sample", quick)
+
+
+@pytest.mark.usefixtures("quick_sample")
+def test_reproduce_shows_the_paper_beside_ours(capsys: Capture) -> None:
+    text = run(capsys, "reproduce", "klein2011", "--tests", 6, "--seconds", 1)
+    assert max(map(len, text.splitlines())) <= 100
+    lines = [line.split() for line in text.splitlines()]
+    for algorithm in bench.ALGORITHMS:
+        assert sum(line[:2] == [algorithm, "paper"] for line in lines) == 2
+    assert sum(line[:1] == ["ours"] for line in lines) == 12
+    assert ["klein-5,", "5", "problems"] in lines
+    assert "nan" not in text
+
+
+@pytest.mark.usefixtures("quick_sample")
+def test_reproduce_json(capsys: Capture) -> None:
+    found = run_json(capsys, "reproduce", "klein2011", "--tests", 2, "--seed", 5)
+    assert (found["paper"], found["tests"], found["seed"]) == ("klein2011", 2, 5)
+    ours = bench.reproduce(2, 5).rows
+    for algorithm, columns in found["algorithms"].items():
+        for column, cell in columns.items():
+            assert cell["paper"] == bench.PAPER[algorithm][column]._asdict()
+            if column != "schedule_time":
+                assert cell["ours"] == ours[algorithm][column]._asdict()
+    assert {table["suite"] for table in found["sample"]} == {"klein-5", "klein-8"}

@@ -1,0 +1,274 @@
+"""The commands about problems by calling `main`: what it prints, writes and returns."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import gzip
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from allocsolve import bench
+from allocsolve.bench import suite
+from allocsolve.cli import main
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import (
+    digest,
+    klein2011,
+    read_problem,
+    read_solution,
+    write_problem,
+    write_solution,
+)
+from allocsolve.judge import metrics, value, violations
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Limit,
+    Result,
+    Status,
+)
+from allocsolve.registry import entries
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def problem_file(tmp_path: Path) -> Path:
+    """Five applications: noX, 2X and the optimum differ."""
+    path = tmp_path / "problem.json"
+    write_problem(klein2011(1, num_apps=(5, 5)), path)
+    return path
+
+
+def run(capsys: Capture, *argv: object, status: int = 0) -> str:
+    """Run a command that says nothing on stderr and return what it prints."""
+    assert main([str(arg) for arg in argv]) == status
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def run_json(capsys: Capture, *argv: object, status: int = 0) -> dict[str, Any]:
+    out = run(capsys, *argv, "--json", status=status)
+
+    def refuse(constant: str) -> float:
+        raise ValueError(constant)
+
+    document = json.loads(out, parse_constant=refuse)
+    assert isinstance(document, dict)
+    return document
+
+
+def test_generate_writes_the_problems_of_the_seeds(tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "new" / "problems"
+    args = ("generate", "klein2011", "--count", 3, "--seed", 9, "--out", out)
+    text = run(capsys, *args, "--apps", "2-3", "--steps", "1", "--duration", "5-6", "--nodes", "1-9")
+    assert "3 problems" in text
+    files = sorted(out.iterdir())
+    assert [file.name for file in files] == [f"klein2011-s9-000{idx}.json" for idx in range(3)]
+    for idx, file in enumerate(files):
+        expected = klein2011([9, idx], num_apps=(2, 3), num_steps=(1, 1), duration=(5, 6), nodes=(1, 9))
+        assert read_problem(file) == expected
+
+
+def test_generate_passes_cluster_and_limit(tmp_path: Path, capsys: Capture) -> None:
+    args = ("generate", "klein2011", "--count", 1, "--seed", 0, "--out", tmp_path)
+    run(capsys, *args, "--nodes", "2-8", "--num-nodes", 8, "--expand-limit", 1.5)
+    problem = read_problem(tmp_path / "klein2011-s0-0000.json")
+    assert (problem.num_nodes, problem.expand_limit) == (8, 1.5)
+
+
+def test_generate_interrupted_says_what_is_there(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(problem: EvolutionProblem, path: Path) -> None:
+        if path.name.endswith("2.json"):
+            raise KeyboardInterrupt
+        write_problem(problem, path)
+
+    monkeypatch.setattr("allocsolve.instances.write_problem", write)
+    args = ["generate", "klein2011", "--count", "5", "--seed", "1", "--out", str(tmp_path / "p")]
+    assert main(args) == 130
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"allocsolve: interrupted; 2 of 5 problems are in {tmp_path / 'p'}\n"
+
+
+def test_solve_json_is_confirmed_by_the_judge(problem_file: Path, capsys: Capture, tmp_path: Path) -> None:
+    problem = read_problem(problem_file)
+    found = run_json(capsys, "solve", problem_file, "--solver", "infX+c", "--seed", 3)
+    expected = {"solver": "infX+c", "objective_name": "makespan", "status": "feasible", "bound": None}
+    assert found.items() >= {**expected, "limit": None}.items()
+    assert found["runtime_s"] > 0
+    document = tmp_path / "found.json"
+    document.write_text(json.dumps(found["solution"]))
+    answer = read_solution(document, problem)
+    assert not violations(problem, answer)
+    assert found["objective"] == value(problem, answer, ("makespan",)) == found["metrics"]["makespan"]
+    assert found["solution"]["meta"]["seed"] == 3
+
+
+def test_solve_json_of_a_lexicographic_objective(problem_file: Path, capsys: Capture) -> None:
+    args = ("solve", problem_file, "--solver", "2X", "--objective", "completion,waste")
+    found = run_json(capsys, *args)
+    assert found["objective_name"] == "completion,waste"
+    assert found["objective"] == [found["metrics"]["mean_completion"], found["metrics"]["total_waste"]]
+
+
+def test_solve_writes_what_json_shows_and_check_accepts_it(
+    problem_file: Path, capsys: Capture, tmp_path: Path
+) -> None:
+    out = tmp_path / "solution.json"
+    found = run_json(capsys, "solve", problem_file, "--solver", "2X", "--expand-limit", 2, "--out", out)
+    assert json.loads(out.read_text()) == found["solution"]
+    meta = found["solution"]["meta"]
+    assert (meta["solver"], meta["expand_limit"], meta["objective"]) == ("2X", 2, found["objective"])
+    problem = read_problem(problem_file)
+    assert found["solution"]["problem"] == digest(problem)
+    judged = run_json(capsys, "check", problem_file, out, "--expand-limit", "2")
+    assert judged["feasible"]
+    assert judged["violations"] == []
+    assert judged["metrics"] == found["metrics"]
+    assert run(capsys, "check", problem_file, out).startswith("feasible")
+
+
+def test_solve_shows_the_essentials(problem_file: Path, capsys: Capture, tmp_path: Path) -> None:
+    out = tmp_path / "solution.json"
+    text = run(capsys, "solve", problem_file, "--solver", "noX", "--out", out)
+    makespan = metrics(read_problem(problem_file), read_solution(out, read_problem(problem_file))).makespan
+    for part in ("5 applications, 100 nodes, expand limit inf", f"{makespan} s, no bound", f"to {out}"):
+        assert part in text
+
+
+@pytest.mark.parametrize("with_answer", [True, False])
+def test_solve_interrupted_shows_what_there_is(
+    *, with_answer: bool, problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(problem: EvolutionProblem, *_: object, **__: object) -> Result[Any]:
+        if not with_answer:
+            return Result(Status.UNKNOWN, bound=(120.5, -math.inf), limit=Limit.INTERRUPTED)
+        starts = [sum(app.duration for app in problem.applications[:idx]) for idx in range(5)]
+        answer = EvolutionSchedule.of(starts, problem.applications)
+        return Result(Status.FEASIBLE, answer, (200, 0), (120.5, -math.inf), Limit.INTERRUPTED)
+
+    monkeypatch.setattr("allocsolve.registry.solve", interrupted)
+    out = tmp_path / "solution.json"
+    args = ["solve", str(problem_file), "--solver", "cpsat", "--objective", "makespan,waste"]
+    assert main([*args, "--out", str(out)]) == 130
+    text, err = capsys.readouterr()
+    assert err.startswith("allocsolve: interrupted; ")
+    assert err.count("\n") == 1
+    assert out.exists() == with_answer
+    assert "stopped by interrupted" in text
+    assert ("bound 120.5 s, gap 66.0 %" if with_answer else "was not written") in text
+    assert main([*args, "--json"]) == 130
+    found = json.loads(capsys.readouterr().out)
+    assert found["bound"] == [120.5, None]
+    assert (found["solution"] is None) != with_answer
+
+
+def test_solve_without_an_answer_writes_nothing(
+    problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    result: Result[Any] = Result(Status.UNKNOWN, limit=Limit.SIZE)
+    monkeypatch.setattr("allocsolve.registry.solve", lambda *_, **__: result)
+    out = tmp_path / "solution.json"
+    text = run(capsys, "solve", problem_file, "--solver", "milp", "--out", out)
+    assert "unknown, stopped by size" in text
+    assert "no answer, no bound" in text
+    assert f"{out} was not written" in text
+    found = run_json(capsys, "solve", problem_file, "--solver", "milp", "--out", out)
+    assert (found["objective"], found["metrics"], found["solution"]) == (None, None, None)
+    assert not out.exists()
+
+
+def wrong_answer(self: object, problem: EvolutionProblem, budget: object) -> Result[EvolutionSchedule]:
+    """All applications at once."""
+    del self, budget
+    answer = EvolutionSchedule.of([0] * len(problem.applications), problem.applications)
+    return Result(Status.FEASIBLE, answer)
+
+
+def test_solve_refused_by_the_judge(
+    problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ListScheduling, "__call__", wrong_answer)
+    out = tmp_path / "solution.json"
+    assert main(["solve", str(problem_file), "--solver", "noX", "--out", str(out)]) == 1
+    text, err = capsys.readouterr()
+    assert text == ""
+    assert err.startswith("allocsolve: error: the answer is not feasible: from 0 s to ")
+    assert err.count("\n") == 1
+    assert not out.exists()
+
+
+def test_check_names_violations(tmp_path: Path, capsys: Capture) -> None:
+    problem = EvolutionProblem(4, tuple(EvolutionProfile(((10, 3),)) for _ in range(50)), expand_limit=1)
+    file, solution = tmp_path / "p.json", tmp_path / "s.json"
+    write_problem(problem, file)
+    expanded = tuple(EvolutionProfile(((20, 3),)) for _ in range(50))
+    write_solution(solution, problem, EvolutionSchedule.of([0] * 50, expanded), {})
+    text = run(capsys, "check", file, solution, status=1)
+    assert text.startswith("not feasible, 51 violations:\n")
+    assert "application 'a0', step 0 is expanded from 10 s to 20 s" in text
+    assert "and 31 more" in text
+    found = run_json(capsys, "check", file, solution, "--expand-limit", "inf", status=1)
+    assert found["expand_limit"] is None
+    assert found["violations"] == [
+        "from 0 s to 20 s up to 150 nodes are held (first at 0 s) on a cluster of 4"
+    ]
+    assert found["metrics"]["total_waste"] == 50 * 30
+
+
+def test_check_of_times_that_cannot_be_added(tmp_path: Path, capsys: Capture) -> None:
+    problem = EvolutionProblem(1, tuple(EvolutionProfile(((1, 1),)) for _ in range(600)))
+    file, solution = tmp_path / "p.json", tmp_path / "s.json"
+    write_problem(problem, file)
+    long = tuple(EvolutionProfile(((2**53, 1),)) for _ in range(600))
+    write_solution(solution, problem, EvolutionSchedule.of([0] * 600, long), {})
+    found = run_json(capsys, "check", file, solution, status=1)
+    assert "beyond 2^62" in found["violations"][0]
+    assert found["metrics"] is None
+    assert "1 violation:" in run(capsys, "check", file, solution, status=1)
+
+
+def test_solvers(capsys: Capture) -> None:
+    known = [entry.name for entry in entries()]
+    assert [row["name"] for row in run_json(capsys, "solvers")["solvers"]] == known
+    lines = run(capsys, "solvers").splitlines()
+    assert [line.split()[0] for line in lines[2:]] == known
+
+
+def swf_line(number: int, submit: int, duration: int, procs: int) -> str:
+    return " ".join(map(str, [number, submit, 0, duration, procs, -1, -1, procs, *[-1] * 10]))
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_import_swf(*, queued: bool, tmp_path: Path, capsys: Capture) -> None:
+    jobs = [swf_line(number, 10 * number, 60 + number, number) for number in range(1, 8)]
+    log, out = tmp_path / "log.swf.gz", tmp_path / "window.json"
+    log.write_bytes(gzip.compress("\n".join(["; MaxProcs: 9", *jobs, "not a job"]).encode()))
+    args = ("import-swf", log, "--from-job", 2, "--jobs", 3, "--out", out)
+    text = run(capsys, *args, *(["--queued"] if queued else []))
+    assert "8 job lines" in text
+    assert "3 applications, 9 nodes" in text
+    problem = read_problem(out)
+    assert [app.steps for app in problem.applications] == [((62, 2),), ((63, 3),), ((64, 4),)]
+    assert problem.releases == ((0, 0, 0) if queued else (0, 10, 20))
+    run(capsys, *args, "--num-nodes", 5)
+    assert read_problem(out).num_nodes == 5
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "[bold] :smile: 100 %.json"
+    write_problem(EvolutionProblem(1, (EvolutionProfile(((1, 1),)),), name="[red]"), file)
+    assert f"{file} (1 application, 1 node," in run(capsys, "solve", file, "--solver", "noX")

@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from naive import longest
+from strategies import evolution_problems
+
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnknownName
+from allocsolve.model import (
+    EVOLUTION_OBJECTIVES,
+    MAX_INTEGER,
+    UNLIMITED,
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    parse_evolution_objective,
+)
+
+ONE = EvolutionProfile(((3, 5), (2, 8)))
+TWO = EvolutionProfile(((4, 1),))
+PROBLEM = EvolutionProblem(8, (ONE, TWO), releases=(0, 7), expand_limit=1.5, name="small")
+SCHEDULE = EvolutionSchedule.of([2, 7], [ONE.expanded((4, 2)), TWO])
+
+
+def make(**changes: Any) -> EvolutionProblem:
+    """The problem with some fields changed, whatever their types."""
+    fields: dict[str, Any] = {"num_nodes": 8, "applications": (ONE, TWO)}
+    return EvolutionProblem(**fields | changes)
+
+
+# --- problems ------------------------------------------------------------------------------------------
+
+
+def test_defaults() -> None:
+    problem = make()
+    assert problem.releases == (0, 0)
+    assert problem.application_names == ("a0", "a1")
+    assert math.isinf(problem.expand_limit)
+    assert problem.horizon == 9
+    assert problem.area == 35
+    assert problem.meta == {}
+
+
+def test_the_empty_problem() -> None:
+    problem = make(applications=())
+    assert (problem.horizon, problem.area, problem.releases) == (0, 0, ())
+    assert problem.packed.offsets.tolist() == [0]
+    assert all(len(array) == 0 for array in problem.packed[1:])
+
+
+def test_packed() -> None:
+    packed = PROBLEM.packed
+    assert packed.offsets.tolist() == [0, 2, 3]
+    assert packed.durations.tolist() == [3, 2, 4]
+    assert packed.nodes.tolist() == [5, 8, 1]
+    assert packed.max_durations.tolist() == [4, 3, 6]
+    assert packed.releases.tolist() == [0, 7]
+    assert make().packed.max_durations.tolist() == [UNLIMITED] * 3
+
+
+@given(evolution_problems(max_apps=4, max_duration=9, releases=True))
+def test_packed_says_the_same_as_the_profiles(problem: EvolutionProblem) -> None:
+    packed = problem.packed
+    assert packed.releases.tolist() == list(problem.releases)
+    assert len(packed.offsets) == len(problem.applications) + 1
+    for idx, app in enumerate(problem.applications):
+        steps = slice(packed.offsets[idx], packed.offsets[idx + 1])
+        assert packed.durations[steps].tolist() == list(app.durations)
+        assert packed.nodes[steps].tolist() == list(app.nodes)
+        most = [min(longest(duration, problem.expand_limit), UNLIMITED) for duration in app.durations]
+        assert packed.max_durations[steps].tolist() == most
+    assert len(packed.durations) == len(packed.nodes) == len(packed.max_durations) == packed.offsets[-1]
+    for array in packed:
+        assert array.dtype == np.int64
+        assert not array.flags.writeable
+
+
+@given(evolution_problems(releases=True))
+def test_equal_problems_have_equal_hashes(problem: EvolutionProblem) -> None:
+    twin = EvolutionProblem(
+        problem.num_nodes,
+        tuple(EvolutionProfile(app.steps) for app in problem.applications),
+        releases=tuple(problem.releases),
+        expand_limit=problem.expand_limit,
+        meta={"seed": 1},
+    )
+    assert twin == problem
+    assert hash(twin) == hash(problem)
+    assert dataclasses.replace(problem) == problem
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_nodes": 9},
+        {"applications": (TWO, ONE)},
+        {"releases": (0, 8)},
+        {"expand_limit": 2},
+        {"name": "other"},
+        {"application_names": ("x", "y")},
+    ],
+)
+def test_replace_and_inequality(changes: Any) -> None:
+    other = dataclasses.replace(PROBLEM, **changes)
+    assert other != PROBLEM
+    for name, value in changes.items():
+        assert getattr(other, name) == value
+    fresh = EvolutionProblem(
+        other.num_nodes,
+        other.applications,
+        other.releases,
+        other.expand_limit,
+        other.name,
+        other.application_names,
+    )
+    assert fresh == other
+    for mine, theirs in zip(other.packed, fresh.packed, strict=True):
+        assert mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"num_nodes": 0}, ("num_nodes", "0")),
+        ({"num_nodes": -3}, ("num_nodes", "-3")),
+        ({"num_nodes": 2**53 + 1}, ("num_nodes", str(2**53 + 1))),
+        ({"num_nodes": math.nan}, ("num_nodes", "nan")),
+        ({"num_nodes": 7}, ("'a0'", "step 1", "8 nodes", "7")),
+        ({"num_nodes": 7, "application_names": ("big", "b")}, ("'big'", "step 1", "8 nodes", "7")),
+        ({"applications": (ONE, EvolutionProfile())}, ("'a1'", "no steps")),
+        ({"releases": (1,)}, ("1 releases", "2 applications")),
+        ({"releases": (1, 2, 3)}, ("3 releases", "2 applications")),
+        ({"releases": (0, -5)}, ("'a1'", "release -5")),
+        ({"releases": (2**53 + 1, 0)}, ("'a0'", f"release {2**53 + 1}")),
+        ({"application_names": ("x",)}, ("1 application names", "2 applications")),
+        ({"application_names": ("x", "x")}, ("'x'", "twice")),
+        ({"expand_limit": 0.5}, ("expand limit", "0.5")),
+        ({"expand_limit": math.nan}, ("expand limit", "nan")),
+        ({"expand_limit": -math.inf}, ("expand limit", "-inf")),
+        ({"releases": (0, MAX_INTEGER)}, (str(MAX_INTEGER + 9), "2^53")),
+        (
+            {"num_nodes": 2**20, "applications": (EvolutionProfile(((2**43, 1),)),)},
+            (str(2**43), str(2**20), "2^62"),
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_problem_is_named(changes: Any, words: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidProblem) as caught:
+        make(**changes)
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_nodes": 8.5},
+        {"num_nodes": 8.0},
+        {"num_nodes": "8"},
+        {"releases": (0.5, 1)},
+        {"releases": ("0", 1)},
+        {"expand_limit": "2"},
+    ],
+)
+def test_wrong_types_are_refused(changes: Any) -> None:
+    with pytest.raises((InvalidProblem, TypeError)):
+        make(**changes)
+
+
+def test_the_limits_of_size_are_allowed() -> None:
+    problem = make(num_nodes=2**20, applications=(EvolutionProfile(((2**42, 2**20),)),))
+    assert problem.area == problem.horizon * problem.num_nodes == 2**62
+    assert make(num_nodes=512, applications=(EvolutionProfile(((2**53, 1),)),)).horizon == MAX_INTEGER
+
+
+def test_numpy_integers_become_plain_ones() -> None:
+    problem = make(
+        num_nodes=np.int64(8), releases=np.array([0, 7]), expand_limit=np.float64(1.5), name="small"
+    )
+    assert problem == PROBLEM
+    assert hash(problem) == hash(PROBLEM)
+    assert type(problem.num_nodes) is int
+    assert all(type(release) is int for release in problem.releases)
+
+
+def test_any_sequence_will_do_and_is_not_kept() -> None:
+    apps, names, releases = [ONE, TWO], ["x", "y"], [1, 2]
+    problem = make(applications=apps, application_names=names, releases=releases)
+    apps.pop()
+    names[0] = "z"
+    releases[0] = 99
+    assert problem.applications == (ONE, TWO)
+    assert problem.application_names == ("x", "y")
+    assert problem.releases == (1, 2)
+    assert hash(problem)
+
+
+def test_problems_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        PROBLEM.num_nodes = 9  # type: ignore[misc]
+    for array in PROBLEM.packed:
+        assert not array.flags.writeable
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_a_problem_survives_pickling() -> None:
+    twin = pickle.loads(pickle.dumps(PROBLEM))  # noqa: S301
+    assert twin == PROBLEM
+    for mine, theirs in zip(twin.packed, PROBLEM.packed, strict=True):
+        assert mine.tolist() == theirs.tolist()
+
+
+# --- objectives ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "objective"),
+    [
+        ("makespan", ("makespan",)),
+        ("completion", ("completion",)),
+        ("waste", ("waste",)),
+        ("makespan,waste", ("makespan", "waste")),
+        ("waste, makespan , completion", ("waste", "makespan", "completion")),
+    ],
+)
+def test_objectives_are_read(text: str, objective: tuple[str, ...]) -> None:
+    assert parse_evolution_objective(text) == objective
+
+
+@pytest.mark.parametrize("term", EVOLUTION_OBJECTIVES)
+def test_an_objective_twice_is_refused(term: str) -> None:
+    with pytest.raises(InvalidProblem, match=f"{term} twice"):
+        parse_evolution_objective(f"{term},{term}")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"), [("makspan", "makespan"), ("makespan,wast", "waste"), ("", "known")]
+)
+def test_an_unknown_objective_is_named_with_the_nearest(text: str, hint: str) -> None:
+    with pytest.raises(UnknownName, match=hint) as caught:
+        parse_evolution_objective(text)
+    assert repr(text.rsplit(",", maxsplit=1)[-1]) in str(caught.value)
+
+
+# --- schedules -----------------------------------------------------------------------------------------
+
+
+def test_a_schedule_reads_back() -> None:
+    assert SCHEDULE.starts.tolist() == [2, 7]
+    assert SCHEDULE.offsets.tolist() == [0, 2, 3]
+    assert SCHEDULE.durations.tolist() == [4, 2, 4]
+    assert SCHEDULE.nodes.tolist() == [5, 8, 1]
+    assert SCHEDULE.completions.tolist() == [8, 11]
+    assert SCHEDULE.profile(0) == ONE.expanded((4, 2))
+    assert SCHEDULE.scheduled(0).steps == ((2, 0), (4, 5), (2, 8))
+    assert SCHEDULE.scheduled(1).steps == ((7, 0), (4, 1))
+
+
+def test_the_empty_schedule() -> None:
+    empty = EvolutionSchedule.of([], [])
+    assert empty.completions.tolist() == []
+    assert empty == EvolutionSchedule.of([], [])
+    assert empty != SCHEDULE
+    for array in (empty.starts, empty.offsets, empty.durations, empty.nodes):
+        assert array.dtype == np.int64
+
+
+def arrays(**changes: Any) -> dict[str, Any]:
+    return {"starts": [2, 7], "offsets": [0, 2, 3], "durations": [4, 2, 4], "nodes": [5, 8, 1]} | changes
+
+
+def test_equality_and_hash_are_those_of_the_contents() -> None:
+    twin = EvolutionSchedule(**arrays())
+    assert twin == SCHEDULE
+    assert hash(twin) == hash(SCHEDULE)
+    assert len({twin, SCHEDULE}) == 1
+    assert SCHEDULE != "schedule"
+    for changes in (
+        {"starts": [2, 8]},
+        {"durations": [4, 2, 5]},
+        {"nodes": [5, 8, 2]},
+        {"offsets": [0, 1, 3]},
+    ):
+        assert EvolutionSchedule(**arrays(**changes)) != SCHEDULE
+
+
+def test_schedules_are_frozen_and_replaced() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        SCHEDULE.starts = SCHEDULE.starts  # type: ignore[misc]
+    for array in (SCHEDULE.starts, SCHEDULE.offsets, SCHEDULE.durations, SCHEDULE.nodes):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    later: Any = [3, 8]
+    moved = dataclasses.replace(SCHEDULE, starts=later)
+    assert moved.completions.tolist() == [9, 12]
+    assert dataclasses.replace(SCHEDULE) == SCHEDULE
+    assert pickle.loads(pickle.dumps(SCHEDULE)) == SCHEDULE  # noqa: S301
+
+
+def test_input_arrays_stay_free() -> None:
+    given_arrays = {name: np.array(values) for name, values in arrays().items()}
+    schedule = EvolutionSchedule(**given_arrays)
+    for array in given_arrays.values():
+        assert array.flags.writeable
+        array[...] = 99
+    assert schedule == SCHEDULE
+
+
+def test_numbers_derived_from_a_schedule_do_not_reach_into_it() -> None:
+    ends = SCHEDULE.completions
+    if ends.flags.writeable:
+        ends[...] = 0
+    assert SCHEDULE.completions.tolist() == [8, 11]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"starts": [2]}, ("starts", "(1,)", "(3,)")),
+        ({"starts": [[2, 7]]}, ("starts", "(1, 2)", "(3,)")),
+        ({"starts": 2}, ("starts", "()", "(3,)")),
+        ({"offsets": []}, ("starts", "(2,)", "(0,)")),
+        ({"offsets": [[0, 2, 3]]}, ("offsets", "(2,)", "(1, 3)")),
+        ({"offsets": [1, 2, 3]}, ("offsets",)),
+        ({"offsets": [0, 0, 3]}, ("offsets",)),
+        ({"offsets": [0, 3, 2]}, ("offsets",)),
+        ({"durations": [4, 2]}, ("(2,) durations", "3 steps")),
+        ({"nodes": [5, 8, 1, 1]}, ("(4,) nodes", "3 steps")),
+        ({"offsets": [0, 2, 4]}, ("(3,) durations", "(3,) nodes", "4 steps")),
+    ],
+)
+def test_shapes_that_do_not_belong_together_are_named(changes: Any, words: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidAnswer) as caught:
+        EvolutionSchedule(**arrays(**changes))
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["starts", "durations"])
+def test_times_are_never_rounded_in_silence(name: str) -> None:
+    values = [float(value) + 0.5 for value in arrays()[name]]
+    with pytest.raises((InvalidAnswer, TypeError)):
+        EvolutionSchedule(**arrays(**{name: values}))
+
+
+def test_of_refuses_what_does_not_belong_together() -> None:
+    with pytest.raises(InvalidAnswer):
+        EvolutionSchedule.of([1], [ONE, TWO])
+    with pytest.raises(InvalidAnswer):
+        EvolutionSchedule.of([1, 2], [ONE, EvolutionProfile()])

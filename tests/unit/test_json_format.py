@@ -1,0 +1,497 @@
+"""The JSON format: what is read, what is refused and with which words, and how files are written."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import evolution_problems
+
+from allocsolve.errors import FormatError, InvalidAnswer
+from allocsolve.instances import digest, read_problem, read_solution, write_problem, write_solution
+from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+BIG = 2**53 + 1
+MINIMAL: dict[str, Any] = {
+    "format": "allocsolve/1",
+    "kind": "evolution",
+    "num_nodes": 8,
+    "applications": [
+        {"steps": [[60, 2], [30, 8]]},
+        {"steps": [[10, 0], [20, 3]]},
+    ],
+}
+PROBLEM = EvolutionProblem(8, (EvolutionProfile(((60, 2), (30, 8))), EvolutionProfile(((10, 0), (20, 3)))))
+SOLUTION: dict[str, Any] = {
+    "format": "allocsolve/1",
+    "kind": "evolution-schedule",
+    "problem": digest(PROBLEM),
+    "applications": [
+        {"name": "a1", "start": 5, "durations": [11, 20]},
+        {"name": "a0", "start": 0, "durations": [60, 31]},
+    ],
+}
+
+
+def saved(folder: Path, content: object) -> Path:
+    path = folder / "file.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def faults_of(read: Callable[[], object]) -> tuple[str, ...]:
+    with pytest.raises(FormatError) as caught:
+        read()
+    message = str(caught.value)
+    assert message.startswith(f"{caught.value.source}: ")
+    assert len(message.splitlines()) == 1
+    return caught.value.faults
+
+
+def problem_faults(folder: Path, content: object) -> tuple[str, ...]:
+    return faults_of(lambda: read_problem(saved(folder, content)))
+
+
+def solution_faults(folder: Path, content: object) -> tuple[str, ...]:
+    return faults_of(lambda: read_solution(saved(folder, content), PROBLEM))
+
+
+def changed(document: dict[str, Any], path: tuple[str | int, ...], value: object) -> dict[str, Any]:
+    """Return a copy with another value at the path."""
+    result = copy.deepcopy(document)
+    place: Any = result
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return result
+
+
+def without(document: dict[str, Any], *path: str | int) -> dict[str, Any]:
+    result = copy.deepcopy(document)
+    place: Any = result
+    for key in path[:-1]:
+        place = place[key]
+    del place[path[-1]]
+    return result
+
+
+def test_absent_fields_have_their_defaults(tmp_path: Path) -> None:
+    assert read_problem(saved(tmp_path, MINIMAL)) == PROBLEM
+
+
+def test_all_fields_are_read(tmp_path: Path) -> None:
+    document = {
+        **MINIMAL,
+        "name": "Größe",
+        "expand_limit": 1.5,
+        "applications": [{"name": "x", "release": 7, "steps": [[1, 0]]}],
+        "meta": {"seed": 2**70, "nested": [None, 0.5]},
+    }
+    problem = read_problem(saved(tmp_path, document))
+    assert problem == EvolutionProblem(8, (EvolutionProfile(((1, 0),)),), (7,), 1.5, "Größe", ("x",))
+    assert problem.meta == document["meta"]
+
+
+def test_largest_integers_are_read(tmp_path: Path) -> None:
+    document = {**MINIMAL, "num_nodes": 2**53, "applications": [], "expand_limit": 2**53}
+    assert read_problem(saved(tmp_path, document)) == EvolutionProblem(2**53, (), expand_limit=2**53)
+
+
+STEP = ("applications", 1, "steps", 0)
+
+FAULTY_PROBLEMS = {
+    "missing num_nodes": (without(MINIMAL, "num_nodes"), "num_nodes: missing"),
+    "missing applications": (without(MINIMAL, "applications"), "applications: missing"),
+    "missing steps": (without(MINIMAL, "applications", 1, "steps"), "applications[1].steps: missing"),
+    "unknown field": ({**MINIMAL, "nodes": 8}, "unknown field 'nodes' (extra data belongs in meta)"),
+    "unknown application field": (
+        changed(MINIMAL, ("applications", 1, "user"), "me"),
+        "applications[1]: unknown field 'user' (extra data belongs in meta)",
+    ),
+    "num_nodes text": ({**MINIMAL, "num_nodes": "8"}, "num_nodes: value must be an integer, not '8'"),
+    "num_nodes fraction": ({**MINIMAL, "num_nodes": 8.0}, "num_nodes: value must be an integer, not 8.0"),
+    "num_nodes bool": ({**MINIMAL, "num_nodes": True}, "num_nodes: value must be an integer, not true"),
+    "num_nodes 0": ({**MINIMAL, "num_nodes": 0}, "num_nodes: value 0 is below 1"),
+    "num_nodes big": ({**MINIMAL, "num_nodes": BIG}, f"num_nodes: value {BIG} is beyond 2^53"),
+    "name": ({**MINIMAL, "name": None}, "name: must be a string, not null"),
+    "meta": ({**MINIMAL, "meta": [1]}, "meta: must be an object, not a list of 1"),
+    "limit 0.9": ({**MINIMAL, "expand_limit": 0.9}, "expand_limit: 0.9 is below 1"),
+    "limit bool": ({**MINIMAL, "expand_limit": True}, "expand_limit: must be a number or null, not true"),
+    "limit text": ({**MINIMAL, "expand_limit": "inf"}, "expand_limit: must be a number or null, not 'inf'"),
+    "limit big": ({**MINIMAL, "expand_limit": BIG}, f"expand_limit: {BIG} is beyond 2^53"),
+    "applications object": (
+        {**MINIMAL, "applications": {"a": 1}},
+        "applications: must be a list, not an object of 1",
+    ),
+    "application list": (
+        changed(MINIMAL, ("applications", 1), []),
+        "applications[1]: must be an object, not a list of 0",
+    ),
+    "application name": (
+        changed(MINIMAL, ("applications", 1, "name"), 7),
+        "applications[1].name: must be a string, not 7",
+    ),
+    "same names": (
+        changed(MINIMAL, ("applications", 0, "name"), "a1"),
+        "applications[1].name: 'a1' also names applications[0]",
+    ),
+    "release": (
+        changed(MINIMAL, ("applications", 1, "release"), -1),
+        "applications[1].release: release -1 is below 0",
+    ),
+    "release fraction": (
+        changed(MINIMAL, ("applications", 1, "release"), 0.5),
+        "applications[1].release: release must be an integer, not 0.5",
+    ),
+    "release big": (
+        changed(MINIMAL, ("applications", 1, "release"), BIG),
+        f"applications[1].release: release {BIG} is beyond 2^53",
+    ),
+    "no steps": (changed(MINIMAL, ("applications", 1, "steps"), []), "applications[1].steps: no steps"),
+    "steps text": (
+        changed(MINIMAL, ("applications", 1, "steps"), "60x2"),
+        "applications[1].steps: must be a list, not '60x2'",
+    ),
+    "step triple": (
+        changed(MINIMAL, STEP, [1, 2, 3]),
+        "applications[1].steps[0]: must be a pair [duration, nodes], not a list of 3",
+    ),
+    "step number": (
+        changed(MINIMAL, STEP, 60),
+        "applications[1].steps[0]: must be a pair [duration, nodes], not 60",
+    ),
+    "duration 0": (changed(MINIMAL, (*STEP, 0), 0), "applications[1].steps[0][0]: duration 0 is below 1"),
+    "duration null": (
+        changed(MINIMAL, (*STEP, 0), None),
+        "applications[1].steps[0][0]: duration must be an integer, not null",
+    ),
+    "duration big": (
+        changed(MINIMAL, (*STEP, 0), BIG),
+        f"applications[1].steps[0][0]: duration {BIG} is beyond 2^53",
+    ),
+    "nodes -1": (changed(MINIMAL, (*STEP, 1), -1), "applications[1].steps[0][1]: nodes -1 is below 0"),
+    "nodes 9": (changed(MINIMAL, (*STEP, 1), 9), "applications[1].steps[0][1]: nodes 9 is above num_nodes 8"),
+    "nodes big": (
+        changed(MINIMAL, (*STEP, 1), BIG),
+        f"applications[1].steps[0][1]: nodes {BIG} is beyond 2^53",
+    ),
+    "horizon": (
+        changed(changed(MINIMAL, (*STEP, 0), 2**53), ("applications", 0, "release"), 2**53),
+        "latest release plus all durations is 18014398509482094 s, beyond 2^53",
+    ),
+    "same empty names": (
+        {**MINIMAL, "applications": [{"name": "", "steps": [[1, 1]]}] * 2},
+        "application name '' is used twice",
+    ),
+    "format": ({**MINIMAL, "format": "allocsolve/2"}, "format: 'allocsolve/2' is not 'allocsolve/1'"),
+    "format list": ({**MINIMAL, "format": [1]}, "format: a list of 1 is not 'allocsolve/1'"),
+    "missing format": (without(MINIMAL, "format"), "format: missing"),
+    "kind": ({**MINIMAL, "kind": "evolution-schedule"}, "kind: 'evolution-schedule' is not 'evolution'"),
+    "missing kind": (without(MINIMAL, "kind"), "kind: missing"),
+    "list": ([MINIMAL], "must be an object, not a list of 1"),
+    "number": (7, "must be an object, not 7"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "fault"), FAULTY_PROBLEMS.values(), ids=FAULTY_PROBLEMS.keys())
+def test_a_faulty_problem_is_refused_with_place_and_value(
+    tmp_path: Path, document: object, fault: str
+) -> None:
+    assert problem_faults(tmp_path, document) == (fault,)
+
+
+def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
+    document = {
+        "format": "allocsolve/1",
+        "kind": "evolution",
+        "num_nodes": 0,
+        "applications": [{"steps": [[0, 9], [1, -1]]}, {"name": 1, "steps": []}, {"name": 2, "step": []}],
+    }
+    assert problem_faults(tmp_path, document) == (
+        "num_nodes: value 0 is below 1",
+        "applications[0].steps[0][0]: duration 0 is below 1",
+        "applications[0].steps[1][1]: nodes -1 is below 0",
+        "applications[1].name: must be a string, not 1",
+        "applications[1].steps: no steps",
+        "applications[2].steps: missing",
+        "applications[2]: unknown field 'step' (extra data belongs in meta)",
+        "applications[2].name: must be a string, not 2",
+    )
+
+
+FAULTY_TEXTS = {
+    "broken": ('{\n  "format": oops}', "line 2, column 13: Expecting value"),
+    "empty": ("", "line 1, column 1: Expecting value"),
+    "NaN": ('{"meta": {"a b": [0, NaN]}}', "meta.'a b'[1]: nan is not a finite number"),
+    "Infinity": ('{"expand_limit": Infinity}', "expand_limit: inf is not a finite number"),
+    "overflow": ('{"expand_limit": 1e999}', "expand_limit: inf is not a finite number"),
+    "endless integer": ('{"num_nodes": -' + "9" * 5000 + "}", "num_nodes: -inf is not a finite number"),
+    "duplicate key": (
+        '{"applications": [{"name": "x", "name": "y"}]}',
+        "applications[0]: the key 'name' stands twice",
+    ),
+    "duplicate key at the top": ('{"kind": 1, "kind": 2}', "top level: the key 'kind' stands twice"),
+    "half a character": ('{"name": "a\\ud800"}', "name: 'a\\ud800' has half of a surrogate pair"),
+    "half a key": ('{"meta": {"\\udfff": 1}}', "meta: '\\udfff' has half of a surrogate pair"),
+    "too deep": ("[" * 100_000, "lists and objects are nested too deeply"),
+}
+
+
+@pytest.mark.parametrize(("text", "fault"), FAULTY_TEXTS.values(), ids=FAULTY_TEXTS.keys())
+def test_what_is_not_json_is_refused(tmp_path: Path, text: str, fault: str) -> None:
+    assert problem_faults(tmp_path, text) == (fault,)
+    assert solution_faults(tmp_path, text) == (fault,)
+
+
+def test_a_long_value_is_cut_and_kept_on_one_line(tmp_path: Path) -> None:
+    (fault,) = problem_faults(tmp_path, {**MINIMAL, "kind": "a\n" * 1000})
+    assert (
+        fault == "kind: 'a\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na... is not 'evolution'"
+    )
+
+
+def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "latin.json"
+    path.write_bytes(b'{\n"name": "Gr\xf6\xdfe"}')
+    assert faults_of(lambda: read_problem(path)) == ("line 2: byte 0xf6 is not UTF-8",)
+
+
+def test_an_unreadable_file_is_told_with_the_reason(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.json"
+    assert faults_of(lambda: read_problem(missing)) == ("cannot be read: No such file or directory",)
+    assert faults_of(lambda: read_solution(str(tmp_path), PROBLEM)) == ("cannot be read: Is a directory",)
+
+
+def test_a_solution_is_matched_by_name(tmp_path: Path) -> None:
+    schedule = read_solution(saved(tmp_path, SOLUTION), PROBLEM)
+    expected = EvolutionSchedule.of(
+        [0, 5], [EvolutionProfile(((60, 2), (31, 8))), EvolutionProfile(((11, 0), (20, 3)))]
+    )
+    assert schedule == expected
+
+
+def test_an_infeasible_solution_is_read_for_the_judge(tmp_path: Path) -> None:
+    problem = EvolutionProblem(8, PROBLEM.applications, releases=(50, 50), expand_limit=1)
+    document = {**SOLUTION, "problem": digest(problem)}
+    schedule = read_solution(saved(tmp_path, document), problem)
+    assert schedule.starts.tolist() == [0, 5]
+
+
+ANSWER = ("applications", 0)
+
+FAULTY_SOLUTIONS = {
+    "another problem": (
+        {**SOLUTION, "problem": "f" * 64},
+        f"problem: this solves another problem, 'ffffffffffff', not '{digest(PROBLEM)[:12]}'",
+    ),
+    "problem number": (
+        {**SOLUTION, "problem": 5},
+        f"problem: this solves another problem, 5, not '{digest(PROBLEM)[:12]}'",
+    ),
+    "missing problem": (without(SOLUTION, "problem"), "problem: missing"),
+    "missing applications": (without(SOLUTION, "applications"), "applications: missing"),
+    "kind": ({**SOLUTION, "kind": "evolution"}, "kind: 'evolution' is not 'evolution-schedule'"),
+    "unknown field": ({**SOLUTION, "score": 1}, "unknown field 'score' (extra data belongs in meta)"),
+    "meta": ({**SOLUTION, "meta": "cpsat"}, "meta: must be an object, not 'cpsat'"),
+    "missing application": (without(SOLUTION, *ANSWER), "applications: 'a1' is missing"),
+    "missing start": (without(SOLUTION, *ANSWER, "start"), "applications[0].start: missing"),
+    "missing durations": (without(SOLUTION, *ANSWER, "durations"), "applications[0].durations: missing"),
+    "start": (changed(SOLUTION, (*ANSWER, "start"), -3), "applications[0].start: start -3 is below 0"),
+    "start big": (
+        changed(SOLUTION, (*ANSWER, "start"), BIG),
+        f"applications[0].start: start {BIG} is beyond 2^53",
+    ),
+    "start fraction": (
+        changed(SOLUTION, (*ANSWER, "start"), 3.0),
+        "applications[0].start: start must be an integer, not 3.0",
+    ),
+    "durations number": (
+        changed(SOLUTION, (*ANSWER, "durations"), 31),
+        "applications[0].durations: must be a list, not 31",
+    ),
+    "too few durations": (
+        changed(SOLUTION, (*ANSWER, "durations"), [31]),
+        "applications[0].durations: 1 durations for the 2 steps of 'a1'",
+    ),
+    "duration 0": (
+        changed(SOLUTION, (*ANSWER, "durations", 1), 0),
+        "applications[0].durations[1]: duration 0 is below 1",
+    ),
+    "durations bool": (
+        changed(SOLUTION, (*ANSWER, "durations"), [11, True]),
+        "applications[0].durations[1]: duration must be an integer, not true",
+    ),
+    "duration big": (
+        changed(SOLUTION, (*ANSWER, "durations", 1), BIG),
+        f"applications[0].durations[1]: duration {BIG} is beyond 2^53",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "fault"), FAULTY_SOLUTIONS.values(), ids=FAULTY_SOLUTIONS.keys())
+def test_a_faulty_solution_is_refused_with_place_and_value(
+    tmp_path: Path, document: object, fault: str
+) -> None:
+    assert solution_faults(tmp_path, document) == (fault,)
+
+
+def test_wrong_names_in_a_solution_are_told_at_once(tmp_path: Path) -> None:
+    answers = [{"name": name, "start": 0, "durations": [60, 30]} for name in ("a1", "b", "a1", 4)]
+    assert solution_faults(tmp_path, {**SOLUTION, "applications": answers}) == (
+        "applications[1].name: the problem has no application 'b'",
+        "applications[3].name: must be a string, not 4",
+        "applications[2].name: 'a1' also names applications[0]",
+        "applications: 'a0' is missing",
+    )
+
+
+def test_a_solution_that_ends_beyond_64_bits_is_refused(tmp_path: Path) -> None:
+    problem = EvolutionProblem(1, (EvolutionProfile(((1, 1),) * 512),))
+    answer = {"name": "a0", "start": 0, "durations": [2**53] * 512}
+    document = {**SOLUTION, "problem": digest(problem), "applications": [answer]}
+    last = read_solution(saved(tmp_path, document), problem).completions
+    assert last.tolist() == [2**62]
+    late = changed(document, ("applications", 0, "start"), 1)
+    assert faults_of(lambda: read_solution(saved(tmp_path, late), problem)) == (
+        "applications[0]: start plus durations is 4611686018427387905 s, beyond 2^62",
+    )
+
+
+@given(problem=evolution_problems(min_apps=0, releases=True), name=st.text(st.characters(codec="utf-8")))
+def test_a_problem_survives_the_file(
+    tmp_path_factory: pytest.TempPathFactory, problem: EvolutionProblem, name: str
+) -> None:
+    path = tmp_path_factory.mktemp("problem") / "p.json"
+    named = EvolutionProblem(
+        problem.num_nodes,
+        problem.applications,
+        problem.releases,
+        problem.expand_limit,
+        name=name,
+        application_names=tuple(f"{name}{idx}" for idx in range(len(problem.applications))),
+        meta={"name": name},
+    )
+    write_problem(named, path)
+    again = read_problem(path)
+    assert again == named
+    assert again.meta == named.meta
+    assert digest(again) == digest(named)
+
+
+@given(data=st.data(), problem=evolution_problems(min_apps=0))
+def test_a_solution_survives_the_file(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, problem: EvolutionProblem
+) -> None:
+    path = tmp_path_factory.mktemp("solution") / "s.json"
+    times = st.integers(1, 2**53)
+    schedule = EvolutionSchedule.of(
+        [data.draw(times) for _ in problem.applications],
+        [
+            EvolutionProfile(tuple((data.draw(times), nodes) for nodes in app.nodes))
+            for app in problem.applications
+        ],
+    )
+    write_solution(path, problem, schedule, {"solver": "none"})
+    assert read_solution(path, problem) == schedule
+    assert json.loads(path.read_text())["meta"] == {"solver": "none"}
+
+
+@given(problem=evolution_problems(releases=True), data=st.data())
+def test_the_digest_sees_all_but_name_and_meta(problem: EvolutionProblem, data: st.DataObject) -> None:
+    def variant(**changes: Any) -> EvolutionProblem:
+        fields = {
+            "num_nodes": problem.num_nodes,
+            "applications": problem.applications,
+            "releases": problem.releases,
+            "expand_limit": problem.expand_limit,
+            **changes,
+        }
+        return EvolutionProblem(**fields)
+
+    assert digest(variant(name="x", meta={"seed": 1})) == digest(problem)
+    app = data.draw(st.integers(0, len(problem.applications) - 1))
+    later = tuple(release + (idx == app) for idx, release in enumerate(problem.releases))
+    (duration, nodes), *rest = problem.applications[app].steps
+    longer = EvolutionProfile(((duration + 1, nodes), *rest))
+    variants = [
+        variant(num_nodes=problem.num_nodes + 1),
+        variant(releases=later),
+        variant(expand_limit=7.25),
+        variant(application_names=tuple(f"b{idx}" for idx in range(len(problem.applications)))),
+        variant(applications=(*problem.applications[:app], longer, *problem.applications[app + 1 :])),
+    ]
+    assert len({digest(other) for other in (problem, *variants)}) == 6
+
+
+@pytest.mark.parametrize("limit", [1, 1.0, 2, 1.5, 1e300, 2.0**53 + 2, math.inf])
+def test_every_expand_limit_survives_the_file(tmp_path: Path, limit: float) -> None:
+    path = tmp_path / "p.json"
+    write_problem(EvolutionProblem(8, PROBLEM.applications, expand_limit=limit), path)
+    assert read_problem(path).expand_limit == limit
+
+
+def test_the_kind_of_number_does_not_change_the_digest() -> None:
+    plain = EvolutionProblem(8, PROBLEM.applications, expand_limit=2)
+    numpy = EvolutionProblem(8, PROBLEM.applications, expand_limit=np.float64(2))
+    assert digest(plain) == digest(numpy)
+
+
+def test_a_schedule_of_other_steps_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    shorter = EvolutionSchedule.of([0], PROBLEM.applications[:1])
+    with pytest.raises(InvalidAnswer, match="does not belong to the problem: its steps have other offsets"):
+        write_solution(path, PROBLEM, shorter, {})
+    richer = EvolutionSchedule.of([0, 0], [EvolutionProfile(((60, 2), (30, 7))), PROBLEM.applications[1]])
+    with pytest.raises(InvalidAnswer, match="does not belong to the problem: its steps have other nodes"):
+        write_solution(path, PROBLEM, richer, {})
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("value", [math.nan, {1, 2}, "\ud800"])
+def test_meta_that_json_cannot_hold_is_refused_and_the_old_file_kept(tmp_path: Path, value: object) -> None:
+    path = saved(tmp_path, MINIMAL)
+    problem = EvolutionProblem(8, PROBLEM.applications, meta={"value": value})
+    (fault,) = faults_of(lambda: write_problem(problem, path))
+    assert fault.startswith("cannot be written as JSON: ")
+    assert read_problem(path) == PROBLEM
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_written_is_told_with_the_reason(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere" / "p.json"
+    assert faults_of(lambda: write_problem(PROBLEM, nowhere)) == (
+        "cannot be written: No such file or directory",
+    )
+    assert faults_of(lambda: write_problem(PROBLEM, tmp_path)) == ("cannot be written: Is a directory",)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_writing_replaces_the_file_and_leaves_nothing_else(tmp_path: Path) -> None:
+    path = saved(tmp_path, "old")
+    write_problem(PROBLEM, path)
+    assert read_problem(path) == PROBLEM
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_problem(PROBLEM, pipe)
+        assert json.loads(os.read(reader, 10_000))["num_nodes"] == 8
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from allocsolve.errors import AllocsolveError, InvalidProblem
+from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProfile
+from allocsolve.model.profile import expand_ratio, max_expanded_duration
+
+#: 5 nodes during [0, 3), 10 during [3, 5), 10 again during [5, 6), 2 during [6, 10).
+PROFILE = EvolutionProfile(((3, 5), (2, 10), (1, 10), (4, 2)))
+EMPTY = EvolutionProfile()
+
+
+def test_the_example_of_the_paper() -> None:
+    request = EvolutionProfile(((500, 5), (3600, 10)))
+    scheduled = request.expanded((515, 3600)).delayed(2000)
+    assert scheduled == EvolutionProfile(((2000, 0), (515, 5), (3600, 10)))
+    assert (request.duration, request.peak, request.area) == (4100, 10, 38500)
+    assert scheduled.area - request.area == 15 * 5
+
+
+def test_value_at_the_edges() -> None:
+    assert [PROFILE.value(t) for t in (-1, 0, 2, 3, 5, 6, 9, 10, 10**9)] == [0, 5, 5, 10, 10, 2, 2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("t0", "t1", "top", "end"),
+    [
+        (0, 10, 10, 6),  # neighbours on the same nodes are one stretch
+        (0, 3, 5, 3),  # lasts to the end
+        (0, 4, 10, 4),  # clipped at the end of the interval
+        (4, 8, 10, 6),
+        (6, 9, 2, 9),
+        (6, 99, 2, 10),
+        (-5, 2, 5, 2),
+        (-5, 0, 0, 0),
+        (-5, -2, 0, -2),
+        (10, 20, 0, 20),
+        (4, 4, 0, 4),  # empty
+        (99, 99, 0, 99),
+    ],
+)
+def test_max_and_loc(t0: int, t1: int, top: int, end: int) -> None:
+    assert (PROFILE.max(t0, t1), PROFILE.last_max_end(t0, t1)) == (top, end)
+
+
+def test_loc_is_the_last_of_several_maxima() -> None:
+    twice = EvolutionProfile(((1, 7), (1, 0), (2, 7), (3, 6)))
+    assert twice.last_max_end(0, 7) == 4
+    assert twice.last_max_end(0, 2) == 1
+
+
+def test_the_idle_cluster() -> None:
+    assert (EMPTY.duration, EMPTY.area, EMPTY.peak, EMPTY.steps) == (0, 0, 0, ())
+    assert (EMPTY.value(0), EMPTY.max(0, 5), EMPTY.last_max_end(0, 5)) == (0, 0, 5)
+    assert EMPTY.canonical() == EMPTY + EMPTY == EMPTY
+    assert EvolutionProfile(((9, 0),)).same_function(EMPTY)
+    assert EMPTY.delayed(4) == EvolutionProfile(((4, 0),))
+    assert EMPTY.expanded(()) == EMPTY
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (((1, 1), (0, 2)), ("step 1", "duration 0")),
+        (((-7, 1),), ("step 0", "duration -7")),
+        (((1, -2),), ("step 0", "nodes -2")),
+        (((1, 1), (1, 1), (2**53 + 1, 1)), ("step 2", f"duration {2**53 + 1}")),
+        (((1, 2**53 + 1),), ("step 0", f"nodes {2**53 + 1}")),
+        (((1, 1), (1.0, 2)), ("step 1", "(1.0, 2)")),
+        (((1, 2.5),), ("step 0", "(1, 2.5)")),
+        (((1, "2"),), ("step 0", "(1, '2')")),
+        (((1, None),), ("step 0", "(1, None)")),
+        (((1, 2, 3),), ("step 0", "(1, 2, 3)")),
+        (((1,),), ("step 0", "(1,)")),
+        ((5,), ("step 0", "5")),
+        (((math.nan, 1),), ("step 0", "(nan, 1)")),
+    ],
+)
+def test_a_malformed_step_is_named(steps: Any, words: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidProblem) as caught:
+        EvolutionProfile(steps)
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+    assert isinstance(caught.value, AllocsolveError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_the_largest_integers_are_allowed() -> None:
+    large = EvolutionProfile(((MAX_INTEGER, MAX_INTEGER),))
+    assert large.area == MAX_INTEGER**2
+    assert large.value(MAX_INTEGER - 1) == MAX_INTEGER
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [(1, 2), (3, 4)],
+        [[1, 2], [3, 4]],
+        np.array([[1, 2], [3, 4]]),
+        ((duration, duration + 1) for duration in (1, 3)),
+        zip(np.array([1, 3], dtype=np.uint8), np.array([2, 4]), strict=True),
+    ],
+)
+def test_any_sequence_of_pairs_becomes_plain_integers(steps: Any) -> None:
+    profile = EvolutionProfile(steps)
+    assert profile.steps == ((1, 2), (3, 4))
+    assert all(type(number) is int for step in profile.steps for number in step)
+    assert hash(profile) == hash(EvolutionProfile(((1, 2), (3, 4))))
+
+
+def test_the_input_is_neither_kept_nor_frozen() -> None:
+    steps: Any = np.array([[1, 2], [3, 4]])
+    profile = EvolutionProfile(steps)
+    steps[0, 0] = 99
+    assert profile.steps == ((1, 2), (3, 4))
+    rows: Any = [[1, 2]]
+    profile = EvolutionProfile(rows)
+    rows[0][0] = 99
+    rows.append([1, 1])
+    assert profile.steps == ((1, 2),)
+
+
+def test_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        PROFILE.steps = ()  # type: ignore[misc]
+    anything: Any = PROFILE
+    with pytest.raises((AttributeError, TypeError)):
+        anything.note = "no"
+
+
+def test_replace_recomputes_all() -> None:
+    other = dataclasses.replace(PROFILE, steps=((2, 1), (2, 3)))
+    assert (other.duration, other.value(3), other.value(4), other.max(0, 9)) == (4, 3, 0, 3)
+    assert dataclasses.replace(PROFILE) == PROFILE
+
+
+def test_copies_and_pickles_are_equal() -> None:
+    for twin in (copy.copy(PROFILE), copy.deepcopy(PROFILE), pickle.loads(pickle.dumps(PROFILE))):  # noqa: S301
+        assert twin == PROFILE
+        assert hash(twin) == hash(PROFILE)
+        assert twin.value(3) == 10
+
+
+def test_equality_is_not_that_of_the_function() -> None:
+    merged = EvolutionProfile(((3, 5), (3, 10), (4, 2)))
+    assert merged != PROFILE
+    assert merged.same_function(PROFILE)
+    assert PROFILE.canonical() == merged
+    anything: Any = merged.steps
+    assert merged != anything
+
+
+def test_expanded_refuses_to_shrink_or_to_miscount() -> None:
+    with pytest.raises(ValueError, match=r"step 2: duration 0 .* 1"):
+        PROFILE.expanded((3, 2, 0, 4))
+    with pytest.raises(ValueError, match="3 durations for 4 steps"):
+        PROFILE.expanded((3, 2, 1))
+
+
+def test_delayed_refuses_the_past() -> None:
+    with pytest.raises(ValueError, match="-1"):
+        PROFILE.delayed(-1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "duration", "longest"),
+    [
+        (1, 10, 10),
+        (1.5, 501, 751),
+        (1.7, 10, 17),  # the double 1.7 is below 17/10
+        (1.1, 10, 11),
+        (2.3, 100, 230),
+        (1.15, 100, 115),
+        (1.1, 3 * 10**15, 33 * 10**14),
+        (2, 7, 14),
+        (3, 10**15, 3 * 10**15),
+        (1e300, 10, UNLIMITED),
+        (math.inf, 1, UNLIMITED),
+    ],
+)
+def test_longest_expansion(limit: float, duration: int, longest: int) -> None:
+    assert max_expanded_duration(duration, expand_ratio(limit)) == longest
+    request = EvolutionProfile(((duration, 1),))
+    if longest < MAX_INTEGER:
+        assert EvolutionProfile(((longest, 1),)).is_expansion_of(request, limit)
+        assert not EvolutionProfile(((longest + 1, 1),)).is_expansion_of(request, limit)
+
+
+def test_numpy_limits_are_read_as_decimals_too() -> None:
+    assert max_expanded_duration(10, expand_ratio(np.float64(1.7))) == 17
+
+
+@pytest.mark.parametrize("limit", [0.99, 0, -1, -math.inf, math.nan])
+def test_a_limit_below_one_is_named(limit: float) -> None:
+    with pytest.raises(InvalidProblem, match="expand limit") as caught:
+        expand_ratio(limit)
+    assert repr(limit) in str(caught.value)
+    with pytest.raises(InvalidProblem, match="expand limit"):
+        PROFILE.is_expansion_of(PROFILE, limit)
+
+
+def test_expansions_compare_step_by_step() -> None:
+    request = EvolutionProfile(((2, 1), (2, 1)))
+    assert not EvolutionProfile(((4, 1),)).is_expansion_of(request)
+    assert not EvolutionProfile(((5, 1), (1, 1))).is_expansion_of(request)
+    assert not EvolutionProfile(((2, 1), (2, 2))).is_expansion_of(request)
+    assert EvolutionProfile(((3, 1), (4, 1))).is_expansion_of(request, 2)
+    assert not EvolutionProfile(((3, 1), (5, 1))).is_expansion_of(request, 2)

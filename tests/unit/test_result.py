@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from typing import Any
+
+import pytest
+
+from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.model import Budget, Limit, Result, Status, terms
+
+# --- budgets -------------------------------------------------------------------------------------------
+
+
+def test_a_budget_is_unlimited_by_default() -> None:
+    budget = Budget()
+    assert (budget.seconds, budget.iterations, budget.workers, budget.seed) == (math.inf, None, 1, 0)
+    assert math.isinf(budget.start().remaining)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"seconds": 0}, ("seconds", "0")),
+        ({"seconds": -1.5}, ("seconds", "-1.5")),
+        ({"seconds": math.nan}, ("seconds", "nan")),
+        ({"iterations": -1}, ("iterations", "-1")),
+        ({"workers": 0}, ("workers", "0")),
+        ({"workers": -2}, ("workers", "-2")),
+        ({"seed": -1}, ("seed", "-1")),
+        ({"seed": 2**31}, ("seed", str(2**31))),
+    ],
+)
+def test_what_is_wrong_with_a_budget_is_named(options: Any, words: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        Budget(**options)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_the_edges_of_a_budget_are_allowed() -> None:
+    budget = Budget(seconds=1e-9, iterations=0, workers=1, seed=2**31 - 1)
+    assert dataclasses.replace(budget, workers=2) == Budget(1e-9, 0, 2, 2**31 - 1)
+    assert hash(budget) == hash(dataclasses.replace(budget))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        budget.seed = 3  # type: ignore[misc]
+
+
+def test_the_clock_runs_from_its_start() -> None:
+    clock = Budget(seconds=0.02).start()
+    first = clock.elapsed
+    assert first >= 0
+    assert clock.remaining <= 0.02
+    time.sleep(0.03)
+    assert clock.elapsed >= first + 0.02
+    assert clock.remaining == 0
+    assert Budget(seconds=60).start().remaining > 30
+
+
+# --- results -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"status": Status.UNKNOWN},
+        {"status": Status.UNKNOWN, "limit": Limit.TIME, "bound": 3.0},
+        {"status": Status.UNKNOWN, "limit": Limit.SIZE},
+        {"status": Status.INFEASIBLE},
+        {"status": Status.FEASIBLE, "answer": "a"},
+        {"status": Status.FEASIBLE, "answer": "a", "objective": 3.0},
+        {"status": Status.FEASIBLE, "answer": "a", "bound": 3.0},
+        {"status": Status.FEASIBLE, "answer": "a", "objective": 3.0, "bound": 3.0, "limit": Limit.TIME},
+        {"status": Status.FEASIBLE, "answer": "a", "objective": (3.0, 1.0), "bound": (2.0, 9.0)},
+        {"status": Status.FEASIBLE, "answer": "a", "objective": (3.0, 1.0), "bound": 3.0},
+        {"status": Status.FEASIBLE, "answer": "a", "objective": (3.0, 1.0)},
+        {"status": Status.OPTIMAL, "answer": "a", "objective": 3, "bound": 3.0},
+        {"status": Status.OPTIMAL, "answer": "a", "objective": 0.0, "bound": 0.0},
+        {"status": Status.OPTIMAL, "answer": "a", "objective": (3.0, 1.0), "bound": (3.0, 1.0)},
+    ],
+)
+def test_claims_that_go_together(claims: Any) -> None:
+    result: Result[str] = Result(**claims)
+    assert dataclasses.replace(result, runtime=2.5).runtime == 2.5
+    assert dataclasses.replace(result) == result
+
+
+@pytest.mark.parametrize(
+    ("claims", "words"),
+    [
+        ({"status": Status.OPTIMAL, "objective": 3, "bound": 3}, ("optimal", "without an answer")),
+        ({"status": Status.FEASIBLE}, ("feasible", "without an answer")),
+        ({"status": Status.INFEASIBLE, "answer": "a"}, ("infeasible", "with an answer")),
+        ({"status": Status.UNKNOWN, "answer": "a"}, ("unknown", "with an answer")),
+        ({"status": Status.UNKNOWN, "objective": 3}, ("objective 3", "without an answer")),
+        ({"status": Status.INFEASIBLE, "objective": 3}, ("objective 3", "without an answer")),
+        ({"status": Status.FEASIBLE, "answer": "a", "objective": 3, "bound": 4}, ("bound 4", "objective 3")),
+        (
+            {"status": Status.FEASIBLE, "answer": "a", "objective": (3, 1), "bound": (3, 2)},
+            ("bound (3, 2)", "objective (3, 1)"),
+        ),
+        ({"status": Status.OPTIMAL, "answer": "a"}, ("optimal", "None", "-inf")),
+        ({"status": Status.OPTIMAL, "answer": "a", "objective": 3}, ("optimal", "3", "-inf")),
+        ({"status": Status.OPTIMAL, "answer": "a", "objective": 3, "bound": 2}, ("optimal", "3", "2")),
+        (
+            {"status": Status.OPTIMAL, "answer": "a", "objective": (3, 1), "bound": (3, 0)},
+            ("optimal", "(3, 1)", "(3, 0)"),
+        ),
+        ({"status": Status.OPTIMAL, "answer": "a", "objective": math.nan, "bound": math.nan}, ("nan",)),
+        (
+            {"status": Status.OPTIMAL, "answer": "a", "objective": 3, "bound": 3, "limit": Limit.TIME},
+            ("optimal", "time"),
+        ),
+        ({"status": Status.INFEASIBLE, "limit": Limit.INTERRUPTED}, ("infeasible", "interrupted")),
+    ],
+)
+def test_contradictions_are_named(claims: Any, words: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidAnswer, match="contradictory") as caught:
+        Result(**claims)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_no_bound_is_minus_infinity_and_no_answer_is_none() -> None:
+    result: Result[str] = Result(Status.UNKNOWN)
+    assert result.bound == -math.inf
+    assert result.answer is None
+    assert result.objective is None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.bound = 0  # type: ignore[misc]
+
+
+def test_a_replaced_result_is_checked_again() -> None:
+    result = Result(Status.FEASIBLE, "a", objective=3, bound=2)
+    with pytest.raises(InvalidAnswer, match="bound 4"):
+        dataclasses.replace(result, bound=4)
+
+
+def test_terms() -> None:
+    assert terms(3.0) == (3.0,)
+    assert terms((3.0, 1.0)) == (3.0, 1.0)
+
+
+def test_statuses_and_limits_are_their_words() -> None:
+    assert [str(status) for status in Status] == ["optimal", "feasible", "infeasible", "unknown"]
+    assert Status("optimal") is Status.OPTIMAL
+    assert {str(limit) for limit in Limit} == {"time", "iterations", "size", "interrupted"}

@@ -1,0 +1,305 @@
+"""The reader of workload logs: every trap of real logs, and windows as problems."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.instances import SwfLog, read_problem, read_swf, swf_problem, write_problem
+from allocsolve.model import EvolutionProfile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER = "; MaxProcs: 100\n"
+
+ZEROS = {
+    "faulty": 0,
+    "no_run_time": 0,
+    "no_processors": 0,
+    "too_many_processors": 0,
+    "duplicates": 0,
+    "unsorted": 0,
+    "requested_processors": 0,
+    "no_requested_time": 0,
+    "above_requested_time": 0,
+    "rounded": 0,
+}
+
+
+def job(
+    number: object,
+    submit: object = 0,
+    run: object = 60,
+    allocated: object = 4,
+    requested: object = 4,
+    limit: object = 3600,
+) -> str:
+    return f"{number} {submit} 0 {run} {allocated} -1 -1 {requested} {limit} -1 1 1 1 -1 -1 -1 -1 -1\n"
+
+
+def read(folder: Path, text: str, *, num_nodes: int | None = None) -> SwfLog:
+    path = folder / "log.swf"
+    path.write_text(text, encoding="utf-8")
+    return read_swf(path, num_nodes=num_nodes)
+
+
+def jobs_of(log: SwfLog) -> list[tuple[int, int, int, int]]:
+    """Return (number, submit, run, processors) of each job."""
+    columns = (log.numbers, log.submits, log.runs, log.procs)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def check_counts(log: SwfLog, job_lines: int, kept: int, **others: int) -> None:
+    assert log.report.counts() == {**ZEROS, "job_lines": job_lines, "kept": kept, **others}
+    assert len(log.numbers) == kept
+
+
+def test_a_clean_log(tmp_path: Path) -> None:
+    log = read(tmp_path, HEADER + "\n" + job(1, 5) + "  " + job(2, 7, 61, 100) + "\n")
+    assert jobs_of(log) == [(1, 5, 60, 4), (2, 7, 61, 100)]
+    assert (log.source, log.max_procs, log.header) == ("log.swf", 100, {"MaxProcs": "100"})
+    assert log.sha256 == hashlib.sha256((tmp_path / "log.swf").read_bytes()).hexdigest()
+    assert not any(column.flags.writeable for column in (log.numbers, log.submits, log.runs, log.procs))
+    check_counts(log, 2, 2)
+    assert str(log.report) == "2 job lines, 2 kept"
+
+
+@pytest.mark.parametrize(
+    ("header", "size"),
+    [
+        ("; MaxProcs: 128\n; MaxNodes: 16\n", 128),
+        ("; MaxNodes: 16\n", 16),
+        (";MaxProcs:128\n", 128),
+        ("  ;\t  MaxProcs : 128\n", 128),
+        ("; MaxProcs: 128 (64 batch, 64 interactive)\n", 128),
+        ("; MaxProcs: about 128\n", 128),
+        ("; MaxProcs: -1\n; MaxNodes: 16\n", 16),
+        ("; MaxProcs: unknown\n; MaxNodes: 16\n", 16),
+        (f"; MaxProcs: {'9' * 30}\n; MaxNodes: 16\n", 16),
+        ("; MaxProcs: 128\n; Note: it was smaller at first\n;   MaxProcs: 64\n", 128),
+        ("\ufeff; MaxProcs: 128\r\n", 128),
+    ],
+)
+def test_the_size_of_the_machine(tmp_path: Path, header: str, size: int) -> None:
+    log = read(tmp_path, header + job(1))
+    assert log.max_procs == size
+    check_counts(log, 1, 1)
+
+
+def test_header_keys_may_repeat_and_prose_is_no_key(tmp_path: Path) -> None:
+    text = "; Note: one\n; Information: here\n;    http://example.org/\n; two words: no\n;Note:two\n;\n"
+    log = read(tmp_path, text + job(1), num_nodes=4)
+    assert log.header == {"Note": "one\ntwo", "Information": "here"}
+
+
+def test_a_log_without_header_needs_the_number_of_nodes(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="neither MaxProcs nor MaxNodes in the header: give the number"):
+        read(tmp_path, job(1))
+    assert read(tmp_path, job(1), num_nodes=7).max_procs == 7
+    assert read(tmp_path, HEADER + job(1), num_nodes=7).max_procs == 7
+
+
+@pytest.mark.parametrize("num_nodes", [0, -1, 2**53 + 1])
+def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, num_nodes: int) -> None:
+    with pytest.raises(InvalidOption, match=rf"num_nodes {num_nodes} is not in 1\.\.2\^53"):
+        read(tmp_path, HEADER + job(1), num_nodes=num_nodes)
+
+
+def test_jobs_that_never_ran_are_dropped(tmp_path: Path) -> None:
+    log = read(tmp_path, HEADER + job(1, run=0) + job(2, run=-1, allocated=-1) + job(3))
+    check_counts(log, 3, 1, no_run_time=2)
+    assert str(log.report) == "3 job lines, 2 no run time, 1 kept"
+
+
+def test_processors_are_the_allocated_ones_else_the_requested(tmp_path: Path) -> None:
+    lines = [job(1, 0, 9, 4, 8), job(2, 0, 9, -1, 8), job(3, 0, 9, 0, 8), job(4, 0, 9, -1, 0)]
+    log = read(tmp_path, HEADER + "".join(lines))
+    assert log.procs.tolist() == [4, 8, 8]
+    check_counts(log, 4, 3, requested_processors=2, no_processors=1)
+
+
+def test_jobs_larger_than_the_machine_are_dropped(tmp_path: Path) -> None:
+    lines = job(1, allocated=100) + job(2, allocated=101) + job(3, allocated=-1, requested=101)
+    check_counts(read(tmp_path, HEADER + lines), 3, 1, too_many_processors=2)
+    check_counts(read(tmp_path, HEADER + lines, num_nodes=101), 3, 3, requested_processors=1)
+
+
+def test_an_unsorted_log_is_sorted_and_ties_keep_their_order(tmp_path: Path) -> None:
+    submits = {5: 30, 4: 10, 3: 10, 2: 20, 1: 10}
+    log = read(tmp_path, HEADER + "".join(job(number, submit) for number, submit in submits.items()))
+    assert log.numbers.tolist() == [4, 3, 1, 2, 5]
+    assert log.submits.tolist() == [10, 10, 10, 20, 30]
+    check_counts(log, 5, 5, unsorted=2)
+
+
+def test_of_jobs_with_one_number_the_first_usable_is_kept(tmp_path: Path) -> None:
+    log = read(tmp_path, HEADER + job(1, run=0) + job(2, 3) + job(1, 5, 8) + job(1, 4, 9) + job(2, 1))
+    assert jobs_of(log) == [(2, 3, 60, 4), (1, 5, 8, 4)]
+    check_counts(log, 5, 2, no_run_time=1, duplicates=2)
+
+
+def test_requested_times_are_only_counted(tmp_path: Path) -> None:
+    log = read(tmp_path, HEADER + job(1, limit=-1) + job(2, limit=59) + job(3, limit=60))
+    assert log.runs.tolist() == [60, 60, 60]
+    check_counts(log, 3, 3, no_requested_time=1, above_requested_time=1)
+
+
+def test_times_are_rounded_up(tmp_path: Path) -> None:
+    lines = [
+        job(1, "0.2", "59.01", limit="59.5"),
+        job(2, "1e0", "7.0", "4.0"),
+        job(3, 2, "0.001"),
+        job(4, 3, "-0.5"),
+    ]
+    log = read(tmp_path, HEADER + "".join(lines))
+    assert jobs_of(log) == [(1, 1, 60, 4), (2, 1, 7, 4), (3, 2, 1, 4)]
+    check_counts(log, 4, 3, rounded=2, no_run_time=1)
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("1 0 0 60 4\n", "line 3: 5 fields instead of 18"),
+        (job(1).rstrip() + " 7\n", "line 3: 19 fields instead of 18"),
+        (job(1, run="6O"), "line 3: field 4 (run) '6O' is not a number"),
+        (job("j1"), "line 3: field 1 (job number) 'j1' is not a number"),
+        (job(1, submit="nan"), "line 3: field 2 (submit) 'nan' is not a number"),
+        (job(1, run="1_000"), "line 3: field 4 (run) '1_000' is not a number"),
+        (job(1).replace("-1 -1 4", "-1 x 4"), "line 3: field 7 (not used) 'x' is not a number"),
+        (job(1, run="inf"), "line 3: field 4 (run) 'inf' is beyond 2^53"),
+        (job(1, limit=-(2**53) - 1), "line 3: field 9 (requested time) '-9007199254740993' is beyond 2^53"),
+        (job(1, submit=-1), "line 3: field 2 (submit) '-1' is below 0"),
+        (job(-1), "line 3: field 1 (job number) '-1' is below 0"),
+        (job(1, allocated="2.5"), "line 3: field 5 (allocated) '2.5' is not whole"),
+        (job("9" * 5000), "line 3: field 1 (job number) '99999999999999999999' is beyond 2^53"),
+        ("\0\x1b[31m" * 18 + "\n", "line 3: 1 fields instead of 18"),
+    ],
+    ids=lambda value: value[:40] if value.startswith("line") else "",
+)
+def test_a_faulty_line_is_counted_and_named_and_the_rest_is_kept(
+    tmp_path: Path, line: str, fault: str
+) -> None:
+    log = read(tmp_path, HEADER + job(7) + line + job(8))
+    assert log.numbers.tolist() == [7, 8]
+    check_counts(log, 3, 2, faulty=1)
+    assert log.report.faults == (fault,)
+    assert str(log.report) == f"3 job lines, 1 faulty, 2 kept; {fault}"
+
+
+def test_of_many_faulty_lines_the_summary_names_five(tmp_path: Path) -> None:
+    log = read(tmp_path, HEADER + "1 2 3\n" * 6)
+    check_counts(log, 6, 0, faulty=6)
+    named = "; ".join(f"line {number}: 3 fields instead of 18" for number in range(2, 7))
+    assert str(log.report) == f"6 job lines, 6 faulty; {named}; ..."
+    assert log.report.faults[5] == "line 7: 3 fields instead of 18"
+
+
+def test_text_in_another_encoding_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_bytes(b"; Acknowledge: M\xfcller\n" + (HEADER + job(1)).encode())
+    check_counts(read_swf(path), 1, 1)
+
+
+def test_a_gzipped_log_is_the_same_log(tmp_path: Path) -> None:
+    text = HEADER + job(1) + job(2, 9)
+    path = tmp_path / "log.swf.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    packed, plain = read_swf(path), read(tmp_path, text)
+    assert jobs_of(packed) == jobs_of(plain)
+    assert packed.report == plain.report
+    assert packed.source == "log.swf.gz"
+    assert packed.sha256 == hashlib.sha256(path.read_bytes()).hexdigest() != plain.sha256
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (gzip.compress((HEADER + job(1) * 999).encode())[:-20], "Compressed file ended before the end-of-st"),
+        (gzip.compress(HEADER.encode())[:-8] + b"\0" * 8, "CRC check failed"),
+        (gzip.compress(HEADER.encode(), 0).replace(b"MaxProcs", b"MaxNodes"), "CRC check failed"),
+        (gzip.compress(b"")[:10] + b"\xff" * 40, "Error -3 while decompressing data"),
+        (HEADER.encode(), "Not a gzipped file"),
+    ],
+    ids=["truncated", "no checksum", "changed", "garbage", "plain text"],
+)
+def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "log.swf.gz"
+    path.write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        read_swf(path)
+    assert str(caught.value).startswith(f"{path}: cannot be read: {reason}")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_an_unreadable_log_is_told_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"nowhere\.swf: cannot be read: No such file or directory"):
+        read_swf(tmp_path / "nowhere.swf")
+
+
+LOG = (
+    HEADER + job(11, 500, 60, 4) + job(12, 510, 0) + job(13, 520, 61, 5) + job(14, 520, 62, 6) + job(15, 599)
+)
+
+
+def test_a_window_counts_kept_jobs_and_releases_from_its_first(tmp_path: Path) -> None:
+    problem = swf_problem(read(tmp_path, LOG), from_job=1, jobs=3)
+    assert problem.name == "log-from1-jobs3"
+    assert problem.num_nodes == 100
+    assert problem.application_names == ("j11", "j13", "j14")
+    assert problem.applications == tuple(EvolutionProfile((step,)) for step in ((60, 4), (61, 5), (62, 6)))
+    assert problem.releases == (0, 20, 20)
+    late = swf_problem(read(tmp_path, LOG), from_job=3, jobs=2)
+    assert (late.application_names, late.releases) == (("j14", "j15"), (0, 79))
+
+
+def test_queued_jobs_are_all_released_at_0(tmp_path: Path) -> None:
+    problem = swf_problem(read(tmp_path, LOG), from_job=2, jobs=3, queued=True)
+    assert problem.releases == (0, 0, 0)
+    assert problem.name == "log-from2-jobs3-queued"
+    assert problem.meta["queued"] is True
+
+
+def test_meta_tells_how_to_cut_the_window_again(tmp_path: Path) -> None:
+    log = read(tmp_path, LOG)
+    path = tmp_path / "p.json"
+    write_problem(swf_problem(log, from_job=2, jobs=3), path)
+    assert read_problem(path).meta == {
+        "generator": "swf",
+        "log": "log.swf",
+        "sha256": log.sha256,
+        "rounding": "ceil",
+        "from_job": 2,
+        "jobs": 3,
+        "queued": False,
+        "cleaning": {**ZEROS, "job_lines": 5, "kept": 4, "no_run_time": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("from_job", "jobs", "window"), [(0, 2, "0..1"), (1, 0, "1..0"), (2, 4, "2..5"), (9, 1, "9..9")]
+)
+def test_a_window_outside_the_log_is_refused(tmp_path: Path, from_job: int, jobs: int, window: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        swf_problem(read(tmp_path, LOG), from_job=from_job, jobs=jobs)
+    report = "5 job lines, 1 no run time, 4 kept"
+    assert str(caught.value) == f"jobs {window} of log.swf: it has 4 ({report})"
+
+
+def test_a_real_log(traces: Path) -> None:
+    path = traces / "KTH-SP2-1996-2.1-cln.swf.gz"
+    if not path.exists():
+        pytest.skip(f"no {path.name} among the real logs")
+    log = read_swf(path)
+    check_counts(log, 28476, 28467, no_run_time=8, no_processors=1, above_requested_time=475)
+    assert log.max_procs == 100
+    assert log.header["Computer"] == "IBM SP2"
+    assert jobs_of(log)[:2] == [(15, 599850, 3477, 4), (16, 600022, 2488, 25)]
+    problem = swf_problem(log, from_job=1000, jobs=20)
+    assert problem.application_names[0] == "j1014"
+    assert problem.releases[:3] == (0, 1439, 1981)
+    assert problem.applications[1].steps == ((47931, 2),)
