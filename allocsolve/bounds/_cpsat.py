@@ -70,14 +70,22 @@ def run_cpsat(
     parameters.max_time_in_seconds = min(clock.remaining, 1e9)
     callback = _Callback(on_solution)
     statuses: list[object] = []
-    thread = threading.Thread(target=lambda: statuses.append(solver.solve(model, callback)), daemon=True)
-    interrupted = False
-    thread.start()
-    while thread.is_alive():
+    done = threading.Event()  # joining a thread is not safe to interrupt
+
+    def search() -> None:
         try:
-            thread.join(_TICK)
+            statuses.append(solver.solve(model, callback))
+        finally:
+            done.set()
+
+    threading.Thread(target=search, daemon=True).start()
+    interrupted = False
+    while not done.is_set():
+        try:
+            done.wait(_TICK)
         except KeyboardInterrupt:
             interrupted = True
+        if interrupted:
             solver.stop_search()
     if callback.error is not None:
         raise callback.error

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.measure import Measurement
@@ -76,7 +77,6 @@ def show_table(
     for row in rows:
         table.add_row(*row)
     if title is not None:
-        say("")
         say(title, style="bold")
     _print_whole(table)
 
@@ -118,6 +118,8 @@ def plain(value: object) -> Any:  # noqa: ANN401 - what json.dumps takes
         return [plain(item) for item in value]
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -90,7 +90,11 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
 def _add_import_swf(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", help="a log in the standard workload format, .swf or .swf.gz")
     parser.add_argument(
-        "--from-job", type=opt.integer(1), required=True, metavar="I", help="the first job, counted from 1"
+        "--from-job",
+        type=opt.integer(1),
+        required=True,
+        metavar="I",
+        help="the first job: its place, from 1, in order of submission",
     )
     parser.add_argument("--jobs", type=opt.integer(1), required=True, metavar="N", help="how many jobs")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the problem to write")

@@ -7,7 +7,14 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
@@ -43,9 +50,8 @@ def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
     Nothing is shown if stderr is no terminal.
     """
     text = TextColumn("{task.description}", markup=False)
-    count = TextColumn("{task.completed:.0f}/{task.total:.0f}")
-    bar = _progress(text, BarColumn(), count, TimeElapsedColumn())
-    task = bar.add_task(what, total=1)
+    bar = _progress(text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    task = bar.add_task(what, total=None)
 
     def update(done: int, total: int, what: str) -> None:
         bar.update(task, completed=done, total=total, description=what)

@@ -48,7 +48,7 @@ def reproduce(args: argparse.Namespace) -> int:
         head = {"paper": args.paper, "tests": ours.tests, "seed": ours.seed, "runtime_s": ours.seconds}
         write_json({**head, "algorithms": rows, "sample": tables})
         return 0
-    say("", "What the paper could not have: makespans relative to the proven optimum and to the best bound,")
+    say("What the paper could not have: makespans relative to the proven optimum and to the best bound,")
     say("min/avg/max. Every algorithm keeps its own expand limit; one that expands may be below an optimum")
     say("that does not.")
     for suite in dict.fromkeys(table.suite for table in tables):
@@ -64,19 +64,22 @@ def _show_table(number: int, ours: Reproduction) -> None:
 
     def rows() -> Iterator[tuple[str, ...]]:
         for algorithm, row in ours.rows.items():
-            printed = (_paper(PAPER[algorithm][column.name]) for column in columns)
+            printed = (_paper(PAPER[algorithm][column.name], units[column.unit]) for column in columns)
             yield algorithm, "paper", *printed
             yield "", "ours", *(_spread(row[column.name], units[column.unit]) for column in columns)
 
     heads = [f"{column.title.replace(' ', chr(10))}\n{units[column.unit]}" for column in columns]
     title = f"Klein & Perez 2011, table {number}, min/avg/max (paper: 1000 tests, ours: {ours.tests})"
     show_table(("", "", *heads), rows(), title=title, texts=(0, 1))
+    say("")
 
 
-def _paper(spread: Spread) -> str:
+def _paper(spread: Spread, unit: str) -> str:
     from allocsolve.bench import EPSILON  # noqa: PLC0415 - as above
 
-    return "/".join("eps" if value == EPSILON else _no_zero(f"{value:g}") for value in spread)
+    if unit == "of rigid" and spread.min < spread.max:
+        return "/".join(_no_zero(f"{value:.2f}") for value in spread)
+    return "/".join("eps" if value == EPSILON else f"{value:g}" for value in spread)
 
 
 def _spread(spread: Spread, unit: str) -> str:
@@ -106,6 +109,7 @@ def _show_sample(tables: Sequence[SampleTable]) -> None:
         )
         for algorithm in tables[0].bound
     )
+    say("")
     show_table(("", *heads), rows, title=f"{tables[0].suite}, {tables[0].tests} problems")
     say("")
     for table in tables:

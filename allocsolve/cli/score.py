@@ -44,7 +44,7 @@ def score(args: argparse.Namespace) -> int:
                 problems, solvers, objective=args.objective, budget=budget, store=store, progress=progress
             )
     except KeyboardInterrupt:
-        kept = f"{len(store)} records are in {rows}, the same command goes on from there"
+        kept = f"{counted(len(store), 'record')} in {rows}, the same command goes on from there"
         raise KeyboardInterrupt(kept if len(store) else "nothing was recorded yet") from None
     write_csv(records, table)
     found, known = scores(records), best(records)
@@ -65,7 +65,9 @@ def score(args: argparse.Namespace) -> int:
         )
     else:
         count = counted(len(known), "problem")
-        show_table(_HEADS, map(_row, found), title=f"{args.objective} on {count}, gaps in %")
+        first, *others = args.objective.split(",")
+        gaps = f"gaps of {first} in %" if others else "gaps in %"
+        show_table(_HEADS, map(_row, found), title=f"{args.objective} on {count}, {gaps}")
         say("", *_remarks(found, failed))
         say(
             f"Baseline {args.baseline}: {proven} of {len(known)} optima proven.",

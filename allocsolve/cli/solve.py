@@ -22,7 +22,7 @@ from allocsolve.cli.output import (
     write_json,
 )
 from allocsolve.cli.progress import time_bar
-from allocsolve.errors import InvalidAnswer
+from allocsolve.errors import AllocsolveError, InvalidAnswer, SolverUnavailable
 from allocsolve.model import Limit, terms
 
 if TYPE_CHECKING:
@@ -36,6 +36,12 @@ __all__ = ["check", "solve", "solvers"]
 #: How many violations are printed for people; the rest is counted. Machines get all.
 VIOLATIONS_SHOWN = 20
 
+_STOPPED = {
+    Limit.TIME: "stopped by the time limit",
+    Limit.ITERATIONS: "stopped by the iteration limit",
+    Limit.SIZE: "the problem is too large for this solver",
+    Limit.INTERRUPTED: "interrupted",
+}
 _UNITS = {"makespan": "s", "completion": "s", "waste": "node-s"}
 
 
@@ -49,27 +55,19 @@ def solve(args: argparse.Namespace) -> int:
     problem = tightened(stored, args.expand_limit, args.file)
     if args.out is not None:
         check_writable(args.out)
-    with time_bar(f"{args.solver} on {args.file}", args.seconds):
-        result = solve_problem(
-            problem,
-            args.solver,
-            args.objective,
-            seconds=args.seconds,
-            workers=args.workers,
-            seed=args.seed,
-        )
+    budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
+    try:
+        with time_bar(f"{args.solver} on {args.file}", args.seconds):
+            result = solve_problem(problem, args.solver, args.objective, **budget)
+    except AllocsolveError:
+        raise
+    except Exception as error:  # whatever else a solver raises is its failure, as in `score`
+        msg = f"{args.solver} failed: {type(error).__name__}: {error}"
+        raise SolverUnavailable(msg) from error
     claims = _claims(args, result)
     answer = result.answer
     worth = None if answer is None else metrics(problem, answer)
-    meta = plain(
-        {
-            **claims,
-            "expand_limit": problem.expand_limit,
-            "seconds": args.seconds,
-            "workers": args.workers,
-            "seed": args.seed,
-        }
-    )
+    meta = plain({**claims, "expand_limit": problem.expand_limit, **budget})
     if args.out is not None and answer is not None:
         write_solution(args.out, stored, answer, meta)
     if args.json:
@@ -109,7 +107,7 @@ def _document(problem: EvolutionProblem, answer: Any, meta: dict[str, object]) -
 def _show(
     args: argparse.Namespace, problem: EvolutionProblem, result: Result[Any], worth: EvolutionMetrics | None
 ) -> None:
-    stopped = "" if result.limit is None else f", stopped by {result.limit}"
+    stopped = "" if result.limit is None else f", {_STOPPED[result.limit]}"
     show_fields(
         [
             ("problem", f"{args.file} ({describe(problem)})"),

@@ -7,9 +7,11 @@ Four steps: variables, constraints, objective, read-back. Inside, times are mult
 from __future__ import annotations
 
 import math
+import subprocess
 import tempfile
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.bounds import makespan_bound, total_completion
@@ -272,7 +274,7 @@ def _minimise(
     least: tuple[int, ...] | None = None
     for proven, term in enumerate(objective):
         expression = _objective(term, problem, variables)
-        expression.addterm(anchor, 0)  # PuLP fails on a constant objective, CBC on a row without variables
+        expression.addterm(anchor, 0)  # CBC does not read rows without variables
         model.setObjective(expression)
         status = _run_cbc(model, clock, workers)
         # The status of PuLP says "Optimal" also of an incumbent at the time limit; this one does not.
@@ -291,27 +293,40 @@ def _minimise(
 
 
 def _run_cbc(model: Any, clock: Clock, workers: int) -> int:  # noqa: ANN401
-    """Solve what the model is now and return its solution status (a constant of PuLP)."""
+    """Solve what the model is now and return its solution status (a constant of PuLP).
+
+    PuLP writes the model and reads the answer, but CBC is started here. It may overrun its time limit a
+    hundredfold, and survives an interrupt: so it is asked to stop early, and ended when the time is over.
+    """
     import pulp  # noqa: PLC0415
 
-    seconds = clock.remaining
-    if not seconds:
-        return int(pulp.LpSolutionNoSolutionFound)
-    solver = pulp.COIN_CMD(
-        path=pulp.PULP_CBC_CMD.pulp_cbc_path,  # PULP_CBC_CMD itself warns that PuLP 4 will not have it
-        msg=False,
-        threads=workers,
-        timeLimit=None if math.isinf(seconds) else seconds,
-        gapAbs=0.9,  # all terms are integers
-    )
-    # Of our own, so that nothing is left behind when the solve is interrupted.
-    with tempfile.TemporaryDirectory(prefix="allocsolve-") as solver.tmpDir:
+    cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path)
+    with tempfile.TemporaryDirectory(prefix="allocsolve-") as folder:
+        written, answer = Path(folder, "model.mps"), Path(folder, "model.sol")
+        columns, column_names, row_names, _ = model.writeMPS(str(written), rename=1)
+        seconds = clock.remaining
+        limited = [] if math.isinf(seconds) else ["-timeMode", "elapsed", "-sec", f"{0.9 * seconds:.3f}"]
+        # All terms are integers, so a gap below 1 is none.
+        options = [*limited, "-allow", "0.9", "-threads", str(workers), "-solve", "-printingOptions", "all"]
         try:
-            model.solve(solver)
-        except pulp.PulpSolverError as error:
-            msg = f"the CBC of PuLP does not run ({error}); try: pip install --force-reinstall 'pulp<4'"
+            subprocess.run(  # noqa: S603 - no shell, and no argument from outside
+                [cbc.path, str(written), *options, "-solution", str(answer)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=None if math.isinf(seconds) else seconds,
+                check=True,
+            )
+            _, values, *_, status = cbc.readsol_MPS(str(answer), model, columns, column_names, row_names)
+        except subprocess.TimeoutExpired:
+            return int(pulp.LpSolutionNoSolutionFound)
+        except (OSError, subprocess.CalledProcessError) as error:
+            msg = (
+                f"the CBC that comes with PuLP does not run: {error}; try: pip install --force-reinstall pulp"
+            )
             raise SolverUnavailable(msg) from error
-    return int(model.sol_status)
+    model.assignVarsVals(values)
+    return int(status)
 
 
 def _read_back(variables: _Variables) -> Times:

@@ -13,7 +13,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics import _kernels_fit as kernels
-from allocsolve.model import EvolutionProfile, expand_ratio, max_expanded_durations
+from allocsolve.model import EvolutionProfile, expand_ratio, frozen, max_expanded_durations
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -51,8 +51,8 @@ def _request(profile: EvolutionProfile, num_nodes: int, limit: float) -> tuple[I
     if profile.peak > num_nodes:
         msg = f"step {profile.nodes.index(profile.peak)}: {profile.peak} nodes on a cluster of {num_nodes}"
         raise InvalidProblem(msg)
-    durations = np.array(profile.durations, dtype=np.int64)
-    nodes = np.array(profile.nodes, dtype=np.int64)
+    durations = frozen(np.array(profile.durations, dtype=np.int64))
+    nodes = frozen(np.array(profile.nodes, dtype=np.int64))
     return durations, nodes, max_expanded_durations(durations, expand_ratio(limit))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.errors import UnknownName
 from allocsolve.heuristics._kernels_list import list_schedule
-from allocsolve.model import EvolutionSchedule, Result, Status, expand_ratio, max_expanded_durations
+from allocsolve.model import EvolutionSchedule, Result, Status, expand_ratio, frozen, max_expanded_durations
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, EvolutionProblem, IntArray
@@ -43,7 +43,7 @@ def list_order(problem: EvolutionProblem, order: Order = "submission", seed: int
     if order not in ORDERS:
         raise UnknownName("order", order, ORDERS)
     if not len(releases):
-        return releases
+        return np.zeros(0, dtype=np.int64)
     if order == "submission":
         return np.argsort(releases, kind="stable")
     if order == "random":
@@ -173,12 +173,12 @@ class Rigid:
         offsets, durations, nodes, _, releases = problem.packed
         if not len(releases):
             return Result(Status.FEASIBLE, schedule_of(problem, durations), runtime=clock.elapsed)
-        spans = np.add.reduceat(durations, offsets[:-1])
+        spans = frozen(np.add.reduceat(durations, offsets[:-1]))
         starts = list_schedule(
             list_order(problem, self.order, budget.seed),
-            np.arange(len(releases) + 1, dtype=np.int64),
+            frozen(np.arange(len(releases) + 1, dtype=np.int64)),
             spans,
-            np.maximum.reduceat(nodes, offsets[:-1]),
+            frozen(np.maximum.reduceat(nodes, offsets[:-1])),
             spans,
             releases,
             problem.num_nodes,

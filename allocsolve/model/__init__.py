@@ -17,6 +17,7 @@ from allocsolve.model.profile import (
     EvolutionProfile,
     IntArray,
     expand_ratio,
+    frozen,
     max_expanded_duration,
     max_expanded_durations,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "Status",
     "Value",
     "expand_ratio",
+    "frozen",
     "max_expanded_duration",
     "max_expanded_durations",
     "parse_evolution_objective",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -16,11 +17,12 @@ from allocsolve.model.profile import (
     EvolutionProfile,
     IntArray,
     expand_ratio,
+    frozen,
     max_expanded_durations,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "EVOLUTION_OBJECTIVES",
@@ -62,11 +64,21 @@ def parse_evolution_objective(text: str) -> EvolutionObjective:
     return tuple(terms)
 
 
-def _frozen(values: Iterable[int] | IntArray) -> IntArray:
-    """Return a read-only int64 array; the input stays as it was."""
-    array = np.array(values, dtype=np.int64)
-    array.setflags(write=False)
-    return array
+def _packed(values: Sequence[int] | IntArray, what: str = "values") -> IntArray:
+    """Return a read-only int64 array; the input stays as it was. Numbers are never rounded in silence."""
+    array = np.array(values)
+    if array.size and array.dtype.kind not in "iu":
+        msg = f"{what} of type {array.dtype} are not integers of at most 64 bits"
+        raise InvalidAnswer(msg)
+    return frozen(array.astype(np.int64, copy=False))
+
+
+def _integer(what: str, value: int) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        msg = f"{what} {value!r} is not an integer"
+        raise InvalidProblem(msg) from None
 
 
 class PackedApplications(NamedTuple):
@@ -137,13 +149,12 @@ class EvolutionProblem:
     def __post_init__(self) -> None:
         apps = tuple(self.applications)
         names = tuple(self.application_names) or tuple(f"a{idx}" for idx in range(len(apps)))
-        releases = tuple(map(operator.index, self.releases)) or (0,) * len(apps)
-        for field_name, value in (
-            ("applications", apps),
-            ("application_names", names),
-            ("releases", releases),
-        ):
-            object.__setattr__(self, field_name, value)
+        releases = tuple(_integer("release", value) for value in self.releases) or (0,) * len(apps)
+        object.__setattr__(self, "num_nodes", _integer("num_nodes", self.num_nodes))
+        object.__setattr__(self, "meta", MappingProxyType(dict(self.meta)))
+        object.__setattr__(self, "applications", apps)
+        object.__setattr__(self, "application_names", names)
+        object.__setattr__(self, "releases", releases)
         self._check()
         object.__setattr__(self, "packed", self._pack())
 
@@ -182,14 +193,19 @@ class EvolutionProblem:
         steps = [step for app in self.applications for step in app.steps]
         offsets = np.zeros(len(self.applications) + 1, dtype=np.int64)
         np.cumsum([len(app.steps) for app in self.applications], out=offsets[1:])
-        durations = _frozen([duration for duration, _ in steps])
+        durations = _packed([duration for duration, _ in steps])
         return PackedApplications(
-            offsets=_frozen(offsets),
+            offsets=_packed(offsets),
             durations=durations,
-            nodes=_frozen([nodes for _, nodes in steps]),
-            max_durations=_frozen(max_expanded_durations(durations, ratio)),
-            releases=_frozen(self.releases),
+            nodes=_packed([nodes for _, nodes in steps]),
+            max_durations=max_expanded_durations(durations, ratio),
+            releases=_packed(self.releases),
         )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copy and pickle by construction: the packed arrays stay read-only."""
+        arguments = (getattr(self, f.name) for f in fields(self) if f.init and f.name != "meta")
+        return type(self), (*arguments, dict(self.meta))
 
     @property
     def horizon(self) -> int:
@@ -240,7 +256,7 @@ class EvolutionSchedule:
 
     def __post_init__(self) -> None:
         for name in ("starts", "offsets", "durations", "nodes"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
+            object.__setattr__(self, name, _packed(getattr(self, name), name))
         offsets = self.offsets
         if self.starts.ndim != 1 or offsets.shape != (len(self.starts) + 1,):
             msg = f"starts of shape {self.starts.shape} do not go with offsets of shape {offsets.shape}"
@@ -257,10 +273,10 @@ class EvolutionSchedule:
         """Build a schedule from starts (seconds) and expanded profiles (without a leading delay)."""
         sizes = [len(profile.steps) for profile in profiles]
         return cls(
-            _frozen(starts),
-            _frozen([0, *np.cumsum(sizes, dtype=np.int64)]),
-            _frozen([duration for profile in profiles for duration in profile.durations]),
-            _frozen([nodes for profile in profiles for nodes in profile.nodes]),
+            _packed(starts),
+            _packed([0, *np.cumsum(sizes, dtype=np.int64)]),
+            _packed([duration for profile in profiles for duration in profile.durations]),
+            _packed([nodes for profile in profiles for nodes in profile.nodes]),
         )
 
     @property
@@ -291,6 +307,10 @@ class EvolutionSchedule:
 
     def __hash__(self) -> int:
         return hash(tuple(array.tobytes() for array in self._arrays()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copy and pickle by construction: the arrays stay read-only."""
+        return type(self), self._arrays()
 
     def _arrays(self) -> tuple[IntArray, ...]:
         return self.starts, self.offsets, self.durations, self.nodes

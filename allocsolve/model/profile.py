@@ -25,6 +25,7 @@ __all__ = [
     "IntArray",
     "Step",
     "expand_ratio",
+    "frozen",
     "max_expanded_duration",
     "max_expanded_durations",
 ]
@@ -39,6 +40,16 @@ MAX_INTEGER = 2**53
 
 #: Stands for "no limit on the duration of a step"; leaves room for sums in 64 bits.
 UNLIMITED = 2**62
+
+
+def frozen(array: IntArray) -> IntArray:
+    """Return the array itself, made read-only.
+
+    Kernels are compiled per type of array, and read-only is part of the type: whoever always passes frozen
+    arrays has them compiled once.
+    """
+    array.setflags(write=False)
+    return array
 
 
 def expand_ratio(expand_limit: float) -> Fraction | None:
@@ -72,14 +83,16 @@ def max_expanded_duration(duration: int, ratio: Fraction | None) -> int:
 
 
 def max_expanded_durations(durations: IntArray, ratio: Fraction | None) -> IntArray:
-    """Return floor(limit * duration) for each duration (seconds), `UNLIMITED` for no limit."""
+    """Return floor(limit * duration) for each duration (seconds), `UNLIMITED` for no limit; read-only."""
     if ratio is None:
-        return np.full_like(durations, UNLIMITED)
-    if ratio == 1:
-        return durations
-    if int(durations.max(initial=0)) * ratio.numerator < UNLIMITED:
-        return durations * ratio.numerator // ratio.denominator
-    return np.array([max_expanded_duration(d, ratio) for d in durations.tolist()], dtype=np.int64)
+        longest = np.full_like(durations, UNLIMITED)
+    elif ratio == 1:
+        longest = durations.copy()
+    elif int(durations.max(initial=1)) * ratio.numerator < UNLIMITED:
+        longest = durations * ratio.numerator // ratio.denominator
+    else:
+        longest = np.array([max_expanded_duration(d, ratio) for d in durations.tolist()], dtype=np.int64)
+    return frozen(longest)
 
 
 def _checked_steps(steps: Iterable[Sequence[int]]) -> tuple[Step, ...]:
@@ -135,7 +148,8 @@ class EvolutionProfile:
     ((2000, 0), (515, 5), (3600, 10))
     """
 
-    steps: tuple[Step, ...] = ()
+    #: Always a tuple, whatever sequence was given.
+    steps: Sequence[Step] = ()
     _ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -189,6 +203,8 @@ class EvolutionProfile:
         if t0 > t1:
             msg = f"interval [{t0}, {t1}) ends before it begins"
             raise ValueError(msg)
+        if t0 == t1:
+            return 0, t1
         best, end = 0, t0
         idx = bisect_right(self._ends, max(t0, 0))
         while idx < len(self.steps) and self._ends[idx] - self.steps[idx][0] < t1:

@@ -150,6 +150,8 @@ class Result(Generic[A]):
         if has_answer != (self.status in (Status.OPTIMAL, Status.FEASIBLE)):
             return f"status {self.status} {'with' if has_answer else 'without'} an answer"
         if self.objective is not None:
+            if not all(math.isfinite(term) for term in terms(self.objective)):
+                return f"objective {self.objective} is not finite"
             if not has_answer:
                 return f"objective {self.objective} without an answer"
             if terms(self.bound) > terms(self.objective):

@@ -187,8 +187,8 @@ def _not_a_number(problem: EvolutionProblem) -> Answer:
         (_overlapping, "InvalidAnswer: the answer is not feasible"),
         (_boasting, "InvalidAnswer: the solver claims makespan 1, the judge finds"),
         (_overbound, "InvalidAnswer: the solver claims the bound 1000000000, its own answer has"),
-        (_infinite, "InvalidAnswer: the solver claims the bound inf"),
-        (_not_a_number, "InvalidAnswer: the solver claims the bound nan"),
+        (_infinite, "InvalidAnswer: contradictory result: bound inf is not"),
+        (_not_a_number, "InvalidAnswer: contradictory result: bound nan is not"),
         (lambda _: None, "AttributeError: 'NoneType' object"),
     ],
 )
@@ -231,7 +231,7 @@ def test_no_answer_is_no_failure(register: Callable[..., None]) -> None:
 def test_an_interrupt_keeps_the_rows_so_far(
     tmp_path: Path,
     register: Callable[..., None],
-    polite: bool,  # noqa: FBT001 - a parameter of the test
+    polite: bool,
 ) -> None:
     path = tmp_path / "records.jsonl"
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
-import gzip
 import json
-import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,24 +14,18 @@ from allocsolve.bench import suite
 from allocsolve.cli import main
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import (
-    digest,
     klein2011,
     read_problem,
-    read_solution,
     write_problem,
-    write_solution,
 )
-from allocsolve.judge import metrics, value, violations
 from allocsolve.model import (
     Budget,
     EvolutionProblem,
-    EvolutionProfile,
     EvolutionSchedule,
     Limit,
     Result,
     Status,
 )
-from allocsolve.registry import entries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,11 +100,11 @@ def test_score_table_fits_80_columns(
     for width in (20, 80, 120):
         monkeypatch.setenv("COLUMNS", str(width))
         shown[width] = run(capsys, *args, "--out", tmp_path).splitlines()
-    table = shown[80][1:10]
+    table = shown[80][:9]
     assert max(map(len, table)) <= 80
     for lines in shown.values():
         assert "…" not in "".join(lines)
-        assert [line.split() for line in lines[5:9]] == [line.split() for line in shown[80][5:9]]
+        assert [line.split() for line in lines[4:8]] == [line.split() for line in shown[80][4:8]]
 
 
 def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
@@ -121,6 +113,16 @@ def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
     assert found["problems"] == len(suite("tiny"))
     rows = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert {(row["objective"], row["expand_limit"]) for row in rows} == {("completion,makespan", 1)}
+
+
+def test_score_has_an_exact_baseline_by_default(tmp_path: Path, capsys: Capture) -> None:
+    args = ("score", "tiny", "--solvers", "noX", "--expand-limit", 1, "--seconds", 20, "--out", tmp_path)
+    found = run_json(capsys, *args)
+    heuristic, exact = found["scores"]
+    assert (heuristic["solver"], exact["solver"], found["baseline"]) == ("noX", "cpsat", "cpsat")
+    assert found["optima_proven"] == exact["proven"] == exact["optimal"] == len(suite("tiny"))
+    assert heuristic["gap"] == heuristic["optimum_gap"]
+    assert "4 of 4 optima proven" in run(capsys, *args)
 
 
 def test_score_interrupted_keeps_records_and_resumes(
@@ -142,9 +144,7 @@ def test_score_interrupted_keeps_records_and_resumes(
         assert main(args) == 130
     out, err = capsys.readouterr()
     assert out == ""
-    assert (
-        err == f"allocsolve: interrupted; 2 records are in {records}, the same command goes on from there\n"
-    )
+    assert err == f"allocsolve: interrupted; 2 records in {records}, the same command goes on from there\n"
     kept = records.read_text()
     assert kept.count("\n") == 2
     run(capsys, *args)

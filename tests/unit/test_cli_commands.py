@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import functools
 import gzip
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from allocsolve import bench
-from allocsolve.bench import suite
 from allocsolve.cli import main
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import (
@@ -25,7 +22,6 @@ from allocsolve.instances import (
 )
 from allocsolve.judge import metrics, value, violations
 from allocsolve.model import (
-    Budget,
     EvolutionProblem,
     EvolutionProfile,
     EvolutionSchedule,
@@ -78,6 +74,13 @@ def test_generate_writes_the_problems_of_the_seeds(tmp_path: Path, capsys: Captu
     for idx, file in enumerate(files):
         expected = klein2011([9, idx], num_apps=(2, 3), num_steps=(1, 1), duration=(5, 6), nodes=(1, 9))
         assert read_problem(file) == expected
+
+
+def test_generate_draws_by_default_what_the_library_does(tmp_path: Path, capsys: Capture) -> None:
+    run(capsys, "generate", "klein2011", "--count", 1, "--seed", 3, "--out", tmp_path)
+    problem = read_problem(tmp_path / "klein2011-s3-0000.json")
+    assert problem == klein2011([3, 0])
+    assert problem.meta == klein2011([3, 0]).meta
 
 
 def test_generate_passes_cluster_and_limit(tmp_path: Path, capsys: Capture) -> None:
@@ -149,6 +152,18 @@ def test_solve_shows_the_essentials(problem_file: Path, capsys: Capture, tmp_pat
         assert part in text
 
 
+def test_solve_to_optimality(problem_file: Path, capsys: Capture, tmp_path: Path) -> None:
+    out = tmp_path / "solution.json"
+    args = ("solve", problem_file, "--solver", "cpsat", "--expand-limit", 1, "--seconds", 20)
+    found = run_json(capsys, *args, "--out", out)
+    assert found["status"] == "optimal"
+    assert found["objective"] == found["bound"]
+    problem = replace(read_problem(problem_file), expand_limit=1)
+    answer = read_solution(out, read_problem(problem_file))
+    assert not violations(problem, answer)
+    assert value(problem, answer, ("makespan",)) == found["objective"]
+
+
 @pytest.mark.parametrize("with_answer", [True, False])
 def test_solve_interrupted_shows_what_there_is(
     *, with_answer: bool, problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -168,7 +183,7 @@ def test_solve_interrupted_shows_what_there_is(
     assert err.startswith("allocsolve: interrupted; ")
     assert err.count("\n") == 1
     assert out.exists() == with_answer
-    assert "stopped by interrupted" in text
+    assert ", interrupted" in text
     assert ("bound 120.5 s, gap 66.0 %" if with_answer else "was not written") in text
     assert main([*args, "--json"]) == 130
     found = json.loads(capsys.readouterr().out)
@@ -183,7 +198,7 @@ def test_solve_without_an_answer_writes_nothing(
     monkeypatch.setattr("allocsolve.registry.solve", lambda *_, **__: result)
     out = tmp_path / "solution.json"
     text = run(capsys, "solve", problem_file, "--solver", "milp", "--out", out)
-    assert "unknown, stopped by size" in text
+    assert "unknown, the problem is too large" in text
     assert "no answer, no bound" in text
     assert f"{out} was not written" in text
     found = run_json(capsys, "solve", problem_file, "--solver", "milp", "--out", out)
@@ -209,6 +224,17 @@ def test_solve_refused_by_the_judge(
     assert err.startswith("allocsolve: error: the answer is not feasible: from 0 s to ")
     assert err.count("\n") == 1
     assert not out.exists()
+
+
+def test_solve_with_a_broken_solver(
+    problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise IndexError("two\nlines")
+
+    monkeypatch.setattr(ListScheduling, "__call__", broken)
+    assert main(["solve", str(problem_file), "--solver", "noX"]) == 1
+    assert capsys.readouterr() == ("", "allocsolve: error: noX failed: IndexError: two lines\n")
 
 
 def test_check_names_violations(tmp_path: Path, capsys: Capture) -> None:

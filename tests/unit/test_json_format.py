@@ -478,9 +478,12 @@ def test_a_file_that_cannot_be_written_is_told_with_the_reason(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_writing_replaces_the_file_and_leaves_nothing_else(tmp_path: Path) -> None:
+def test_writing_replaces_the_file_at_once_and_leaves_nothing_else(tmp_path: Path) -> None:
     path = saved(tmp_path, "old")
+    reader = path.open(encoding="utf-8")
     write_problem(PROBLEM, path)
+    with reader:
+        assert reader.read() == "old"
     assert read_problem(path) == PROBLEM
     assert list(tmp_path.iterdir()) == [path]
 

@@ -345,5 +345,5 @@ def scheduled(starts: list[int], *profiles: tuple[tuple[int, int], ...]) -> Evol
         (scheduled([1, 3, 9], ((2, 2), (3, 1)), ((2, 2),), ((1, 1),)), True),
     ],
 )
-def test_violations(schedule: EvolutionSchedule, wrong: bool) -> None:  # noqa: FBT001 - a table of cases
+def test_violations(schedule: EvolutionSchedule, wrong: bool) -> None:
     assert violates(PAIR, schedule) is wrong

@@ -80,10 +80,11 @@ def test_a_clean_log(tmp_path: Path) -> None:
         ("; MaxProcs: about 128\n", 128),
         ("; MaxProcs: -1\n; MaxNodes: 16\n", 16),
         ("; MaxProcs: unknown\n; MaxNodes: 16\n", 16),
-        (f"; MaxProcs: {'9' * 30}\n; MaxNodes: 16\n", 16),
+        (f"; MaxProcs: {'9' * 5000}\n; MaxNodes: 16\n", 16),
         ("; MaxProcs: 128\n; Note: it was smaller at first\n;   MaxProcs: 64\n", 128),
         ("\ufeff; MaxProcs: 128\r\n", 128),
     ],
+    ids=lambda value: str(value)[:30],
 )
 def test_the_size_of_the_machine(tmp_path: Path, header: str, size: int) -> None:
     log = read(tmp_path, header + job(1))
@@ -130,11 +131,10 @@ def test_jobs_larger_than_the_machine_are_dropped(tmp_path: Path) -> None:
 
 
 def test_an_unsorted_log_is_sorted_and_ties_keep_their_order(tmp_path: Path) -> None:
-    submits = {5: 30, 4: 10, 3: 10, 2: 20, 1: 10}
-    log = read(tmp_path, HEADER + "".join(job(number, submit) for number, submit in submits.items()))
-    assert log.numbers.tolist() == [4, 3, 1, 2, 5]
-    assert log.submits.tolist() == [10, 10, 10, 20, 30]
-    check_counts(log, 5, 5, unsorted=2)
+    log = read(tmp_path, HEADER + "".join(job(number, 10 * (number % 2)) for number in range(100, 0, -1)))
+    assert log.numbers.tolist() == [*range(100, 0, -2), *range(99, 0, -2)]
+    assert log.submits.tolist() == [0] * 50 + [10] * 50
+    check_counts(log, 100, 100, unsorted=49)
 
 
 def test_of_jobs_with_one_number_the_first_usable_is_kept(tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ def test_of_jobs_with_one_number_the_first_usable_is_kept(tmp_path: Path) -> Non
 
 
 def test_requested_times_are_only_counted(tmp_path: Path) -> None:
-    log = read(tmp_path, HEADER + job(1, limit=-1) + job(2, limit=59) + job(3, limit=60))
-    assert log.runs.tolist() == [60, 60, 60]
-    check_counts(log, 3, 3, no_requested_time=1, above_requested_time=1)
+    log = read(tmp_path, HEADER + job(1, limit=-1) + job(2, limit=59) + job(3, limit=60) + job(4, limit=0))
+    assert log.runs.tolist() == [60, 60, 60, 60]
+    check_counts(log, 4, 4, no_requested_time=2, above_requested_time=1)
 
 
 def test_times_are_rounded_up(tmp_path: Path) -> None:

@@ -1,0 +1,166 @@
+"""One contract for every registered solver of evolution problems."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import naive
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import evolution_problems
+
+from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Status, solve
+from allocsolve.instances import klein2011
+from allocsolve.judge import confirm, violations
+from allocsolve.model import parse_evolution_objective, terms
+from allocsolve.registry import entries, make_solver
+
+ENTRIES = [entry for entry in entries() if entry.problem is EvolutionProblem]
+OBJECTIVES = ("makespan", "completion", "waste", "makespan,waste")
+
+solvers = pytest.mark.parametrize("name", [entry.name for entry in ENTRIES])
+exact = pytest.mark.parametrize("name", [entry.name for entry in ENTRIES if entry.method == "exact"])
+few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+
+
+def _judged(name: str, problem: EvolutionProblem, objective: str, **budget: Any) -> Result[Any]:
+    return solve(problem, name, objective, **{"seconds": 20, **budget})
+
+
+@solvers
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_empty_problem(name: str, objective: str) -> None:
+    result = _judged(name, EvolutionProblem(3, ()), objective)
+    assert result.answer is not None
+    assert set(terms(result.objective)) == {0}  # type: ignore[arg-type]  # judged, so not None
+
+
+@solvers
+@pytest.mark.parametrize("limit", [1, 2, math.inf])
+def test_one_application_starts_at_its_release(name: str, limit: float) -> None:
+    problem = EvolutionProblem(
+        5, (EvolutionProfile([(3, 5), (4, 0), (1, 2)]),), releases=(7,), expand_limit=limit
+    )
+    result = _judged(name, problem, "makespan")
+    assert result.objective == 15
+    assert result.answer is not None
+    assert result.answer.scheduled(0).steps == ((7, 0), (3, 5), (4, 0), (1, 2))
+
+
+@solvers
+@few
+@given(problem=evolution_problems(max_apps=3, releases=True))
+def test_answers_are_feasible_and_bounded(name: str, problem: EvolutionProblem) -> None:
+    for objective in OBJECTIVES:
+        result = make_solver(name, objective)(problem, Budget(seconds=20))
+        assert result.answer is not None
+        assert not violations(problem, result.answer)
+        assert not naive.violates(problem, result.answer)
+        judged = confirm(problem, result, parse_evolution_objective(objective))
+        assert judged.objective is not None
+        assert terms(judged.bound) <= terms(judged.objective)
+
+
+@solvers
+def test_same_seed_same_value_and_input_untouched(name: str) -> None:
+    problem = klein2011(5, num_apps=(4, 4), num_steps=(1, 3), duration=(1, 6))
+    before = copy.deepcopy(problem)
+    first, second = (_judged(name, problem, "makespan,waste", seed=3) for _ in range(2))
+    assert first.objective == second.objective
+    if name not in ("cpsat", "milp"):  # among optimal answers, threads and time decide
+        assert first.answer == second.answer
+    assert problem == before
+    assert all((mine == theirs).all() for mine, theirs in zip(problem.packed, before.packed, strict=True))
+
+
+@solvers
+def test_the_budget_is_respected(name: str) -> None:
+    problem = klein2011(8)
+    make_solver(name)(klein2011(8, num_apps=(1, 1)), Budget(seconds=5))  # compile and load
+    begun = time.perf_counter()
+    result = make_solver(name)(problem, Budget(seconds=0.5, workers=2))
+    # Not a measurement: only that a solver does not go on for ever. Building the model may overrun a little.
+    assert time.perf_counter() - begun < 30
+    if result.status is not Status.OPTIMAL and name == "cpsat":
+        assert result.limit == "time"
+        assert result.answer is not None
+
+
+@solvers
+def test_many_small_applications(name: str) -> None:
+    problem = EvolutionProblem(100, tuple(EvolutionProfile([(5, 1), (5, 2)]) for _ in range(40)))
+    result = _judged(name, problem, "makespan", seconds=10)
+    if result.answer is not None:
+        assert result.objective == 10
+
+
+@exact
+@few
+@given(problem=evolution_problems(max_apps=3, max_steps=3, max_duration=2, releases=True))
+def test_optima_are_those_of_brute_force(name: str, problem: EvolutionProblem) -> None:
+    for objective in (*OBJECTIVES, "makespan,completion", "completion,waste", "waste,makespan"):
+        result = _judged(name, problem, objective)
+        assert result.status is Status.OPTIMAL
+        assert result.objective is not None
+        assert terms(result.objective) == naive.optimum(problem, parse_evolution_objective(objective))
+
+
+@exact
+@few
+@given(problem=evolution_problems(max_apps=3, max_duration=2))
+def test_laws_of_optima(name: str, problem: EvolutionProblem) -> None:
+    """More nodes or a looser limit never raise the optimum; the order of applications is free."""
+    optimum = _judged(name, problem, "makespan").objective
+    assert isinstance(optimum, int)
+    for better in (
+        replace(problem, num_nodes=problem.num_nodes + 1),
+        replace(problem, expand_limit=problem.expand_limit + 1),
+    ):
+        assert _judged(name, better, "makespan").objective <= optimum
+    back = replace(problem, applications=problem.applications[::-1])
+    assert _judged(name, back, "makespan").objective == optimum
+
+
+@exact
+@few
+@given(problem=evolution_problems(max_apps=3, max_duration=2, expand_limits=(1, 2, math.inf)))
+def test_optima_scale_with_time(name: str, problem: EvolutionProblem) -> None:
+    slower = replace(
+        problem,
+        applications=tuple(
+            EvolutionProfile(tuple((3 * d, n) for d, n in app.steps)) for app in problem.applications
+        ),
+    )
+    assert _judged(name, slower, "makespan").objective == 3 * _judged(name, problem, "makespan").objective  # type: ignore[operator]  # one term
+
+
+@exact
+def test_the_list_scheduling_counterexample(name: str) -> None:
+    problem = EvolutionProblem(
+        3,
+        (
+            EvolutionProfile([(1, 2), (2, 2), (2, 3)]),
+            EvolutionProfile([(2, 1)]),
+            EvolutionProfile([(2, 1)]),
+        ),
+        expand_limit=1,
+    )
+    result = _judged(name, problem, "makespan")
+    assert (result.status, result.objective) == (Status.OPTIMAL, 6)
+
+
+def test_both_exact_methods_agree() -> None:
+    for seed in range(6):
+        for limit in (1, 1.5, 2, math.inf):
+            problem = klein2011(
+                seed, num_apps=(4, 4), num_steps=(1, 3), duration=(1, 5), num_nodes=8, nodes=(1, 7)
+            )
+            problem = replace(problem, expand_limit=limit)
+            for objective in ("makespan", "completion", "makespan,waste"):
+                results = [_judged(name, problem, objective, seconds=60) for name in ("cpsat", "milp")]
+                assert [result.status for result in results] == [Status.OPTIMAL] * 2
+                assert results[0].objective == results[1].objective

@@ -1,0 +1,161 @@
+"""Laws of fit and compacting: the kernels against the slow twins, whatever the resource profile."""
+
+from __future__ import annotations
+
+import math
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import EXPAND_LIMITS, evolution_profiles, occupied_profiles
+
+from allocsolve.errors import InvalidOption, InvalidProblem
+from allocsolve.heuristics import Placement, compact, fit
+from allocsolve.heuristics import _kernels_fit as kernels
+from allocsolve.model import EvolutionProfile
+
+NODES = 4
+requests = evolution_profiles(max_steps=4, max_nodes=NODES)
+limits = st.sampled_from((*EXPAND_LIMITS, 5))
+
+
+@given(requests, occupied_profiles(NODES), limits, st.integers(0, 12))
+def test_fit_is_the_earliest_placement(
+    request: EvolutionProfile, occupied: EvolutionProfile, limit: float, earliest: int
+) -> None:
+    found = fit(request, occupied, NODES, limit, earliest_start=earliest)
+    expected = naive.earliest_fit(request, occupied, NODES, limit, earliest)
+    assert (found.start, found.profile.durations) == expected
+
+
+@given(requests, occupied_profiles(NODES), limits, st.integers(0, 12))
+def test_fit_is_the_published_recursion(
+    request: EvolutionProfile, occupied: EvolutionProfile, limit: float, earliest: int
+) -> None:
+    found = fit(request, occupied, NODES, limit, earliest_start=earliest)
+    assert (found.start, found.profile.durations) == naive.published_fit(
+        request, occupied, NODES, limit, earliest
+    )[:2]
+
+
+@given(requests, occupied_profiles(NODES), limits, st.integers(0, 12))
+def test_compacting_starts_as_late_as_the_completion_allows(
+    request: EvolutionProfile, occupied: EvolutionProfile, limit: float, earliest: int
+) -> None:
+    base = fit(request, occupied, NODES, limit, earliest_start=earliest)
+    found = compact(request, occupied, NODES, limit, placement=base)
+    expected = naive.latest_fit(request, occupied, NODES, limit, base.completion, earliest)
+    assert (found.start, found.profile.durations) == expected
+    assert found.completion == base.completion
+    assert found.start >= base.start
+
+
+@given(requests, occupied_profiles(NODES), limits)
+def test_what_fits_stays_within_the_cluster_and_the_limit(
+    request: EvolutionProfile, occupied: EvolutionProfile, limit: float
+) -> None:
+    base = fit(request, occupied, NODES, limit)
+    for placement in (base, compact(request, occupied, NODES, limit, placement=base)):
+        assert placement.profile.is_expansion_of(request, limit)
+        assert (occupied + placement.profile.delayed(placement.start)).peak <= NODES
+
+
+@given(requests, occupied_profiles(NODES), st.sampled_from((1, 1.5, 2, 3)), st.integers(2, 5))
+def test_time_scales(
+    request: EvolutionProfile, occupied: EvolutionProfile, limit: float, factor: int
+) -> None:
+    # An even factor of 2 leaves nothing to round down at 1.5; other factors only widen the limit.
+    if limit == 1.5:
+        factor = 2
+        request = _scaled(request, 2)
+        occupied = _scaled(occupied, 2)
+    found = fit(request, occupied, NODES, limit)
+    scaled = fit(_scaled(request, factor), _scaled(occupied, factor), NODES, limit)
+    assert scaled == Placement(found.start * factor, _scaled(found.profile, factor))
+
+
+def _scaled(profile: EvolutionProfile, factor: int) -> EvolutionProfile:
+    return EvolutionProfile(tuple((duration * factor, nodes) for duration, nodes in profile.steps))
+
+
+@given(requests, occupied_profiles(NODES), limits)
+def test_a_looser_limit_never_completes_later(
+    request: EvolutionProfile, occupied: EvolutionProfile, limit: float
+) -> None:
+    assert (
+        fit(request, occupied, NODES, limit + 1).completion <= fit(request, occupied, NODES, limit).completion
+    )
+
+
+@given(occupied_profiles(NODES), requests, st.integers(0, 30))
+def test_add_is_the_sum_of_profiles(occupied: EvolutionProfile, added: EvolutionProfile, start: int) -> None:
+    size = len(occupied.steps) + len(added.steps) + 2
+    times, usage = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    count = len(occupied.steps) + 1
+    times[1:count] = np.cumsum(occupied.durations)
+    usage[: count - 1] = occupied.nodes
+    starts = start + np.cumsum([0, *added.durations[:-1]])
+    count = kernels.add(
+        times, usage, count, starts, np.array(added.nodes, dtype=np.int64), start + added.duration
+    )
+    steps = zip(np.diff(times[:count]).tolist(), usage[: count - 1].tolist(), strict=True)
+    assert EvolutionProfile(tuple(steps)).same_function(occupied + added.delayed(start))
+    assert usage[count - 1] == 0
+
+
+@pytest.mark.parametrize("limit", [1.5, 2, 5])
+def test_the_exponential_instance_takes_the_kernel_no_time(limit: float) -> None:
+    request, occupied, num_nodes = naive.exponential_instance(32)
+    with pytest.raises(naive.TooManyLoops):
+        naive.published_fit(request, occupied, num_nodes, limit, max_loops=20_000)
+    found = fit(request, occupied, num_nodes, limit)
+    # Nothing fits before the cluster is idle but the leading steps, on one node.
+    assert found.completion > occupied.duration
+    assert found.profile.is_expansion_of(request, limit)
+
+
+def test_the_exponential_instance_has_the_published_answer_where_that_ends() -> None:
+    request, occupied, num_nodes = naive.exponential_instance(7)
+    for limit in (1, 1.5, 2, 5, math.inf):
+        found = fit(request, occupied, num_nodes, limit)
+        assert (found.start, found.profile.durations) == naive.published_fit(
+            request, occupied, num_nodes, limit
+        )[:2]
+
+
+def test_nothing_is_placed_on_an_over_committed_cluster() -> None:
+    draining = EvolutionProfile([(10, 7)])
+    assert fit(EvolutionProfile([(5, 0), (5, 1)]), draining, NODES).start == 10
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fit(EvolutionProfile(), EvolutionProfile(), 4), "the requested profile has no steps"),
+        (
+            lambda: fit(EvolutionProfile([(1, 1), (2, 5)]), EvolutionProfile(), 4),
+            "step 1: 5 nodes on a cluster of 4",
+        ),
+        (lambda: fit(EvolutionProfile([(1, 1)]), EvolutionProfile(), 4, 0.5), "expand limit 0.5 is below 1"),
+        (
+            lambda: compact(
+                EvolutionProfile([(3, 1)]),
+                EvolutionProfile([(9, 4)]),
+                4,
+                placement=Placement(2, EvolutionProfile([(3, 1)])),
+            ),
+            "nothing fits that ends at 5",
+        ),
+    ],
+)
+def test_bad_arguments_are_named(call: object, message: str) -> None:
+    assert callable(call)
+    with pytest.raises(InvalidProblem, match=message):
+        call()
+
+
+def test_a_negative_earliest_start_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="earliest_start -1 is negative"):
+        fit(EvolutionProfile([(1, 1)]), EvolutionProfile(), 4, earliest_start=-1)

@@ -1,0 +1,254 @@
+"""Bad input: exit status 2, one line on stderr that names place and value, nothing on stdout."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from allocsolve.cli import main
+from allocsolve.instances import klein2011, write_problem, write_solution
+from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Capture = pytest.CaptureFixture[str]
+
+PROBLEM: dict[str, Any] = {
+    "format": "allocsolve/1",
+    "kind": "evolution",
+    "num_nodes": 10,
+    "expand_limit": 2,
+    "applications": [{"steps": [[5, 1]]}, {"steps": [[5, 2], [7, 3]]}],
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A good problem with the expand limit 2."""
+    path = tmp_path / "good.json"
+    path.write_text(json.dumps(PROBLEM))
+    return path
+
+
+def refused(capsys: Capture, *argv: object) -> str:
+    """Run a command that must refuse its input and return what it says."""
+    assert main([str(arg) for arg in argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("allocsolve: error: ")
+    assert err.endswith("\n")
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize(
+    ("argv", "parts"),
+    [
+        ([], ["COMMAND"]),
+        (["sovle"], ["sovle", "solve"]),
+        (["solve", "x.json"], ["--solver"]),
+        (["solve", "x.json", "--solver", "noX", "--fast"], ["--fast"]),
+        (["solve", "x.json", "--solver", "cpsta"], ["--solver", "'cpsta'", "did you mean", "cpsat"]),
+        (
+            ["solve", "x.json", "--solver", "noX", "--objective", "makspan"],
+            ["--objective", "'makspan'", "makespan"],
+        ),
+        (
+            ["solve", "x.json", "--solver", "noX", "--objective", "waste,waste"],
+            ["--objective", "waste twice"],
+        ),
+        (
+            ["solve", "x.json", "--solver", "noX", "--expand-limit", "0.5"],
+            ["--expand-limit", "0.5 is below 1"],
+        ),
+        (["solve", "x.json", "--solver", "noX", "--expand-limit", "two"], ["--expand-limit", "'two'"]),
+        (["check", "x.json", "y.json", "--expand-limit", "nan"], ["--expand-limit", "'nan' is not a number"]),
+        (["solve", "x.json", "--solver", "noX", "--seconds", "-5"], ["--seconds", "-5"]),
+        (["solve", "x.json", "--solver", "noX", "--seconds", "0"], ["--seconds", "0 is not"]),
+        (["solve", "x.json", "--solver", "noX", "--seconds", "inf"], ["--seconds", "inf"]),
+        (["solve", "x.json", "--solver", "noX", "--workers", "0"], ["--workers", "'0' is below 1"]),
+        (["solve", "x.json", "--solver", "noX", "--seed", "-1"], ["--seed", "'-1' is below 0"]),
+        (["solve", "x.json", "--solver", "noX", "--seed", 2**31], ["--seed", f"is above {2**31 - 1}"]),
+        (["score", "tiny", "--solvers", "noX"], ["--seconds"]),
+        (["score", "tiny", "--solvers", "noX,3X", "--seconds", "1"], ["--solvers", "'3X'", "2X"]),
+        (["score", "tiny", "--solvers", "noX,noX", "--seconds", "1"], ["--solvers", "noX is named twice"]),
+        (
+            ["score", "tiny", "--solvers", "noX", "--seconds", "1", "--baseline", "best"],
+            ["--baseline", "'best'"],
+        ),
+        (["score", "tyny", "--solvers", "noX", "--seconds", "1"], ["suite", "'tyny'", "tiny"]),
+        (["score", "no/tiny", "--solvers", "noX", "--seconds", "1"], ["no/tiny", "No such file"]),
+        (["score", "gone.json", "--solvers", "noX", "--seconds", "1"], ["gone.json", "No such file"]),
+        (["reproduce", "klein2011"], ["--tests"]),
+        (["reproduce", "klein2012", "--tests", "3"], ["klein2012", "klein2011"]),
+        (["reproduce", "klein2011", "--tests", "0"], ["--tests", "'0' is below 1"]),
+        (["import-swf", "x.swf", "--from-job", "0", "--jobs", "3", "--out", "p"], ["--from-job", "'0'"]),
+        (["import-swf", "x.swf", "--from-job", "1", "--jobs", "-3", "--out", "p"], ["--jobs", "'-3'"]),
+        (
+            ["import-swf", "gone.swf", "--from-job", "1", "--jobs", "3", "--out", "p"],
+            ["gone.swf", "No such file"],
+        ),
+    ],
+)
+def test_bad_command_line(argv: list[object], parts: list[str], capsys: Capture) -> None:
+    err = refused(capsys, *argv)
+    for part in parts:
+        assert part in err
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--apps", "20-15"], ["--apps", "20-15"]),
+        (["--steps", "0"], ["--steps", "'0' is below 1"]),
+        (["--duration", "0-5"], ["--duration", "'0' is below 1"]),
+        (["--duration", "5-"], ["--duration", "'' is not an integer"]),
+        (["--duration", f"5-{2**53 + 1}"], ["--duration", str(2**53 + 1), "2^53"]),
+        (["--nodes", "1-75", "--num-nodes", "50"], ["--nodes 1-75", "--num-nodes 50"]),
+        (["--expand-limit", "0"], ["--expand-limit", "0 is below 1"]),
+        (["--count", "1.5"], ["--count", "'1.5' is not an integer"]),
+        (["--count", "9" * 5000], ["--count", "99..."]),
+    ],
+)
+def test_bad_options_of_generate(
+    options: list[str], parts: list[str], tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "new"
+    args = ["generate", "klein2011", "--count", "2", "--seed", "1", "--out", out]
+    err = refused(capsys, *args, *options)
+    for part in parts:
+        assert part in err
+    assert not out.exists()
+
+
+def test_generate_needs_a_seed(tmp_path: Path, capsys: Capture) -> None:
+    assert "--seed" in refused(capsys, "generate", "klein2011", "--count", 2, "--out", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"num_nodes": 0}, ["num_nodes", "0 is below 1"]),
+        ({"expand_limit": 0.5}, ["expand_limit", "0.5 is below 1"]),
+        ({"num_node": 10}, ["num_node"]),
+        ({"kind": "evolutoin"}, ["kind", "evolutoin"]),
+        ({"applications": [{"steps": [[5, 1], [0, 1]]}]}, ["applications[0].steps[1][0]", "0 is below 1"]),
+        (
+            {"applications": [{"steps": [[5, 11]]}]},
+            ["applications[0].steps[0][1]", "11 is above num_nodes 10"],
+        ),
+        ({"applications": [{"steps": [[5, -1]]}]}, ["applications[0].steps[0][1]", "-1 is below 0"]),
+        ({"applications": [{"steps": [[2**53 + 1, 1]]}]}, ["steps[0][0]", str(2**53 + 1), "2^53"]),
+        ({"applications": [{"steps": "all"}]}, ["applications[0].steps", "'all'"]),
+        ({"applications": [{"steps": [[5, 1]], "name": "two\nlines"}] * 2}, ["applications[1].name"]),
+    ],
+)
+def test_bad_problem(change: dict[str, object], parts: list[str], tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "problem.json"
+    path.write_text(json.dumps(PROBLEM | change))
+    for argv in (
+        ["solve", path, "--solver", "noX"],
+        ["check", path, path],
+        ["score", path, "--solvers", "noX", "--seconds", 1, "--out", tmp_path / "out"],
+    ):
+        err = refused(capsys, *argv)
+        for part in [str(path), *parts]:
+            assert part in err
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b'{"format": "allocsolve/1",\n "kind": }', "line 2, column 10"),
+        (b"", "line 1, column 1"),
+        (b"[]", "must be an object"),
+        (b"[" * 100_000, "nested"),
+        (b'{"num_nodes": NaN}', "num_nodes: nan is not a finite number"),
+        (bytes(range(256)), "line"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_unreadable_problem(content: bytes | None, part: str, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "problem.json"
+    if content is not None:
+        path.write_bytes(content)
+    err = refused(capsys, "solve", path, "--solver", "noX")
+    assert str(path) in err
+    assert part in err
+
+
+def test_directory_as_problem(tmp_path: Path, capsys: Capture) -> None:
+    assert f"{tmp_path}: " in refused(capsys, "solve", tmp_path, "--solver", "noX")
+
+
+def test_directory_without_problems(tmp_path: Path, capsys: Capture) -> None:
+    err = refused(capsys, "score", tmp_path, "--solvers", "noX", "--seconds", 1)
+    assert f"{tmp_path}: there is no .json file" in err
+
+
+@pytest.mark.parametrize("limit", ["3", "inf"])
+def test_looser_limit_than_that_of_the_file(limit: str, file: Path, tmp_path: Path, capsys: Capture) -> None:
+    message = f"--expand-limit {limit} is looser than the limit 2 of {file}"
+    args = ["--seconds", 1, "--expand-limit", limit]
+    assert message in refused(capsys, "solve", file, "--solver", "noX", *args)
+    out = tmp_path / "out"
+    assert message in refused(capsys, "score", file, "--solvers", "noX", *args, "--out", out)
+    assert not out.exists()
+
+
+def test_solution_of_another_problem(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    other = EvolutionProblem(3, (EvolutionProfile(((1, 1),)),))
+    solution = tmp_path / "solution.json"
+    write_solution(solution, other, EvolutionSchedule.of([0], other.applications), {})
+    err = refused(capsys, "check", file, solution)
+    assert f"{solution}: " in err
+    assert "another problem" in err
+
+
+@pytest.mark.parametrize("place", ["gone/solution.json", "."])
+def test_unwritable_solution_is_refused_before_solving(
+    place: str, file: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("allocsolve.registry.solve", lambda *_, **__: pytest.fail("it was solved first"))
+    out = tmp_path / place
+    err = refused(capsys, "solve", file, "--solver", "noX", "--out", out)
+    assert f"{out}: cannot be written" in err
+
+
+def test_unwritable_places(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    score = ["score", file, "--solvers", "noX", "--baseline", "noX", "--seconds", 1]
+    generate = ["generate", "klein2011", "--count", 1, "--seed", 1]
+    for argv in (score, generate):
+        assert f"{file}: is not a directory" in refused(capsys, *argv, "--out", file)
+        assert str(file / "below") in refused(capsys, *argv, "--out", file / "below")
+    swf = ["import-swf", file, "--from-job", 1, "--jobs", 1]
+    assert "gone" in refused(capsys, *swf, "--out", tmp_path / "gone" / "x.json")
+    (tmp_path / "out" / "scores.csv").mkdir(parents=True)
+    assert "scores.csv: cannot be written" in refused(capsys, *score, "--out", tmp_path / "out")
+
+
+def test_damaged_records(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    records = tmp_path / "records.jsonl"
+    records.write_text("{}\n")
+    argv = ["score", file, "--solvers", "noX", "--baseline", "noX", "--seconds", 1, "--out", tmp_path]
+    err = refused(capsys, *argv)
+    assert f"{records}: line 1" in err
+
+
+def test_log_without_a_machine(tmp_path: Path, capsys: Capture) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text("1 0 0 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n")
+    argv = ["import-swf", log, "--from-job", 1, "--out", tmp_path / "out.json"]
+    assert f"{log}: " in refused(capsys, *argv, "--jobs", 1)
+    err = refused(capsys, *argv, "--jobs", 2, "--num-nodes", 4)
+    assert "1..2" in err
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_fault_with_a_line_break_stays_one_line(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "two\nlines.json"
+    write_problem(klein2011(1), path)
+    assert "lines.json" in refused(capsys, "check", path, path)

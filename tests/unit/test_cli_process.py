@@ -1,0 +1,120 @@
+"""The program as a process: entry point, imports, pipes, and the progress bars of a terminal."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import allocsolve
+from allocsolve.cli import main, progress
+
+
+def start(*argv: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "error", "-m", "allocsolve", *argv]
+    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+def test_module_runs_and_help_names_every_command() -> None:
+    out, err = start("--help").communicate()
+    assert err == ""
+    for command in ("generate", "solve", "check", "solvers", "import-swf", "score", "reproduce"):
+        assert f"\n    {command} " in out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"allocsolve {allocsolve.__version__}\n"
+
+
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("generate", "solve", "check", "solvers", "import-swf", "score", "reproduce"):
+        assert main([command, "--help"]) == 0
+        assert f"usage: allocsolve {command}" in capsys.readouterr().out
+
+
+def test_command_line_is_light() -> None:
+    code = """
+import sys
+from allocsolve.cli import main
+main(["solve", "x", "--solver", "nox"])
+main(["solvers"])
+print(sorted({name.split(".")[0] for name in sys.modules} & set(sys.argv[1:])))
+"""
+    heavy = ["ortools", "pulp", "numba", "scipy", "pandas", "matplotlib"]
+    done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_reader_that_goes_away_is_no_error() -> None:
+    process = start("solvers")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.wait(timeout=60) == 141
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_full_disk_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        process = start("solvers", stdout=full.fileno())
+        _, err = process.communicate()
+    assert process.returncode == 2
+    assert err == "allocsolve: error: output: No space left on device\n"
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, *, delay: float = 0.01) -> _Terminal:
+    """Make stderr a terminal for the rest of the test, on which progress shows after `delay`."""
+    screen = _Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "DELAY_S", delay)
+    return screen
+
+
+def test_progress_counts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = on_terminal(monkeypatch)
+    with progress.count_bar("scoring") as tell:
+        tell(1, 3, "noX on [a] file")
+        time.sleep(0.2)
+    assert "noX on [a] file" in screen.getvalue()
+    assert "1/3" in screen.getvalue()
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(30.0, "0 of at most 30 s"), (None, "0 s")])
+def test_progress_shows_time_on_a_terminal(
+    seconds: float | None, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = on_terminal(monkeypatch)
+    with progress.time_bar("cpsat on [a] file", seconds):
+        time.sleep(0.2)
+    assert "cpsat on [a] file" in screen.getvalue()
+    assert text in screen.getvalue()
+
+
+def test_short_work_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = on_terminal(monkeypatch, delay=60)
+    with progress.count_bar("scoring") as tell:
+        tell(1, 3, "noX on klein")
+    assert screen.getvalue() == ""
+
+
+def test_no_progress_in_a_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "DELAY_S", 0.01)
+    with progress.time_bar("solving", 3), progress.count_bar("scoring") as tell:
+        tell(1, 3, "noX on klein")
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""

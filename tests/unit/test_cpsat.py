@@ -1,0 +1,138 @@
+"""What only the CP-SAT solver has: covers, warm starts, limits, and its relaxation as a bound."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies import evolution_problems
+
+from allocsolve import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Status
+from allocsolve.bounds import makespan_bound, pairs_relaxation
+from allocsolve.bounds._conflicts import Block, blocks_of, conflicting_sets, violated_covers
+from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.exact import CpSat
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import klein2011
+from allocsolve.judge import confirm
+from allocsolve.model import Limit
+
+
+def test_blocks_are_the_ranges_of_the_cartesian_tree() -> None:
+    problem = EvolutionProblem(9, (EvolutionProfile([(1, n) for n in (3, 5, 5, 2, 4)]),))
+    assert sorted(blocks_of(problem)[0]) == [
+        Block(0, 0, 2, 3, 2),
+        Block(0, 0, 4, 2, -1),
+        Block(0, 1, 2, 5, 3),
+        Block(0, 4, 4, 4, 2),
+    ]
+
+
+@given(evolution_problems(min_apps=2, max_apps=4, max_steps=4, max_nodes=6))
+def test_every_overload_of_steps_is_inside_a_conflicting_set(problem: EvolutionProblem) -> None:
+    """Any minimal set of steps that exceeds the cluster lies in some set of blocks of the same size."""
+    blocks = blocks_of(problem)
+    steps = [(a, i, n) for a, app in enumerate(problem.applications) for i, (_, n) in enumerate(app.steps)]
+    for size in (2, 3, 4):
+        sets = list(conflicting_sets(blocks, problem.num_nodes, size))
+        for members in sets:
+            assert sum(block.nodes for block in members) > problem.num_nodes
+        for chosen in combinations(steps, size):
+            total = sum(nodes for _, _, nodes in chosen)
+            minimal = all(total - nodes <= problem.num_nodes for _, _, nodes in chosen)
+            if len({app for app, _, _ in chosen}) == size and total > problem.num_nodes and minimal:
+                assert any(
+                    all(b.app == a and b.first <= i <= b.last for b, (a, i, _) in zip(s, chosen, strict=True))
+                    for s in sets
+                )
+
+
+@given(evolution_problems(min_apps=2, max_apps=4, max_steps=4, max_nodes=6))
+def test_covers_are_found_if_and_only_if_the_cluster_is_exceeded(problem: EvolutionProblem) -> None:
+    offsets, durations, nodes, _, _ = problem.packed
+    starts = np.concatenate([np.cumsum([0, *app.durations[:-1]]) for app in problem.applications])
+    ends = starts + durations
+    covers = violated_covers(blocks_of(problem), problem.num_nodes, starts, ends)
+    peak = max(int(nodes[(starts <= t) & (t < ends)].sum()) for t in starts.tolist())
+    assert bool(covers) == (peak > problem.num_nodes)
+    for cover in covers:
+        assert sum(block.nodes for block in cover) > problem.num_nodes
+        begins = [int(starts[offsets[b.app] + b.first]) for b in cover]
+        stops = [int(ends[offsets[b.app] + b.last]) for b in cover]
+        assert max(begins) < min(stops)  # the answer violates the clause: all blocks overlap
+
+
+def test_a_warm_start_is_kept_or_improved() -> None:
+    problem = klein2011(3, num_apps=(6, 6))
+    start = ListScheduling()(problem, Budget()).answer
+    assert start is not None
+    result = CpSat(start=start)(problem, Budget(seconds=20, workers=2))
+    confirm(problem, result, ("makespan",))
+    assert isinstance(result.objective, int)
+    assert result.objective <= start.completions.max()
+    assert "start" not in repr(CpSat(start=start))
+
+
+def test_an_infeasible_warm_start_is_refused() -> None:
+    problem = EvolutionProblem(1, (EvolutionProfile([(2, 1)]),) * 2)
+    wrong = EvolutionSchedule.of([0, 1], problem.applications)
+    with pytest.raises(InvalidAnswer, match="the start schedule is not a feasible schedule"):
+        CpSat(start=wrong)(problem, Budget())
+
+
+def test_a_problem_that_is_too_large_gets_a_schedule_and_a_bound() -> None:
+    problem = klein2011(1, num_apps=(30, 30))
+    result = CpSat(max_applications=20)(problem, Budget())
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
+    assert result.bound == makespan_bound(problem)
+
+
+def test_a_tiny_budget_is_a_result() -> None:
+    problem = klein2011(1)
+    result = CpSat(("makespan", "waste"))(problem, Budget(seconds=1e-9))
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
+    assert result.bound == (makespan_bound(problem), -math.inf)
+    confirm(problem, result, ("makespan", "waste"))
+
+
+def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
+    problem = klein2011(2, num_apps=(20, 20))
+    CpSat()(klein2011(2, num_apps=(2, 2)), Budget(seconds=5))  # compiled before the clock matters
+    timer = threading.Timer(1.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    result = CpSat()(problem, Budget(seconds=120, workers=1))
+    timer.join()
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
+    confirm(problem, result, ("makespan",))
+    assert result.runtime < 60
+
+
+@settings(max_examples=20)
+@given(evolution_problems(min_apps=2, max_apps=3, releases=True))
+def test_the_pairs_relaxation_is_a_bound_and_exact_for_two(problem: EvolutionProblem) -> None:
+    bound = pairs_relaxation(problem)
+    optimum = CpSat()(problem, Budget(seconds=20)).objective
+    assert isinstance(optimum, int)
+    assert makespan_bound(problem) <= bound <= optimum
+    if len(problem.applications) == 2:
+        assert bound == optimum
+
+
+def test_the_pairs_relaxation_checks_its_budget() -> None:
+    with pytest.raises(InvalidOption, match="seconds 0 is not above 0"):
+        pairs_relaxation(EvolutionProblem(1, ()), seconds=0)
+    assert pairs_relaxation(EvolutionProblem(1, ())) == 0
+
+
+def test_without_waste_and_empty_steps_nothing_expands() -> None:
+    problem = replace(klein2011(4, num_apps=(5, 5)), expand_limit=math.inf)
+    free = CpSat(("waste", "makespan"))(problem, Budget(seconds=30, workers=2))
+    rigid = CpSat()(replace(problem, expand_limit=1), Budget(seconds=30, workers=2))
+    assert (free.status, rigid.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert free.objective == (0, rigid.objective)

@@ -1,0 +1,128 @@
+"""Guards of the house: rooms, links, imports, public names."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import allocsolve
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "allocsolve"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+#: Each room may import those before it.
+ROOMS = (
+    "errors",
+    "model",
+    "judge",
+    "bounds",
+    "heuristics",
+    "exact",
+    "instances",
+    "registry",
+    "bench",
+    "cli",
+)
+LINKS = ("exact", "heuristics", "instances", "bench")
+
+
+def _imported(module: Path) -> set[str]:
+    """Full names of what a module imports, wherever in the module."""
+    found = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _room(module: Path) -> str:
+    return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
+def test_imports_run_one_way(module: Path) -> None:
+    room = _room(module)
+    if room not in ROOMS:  # __init__ and __main__ stand above all rooms
+        return
+    allowed = {*ROOMS[: ROOMS.index(room) + 1]}
+    if room == "instances":
+        allowed -= {"heuristics", "exact", "bounds"}  # instances never import a solver
+    for name in _imported(module):
+        if name.startswith("allocsolve."):
+            assert name.split(".")[1] in allowed, f"{room} imports {name}"
+
+
+def test_the_judge_shares_no_code_with_solvers() -> None:
+    for module in (PACKAGE / "judge").glob("*.py"):
+        rooms = {name.split(".")[1] for name in _imported(module) if name.startswith("allocsolve.")}
+        assert rooms <= {"errors", "model", "judge"}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
+def test_no_module_is_longer_than_400_lines(module: Path) -> None:
+    assert len(module.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_root_links_show_the_rooms(link: str) -> None:
+    path = ROOT / link
+    assert path.is_symlink()
+    assert path.readlink() == Path("allocsolve") / link
+    assert path.is_dir()
+
+
+def test_nothing_imports_the_links() -> None:
+    for module in [*MODULES, *(ROOT / "tests").rglob("*.py")]:
+        assert not {name for name in _imported(module) if name.split(".")[0] in LINKS}, module
+
+
+def test_the_wheel_holds_the_package_only() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert config["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["allocsolve"]
+    assert (PACKAGE / "py.typed").is_file()
+
+
+@pytest.mark.parametrize(
+    "name", ["allocsolve", *(f"allocsolve.{room}" for room in ROOMS if (PACKAGE / room).is_dir())]
+)
+def test_public_names_are_exactly_those_listed(name: str) -> None:
+    package = importlib.import_module(name)
+    assert len(set(package.__all__)) == len(package.__all__)
+    for public in package.__all__:
+        assert getattr(package, public).__doc__ or not callable(getattr(package, public)), public
+    source = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
+    taken = {
+        alias.asname or alias.name
+        for node in source.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("allocsolve")
+        for alias in node.names
+    }
+    assert taken <= set(package.__all__)
+
+
+@pytest.mark.parametrize(
+    "module", ["allocsolve", "allocsolve.heuristics", "allocsolve.bounds", "allocsolve.bench"]
+)
+def test_light_imports_load_no_heavy_backend(module: str) -> None:
+    code = f"import sys, {module}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    heavy = {"ortools", "pulp", "matplotlib", "pandas"}
+    if module != "allocsolve.bench":
+        heavy |= {"allocsolve.bench"}
+    assert not heavy & set(loaded.stdout.split())
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert allocsolve.__version__ == config["project"]["version"]
+    assert f"[{allocsolve.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"version: {allocsolve.__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
