@@ -52,18 +52,21 @@ def run_cpsat(
     budget: Budget,
     clock: Clock,
     on_solution: Callable[[Callable[[cp_model.LinearExpr], int]], bool],
+    *,
+    linear: bool = False,
 ) -> Outcome:
     """Minimise the model within the time left.
 
     `on_solution` is called with a function that values expressions, for each better answer; it returns
-    whether to go on. The search runs in a thread of its own: the main thread stays free for Ctrl-C, which
+    whether to go on. `linear` tells that the objective weighs many variables, so that linear relaxations pay;
+    for makespan and completion they only take time. The search runs in a thread of its own: the main thread stays free for Ctrl-C, which
     ends the search and is told in the outcome.
     """
     solver = cp_model.CpSolver()
     parameters = solver.parameters
     parameters.num_workers = budget.workers
     parameters.random_seed = budget.seed
-    parameters.linearization_level = 0
+    parameters.linearization_level = 1 if linear else 0
     parameters.catch_sigint_signal = False
     if budget.workers > 1:
         parameters.shared_tree_num_workers = budget.workers

@@ -134,7 +134,7 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", type=opt.solver, default="cpsat", metavar="NAME", help=help_text)
     _add_objective(parser)
     _add_limit(parser, "tighten the expand limit of the problems")
-    _add_budget(parser, "time limit per problem and solver, in seconds", None)
+    _add_budget(parser, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
     _add_seed(parser)
     help_text = "where records.jsonl and scores.csv go; what is there already is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
@@ -164,11 +164,8 @@ def _add_limit(parser: argparse.ArgumentParser, help_text: str) -> None:
     )
 
 
-def _add_budget(parser: argparse.ArgumentParser, help_text: str, seconds: float | None) -> None:
-    required = seconds is None
-    parser.add_argument(
-        "--seconds", type=opt.seconds, default=seconds, required=required, metavar="T", help=help_text
-    )
+def _add_budget(parser: argparse.ArgumentParser, help_text: str, seconds: float) -> None:
+    parser.add_argument("--seconds", type=opt.seconds, default=seconds, metavar="T", help=help_text)
     workers = min(2, os.cpu_count() or 1)
     help_text = "threads of an exact solver (default: %(default)s)"
     parser.add_argument("--workers", type=opt.integer(1), default=workers, metavar="W", help=help_text)

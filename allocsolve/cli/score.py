@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["score"]
 
 _HEADS = (
-    *("\nsolver", "gap\nmean", "to\nmed", "bound\nmax", "gap\nmean", "to\nmed", "opt.\nmax", "\non"),
+    *("\nsolver", "bound\nmean", "bound\nmedian", "bound\nmax"),
+    *("opt.\nmean", "opt.\nmedian", "opt.\nmax", "\non"),
     *("\nproven", "\noptimal", "\nbest", "\nfailed", "\ntime"),
 )
 
@@ -66,8 +67,9 @@ def score(args: argparse.Namespace) -> int:
     else:
         count = counted(len(known), "problem")
         first, *others = args.objective.split(",")
-        gaps = f"gaps of {first} in %" if others else "gaps in %"
-        show_table(_HEADS, map(_row, found), title=f"{args.objective} on {count}, {gaps}")
+        gaps = f"gap of {first}" if others else "gap"
+        title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
+        show_table(_HEADS, map(_row, found), title=title)
         say("", *_remarks(found, failed))
         say(
             f"Baseline {args.baseline}: {proven} of {len(known)} optima proven.",

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli.files import check_writable, tightened
@@ -47,7 +44,11 @@ _UNITS = {"makespan": "s", "completion": "s", "waste": "node-s"}
 
 def solve(args: argparse.Namespace) -> int:
     """Solve one problem, have the judge confirm the answer, show and write it."""
-    from allocsolve.instances import read_problem, write_solution  # noqa: PLC0415 - when the command runs
+    from allocsolve.instances import (  # noqa: PLC0415 - when the command runs
+        read_problem,
+        solution_document,
+        write_solution,
+    )
     from allocsolve.judge import metrics  # noqa: PLC0415 - as above
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - as above
 
@@ -71,7 +72,7 @@ def solve(args: argparse.Namespace) -> int:
     if args.out is not None and answer is not None:
         write_solution(args.out, stored, answer, meta)
     if args.json:
-        solution = None if answer is None else _document(stored, answer, meta)
+        solution = None if answer is None else solution_document(stored, answer, meta)
         write_json({**claims, "metrics": worth, "solution": solution})
     else:
         _show(args, problem, result, worth)
@@ -92,16 +93,6 @@ def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
         "limit": None if result.limit is None else str(result.limit),
         "runtime_s": result.runtime,
     }
-
-
-def _document(problem: EvolutionProblem, answer: Any, meta: dict[str, object]) -> object:  # noqa: ANN401 - as judged
-    """Return the solution as the object that its file holds."""
-    from allocsolve.instances import write_solution  # noqa: PLC0415 - as above
-
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "solution.json"
-        write_solution(file, problem, answer, meta)
-        return json.loads(file.read_bytes())
 
 
 def _show(

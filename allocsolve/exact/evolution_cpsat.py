@@ -254,7 +254,13 @@ class _Search:
             cutoff = self.best_values[idx]
             model.model.add(expression < cutoff)
             model.model.add(expression >= self.bounds[idx])
-            outcome = run_cpsat(model.model, self.budget, self.clock, self._on_relaxed_answer(model))
+            outcome = run_cpsat(
+                model.model,
+                self.budget,
+                self.clock,
+                self._on_relaxed_answer(model),
+                linear=self.objective[idx] == "waste",
+            )
             if outcome.interrupted:
                 self.limit = Limit.INTERRUPTED
             bound = cutoff if outcome.infeasible else min(cutoff, math.ceil(outcome.bound - 1e-6))

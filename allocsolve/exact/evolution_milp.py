@@ -1,21 +1,20 @@
 """Evolution-profile scheduling as a time-indexed MILP, solved by CBC through PuLP: a cross-check on toys.
 
-Four steps: variables, constraints, objective, read-back. Inside, times are multiples of the unit that
-`allocsolve.exact._time_grid` proves exact.
+Four steps: variables, constraints, objective, read-back. Z[i, t] is 1 iff step i has started (for one past the
+last: has ended) by time t. Inside, times are multiples of the unit that `allocsolve.exact._time_grid` proves
+exact.
 """
 
 from __future__ import annotations
 
 import math
-import subprocess
-import tempfile
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.bounds import makespan_bound, total_completion
-from allocsolve.errors import InvalidOption, SolverUnavailable
+from allocsolve.errors import InvalidOption
+from allocsolve.exact._cbc import run_cbc
 from allocsolve.exact._time_grid import (
     Times,
     Window,
@@ -91,10 +90,11 @@ class Milp:
         else:  # each application has one place only
             times, proven = [window.earliest for window in places], len(self.objective)
         seconds = None if times is None else [[unit * time for time in row] for row in times]
-        return self._result(problem, seconds, proven, Limit.TIME, clock)
+        limit = None if math.isinf(budget.seconds) else Limit.TIME
+        return self._result(problem, seconds, proven, limit, clock)
 
     def _result(
-        self, problem: EvolutionProblem, times: Times | None, proven: int, limit: Limit, clock: Clock
+        self, problem: EvolutionProblem, times: Times | None, proven: int, limit: Limit | None, clock: Clock
     ) -> Result[EvolutionSchedule]:
         cheap = {"makespan": makespan_bound(problem), "completion": total_completion(problem), "waste": 0}
         floors = [cheap[term] for term in self.objective]
@@ -155,6 +155,11 @@ class _Variables(NamedTuple):
     #: ``busy[k]`` is 1 if some application ends after first_end + k; empty if the makespan is no term.
     busy: list[Any]
 
+    def busy_at(self, time: int) -> Any:  # noqa: ANN401
+        """Return the variable, or 1 where there is none."""
+        k = time - self.first_end
+        return self.busy[k] if 0 <= k < len(self.busy) else 1
+
 
 def _variables(model: Any, places: list[Window], objective: EvolutionObjective) -> _Variables:  # noqa: ANN401
     import pulp  # noqa: PLC0415 - heavy, and other solvers do without
@@ -209,8 +214,8 @@ def _durations(problem: EvolutionProblem, variables: _Variables) -> Iterator[Any
 
 
 def _capacity(problem: EvolutionProblem, variables: _Variables) -> Iterator[Any]:
-    """Sum over i of n_i (Z[i, t] - Z[i + 1, t]) <= num_nodes, at every time t."""
-    changes = [  # the same sum, by boundaries
+    """Sum over i of n_i (Z[i, t] - Z[i + 1, t]) <= num_nodes * Busy[t] at every t (1 if Busy is unused)."""
+    changes = [  # the sum, by boundaries
         (after - before, boundary)
         for app, row in zip(problem.applications, variables.boundaries, strict=True)
         for before, after, boundary in zip((0, *app.nodes), (*app.nodes, 0), row, strict=True)
@@ -219,7 +224,7 @@ def _capacity(problem: EvolutionProblem, variables: _Variables) -> Iterator[Any]
     for time in range(min(problem.releases), max(row[-1].latest for row in variables.boundaries)):
         used = _linear((change, boundary.passed(time)) for change, boundary in changes)
         if used.keys():  # else no variable is involved
-            yield used <= problem.num_nodes
+            yield used <= problem.num_nodes * variables.busy_at(time)
 
 
 def _makespan(_: EvolutionProblem, variables: _Variables) -> Iterator[Any]:
@@ -276,7 +281,7 @@ def _minimise(
         expression = _objective(term, problem, variables)
         expression.addterm(anchor, 0)  # CBC does not read rows without variables
         model.setObjective(expression)
-        status = _run_cbc(model, clock, workers)
+        status = run_cbc(model, clock.remaining, workers)
         # The status of PuLP says "Optimal" also of an incumbent at the time limit; this one does not.
         if status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
             return best, proven
@@ -290,43 +295,6 @@ def _minimise(
             return best, proven
         model.addConstraint(expression <= values[proven])
     return best, len(objective)
-
-
-def _run_cbc(model: Any, clock: Clock, workers: int) -> int:  # noqa: ANN401
-    """Solve what the model is now and return its solution status (a constant of PuLP).
-
-    PuLP writes the model and reads the answer, but CBC is started here. It may overrun its time limit a
-    hundredfold, and survives an interrupt: so it is asked to stop early, and ended when the time is over.
-    """
-    import pulp  # noqa: PLC0415
-
-    cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path)
-    with tempfile.TemporaryDirectory(prefix="allocsolve-") as folder:
-        written, answer = Path(folder, "model.mps"), Path(folder, "model.sol")
-        columns, column_names, row_names, _ = model.writeMPS(str(written), rename=1)
-        seconds = clock.remaining
-        limited = [] if math.isinf(seconds) else ["-timeMode", "elapsed", "-sec", f"{0.9 * seconds:.3f}"]
-        # All terms are integers, so a gap below 1 is none.
-        options = [*limited, "-allow", "0.9", "-threads", str(workers), "-solve", "-printingOptions", "all"]
-        try:
-            subprocess.run(  # noqa: S603 - no shell, and no argument from outside
-                [cbc.path, str(written), *options, "-solution", str(answer)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=None if math.isinf(seconds) else seconds,
-                check=True,
-            )
-            _, values, *_, status = cbc.readsol_MPS(str(answer), model, columns, column_names, row_names)
-        except subprocess.TimeoutExpired:
-            return int(pulp.LpSolutionNoSolutionFound)
-        except (OSError, subprocess.CalledProcessError) as error:
-            msg = (
-                f"the CBC that comes with PuLP does not run: {error}; try: pip install --force-reinstall pulp"
-            )
-            raise SolverUnavailable(msg) from error
-    model.assignVarsVals(values)
-    return int(status)
 
 
 def _read_back(variables: _Variables) -> Times:

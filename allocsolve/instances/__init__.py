@@ -6,6 +6,7 @@ from allocsolve.instances.json_format import (
     digest,
     read_problem,
     read_solution,
+    solution_document,
     write_problem,
     write_solution,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "read_problem",
     "read_solution",
     "read_swf",
+    "solution_document",
     "swf_problem",
     "write_problem",
     "write_solution",

@@ -44,7 +44,14 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionProblem, EvolutionSchedule
 
-__all__ = ["digest", "read_problem", "read_solution", "write_problem", "write_solution"]
+__all__ = [
+    "digest",
+    "read_problem",
+    "read_solution",
+    "solution_document",
+    "write_problem",
+    "write_solution",
+]
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
@@ -142,9 +149,22 @@ def write_solution(
     FormatError
         If the file cannot be written, or `meta` holds something that is not JSON.
     """
+    _write(solution_document(problem, schedule, meta), path)
+
+
+def solution_document(
+    problem: EvolutionProblem, schedule: EvolutionSchedule, meta: Mapping[str, object]
+) -> Document:
+    """Return the JSON object that `write_solution` writes.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the schedule has other steps or node counts than the problem.
+    """
     codec = _codec(problem)
     envelope = {"format": FORMAT, "kind": codec.SOLUTION_KIND, "problem": digest(problem)}
-    _write({**envelope, **codec.encode_solution(problem, schedule), "meta": dict(meta)}, path)
+    return {**envelope, **codec.encode_solution(problem, schedule), "meta": dict(meta)}
 
 
 def _codec(problem: EvolutionProblem) -> _Codec:

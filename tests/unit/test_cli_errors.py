@@ -72,7 +72,7 @@ def refused(capsys: Capture, *argv: object) -> str:
         (["solve", "x.json", "--solver", "noX", "--workers", "0"], ["--workers", "'0' is below 1"]),
         (["solve", "x.json", "--solver", "noX", "--seed", "-1"], ["--seed", "'-1' is below 0"]),
         (["solve", "x.json", "--solver", "noX", "--seed", 2**31], ["--seed", f"is above {2**31 - 1}"]),
-        (["score", "tiny", "--solvers", "noX"], ["--seconds"]),
+        (["score", "tiny"], ["--solvers"]),
         (["score", "tiny", "--solvers", "noX,3X", "--seconds", "1"], ["--solvers", "'3X'", "2X"]),
         (["score", "tiny", "--solvers", "noX,noX", "--seconds", "1"], ["--solvers", "noX is named twice"]),
         (

@@ -1,0 +1,71 @@
+"""Run the CBC that comes with PuLP, for no longer than asked, and without a word."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from allocsolve.errors import SolverUnavailable
+
+__all__ = ["run_cbc"]
+
+
+def run_cbc(model: Any, seconds: float, workers: int) -> int:  # noqa: ANN401 - PuLP has no types
+    """Minimise a model of integer value and give its variables their values.
+
+    PuLP writes the model and reads the answer, but CBC is started here: it may overrun its time limit a
+    hundredfold, and lives on when Python is interrupted. So it is asked to stop early, and ended when the
+    time is over.
+
+    Parameters
+    ----------
+    model
+        A ``pulp.LpProblem`` with a non-constant objective that is integer in all solutions.
+    seconds
+        Wall time, infinite for no limit.
+    workers
+        Threads of CBC.
+
+    Returns
+    -------
+    int
+        Solution status of PuLP: ``LpSolutionOptimal`` only if proven, ``LpSolutionIntegerFeasible`` for the
+        incumbent at the time limit. (The plain status of PuLP says "Optimal" to both.)
+
+    Raises
+    ------
+    SolverUnavailable
+        If CBC does not run.
+    """
+    import pulp  # noqa: PLC0415 - heavy, and other solvers do without
+
+    # PULP_CBC_CMD itself warns that PuLP 4 will not have it.
+    cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path)
+    with tempfile.TemporaryDirectory(prefix="allocsolve-") as folder:
+        written, answer = Path(folder, "model.mps"), Path(folder, "model.sol")
+        columns, column_names, row_names, _ = model.writeMPS(str(written), rename=1)
+        limited = [] if math.isinf(seconds) else ["-timeMode", "elapsed", "-sec", f"{0.9 * seconds:.3f}"]
+        # The objective is an integer, so a gap below 1 is none.
+        options = [*limited, "-allow", "0.9", "-threads", str(workers), "-solve", "-printingOptions", "all"]
+        try:
+            subprocess.run(  # noqa: S603 - no shell, and no argument from outside
+                [cbc.path, str(written), *options, "-solution", str(answer)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=None if math.isinf(seconds) else seconds,
+                check=True,
+            )
+            _, values, *_, status = cbc.readsol_MPS(str(answer), model, columns, column_names, row_names)
+        except subprocess.TimeoutExpired:
+            return int(pulp.LpSolutionNoSolutionFound)
+        except (OSError, subprocess.CalledProcessError) as error:
+            msg = (
+                f"the CBC that comes with PuLP does not run: {error}; try: pip install --force-reinstall pulp"
+            )
+            raise SolverUnavailable(msg) from error
+    model.assignVarsVals(values)
+    return int(status)
