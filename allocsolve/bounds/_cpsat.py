@@ -58,9 +58,9 @@ def run_cpsat(
     """Minimise the model within the time left.
 
     `on_solution` is called with a function that values expressions, for each better answer; it returns
-    whether to go on. `linear` tells that the objective weighs many variables, so that linear relaxations pay;
-    for makespan and completion they only take time. The search runs in a thread of its own: the main thread stays free for Ctrl-C, which
-    ends the search and is told in the outcome.
+    whether to go on. `linear` tells that the objective weighs many variables, so that linear relaxations pay
+    (for makespan and completion they only take time). The search runs in a thread of its own: the main
+    thread stays free for Ctrl-C, which ends the search and is told in the outcome.
     """
     solver = cp_model.CpSolver()
     parameters = solver.parameters

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from allocsolve.errors import SolverUnavailable
+from allocsolve.model.result import Clock
 
 __all__ = ["run_cbc"]
 
@@ -42,12 +43,14 @@ def run_cbc(model: Any, seconds: float, workers: int) -> int:  # noqa: ANN401 - 
     """
     import pulp  # noqa: PLC0415 - heavy, and other solvers do without
 
+    clock = Clock(seconds)
     # PULP_CBC_CMD itself warns that PuLP 4 will not have it.
     cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path)
     with tempfile.TemporaryDirectory(prefix="allocsolve-") as folder:
         written, answer = Path(folder, "model.mps"), Path(folder, "model.sol")
         columns, column_names, row_names, _ = model.writeMPS(str(written), rename=1)
-        limited = [] if math.isinf(seconds) else ["-timeMode", "elapsed", "-sec", f"{0.9 * seconds:.3f}"]
+        left = None if math.isinf(seconds) else clock.remaining
+        limited = [] if left is None else ["-timeMode", "elapsed", "-sec", f"{0.9 * left:.3f}"]
         # The objective is an integer, so a gap below 1 is none.
         options = [*limited, "-allow", "0.9", "-threads", str(workers), "-solve", "-printingOptions", "all"]
         try:
@@ -56,7 +59,7 @@ def run_cbc(model: Any, seconds: float, workers: int) -> int:  # noqa: ANN401 - 
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=None if math.isinf(seconds) else seconds,
+                timeout=left,
                 check=True,
             )
             _, values, *_, status = cbc.readsol_MPS(str(answer), model, columns, column_names, row_names)

@@ -11,6 +11,7 @@ completions and waste are attained at a vertex, lexicographic combinations too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -44,7 +45,7 @@ def time_unit(problem: EvolutionProblem) -> int:
     """Return the greatest common divisor of all times that bind, in seconds (proof: see the module)."""
     limits = problem.packed.max_durations
     binding = limits[limits < problem.horizon]  # the others never bind within the horizon
-    return int(np.gcd.reduce([*problem.packed.durations, *problem.releases, *binding])) or 1
+    return math.gcd(*problem.packed.durations.tolist(), *problem.releases, *binding.tolist()) or 1
 
 
 def coarsened(problem: EvolutionProblem, unit: int) -> EvolutionProblem:
@@ -72,7 +73,7 @@ class Window(NamedTuple):
     free: list[int]
 
 
-def windows(problem: EvolutionProblem, objective: EvolutionObjective, *, max_span: int) -> list[Window]:
+def windows(problem: EvolutionProblem, objective: EvolutionObjective, *, max_cells: int) -> list[Window]:
     """Return windows that contain some optimal schedule.
 
     The first and the last step are not expanded: starting later, or letting go earlier, harms no objective.
@@ -83,12 +84,12 @@ def windows(problem: EvolutionProblem, objective: EvolutionObjective, *, max_spa
         With all times in the unit of the windows.
     objective
         Of the optimal schedule.
-    max_span
-        List schedules narrow the windows only if the horizon is at most so far from the first release.
+    max_cells
+        List schedules narrow the windows unless applications times time line are more cells than this.
     """
     found = []
     limits = problem.packed.max_durations.tolist()
-    for idx, deadline in enumerate(_deadlines(problem, objective, max_span)):
+    for idx, deadline in enumerate(_deadlines(problem, objective, max_cells)):
         app, release = problem.applications[idx], problem.releases[idx]
         first = int(problem.packed.offsets[idx])
         inner = range(1, len(app.steps) - 1)
@@ -102,14 +103,14 @@ def windows(problem: EvolutionProblem, objective: EvolutionObjective, *, max_spa
     return found
 
 
-def _deadlines(problem: EvolutionProblem, objective: EvolutionObjective, max_span: int) -> list[int]:
+def _deadlines(problem: EvolutionProblem, objective: EvolutionObjective, max_cells: int) -> list[int]:
     """Return completions that some optimal schedule keeps.
 
     A schedule without expansion wastes nothing, the least there is. So an optimal schedule is at least as
     good as it in the first other term, whether or not waste comes before; and if waste is all, it is optimal.
     """
     apps = problem.applications
-    if not apps or problem.horizon - min(problem.releases) > max_span:
+    if not apps or len(apps) * (problem.horizon - min(problem.releases)) > max_cells:
         return [problem.horizon] * len(apps)
     term = next((term for term in objective if term != "waste"), "makespan")
     value = max if term == "makespan" else sum
@@ -128,21 +129,24 @@ def _deadlines(problem: EvolutionProblem, objective: EvolutionObjective, max_spa
 def list_schedule(problem: EvolutionProblem, order: Iterable[int]) -> list[int]:
     """Return the completions when each application in turn starts as early as it fits, unexpanded.
 
-    Short and slow, on an array of the whole time line: an exact model shall not rest on the kernels that
-    it is there to check.
+    On an array of the whole time line, O(steps * span): an exact model shall not rest on the kernels that it
+    is there to check.
     """
     origin = min(problem.releases)
     used = np.zeros(problem.horizon - origin, dtype=np.int64)
     completions = [0] * len(problem.applications)
     for idx in order:
-        app = problem.applications[idx]
-        profile = np.repeat(app.nodes, app.durations)
-        into_step = np.concatenate([np.arange(duration) for duration in app.durations])
-        start = problem.releases[idx] - origin
-        # Where a step does not fit, nothing fits until that step begins after this moment.
-        while (over := used[start : start + app.duration] + profile > problem.num_nodes).any():
-            start += int(into_step[over].max()) + 1
-        used[start : start + app.duration] += profile
+        app, first = problem.applications[idx], problem.releases[idx] - origin
+        num_starts = len(used) - app.duration - first + 1
+        possible = np.ones(num_starts, dtype=bool)
+        begin = first
+        for duration, nodes in app.steps:
+            over = np.cumsum(np.concatenate([[0], used > problem.num_nodes - nodes]))
+            end = begin + duration
+            possible &= over[end : end + num_starts] == over[begin : begin + num_starts]
+            begin = end
+        start = first + int(possible.argmax())  # after all others it fits
+        used[start : start + app.duration] += np.repeat(app.nodes, app.durations)
         completions[idx] = origin + start + app.duration
     return completions
 

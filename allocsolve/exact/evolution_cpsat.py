@@ -13,7 +13,7 @@ from allocsolve.bounds._conflicts import blocks_of, violated_covers
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics.list_scheduling import Fit, list_order, list_starts, schedule_of
 from allocsolve.heuristics.order_search import anneal_starts, mirrored, mirrored_starts
-from allocsolve.model import EvolutionSchedule, Limit, Result, Status
+from allocsolve.model import EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +50,10 @@ class CpSat:
 
     Raises
     ------
+    UnknownName, InvalidOption
+        If the objective has an unknown term or repeats one.
     InvalidAnswer
-        If `start` is not a feasible schedule of the problem.
+        When called, if `start` is not a feasible schedule of the problem.
 
     Notes
     -----
@@ -67,6 +69,9 @@ class CpSat:
     objective: EvolutionObjective = ("makespan",)
     start: EvolutionSchedule | None = field(default=None, repr=False)
     max_applications: int = 200
+
+    def __post_init__(self) -> None:
+        parse_evolution_objective(",".join(self.objective))  # refuses what is no objective
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""

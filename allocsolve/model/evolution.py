@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem, UnknownName
+from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
 from allocsolve.model.profile import (
     MAX_INTEGER,
     UNLIMITED,
@@ -49,7 +49,7 @@ def parse_evolution_objective(text: str) -> EvolutionObjective:
     ------
     UnknownName
         If a term is not one of `EVOLUTION_OBJECTIVES`.
-    InvalidProblem
+    InvalidOption
         If a term stands twice.
     """
     terms: list[EvolutionTerm] = []
@@ -59,7 +59,7 @@ def parse_evolution_objective(text: str) -> EvolutionObjective:
             raise UnknownName("objective", name.strip(), EVOLUTION_OBJECTIVES)
         if term in terms:
             msg = f"objective {text!r} names {term} twice"
-            raise InvalidProblem(msg)
+            raise InvalidOption(msg)
         terms.append(term)
     return tuple(terms)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from naive import longest
 from strategies import evolution_problems
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem, UnknownName
+from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
 from allocsolve.model import (
     EVOLUTION_OBJECTIVES,
     MAX_INTEGER,
@@ -238,7 +238,7 @@ def test_objectives_are_read(text: str, objective: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("term", EVOLUTION_OBJECTIVES)
 def test_an_objective_twice_is_refused(term: str) -> None:
-    with pytest.raises(InvalidProblem, match=f"{term} twice"):
+    with pytest.raises(InvalidOption, match=f"{term} twice"):
         parse_evolution_objective(f"{term},{term}")
 
 

@@ -1,0 +1,202 @@
+"""Lower bounds: hand examples, and never above an optimum found by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import evolution_problems
+
+from allocsolve.bounds import (
+    configuration_lp,
+    energy,
+    evolution,
+    longest_application,
+    makespan_bound,
+    total_completion,
+)
+from allocsolve.model import EvolutionProblem, EvolutionProfile
+
+if TYPE_CHECKING:
+    from random import Random
+
+MAKESPAN_BOUNDS = (energy, longest_application, configuration_lp, makespan_bound)
+ALL_BOUNDS = (*MAKESPAN_BOUNDS, total_completion)
+
+TINY = evolution_problems(max_apps=3, max_steps=3, max_duration=2, expand_limits=(1,), releases=True)
+SMALL = evolution_problems(max_apps=4, max_steps=4, max_duration=9, max_nodes=6, releases=True)
+
+
+def problem_of(
+    num_nodes: int, *apps: list[tuple[int, int]], releases: tuple[int, ...] = ()
+) -> EvolutionProblem:
+    return EvolutionProblem(num_nodes, tuple(EvolutionProfile(tuple(app)) for app in apps), releases)
+
+
+def least_without_expansion(problem: EvolutionProblem) -> tuple[int, int]:
+    """Makespan and total completion of the best start vectors: try them all."""
+    least_makespan = least_total = 10**9
+    ranges = [
+        range(release, problem.horizon - app.duration + 1)
+        for release, app in zip(problem.releases, problem.applications, strict=True)
+    ]
+    for starts in itertools.product(*ranges):
+        used = [0] * problem.horizon
+        for start, app in zip(starts, problem.applications, strict=True):
+            for t in range(app.duration):
+                used[start + t] += app.value(t)
+        if max(used) <= problem.num_nodes:
+            ends = [start + app.duration for start, app in zip(starts, problem.applications, strict=True)]
+            least_makespan, least_total = min(least_makespan, max(ends)), min(least_total, sum(ends))
+    return least_makespan, least_total
+
+
+def test_energy_takes_the_worst_release() -> None:
+    early, late = [(10, 4)], [(7, 3), (1, 0)]
+    assert energy(problem_of(5, early)) == 8
+    assert energy(problem_of(5, early, late)) == 13  # 61 / 5, rounded up
+    assert energy(problem_of(5, early, late, releases=(0, 3))) == 13
+    assert energy(problem_of(5, early, late, releases=(0, 9))) == 14  # 9 + 21 / 5, rounded up
+    assert energy(problem_of(5, [(4, 0)], releases=(9,))) == 9
+
+
+def test_energy_is_exact_beyond_doubles() -> None:
+    area = 3 * (2**58 + 1)
+    problem = problem_of(3 * 2**8, [(2**50, 3 * 2**8)], [(1, 3)])
+    assert problem.area == area
+    assert energy(problem) == 2**50 + 1
+    assert float(area) / (3 * 2**8) == 2**50  # what doubles would say
+
+
+def test_longest_application_counts_from_the_release() -> None:
+    assert longest_application(problem_of(3, [(4, 1), (5, 2)], [(1, 1)])) == 9
+    assert longest_application(problem_of(3, [(4, 1), (5, 2)], [(1, 1)], releases=(0, 20))) == 21
+
+
+def test_total_completion_ignores_contention() -> None:
+    assert total_completion(problem_of(3, [(4, 3), (5, 3)], [(1, 3)], releases=(0, 20))) == 30
+
+
+def test_makespan_bound_is_the_larger_of_the_cheap_ones() -> None:
+    assert makespan_bound(problem_of(3, [(9, 1)], [(1, 1)])) == 9
+    assert makespan_bound(problem_of(3, [(9, 2)], [(9, 2)])) == 12
+
+
+def test_configurations_see_what_does_not_fit_side_by_side() -> None:
+    three_pairs = problem_of(3, [(1, 2)], [(1, 2)], [(1, 2)])
+    assert (energy(three_pairs), configuration_lp(three_pairs)) == (2, 3)
+
+
+def test_configurations_may_be_mixed_by_fractions() -> None:
+    # Any two of the three run together, each pair for 5 s.
+    assert configuration_lp(problem_of(4, [(10, 2)], [(10, 2)], [(10, 2)])) == 15
+    # 5 and 6 of 10 nodes: only two of 5 together. 7 s of 6 alone, the 5s in pairs for 3 * 7 / 2 s.
+    assert configuration_lp(problem_of(10, [(7, 6)], [(7, 5)], [(7, 5)], [(7, 5)])) == 18
+
+
+def test_a_configuration_has_one_step_of_each_application() -> None:
+    assert configuration_lp(problem_of(100, [(10, 1), (10, 2)], [(3, 1)])) == 20
+    # Steps without nodes fit beside everything but their own application.
+    assert configuration_lp(problem_of(2, [(5, 0), (1, 1)], [(2, 2)])) == 6
+    # While the first has its 0 nodes, others may run; its 3 nodes exclude them: 4 + 2 * 3.
+    assert configuration_lp(problem_of(3, [(2, 0), (4, 3)], [(3, 2)], [(3, 2)])) == 10
+
+
+def test_configurations_begin_at_the_least_release() -> None:
+    assert configuration_lp(problem_of(3, [(1, 2)], [(1, 2)], [(1, 2)], releases=(5, 7, 9))) == 8
+
+
+def test_no_applications_no_bound() -> None:
+    assert [bound(EvolutionProblem(3, ())) for bound in ALL_BOUNDS] == [0] * 5
+
+
+@settings(max_examples=40)
+@given(TINY)
+def test_no_bound_exceeds_the_optimum(problem: EvolutionProblem) -> None:
+    makespan, total = least_without_expansion(problem)
+    assert all(bound(problem) <= makespan for bound in MAKESPAN_BOUNDS)
+    assert total_completion(problem) <= total
+
+
+@settings(max_examples=25)
+@given(problem=TINY, seed=st.integers(0, 99))
+def test_the_configuration_bound_does_not_trust_the_linear_program(
+    problem: EvolutionProblem, seed: int
+) -> None:
+    makespan, _ = least_without_expansion(problem)
+    rng = np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            evolution, "_master", lambda items, _: (math.inf, rng.normal(0.3, 0.5, len(items.nodes)))
+        )
+        assert configuration_lp(problem) <= makespan
+
+
+@given(SMALL)
+def test_the_configuration_bound_covers_area_and_length(problem: EvolutionProblem) -> None:
+    least = min(problem.releases)
+    assert configuration_lp(problem) >= least + -(-problem.area // problem.num_nodes)
+    assert configuration_lp(problem) >= least + max(app.duration for app in problem.applications)
+
+
+@given(problem=SMALL, more=st.integers(1, 5))
+def test_more_nodes_never_raise_a_bound(problem: EvolutionProblem, more: int) -> None:
+    larger = replace(problem, num_nodes=problem.num_nodes + more)
+    assert all(bound(larger) <= bound(problem) for bound in ALL_BOUNDS)
+
+
+@given(problem=SMALL, factor=st.integers(2, 1000))
+def test_time_scales(problem: EvolutionProblem, factor: int) -> None:
+    apps = tuple(
+        EvolutionProfile(tuple((factor * duration, nodes) for duration, nodes in app.steps))
+        for app in problem.applications
+    )
+    slower = replace(
+        problem, applications=apps, releases=tuple(factor * release for release in problem.releases)
+    )
+    for bound in (longest_application, total_completion):
+        assert bound(slower) == factor * bound(problem)
+    for bound in (energy, configuration_lp, makespan_bound):  # these round up
+        assert factor * (bound(problem) - 1) < bound(slower) <= factor * bound(problem)
+
+
+@given(problem=SMALL, order=st.randoms(use_true_random=False), limit=st.sampled_from((1, 1.5, math.inf)))
+def test_neither_order_nor_expand_limit_matter(
+    problem: EvolutionProblem, order: Random, limit: float
+) -> None:
+    shuffled = list(zip(problem.applications, problem.releases, strict=True))
+    order.shuffle(shuffled)
+    apps, releases = zip(*shuffled, strict=True)
+    other = EvolutionProblem(problem.num_nodes, apps, releases, expand_limit=limit)
+    assert [bound(other) for bound in ALL_BOUNDS] == [bound(problem) for bound in ALL_BOUNDS]
+
+
+@pytest.mark.parametrize("num_nodes", [100, 100_003])
+def test_large_clusters_are_counted_in_larger_units(num_nodes: int) -> None:
+    rng = np.random.default_rng(7)
+    apps = [
+        [(int(rng.integers(500, 3600)), int(rng.integers(1, 3 * num_nodes // 4))) for _ in range(5)]
+        for _ in range(12)
+    ]
+    problem = problem_of(num_nodes, *apps)
+    items = evolution._items(problem)
+    assert len(items.nodes) * (items.capacity + 1) < 2 * evolution._MAX_CELLS
+    assert makespan_bound(problem) <= configuration_lp(problem) < 1.2 * makespan_bound(problem)
+
+
+def test_common_factors_of_the_node_counts_cost_nothing() -> None:
+    small = problem_of(7, [(10, 3), (4, 2)], [(10, 4)], [(5, 2)])
+    large = problem_of(7 * 2**40 + 5, *([(d, n * 2**40) for d, n in app.steps] for app in small.applications))
+    assert evolution._items(large).capacity == 7
+    assert configuration_lp(large) == configuration_lp(small)
+
+
+def test_many_steps_are_bounded_by_area_at_once() -> None:
+    problem = problem_of(3, *([(1, 2)] for _ in range(evolution._MAX_ITEMS + 1)))
+    assert configuration_lp(problem) == energy(problem)
