@@ -95,7 +95,7 @@ def _print_whole(table: Table) -> None:
     console = Console(file=sys.stdout)
     wide = console.options.update(max_width=10_000)
     width = Measurement.get(console, wide, table).maximum
-    if width > console.width:
+    if width > console.width and table.box is not None:  # its lines still part the columns
         table.padding = (0, 0)
         width = Measurement.get(console, wide, table).maximum
     sys.stdout.write(_render(table, width=width))
