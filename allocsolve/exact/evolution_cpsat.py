@@ -102,7 +102,7 @@ class _Search:
         self.best: tuple[IntArray, IntArray] | None = None
         self.best_values: tuple[int, ...] = ()
         self.bounds: list[int] = []  # proven, for the terms treated so far
-        self._pending: set[tuple[Block, ...]] = set()
+        self._covers: set[tuple[Block, ...]] = set()  # violated by some relaxed answer
 
     # Schedules, as (starts, ends) of all steps
 
@@ -188,26 +188,30 @@ class _Search:
 
     def run(self, *, small: bool) -> None:
         """Minimise one term after the other, as far as the budget goes."""
-        from allocsolve.bounds._order_model import OrderModel  # noqa: PLC0415 - imports ortools
-
-        model: OrderModel | None = None
         for idx, term in enumerate(self.objective):
             self.bounds.append(self._combinatorial_bound(term))
             if self.bounds[idx] < self.best_values[idx]:
                 if not small:
                     self.limit = Limit.SIZE
                     return
-                if model is None:
-                    model = OrderModel(
-                        self._reduced(idx), self._horizon(), self.clock, largest_cover=self._largest_cover()
-                    )
-                    for earlier, proven in zip(self.objective[:idx], self.bounds, strict=False):
-                        model.model.add(model.term(earlier) <= proven)
-                self._minimise(model, idx)
+                self._minimise(self._model(idx), idx)
             if self.bounds[idx] < self.best_values[idx]:
                 return
-            if model is not None:
-                model.model.add(model.term(term) <= self.bounds[idx])
+
+    def _model(self, idx: int) -> OrderModel:
+        """Return a model for term `idx`: all earlier terms at their optimum, all covers learned so far.
+
+        Each term needs its own: the cutoffs of one exclude the very schedules that the next one chooses from.
+        """
+        from allocsolve.bounds._order_model import OrderModel  # noqa: PLC0415 - imports ortools
+
+        problem = self._reduced(idx)
+        model = OrderModel(problem, self._horizon(), self.clock, largest_cover=self._largest_cover())
+        for cover in self._covers:
+            model.exclude(cover)
+        for term, proven in zip(self.objective[:idx], self.bounds, strict=False):
+            model.model.add(model.term(term) <= proven)
+        return model
 
     def _reduced(self, idx: int) -> EvolutionProblem:
         """Return the problem without expansion, if the terms before term `idx` leave no room for it."""
@@ -270,9 +274,8 @@ class _Search:
                 self.limit = Limit.INTERRUPTED
             bound = cutoff if outcome.infeasible else min(cutoff, math.ceil(outcome.bound - 1e-6))
             self.bounds[idx] = max(self.bounds[idx], bound)
-            for cover in self._pending:
-                model.exclude(cover)
-            self._pending.clear()
+            for cover in self._covers:
+                model.exclude(cover)  # those that it has already are passed over
             if outcome.interrupted:
                 return
 
@@ -287,7 +290,7 @@ class _Search:
             if not covers:
                 self.offer(starts, ends)
                 return True
-            self._pending |= covers
+            self._covers |= covers
             self.polish(starts, ends)
             # A young search is better begun again with the new covers.
             return self.clock.elapsed - begun > young

@@ -24,7 +24,7 @@ OBJECTIVES = ("makespan", "completion", "waste", "makespan,waste")
 
 solvers = pytest.mark.parametrize("name", [entry.name for entry in ENTRIES])
 exact = pytest.mark.parametrize("name", [entry.name for entry in ENTRIES if entry.method == "exact"])
-few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 def _judged(name: str, problem: EvolutionProblem, objective: str, **budget: Any) -> Result[Any]:

@@ -68,6 +68,22 @@ def test_covers_are_found_if_and_only_if_the_cluster_is_exceeded(problem: Evolut
         assert max(begins) < min(stops)  # the answer violates the clause: all blocks overlap
 
 
+def test_the_cutoffs_of_one_term_do_not_bind_the_next() -> None:
+    """The makespan 6 is proven by finding nothing below it; then the least completion is at 6, not below."""
+    problem = EvolutionProblem(
+        4,
+        (
+            EvolutionProfile([(1, 2), (2, 1), (2, 3)]),
+            EvolutionProfile([(2, 3), (2, 1)]),
+            EvolutionProfile([(1, 1)]),
+        ),
+        releases=(0, 0, 1),
+        expand_limit=1,
+    )
+    result = CpSat(("makespan", "completion"))(problem, Budget(seconds=20))
+    assert result.objective == (6, 14 / 3)
+
+
 def test_a_warm_start_is_kept_or_improved() -> None:
     problem = klein2011(3, num_apps=(6, 6))
     start = ListScheduling()(problem, Budget()).answer
