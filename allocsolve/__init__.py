@@ -10,7 +10,19 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from allocsolve.errors import AllocsolveError
-from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Result, Status
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Mesh,
+    Partition,
+    PartitionProblem,
+    Result,
+    Status,
+    Topology,
+    Torus,
+)
 from allocsolve.registry import solve
 
 __version__ = version("allocsolve")
@@ -21,7 +33,12 @@ __all__ = [
     "EvolutionProblem",
     "EvolutionProfile",
     "EvolutionSchedule",
+    "Mesh",
+    "Partition",
+    "PartitionProblem",
     "Result",
     "Status",
+    "Topology",
+    "Torus",
     "solve",
 ]

@@ -73,11 +73,16 @@ class FormatError(AllocsolveError, ValueError):
 class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - as above
     """No solver, suite or objective has this name; the message offers the nearest ones."""
 
+    #: How many names the message lists when none is near.
+    SHOWN = 12
+
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
         known = list(known)
         folded = {k.lower(): k for k in known}
         near = [folded[k] for k in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+        more = f" and {len(known) - self.SHOWN} more" if len(known) > self.SHOWN else ""
+        listed = f"known: {', '.join(known[: self.SHOWN])}{more}"
+        hint = f"did you mean {' or '.join(near)}?" if near else listed
         super().__init__(f"unknown {what} {name!r}; {hint}")
 
 

@@ -7,120 +7,38 @@ A document is checked whole: every fault is collected with the path of its field
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
+from allocsolve.instances._checker import Checker, show
 from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from allocsolve.instances._checker import Document
+
 __all__ = [
     "KIND",
     "PROBLEM_TYPE",
     "SOLUTION_KIND",
-    "Document",
     "decode_problem",
     "decode_solution",
     "encode_problem",
     "encode_solution",
-    "show",
 ]
 
 KIND = "evolution"
 SOLUTION_KIND = "evolution-schedule"
 PROBLEM_TYPE: type[EvolutionProblem] = EvolutionProblem
 
-#: A JSON object as `json.loads` returns it.
-Document: TypeAlias = dict[str, Any]
-
-T = TypeVar("T", str, list[Any], Document)
-
-_NOUNS = {str: "a string", list: "a list", dict: "an object"}
-
-
-def show(value: object) -> str:
-    """Return a JSON value as it may stand in a one-line message."""
-    if isinstance(value, list | dict):
-        return f"{_NOUNS[type(value)]} of {len(value)}"
-    text = repr(value) if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 50 else f"{text[:47]}..."
-
-
-class _Checker:
-    """Checks fields one by one and keeps the faults; a faulty value is replaced by a harmless one."""
-
-    def __init__(self) -> None:
-        self.faults: list[str] = []
-
-    def add(self, place: str, fault: str) -> None:
-        self.faults.append(f"{place}: {fault}" if place else fault)
-
-    def typed(self, kind: type[T], value: object, place: str) -> T:
-        if isinstance(value, kind):
-            return value
-        self.add(place, f"must be {_NOUNS[kind]}, not {show(value)}")
-        return kind()
-
-    def fields(self, value: object, place: str, required: Iterable[str], optional: Iterable[str]) -> Document:
-        """Return the known fields of an object; a missing one is a fault only if it is required."""
-        if not isinstance(value, dict):
-            return self.typed(dict, value, place)
-        known = {*required, *optional}
-        prefix = f"{place}." if place else ""
-        self.faults += [f"{prefix}{name}: missing" for name in required if name not in value]
-        for name in value:
-            if name not in known:
-                self.add(place, f"unknown field {show(name)} (extra data belongs in meta)")
-        return {name: value[name] for name in value if name in known}
-
-    def integer(
-        self, value: object, place: str, what: str, low: int, *, most: int = MAX_INTEGER, fallback: int = 1
-    ) -> int:
-        """Check an integer in low..2^53 that is at most `most`, the size of the cluster."""
-        if type(value) is not int:  # a bool is no integer, nor is 5.0
-            self.add(place, f"{what} must be an integer, not {show(value)}")
-        elif value < low:
-            self.add(place, f"{what} {show(value)} is below {low}")
-        elif value > MAX_INTEGER:
-            self.add(place, f"{what} {show(value)} is beyond 2^53")
-        elif value > most:
-            self.add(place, f"{what} {value} is above num_nodes {most}")
-        else:
-            return value
-        return fallback
-
-    def expand_limit(self, value: object) -> float:
-        if value is None:
-            return math.inf
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.add("expand_limit", f"must be a number or null, not {show(value)}")
-        elif value < 1:
-            self.add("expand_limit", f"{show(value)} is below 1")
-        elif isinstance(value, int) and value > MAX_INTEGER:
-            self.add("expand_limit", f"{show(value)} is beyond 2^53")
-        else:
-            return value
-        return math.inf
-
-    def distinct(self, names: Iterable[tuple[int, str]]) -> None:
-        first: dict[str, int] = {}
-        for idx, name in names:
-            if name and first.setdefault(name, idx) != idx:  # a faulty name was read as ""
-                self.add(f"applications[{idx}].name", f"{show(name)} also names applications[{first[name]}]")
-
-    def finish(self, source: str) -> None:
-        if self.faults:
-            raise FormatError(source, self.faults)
-
 
 def decode_problem(document: Document, source: str) -> EvolutionProblem:
     """Return the problem of a document; a FormatError for the file `source` names every fault."""
-    check = _Checker()
+    check = Checker()
     required = ("format", "kind", "num_nodes", "applications")
     top = check.fields(document, "", required, ("name", "expand_limit", "meta"))
     # Without a valid cluster size the steps are compared with 2^53 only.
@@ -136,8 +54,8 @@ def decode_problem(document: Document, source: str) -> EvolutionProblem:
         if fields.get("steps") == []:
             check.add(f"{place}.steps", "no steps")
         profiles.append(_decode_steps(check, steps, f"{place}.steps", num_nodes))
-    check.distinct(enumerate(names))
-    limit = check.expand_limit(top.get("expand_limit"))
+    _check_distinct(check, enumerate(names))
+    limit = _decode_expand_limit(check, top.get("expand_limit"))
     name = check.typed(str, top.get("name", ""), "name")
     meta = check.typed(dict, top.get("meta", {}), "meta")
     check.finish(source)
@@ -149,7 +67,7 @@ def decode_problem(document: Document, source: str) -> EvolutionProblem:
 
 
 def _decode_steps(
-    check: _Checker, steps: list[Any], place: str, num_nodes: int
+    check: Checker, steps: list[Any], place: str, num_nodes: int
 ) -> tuple[tuple[int, int], ...]:
     checked = []
     for idx, step in enumerate(steps):
@@ -160,6 +78,27 @@ def _decode_steps(
         duration = check.integer(step[0], f"{where}[0]", "duration", 1)
         checked.append((duration, check.integer(step[1], f"{where}[1]", "nodes", 0, most=num_nodes)))
     return tuple(checked)
+
+
+def _decode_expand_limit(check: Checker, value: object) -> float:
+    if value is None:
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        check.add("expand_limit", f"must be a number or null, not {show(value)}")
+    elif value < 1:
+        check.add("expand_limit", f"{show(value)} is below 1")
+    elif isinstance(value, int) and value > MAX_INTEGER:
+        check.add("expand_limit", f"{show(value)} is beyond 2^53")
+    else:
+        return value
+    return math.inf
+
+
+def _check_distinct(check: Checker, names: Iterable[tuple[int, str]]) -> None:
+    first: dict[str, int] = {}
+    for idx, name in names:
+        if name and first.setdefault(name, idx) != idx:  # a faulty name was read as ""
+            check.add(f"applications[{idx}].name", f"{show(name)} also names applications[{first[name]}]")
 
 
 def encode_problem(problem: EvolutionProblem) -> Document:
@@ -184,7 +123,7 @@ def decode_solution(document: Document, source: str, problem: EvolutionProblem) 
     Applications are matched by name and take their node counts from the problem. Whether the schedule
     keeps to the releases, the expand limit and the cluster is for the judge to say.
     """
-    check = _Checker()
+    check = Checker()
     top = check.fields(document, "", ("format", "kind", "problem", "applications"), ("meta",))
     check.typed(dict, top.get("meta", {}), "meta")
     sizes = dict(zip(problem.application_names, np.diff(problem.packed.offsets).tolist(), strict=True))
@@ -210,7 +149,7 @@ def decode_solution(document: Document, source: str, problem: EvolutionProblem) 
                 check.add(f"{place}.durations", fault)
         elif name is fields.get("name"):
             check.add(f"{place}.name", f"the problem has no application {show(name)}")
-    check.distinct(named)
+    _check_distinct(check, named)
     for name in problem.application_names if "applications" in top else ():
         if name not in answers:
             check.add("applications", f"{show(name)} is missing")

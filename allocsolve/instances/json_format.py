@@ -1,26 +1,34 @@
 r"""The file format ``allocsolve/1``: problems and solutions as JSON, and the digest that ties them together.
 
-A problem (times in seconds, all integers at most 2^53; ``expand_limit`` null for no limit; ``name``,
-``expand_limit``, ``meta`` and an application's ``name`` and ``release`` may be absent)::
+Evolution problems (times in seconds; ``expand_limit`` null for no limit; ``name``, ``expand_limit``, ``meta``
+and an application's ``name`` and ``release`` may be absent) and their solutions (applications in any order)::
 
     {"format": "allocsolve/1", "kind": "evolution", "name": "...", "num_nodes": 100, "expand_limit": null,
      "applications": [{"name": "a0", "release": 0, "steps": [[duration, nodes], ...]}, ...], "meta": {...}}
-
-A solution (applications in any order; ``meta`` may be absent)::
-
     {"format": "allocsolve/1", "kind": "evolution-schedule", "problem": "<digest>",
      "applications": [{"name": "a0", "start": 2000, "durations": [515, 3600]}, ...], "meta": {...}}
 
-Unknown fields are refused (extra data belongs in ``meta``), so are duplicate keys, NaN and Infinity.
+Partition problems (node id = x + y*X + z*X*Y; ``name``, ``wrap`` (no rings), ``contiguous`` (false) and
+``meta`` may be absent) and their solutions (nodes in any order)::
+
+    {"format": "allocsolve/1", "kind": "partition", "name": "...",
+     "topology": {"shape": [16, 8], "wrap": [false, false]}, "busy": [node, ...], "size": 32,
+     "contiguous": false, "meta": {...}}
+    {"format": "allocsolve/1", "kind": "partition-set", "problem": "<digest>", "nodes": [node, ...],
+     "meta": {...}}
+
+All integers are at most 2^53; the ``meta`` of a solution may be absent. Unknown fields are refused (extra
+data belongs in ``meta``), so are duplicate keys, NaN and Infinity.
 
 The digest is the SHA-256, in lower-case hexadecimal, of the problem written as JSON in UTF-8 with sorted
 keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
-``\`` and those below U+0020, as ``json.dumps`` does with ``ensure_ascii=False``), with exactly these fields:
+``\`` and those below U+0020, as ``json.dumps`` does with ``ensure_ascii=False``), with all fields of its kind
+but ``name`` and ``meta`` (of the top level), the defaults filled in:
 
-* top level: ``format``, ``kind``, ``num_nodes``, ``expand_limit``, ``applications`` (no ``name``, ``meta``);
-* each application, in the order of the file: ``name``, ``release``, ``steps``, with the defaults filled in;
+* ``applications`` in the order of the file, each with ``name``, ``release``, ``steps``;
 * ``expand_limit``: null for no limit, an integer where it is integral and at most 2^53, else the shortest
-  decimal that reads back as the same double (1.5).
+  decimal that reads back as the same double (1.5);
+* ``busy`` in increasing order.
 """
 
 from __future__ import annotations
@@ -33,16 +41,23 @@ from collections import Counter
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 from allocsolve.errors import FormatError
-from allocsolve.instances import evolution_json
-from allocsolve.instances.evolution_json import Document, show
+from allocsolve.instances import evolution_json, partition_json
+from allocsolve.instances._checker import Document, show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from allocsolve.model import EvolutionProblem, EvolutionSchedule
+    from allocsolve.model import (
+        Answer,
+        EvolutionProblem,
+        EvolutionSchedule,
+        Partition,
+        PartitionProblem,
+        Problem,
+    )
 
 __all__ = [
     "digest",
@@ -61,25 +76,28 @@ _dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
 
 
 class _Codec(Protocol):
-    """What a module offers that knows the fields of one family of problems."""
+    """What a module offers that knows the fields of one family of problems, and takes no other."""
 
     KIND: str
     SOLUTION_KIND: str
-    PROBLEM_TYPE: type[EvolutionProblem]
 
-    def decode_problem(self, document: Document, source: str) -> EvolutionProblem: ...
-    def encode_problem(self, problem: EvolutionProblem) -> Document: ...
-    def decode_solution(
-        self, document: Document, source: str, problem: EvolutionProblem
-    ) -> EvolutionSchedule: ...
-    def encode_solution(self, problem: EvolutionProblem, schedule: EvolutionSchedule) -> Document: ...
+    @property
+    def PROBLEM_TYPE(self) -> type[Problem]: ...  # noqa: N802 - a constant of the module
+    @property
+    def decode_problem(self) -> Callable[[Document, str], Problem]: ...
+    @property
+    def encode_problem(self) -> Callable[[Any], Document]: ...
+    @property
+    def decode_solution(self) -> Callable[[Document, str, Any], Answer]: ...
+    @property
+    def encode_solution(self) -> Callable[[Any, Any], Document]: ...
 
 
 #: One codec per family of problems.
-_CODECS: tuple[_Codec, ...] = (evolution_json,)
+_CODECS: tuple[_Codec, ...] = (evolution_json, partition_json)
 
 
-def digest(problem: EvolutionProblem) -> str:
+def digest(problem: Problem) -> str:
     """Return the SHA-256 of the canonical problem (see the module), in hexadecimal.
 
     Examples
@@ -93,7 +111,7 @@ def digest(problem: EvolutionProblem) -> str:
     return hashlib.sha256(_dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def read_problem(path: PathLike) -> EvolutionProblem:
+def read_problem(path: PathLike) -> Problem:
     """Read a problem.
 
     Raises
@@ -106,7 +124,7 @@ def read_problem(path: PathLike) -> EvolutionProblem:
     return codecs[_kind(document, str(path), list(codecs))].decode_problem(document, str(path))
 
 
-def write_problem(problem: EvolutionProblem, path: PathLike) -> None:
+def write_problem(problem: Problem, path: PathLike) -> None:
     """Write a problem, one application a line. The file appears whole or not at all.
 
     Raises
@@ -117,7 +135,11 @@ def write_problem(problem: EvolutionProblem, path: PathLike) -> None:
     _write(_document(problem), path)
 
 
-def read_solution(path: PathLike, problem: EvolutionProblem) -> EvolutionSchedule:
+@overload
+def read_solution(path: PathLike, problem: EvolutionProblem) -> EvolutionSchedule: ...
+@overload
+def read_solution(path: PathLike, problem: PartitionProblem) -> Partition: ...
+def read_solution(path: PathLike, problem: Problem) -> Answer:
     """Read a solution of `problem`. It need not be feasible: that is for the judge to say.
 
     Raises
@@ -137,41 +159,37 @@ def read_solution(path: PathLike, problem: EvolutionProblem) -> EvolutionSchedul
     return codec.decode_solution(document, str(path), problem)
 
 
-def write_solution(
-    path: PathLike, problem: EvolutionProblem, schedule: EvolutionSchedule, meta: Mapping[str, object]
-) -> None:
+def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mapping[str, object]) -> None:
     """Write a solution of `problem`, one application a line. The file appears whole or not at all.
 
     Raises
     ------
     InvalidAnswer
-        If the schedule has other steps or node counts than the problem.
+        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
     FormatError
         If the file cannot be written, or `meta` holds something that is not JSON.
     """
-    _write(solution_document(problem, schedule, meta), path)
+    _write(solution_document(problem, answer, meta), path)
 
 
-def solution_document(
-    problem: EvolutionProblem, schedule: EvolutionSchedule, meta: Mapping[str, object]
-) -> Document:
+def solution_document(problem: Problem, answer: Answer, meta: Mapping[str, object]) -> Document:
     """Return the JSON object that `write_solution` writes.
 
     Raises
     ------
     InvalidAnswer
-        If the schedule has other steps or node counts than the problem.
+        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
     """
     codec = _codec(problem)
     envelope = {"format": FORMAT, "kind": codec.SOLUTION_KIND, "problem": digest(problem)}
-    return {**envelope, **codec.encode_solution(problem, schedule), "meta": dict(meta)}
+    return {**envelope, **codec.encode_solution(problem, answer), "meta": dict(meta)}
 
 
-def _codec(problem: EvolutionProblem) -> _Codec:
+def _codec(problem: Problem) -> _Codec:
     return next(codec for codec in _CODECS if isinstance(problem, codec.PROBLEM_TYPE))
 
 
-def _document(problem: EvolutionProblem) -> Document:
+def _document(problem: Problem) -> Document:
     return {"format": FORMAT, "kind": _codec(problem).KIND, **_codec(problem).encode_problem(problem)}
 
 
@@ -264,7 +282,7 @@ def _layout(document: Document) -> str:
     """Return JSON with a line for each field and each application: a change shows as a short diff."""
     lines = []
     for key, value in document.items():
-        items = value if isinstance(value, list) else []
+        items = value if isinstance(value, list) and any(isinstance(item, dict) for item in value) else []
         rows = ",\n".join(f"    {_dumps(item)}" for item in items)
         lines.append(f"  {_dumps(key)}: " + (f"[\n{rows}\n  ]" if rows else _dumps(value)))
     return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Sequence
 
 import numpy as np
 
 from allocsolve.errors import InvalidOption
+from allocsolve.instances._seeds import Seed, seed_entry, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
 
 __all__ = ["klein2011"]
@@ -18,7 +17,7 @@ _VERSION = 1
 
 
 def klein2011(
-    seed: int | Sequence[int],
+    seed: Seed,
     *,
     num_apps: tuple[int, int] = (15, 20),
     num_steps: tuple[int, int] = (1, 10),
@@ -71,7 +70,7 @@ def klein2011(
     >>> problem.name, problem.num_nodes, len(problem.applications)
     ('klein2011-s7', 100, 20)
     """
-    words = _words(seed)
+    words = seed_words(seed)
     ranges = {"num_apps": num_apps, "num_steps": num_steps, "duration": duration, "nodes": nodes}
     for name, least in ("num_apps", 0), ("num_steps", 1), ("duration", 1), ("nodes", 0):
         low, high = ranges[name]
@@ -96,24 +95,13 @@ def klein2011(
             for end, size in zip(ends, sizes.tolist(), strict=True)
         ),
         expand_limit=expand_limit,
-        name=f"klein2011-s{'-'.join(map(str, words))}",
+        name=f"klein2011-s{seed_name(words)}",
         meta={
             "generator": "klein2011",
             "version": _VERSION,
-            "seed": words[0] if len(words) == 1 else list(words),
+            "seed": seed_entry(words),
             **{name: list(bounds) for name, bounds in ranges.items()},
             "num_nodes": num_nodes,
             "expand_limit": limit,
         },
     )
-
-
-def _words(seed: int | Sequence[int]) -> tuple[int, ...]:
-    try:
-        words = tuple(map(operator.index, seed if isinstance(seed, Sequence) else [seed]))
-    except TypeError:
-        words = ()
-    if not words or min(words) < 0:
-        msg = f"seed {seed!r} is not made of integers >= 0"
-        raise InvalidOption(msg)
-    return words

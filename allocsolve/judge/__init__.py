@@ -10,17 +10,27 @@ from allocsolve.judge.evolution import (
     evolution_value,
     evolution_violations,
 )
+from allocsolve.judge.partition import (
+    PartitionMetrics,
+    partition_metrics,
+    partition_value,
+    partition_violations,
+)
 from allocsolve.judge.verdict import confirm, metrics, value, violations
 
 __all__ = [
     "ApplicationMetrics",
     "EvolutionMetrics",
+    "PartitionMetrics",
     "application_metrics",
     "confirm",
     "evolution_metrics",
     "evolution_value",
     "evolution_violations",
     "metrics",
+    "partition_metrics",
+    "partition_value",
+    "partition_violations",
     "value",
     "violations",
 ]

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.evolution import evolution_metrics, evolution_value, evolution_violations
-from allocsolve.model import EvolutionProblem, Result, Status, Value, terms
+from allocsolve.judge.partition import partition_metrics, partition_value, partition_violations
+from allocsolve.model import EvolutionProblem, PartitionProblem, Result, Status, Value, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.model import EvolutionObjective
+    from allocsolve.model import Problem
 
 __all__ = ["confirm", "metrics", "value", "violations"]
 
@@ -26,25 +27,26 @@ class _Family:
 
 _FAMILIES: dict[type, _Family] = {
     EvolutionProblem: _Family(evolution_violations, evolution_value, evolution_metrics),
+    PartitionProblem: _Family(partition_violations, partition_value, partition_metrics),
 }
 
 
-def violations(problem: EvolutionProblem, answer: object) -> tuple[str, ...]:
+def violations(problem: Problem, answer: object) -> tuple[str, ...]:
     """Return what is wrong with an answer, one line each; empty if it answers the problem."""
     return _FAMILIES[type(problem)].violations(problem, answer)
 
 
-def value(problem: EvolutionProblem, answer: object, objective: EvolutionObjective) -> Value:
+def value(problem: Problem, answer: object, objective: tuple[str, ...]) -> Value:
     """Return the objective value of an answer."""
     return _FAMILIES[type(problem)].value(problem, answer, objective)
 
 
-def metrics(problem: EvolutionProblem, answer: object) -> Any:  # noqa: ANN401 - each family has its own type
+def metrics(problem: Problem, answer: object) -> Any:  # noqa: ANN401 - each family has its own type
     """Return the metrics of an answer, as a dataclass of the family."""
     return _FAMILIES[type(problem)].metrics(problem, answer)
 
 
-def confirm(problem: EvolutionProblem, result: Result[Any], objective: EvolutionObjective) -> Result[Any]:
+def confirm(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -> Result[Any]:
     """Return the result with the judged objective value, if every claim holds.
 
     A bound and an infeasibility cannot be recomputed; a bound above the judged value can be refuted.

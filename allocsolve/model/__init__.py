@@ -11,6 +11,10 @@ from allocsolve.model.evolution import (
     PackedApplications,
     parse_evolution_objective,
 )
+from allocsolve.model.families import Answer, Problem
+from allocsolve.model.node_orders import NODE_ORDERS, SLURM_BITS, NodeOrder, node_order
+from allocsolve.model.objective import parse_objective
+from allocsolve.model.partition import PARTITION_OBJECTIVES, Partition, PartitionProblem
 from allocsolve.model.profile import (
     MAX_INTEGER,
     UNLIMITED,
@@ -23,11 +27,17 @@ from allocsolve.model.profile import (
 )
 from allocsolve.model.result import Budget, Clock, Limit, Result, Status, Value, terms
 from allocsolve.model.solver import Solver
+from allocsolve.model.topology import BoolArray, Mesh, Topology, Torus
 
 __all__ = [
     "EVOLUTION_OBJECTIVES",
     "MAX_INTEGER",
+    "NODE_ORDERS",
+    "PARTITION_OBJECTIVES",
+    "SLURM_BITS",
     "UNLIMITED",
+    "Answer",
+    "BoolArray",
     "Budget",
     "Clock",
     "EvolutionObjective",
@@ -37,15 +47,24 @@ __all__ = [
     "EvolutionTerm",
     "IntArray",
     "Limit",
+    "Mesh",
+    "NodeOrder",
     "PackedApplications",
+    "Partition",
+    "PartitionProblem",
+    "Problem",
     "Result",
     "Solver",
     "Status",
+    "Topology",
+    "Torus",
     "Value",
     "expand_ratio",
     "frozen",
     "max_expanded_duration",
     "max_expanded_durations",
+    "node_order",
     "parse_evolution_objective",
+    "parse_objective",
     "terms",
 ]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
+from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.model.objective import parse_objective
 from allocsolve.model.profile import (
     MAX_INTEGER,
     UNLIMITED,
@@ -52,16 +53,7 @@ def parse_evolution_objective(text: str) -> EvolutionObjective:
     InvalidOption
         If a term stands twice.
     """
-    terms: list[EvolutionTerm] = []
-    for name in text.split(","):
-        term = next((known for known in EVOLUTION_OBJECTIVES if known == name.strip()), None)
-        if term is None:
-            raise UnknownName("objective", name.strip(), EVOLUTION_OBJECTIVES)
-        if term in terms:
-            msg = f"objective {text!r} names {term} twice"
-            raise InvalidOption(msg)
-        terms.append(term)
-    return tuple(terms)
+    return parse_objective(text, EVOLUTION_OBJECTIVES)
 
 
 def _packed(values: Sequence[int] | IntArray, what: str = "values") -> IntArray:
@@ -75,7 +67,7 @@ def _packed(values: Sequence[int] | IntArray, what: str = "values") -> IntArray:
 
 def _integer(what: str, value: int) -> int:
     try:
-        return operator.index(value)
+        return int(operator.index(value))  # True is stored as 1
     except TypeError:
         msg = f"{what} {value!r} is not an integer"
         raise InvalidProblem(msg) from None

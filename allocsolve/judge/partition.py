@@ -1,0 +1,269 @@
+"""The judge of partitions: feasibility, the pairwise distance and metrics, from the definitions alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
+from allocsolve.model import PARTITION_OBJECTIVES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.model import BoolArray, IntArray, Partition, PartitionProblem, Topology
+
+__all__ = ["PartitionMetrics", "partition_metrics", "partition_value", "partition_violations"]
+
+
+def partition_violations(problem: PartitionProblem, partition: Partition) -> tuple[str, ...]:
+    """Return what is wrong with a partition; empty if it answers the problem.
+
+    It must have `size` nodes of the topology, none twice and none busy, and be connected by links between
+    them if the problem is contiguous. Messages name the node. O(nodes * axes) when contiguous.
+    """
+    topology = problem.topology
+    nodes, counts = np.unique(partition.nodes, return_counts=True)
+    inside = (nodes >= 0) & (nodes < topology.num_nodes)
+    found = []
+    if len(partition.nodes) != problem.size:
+        found.append(f"{len(partition.nodes)} nodes are chosen, requested are {problem.size}")
+    found += [
+        f"node {node} is chosen {count} times"
+        for node, count in zip(nodes[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True)
+    ]
+    found += [f"node {node} is not in 0..{topology.num_nodes - 1}" for node in nodes[~inside].tolist()]
+    nodes = nodes[inside]
+    found += [f"node {node} is busy" for node in nodes[~problem.free[nodes]].tolist()]
+    if problem.contiguous and len(nodes):
+        labels = _labels(_mask(topology, nodes), *_links(topology))[nodes]
+        apart = np.flatnonzero(labels != labels[0])
+        if len(apart):
+            found.append(
+                f"node {nodes[apart[0]]} is not connected to node {nodes[0]}: "
+                f"the set has {len(np.unique(labels))} components"
+            )
+    return tuple(found)
+
+
+def partition_value(
+    problem: PartitionProblem, partition: Partition, objective: Sequence[str] = PARTITION_OBJECTIVES
+) -> int:
+    """Return the sum of the hop distances over all pairs of chosen nodes, to be minimised.
+
+    Distances add up over axes, and along an axis over the cuts that they cross: a cut with s of the k nodes
+    on one side is crossed by s * (k - s) pairs. A ring is cut in two places: of its n arcs of floor(n / 2)
+    nodes, as many as twice the distance of two nodes hold just one of them. O(axes * nodes + sum of sides).
+
+    Raises
+    ------
+    InvalidAnswer
+        If a node is not of the topology or chosen twice, or there is none.
+    UnknownName
+        If the objective is another than ``pairwise``, the only one of this family.
+    """
+    if tuple(objective) != PARTITION_OBJECTIVES:
+        raise UnknownName("objective", ",".join(objective), PARTITION_OBJECTIVES)
+    return _total_distance(problem.topology, _coordinates(problem, partition))
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMetrics:
+    """What a partition is worth; distances in hops, sizes in nodes."""
+
+    total_distance: int  #: sum of the hop distances over all pairs
+    average_distance: float  #: mean hop distance over all pairs, 0 for a single node
+    diameter: int  #: largest hop distance between two of the nodes
+    radius: int  #: least over all centres (any node, chosen or not) of the largest hop distance to a node
+    box: tuple[int, ...]  #: sides of the bounding box; along a ring, the smallest arc
+    box_volume: int  #: nodes in the bounding box
+    box_fill: float  #: chosen nodes / nodes in the bounding box
+    components: int  #: connected parts
+    boundary: int  #: links between a chosen node and a free one that is not chosen
+    span: int  #: from the first to the last on the order, both included; the size at best
+    runs: int  #: stretches of consecutive nodes on the order
+    largest_free_component: int  #: largest connected part of the free nodes that are left, 0 if none
+
+
+def partition_metrics(
+    problem: PartitionProblem, partition: Partition, *, order: IntArray | None = None
+) -> PartitionMetrics:
+    """Return all metrics of a partition. It need not be feasible, but its nodes must be of the topology.
+
+    Parameters
+    ----------
+    problem, partition
+        The answer and what it answers.
+    order
+        All nodes, shape (nodes,), on which `span` and `runs` are counted; by default by node id, the
+        row-major order.
+
+    Raises
+    ------
+    InvalidAnswer
+        If a node is not of the topology or chosen twice, or there is none.
+    InvalidOption
+        If `order` is not a permutation of the nodes.
+
+    Notes
+    -----
+    *Complexity*: O(axes * nodes of the topology * log(longest side)), whatever the number of chosen nodes.
+    """
+    topology = problem.topology
+    coordinates = _coordinates(problem, partition)
+    size = len(coordinates)
+    members = _mask(topology, partition.nodes)
+    left = problem.free & ~members
+    links = _links(topology)
+    total = _total_distance(topology, coordinates)
+    farthest = _farthest(topology, members)
+    box = tuple(
+        _extent(along, side, ring=ring)
+        for along, side, ring in zip(coordinates.T, topology.shape, topology.wrap, strict=True)
+    )
+    volume = int(np.prod(box))
+    components = _component_sizes(members, links)
+    ranks = np.sort(_ranks(topology, order)[partition.nodes])
+    one, other = links
+    return PartitionMetrics(
+        total_distance=total,
+        average_distance=total / max(size * (size - 1) // 2, 1),
+        diameter=int(farthest[members].max()),
+        radius=int(farthest.min()),
+        box=box,
+        box_volume=volume,
+        box_fill=size / volume,
+        components=len(components),
+        boundary=int(((members[one] & left[other]) | (left[one] & members[other])).sum()),
+        span=int(ranks[-1] - ranks[0]) + 1,
+        runs=int((np.diff(ranks) > 1).sum()) + 1,
+        largest_free_component=int(_component_sizes(left, links).max(initial=0)),
+    )
+
+
+def _coordinates(problem: PartitionProblem, partition: Partition) -> IntArray:
+    """Return the coordinates of the chosen nodes, shape (nodes, axes), if they have any to speak of."""
+    nodes, num_nodes = partition.nodes, problem.topology.num_nodes
+    if not len(nodes):
+        msg = "the partition has no nodes"
+        raise InvalidAnswer(msg)
+    outside = nodes[(nodes < 0) | (nodes >= num_nodes)]
+    if len(outside):
+        msg = f"node {outside[0]} of the partition is not in 0..{num_nodes - 1}"
+        raise InvalidAnswer(msg)
+    twice = nodes[1:][nodes[1:] == nodes[:-1]]
+    if len(twice):
+        msg = f"node {twice[0]} of the partition is chosen twice"
+        raise InvalidAnswer(msg)
+    return problem.topology.coordinates(nodes)
+
+
+def _total_distance(topology: Topology, coordinates: IntArray) -> int:
+    size = len(coordinates)
+    total = 0
+    for along, side, ring in zip(coordinates.T, topology.shape, topology.wrap, strict=True):
+        below = np.concatenate([[0], np.cumsum(np.bincount(along, minlength=side))])
+        if ring:
+            around = np.concatenate([below, below[1:] + size])
+            held = around[side // 2 : side // 2 + side] - below[:-1]
+        else:
+            held = below[1:]
+        crossing = sum((held * (size - held)).tolist())  # as Python integers: a long axis sums beyond 64 bits
+        total += crossing // 2 if ring else crossing
+    return total
+
+
+def _mask(topology: Topology, nodes: IntArray) -> BoolArray:
+    mask = np.zeros(topology.num_nodes, dtype=np.bool_)
+    mask[nodes] = True
+    return mask
+
+
+def _links(topology: Topology) -> tuple[IntArray, IntArray]:
+    """Return the two ends of every link, each link once."""
+    ids = np.arange(topology.num_nodes).reshape(topology.shape, order="F")
+    one, other = [], []
+    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+        lines = np.moveaxis(ids, axis, 0)
+        one.append(lines[:-1].ravel())
+        other.append(lines[1:].ravel())
+        if ring and side > 2:  # a ring of two has a single link
+            one.append(lines[-1].ravel())
+            other.append(lines[0].ravel())
+    return np.concatenate(one), np.concatenate(other)
+
+
+def _labels(members: BoolArray, one: IntArray, other: IntArray) -> IntArray:
+    """Return for each node the least node of its component within `members`; itself outside.
+
+    Every root joins the least root next to it until no link is left between two: O(log nodes) rounds.
+    """
+    within = members[one] & members[other]
+    one, other = one[within], other[within]
+    root = np.arange(len(members))
+    while len(one):
+        low, high = np.minimum(root[one], root[other]), np.maximum(root[one], root[other])
+        np.minimum.at(root, high, low)
+        while not np.array_equal(above := root[root], root):
+            root = above
+        between = root[one] != root[other]
+        one, other = one[between], other[between]
+    return root
+
+
+def _component_sizes(members: BoolArray, links: tuple[IntArray, IntArray]) -> IntArray:
+    """Return the size of each component of `members`."""
+    return np.unique(_labels(members, *links)[members], return_counts=True)[1]
+
+
+def _extent(along: IntArray, side: int, *, ring: bool) -> int:
+    """Return how many consecutive coordinates cover all of these."""
+    taken = np.unique(along)
+    if not ring:
+        return int(taken[-1] - taken[0]) + 1
+    return side + 1 - int(np.diff(taken, append=taken[0] + side).max())
+
+
+def _ranks(topology: Topology, order: IntArray | None) -> IntArray:
+    """Return the position of each node on the order."""
+    nodes = np.arange(topology.num_nodes)
+    if order is None:
+        return nodes
+    order = np.asarray(order)
+    if order.shape != nodes.shape or not np.array_equal(np.sort(order), nodes):
+        msg = f"order is not a permutation of the {len(nodes)} nodes"
+        raise InvalidOption(msg)
+    ranks = np.empty_like(nodes)
+    ranks[order] = nodes
+    return ranks
+
+
+def _farthest(topology: Topology, members: BoolArray) -> IntArray:
+    """Return for each node the largest hop distance to a member, axis by axis.
+
+    Once the axes before are done, a node knows the farthest member that differs from it along those only.
+    """
+    far = np.where(members, 0, -(2**40)).reshape(topology.shape, order="F")
+    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+        lines = np.moveaxis(far, axis, 0)
+        # From x, the nodes up to `reach` ahead are nearest going forward, and the same backward.
+        reach = side // 2 if ring else side - 1
+        lines = np.maximum(_ahead(lines, reach, ring=ring), _ahead(lines[::-1], reach, ring=ring)[::-1])
+        far = np.moveaxis(lines, 0, axis)
+    return far.ravel(order="F")
+
+
+def _ahead(lines: IntArray, reach: int, *, ring: bool) -> IntArray:
+    """Return the largest lines[x + i] + i over 0 <= i <= reach, along the first axis."""
+    side = len(lines)
+    beyond = lines if ring else np.full_like(lines, -(2**40))
+    rise = np.arange(2 * side).reshape(-1, *(1,) * (lines.ndim - 1))
+    best = np.concatenate([lines, beyond]) + rise
+    width = 1  # best[x] is the largest of `width` entries from x on
+    while 2 * width <= reach + 1:
+        best = np.maximum(best[:-width], best[width:])
+        width *= 2
+    last = reach + 1 - width
+    return np.maximum(best[:side], best[last : last + side]) - rise[:side]
