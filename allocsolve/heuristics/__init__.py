@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from allocsolve.heuristics.blocks import (
+    MultipleBuddy,
+    Paging,
+    RandomNodes,
+    multiple_buddy,
+    paging,
+    random_nodes,
+)
+from allocsolve.heuristics.curve_fit import (
+    CurveFit,
+    best_fit_run,
+    first_fit_run,
+    largest_runs,
+    min_span,
+    sorted_free_list,
+)
 from allocsolve.heuristics.fit import Placement, compact, fit
+from allocsolve.heuristics.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
 from allocsolve.heuristics.list_scheduling import (
     ORDERS,
     Fit,
@@ -12,16 +29,56 @@ from allocsolve.heuristics.list_scheduling import (
     list_order,
     list_starts,
 )
+from allocsolve.heuristics.nearest import (
+    GenAlg,
+    ManhattanMedian,
+    Mc1x1,
+    gen_alg,
+    manhattan_median,
+    manhattan_median_greedy_ring,
+    manhattan_median_swaps,
+    mc1x1,
+)
+from allocsolve.heuristics.submesh import Submesh, submesh_best_fit, submesh_first_fit
 
 __all__ = [
     "ORDERS",
+    "CurveFit",
     "Fit",
+    "GenAlg",
+    "Growth",
+    "Leak",
     "ListScheduling",
+    "ManhattanMedian",
+    "Mc1x1",
+    "MultipleBuddy",
     "Order",
+    "Paging",
     "Placement",
+    "RandomNodes",
     "Rigid",
+    "Submesh",
+    "best_fit_run",
     "compact",
+    "first_fit_run",
     "fit",
+    "gen_alg",
+    "growth",
+    "growth_best",
+    "largest_runs",
+    "leak",
+    "leak_noncontiguous",
     "list_order",
     "list_starts",
+    "manhattan_median",
+    "manhattan_median_greedy_ring",
+    "manhattan_median_swaps",
+    "mc1x1",
+    "min_span",
+    "multiple_buddy",
+    "paging",
+    "random_nodes",
+    "sorted_free_list",
+    "submesh_best_fit",
+    "submesh_first_fit",
 ]
