@@ -9,7 +9,9 @@ from allocsolve.bounds.evolution import (
     makespan_bound,
     total_completion,
 )
+from allocsolve.bounds.partition import partition_bound, star_bound
 from allocsolve.bounds.relaxation import pairs_relaxation
+from allocsolve.bounds.town import town, town_set
 
 __all__ = [
     "configuration_lp",
@@ -17,5 +19,9 @@ __all__ = [
     "longest_application",
     "makespan_bound",
     "pairs_relaxation",
+    "partition_bound",
+    "star_bound",
     "total_completion",
+    "town",
+    "town_set",
 ]

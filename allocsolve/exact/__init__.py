@@ -4,5 +4,8 @@ from __future__ import annotations
 
 from allocsolve.exact.evolution_cpsat import CpSat
 from allocsolve.exact.evolution_milp import Milp
+from allocsolve.exact.partition_branch_and_bound import BranchAndBound
+from allocsolve.exact.partition_cpsat import PartitionCpSat
+from allocsolve.exact.partition_milp import PartitionMilp
 
-__all__ = ["CpSat", "Milp"]
+__all__ = ["BranchAndBound", "CpSat", "Milp", "PartitionCpSat", "PartitionMilp"]
