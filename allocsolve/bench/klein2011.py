@@ -12,14 +12,13 @@ from allocsolve.bench.klein2011_tables import COLUMNS, Spread
 from allocsolve.bench.runner import warm_up
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import klein2011
-from allocsolve.model import Budget
+from allocsolve.model import Budget, EvolutionProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.bench.runner import Progress
     from allocsolve.judge import ApplicationMetrics, EvolutionMetrics
-    from allocsolve.model import EvolutionProblem
 
 __all__ = ["ALGORITHMS", "Reproduction", "reproduce"]
 
@@ -107,9 +106,10 @@ def reproduce(tests: int = 1000, seed: int = 2011, *, progress: Progress | None 
     if tests < 1:
         msg = f"tests {tests} is below 1"
         raise InvalidOption(msg)
-    solvers = {name: registry.make_solver(name) for name in ALGORITHMS}
+    solvers = {name: registry.make_solver(name, EvolutionProblem) for name in ALGORITHMS}
+    family = registry.family_of(EvolutionProblem)
     for name, limit in ALGORITHMS.items():
-        warm_up(solvers[name], limit)
+        warm_up(solvers[name], family.tiny(EvolutionProblem(1, (), expand_limit=limit)))
     started = time.perf_counter()
     cells: dict[str, dict[str, list[float]]] = {
         name: {column.name: [] for column in COLUMNS} for name in ALGORITHMS

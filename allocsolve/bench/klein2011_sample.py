@@ -11,8 +11,9 @@ from allocsolve.bench.klein2011_tables import Spread
 from allocsolve.bench.runner import run
 from allocsolve.bench.scores import best
 from allocsolve.bench.suites import suite
-from allocsolve.errors import InvalidAnswer
-from allocsolve.model import Budget, terms
+from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.instances import digest
+from allocsolve.model import Budget, EvolutionProblem, terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,8 +73,10 @@ def sample(
     ------
     InvalidAnswer
         If a run failed, or bounds and answers contradict each other.
+    InvalidOption
+        If a suite has problems of another kind.
     """
-    problems = {name: suite(name)[:tests] for name in suites}
+    problems = {name: _problems(name, tests) for name in suites}
     heuristic = run([p for chosen in problems.values() for p in chosen], list(ALGORITHMS), budget=Budget())
     limited = {
         (name, limit): [replace(problem, expand_limit=limit) for problem in chosen]
@@ -91,11 +94,20 @@ def sample(
             msg = f"{record.solver} on {record.instance}: {record.error}"
             raise InvalidAnswer(msg)
     found = {(record.instance, record.solver): _makespan(record) for record in heuristic}
+    by_digest = {record.digest: record for record in exact}
     return tuple(
-        _table(name, limit, [r for r in exact if r.expand_limit == limit and r.instance in names], found)
-        for name, limit in limited
-        for names in [{problem.name for problem in problems[name]}]
+        _table(name, limit, [by_digest[digest(problem)] for problem in chosen], found)
+        for (name, limit), chosen in limited.items()
     )
+
+
+def _problems(name: str, tests: int) -> list[EvolutionProblem]:
+    chosen = suite(name)[:tests]
+    problems = [problem for problem in chosen if isinstance(problem, EvolutionProblem)]
+    if len(problems) < len(chosen):
+        msg = f"suite {name} is not one of evolution problems"
+        raise InvalidOption(msg)
+    return problems
 
 
 def _makespan(record: Record) -> float:

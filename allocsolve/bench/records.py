@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import inf, isinf
 from pathlib import Path
@@ -14,12 +15,12 @@ from allocsolve.errors import FormatError
 from allocsolve.model import Limit, Status, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, KeysView, Mapping
+    from collections.abc import Iterable, Iterator, KeysView
 
 __all__ = ["Record", "RecordKey", "RecordStore", "write_csv"]
 
 #: Stands in every row, so that files can be concatenated.
-FORMAT: Final = "allocsolve-record/1"
+FORMAT: Final = "allocsolve-record/2"
 
 
 class RecordKey(NamedTuple):
@@ -28,7 +29,6 @@ class RecordKey(NamedTuple):
     digest: str
     solver_repr: str
     objective: str
-    expand_limit: float
     seconds: float
     iterations: int | None
     workers: int
@@ -47,10 +47,10 @@ class Record:
     instance: str  #: name of the problem, for people
     digest: str  #: of the problem
     kind: str  #: family of the problem
+    features: Mapping[str, str | float | None]  #: of the problem, such as its size; see `registry.Family`
     solver: str  #: registered name
     solver_repr: str  #: the solver with its options
     objective: str  #: such as ``makespan,waste``
-    expand_limit: float  #: of the problem
     seconds: float  #: of the budget, as are the next three
     iterations: int | None
     workers: int
@@ -75,7 +75,7 @@ class Record:
 
 #: JSON types of the fields that are no strings.
 _TYPES: Final[Mapping[str, Any]] = {
-    "expand_limit": float | int | None,
+    "features": dict,
     "seconds": float | int | None,
     "iterations": int | None,
     "workers": int,
@@ -90,7 +90,7 @@ _TYPES: Final[Mapping[str, Any]] = {
 }
 
 #: What null stands for; elsewhere it is None.
-_NULLS: Final = {"expand_limit": inf, "seconds": inf, "bound": -inf, "combinatorial_bound": -inf}
+_NULLS: Final = {"seconds": inf, "bound": -inf, "combinatorial_bound": -inf}
 
 
 def _encode(record: Record) -> bytes:
@@ -222,7 +222,7 @@ def _cells(record: Record) -> dict[str, object]:
     cells: dict[str, object] = {}
     for field in fields(record):
         value = getattr(record, field.name)
-        if field.name in ("metrics", "machine"):
+        if isinstance(value, Mapping):
             cells |= {f"{field.name}.{name}": term for name, term in value.items()}
         elif isinstance(value, tuple):
             cells[field.name] = ";".join(map(str, value))
@@ -234,7 +234,8 @@ def _cells(record: Record) -> dict[str, object]:
 def write_csv(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
     """Write the rows as a table, atomically: the file is complete or as it was.
 
-    One column per field and per metric; the terms of a lexicographic value are separated by semicolons.
+    One column per field, per feature and per metric; the terms of a lexicographic value are separated by
+    semicolons.
     """
     rows = [_cells(record) for record in records]
     columns = list(dict.fromkeys(name for row in rows for name in row))

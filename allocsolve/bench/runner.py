@@ -17,42 +17,35 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from allocsolve import judge, registry
 from allocsolve.bench.records import Record, RecordKey, RecordStore
-from allocsolve.errors import InvalidAnswer
+from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import digest
-from allocsolve.model import (
-    Budget,
-    EvolutionProblem,
-    EvolutionProfile,
-    Limit,
-    Result,
-    Status,
-    Value,
-    parse_evolution_objective,
-    terms,
-)
+from allocsolve.model import Budget, Limit, Result, Status, Value, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import EvolutionObjective
+    from allocsolve.model import Problem
 
-__all__ = ["Progress", "run", "warm_up"]
+__all__ = ["Progress", "family_of_all", "run", "warm_up"]
 
 #: Called with the number of runs done, their total and what comes next.
 Progress: TypeAlias = Callable[[int, int, str], None]
 
+#: Compiling may take up the time of a call, and what the solver calls next is compiled in the call after it.
+_WARM_UPS = 5
+
 
 class _Task(NamedTuple):
-    problem: EvolutionProblem
+    problem: Problem
     name: str
     solver: registry.AnySolver
 
 
 def run(
-    problems: Sequence[EvolutionProblem],
+    problems: Sequence[Problem],
     solvers: Sequence[str],
     *,
-    objective: str = "makespan",
+    objective: str | None = None,
     budget: Budget,
     store: RecordStore | None = None,
     progress: Progress | None = None,
@@ -62,11 +55,11 @@ def run(
     Parameters
     ----------
     problems
-        Equal ones (the same digest) are run once.
+        All of one kind. Equal ones (the same digest) are run once.
     solvers
         Registered names.
     objective
-        What is minimised and judged; see `allocsolve.model.parse_evolution_objective`.
+        What is minimised and judged; by default what the kind of the problems has as its first objective.
     budget
         Of each single run.
     store
@@ -83,32 +76,42 @@ def run(
     ------
     UnknownName, SolverUnavailable
         Before anything is run, if a solver cannot be made.
+    InvalidOption
+        If the problems are of several kinds.
     KeyboardInterrupt
         When the user interrupts, also if the solver turned that into a result. The run in progress is not
         recorded; all rows before it are in the store.
     """
-    parsed = parse_evolution_objective(objective)
-    made = {name: registry.make_solver(name, ",".join(parsed)) for name in solvers}
+    if not problems:
+        return []
+    family = family_of_all(problems)
+    parsed = family.parse_objective(objective)
+    made = {name: registry.make_solver(name, family.problem, ",".join(parsed)) for name in solvers}
     store = RecordStore() if store is None else store
     plan: dict[RecordKey, _Task] = {}
     for problem in problems:
         for name, solver in made.items():
             plan.setdefault(_key(problem, solver, parsed, budget), _Task(problem, name, solver))
     todo = {key: task for key, task in plan.items() if key not in store}
-    for task in {(key.solver_repr, key.expand_limit): task for key, task in todo.items()}.values():
-        warm_up(task.solver, task.problem.expand_limit)
+    tiny = {(key.solver_repr, family.tiny(task.problem)): task.solver for key, task in todo.items()}
+    for (_, problem), solver in tiny.items():
+        warm_up(solver, problem)
+    floors: dict[str, Value] = {}
     done = len(plan) - len(todo)
     for key, (problem, name, solver) in todo.items():
         if progress:
             progress(done, len(plan), f"{name} on {problem.name or key.digest[:12]}")
         outcome = _attempt(problem, solver, parsed, budget)
+        if key.digest not in floors:
+            floors[key.digest] = _combinatorial_bound(family, problem, parsed)
         store.append(
             Record(
                 **key._asdict(),
                 instance=problem.name or key.digest[:12],
-                kind="evolution",
+                kind=family.kind,
+                features=family.features(problem),
                 solver=name,
-                combinatorial_bound=_combinatorial_bound(problem, parsed),
+                combinatorial_bound=floors[key.digest],
                 when=datetime.now(UTC).isoformat(timespec="seconds"),
                 machine=_machine(),
                 **outcome,
@@ -120,18 +123,32 @@ def run(
     return [store[key] for key in plan]
 
 
-def warm_up(solver: registry.AnySolver, expand_limit: float) -> None:
-    """Have a solver compile its kernels and load its backend on a tiny problem, whatever comes of it.
+def family_of_all(problems: Sequence[Problem]) -> registry.Family:
+    """Return the family of some problems, at least one.
 
-    Kernels are compiled per type of array, which depends on the expand limit.
+    Raises
+    ------
+    InvalidOption
+        If they are of several kinds.
     """
-    apps = (EvolutionProfile(((1, 2), (1, 1))), EvolutionProfile(((1, 1), (1, 2))))
+    families = {family.kind: family for family in map(registry.family_of, problems)}
+    if len(families) > 1:
+        msg = f"problems of several kinds cannot be compared: {', '.join(sorted(families))}"
+        raise InvalidOption(msg)
+    (family,) = families.values()
+    return family
+
+
+def warm_up(solver: registry.AnySolver, tiny: Problem) -> None:
+    """Have a solver compile its kernels and load its backend on a tiny problem, whatever comes of it."""
     # The run that counts will fail in the same way, and say so.
     with contextlib.suppress(Exception):
-        _call(solver, EvolutionProblem(2, apps, expand_limit=expand_limit), Budget(seconds=1, iterations=1))
+        for _ in range(_WARM_UPS):
+            if _call(solver, tiny, Budget(seconds=1, iterations=1)).limit is not Limit.TIME:
+                break
 
 
-def _call(solver: registry.AnySolver, problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+def _call(solver: registry.AnySolver, problem: Problem, budget: Budget) -> Result[Any]:
     result = solver(problem, budget)
     if result.limit is Limit.INTERRUPTED:
         raise KeyboardInterrupt
@@ -139,7 +156,7 @@ def _call(solver: registry.AnySolver, problem: EvolutionProblem, budget: Budget)
 
 
 def _key(
-    problem: EvolutionProblem, solver: registry.AnySolver, objective: EvolutionObjective, budget: Budget
+    problem: Problem, solver: registry.AnySolver, objective: tuple[str, ...], budget: Budget
 ) -> RecordKey:
     # The repr of a function is its address.
     is_function = inspect.isfunction(solver)
@@ -147,7 +164,6 @@ def _key(
         digest=digest(problem),
         solver_repr=f"{solver.__module__}.{solver.__qualname__}" if is_function else repr(solver),
         objective=",".join(objective),
-        expand_limit=float(problem.expand_limit),
         seconds=float(budget.seconds),
         iterations=budget.iterations,
         workers=budget.workers,
@@ -169,7 +185,7 @@ class _Outcome(TypedDict):
 
 
 def _attempt(
-    problem: EvolutionProblem, solver: registry.AnySolver, objective: EvolutionObjective, budget: Budget
+    problem: Problem, solver: registry.AnySolver, objective: tuple[str, ...], budget: Budget
 ) -> _Outcome:
     """Run and judge; whatever the solver does wrong becomes a failed row."""
     start = time.perf_counter()
@@ -186,7 +202,7 @@ def _attempt(
             bound=_plain(result.bound),
             runtime_s=runtime,
             error="",
-            metrics={} if result.answer is None else asdict(judge.metrics(problem, result.answer)),
+            metrics={} if result.answer is None else _numbers(judge.metrics(problem, result.answer)),
         )
     except Exception as error:  # noqa: BLE001 - anything at all is a failed row
         return _Outcome(
@@ -198,6 +214,17 @@ def _attempt(
             error=" ".join(f"{type(error).__name__}: {error}".split()),
             metrics={},
         )
+
+
+def _numbers(worth: Any) -> dict[str, float]:  # noqa: ANN401 - each family has its own metrics
+    """Return all metrics by name; one with a number per axis as one metric per axis."""
+    numbers: dict[str, float] = {}
+    for name, value in asdict(worth).items():
+        if isinstance(value, tuple):
+            numbers |= {f"{name}.{axis}": along for axis, along in enumerate(value)}
+        else:
+            numbers[name] = value
+    return numbers
 
 
 def _plain(bound: Value) -> Value:
@@ -212,15 +239,9 @@ def _plain(bound: Value) -> Value:
     return tuple(plain) if isinstance(bound, tuple) else plain[0]
 
 
-def _combinatorial_bound(problem: EvolutionProblem, objective: EvolutionObjective) -> Value:
+def _combinatorial_bound(family: registry.Family, problem: Problem, objective: tuple[str, ...]) -> Value:
     """Return a cheap bound on the first term, so that there is a gap without an exact solver."""
-    from allocsolve import bounds  # noqa: PLC0415 - loaded when something is run
-
-    first: float = 0
-    if objective[0] == "makespan":
-        first = bounds.makespan_bound(problem)
-    elif objective[0] == "completion":
-        first = bounds.total_completion(problem) / max(len(problem.applications), 1)
+    first = family.bound(problem, objective[0])
     return _plain(first if len(objective) == 1 else (first,))
 
 

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allocsolve.cli.families import describe
 from allocsolve.cli.files import check_writable, make_folder
-from allocsolve.cli.output import counted, describe, say
+from allocsolve.cli.output import counted, say
 from allocsolve.cli.progress import count_bar, time_bar
 from allocsolve.errors import InvalidOption
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
-__all__ = ["generate", "import_swf"]
+    from allocsolve.model import Problem, Topology
+
+__all__ = [
+    "generate_churn",
+    "generate_klein2011",
+    "generate_median_worst_case",
+    "generate_occupancy",
+    "import_swf",
+]
 
 
-def generate(args: argparse.Namespace) -> int:
-    """Write problems of a generator, one file each."""
-    from allocsolve.instances import klein2011, write_problem  # noqa: PLC0415 - when the command runs
+def generate_klein2011(args: argparse.Namespace) -> int:
+    """Write instances of Klein & Perez 2011."""
+    from allocsolve.instances import klein2011  # noqa: PLC0415 - when the command runs
 
     if args.nodes[1] > args.num_nodes:
         msg = f"--nodes {args.nodes[0]}-{args.nodes[1]} goes above --num-nodes {args.num_nodes}"
@@ -31,15 +41,85 @@ def generate(args: argparse.Namespace) -> int:
     }
     if args.expand_limit is not None:
         ranges["expand_limit"] = args.expand_limit
+    return _generate(args, lambda idx: klein2011([args.seed, idx], **ranges))
+
+
+def generate_occupancy(args: argparse.Namespace) -> int:
+    """Write partition problems with busy nodes drawn uniformly."""
+    from allocsolve.instances import uniform_occupancy  # noqa: PLC0415 - as above
+
+    topology = _machine(args)
+
+    def draw(idx: int) -> Problem:
+        return uniform_occupancy(topology, args.busy, args.size, [args.seed, idx], contiguous=args.contiguous)
+
+    return _generate(args, draw)
+
+
+def generate_churn(args: argparse.Namespace) -> int:
+    """Write partition problems whose busy nodes are held by jobs that came and went under an allocator."""
+    from allocsolve.instances import churned_occupancy  # noqa: PLC0415 - as above
+    from allocsolve.registry import make_allocator  # noqa: PLC0415 - as above
+
+    topology = _machine(args)
+
+    def draw(idx: int) -> Problem:
+        return churned_occupancy(
+            topology,
+            args.busy,
+            args.size,
+            [args.seed, idx],
+            allocator=make_allocator(args.allocator, seed=args.seed + idx),
+            allocator_name=args.allocator,
+            job_sizes=args.jobs,
+            steps=args.steps,
+            contiguous=args.contiguous,
+        )
+
+    return _generate(args, draw)
+
+
+def generate_median_worst_case(args: argparse.Namespace) -> int:
+    """Write the problem on which the median method is nearly 7/4 times the optimum."""
+    from allocsolve.instances import median_worst_case, write_problem  # noqa: PLC0415 - as above
+
+    problem = median_worst_case(args.size, args.distance, args.step)
     make_folder(args.out)
+    path = args.out / f"{problem.name}.json"
+    write_problem(problem, path)
+    say(f"{path}: {describe(problem)}")
+    return 0
+
+
+def _machine(args: argparse.Namespace) -> Topology:
+    """Return the topology that was asked for, by name or by its sides."""
+    from allocsolve.instances import MACHINES  # noqa: PLC0415 - as above
+    from allocsolve.model import Topology  # noqa: PLC0415 - as above
+
+    if args.machine is not None:
+        if args.wrap is not None or args.torus:
+            msg = f"--machine {args.machine} has its own rings: no --torus and no --wrap"
+            raise InvalidOption(msg)
+        return MACHINES[args.machine]
+    if args.torus:
+        return Topology(args.shape, (True,) * len(args.shape))
+    return Topology(args.shape, args.wrap or ())
+
+
+def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
+    """Write problems, one file each."""
+    from allocsolve.instances import write_problem  # noqa: PLC0415 - as above
+
     digits = max(4, len(str(args.count - 1)))
-    names = [f"klein2011-s{args.seed}-{idx:0{digits}}.json" for idx in range(args.count)]
+    names = [f"{args.generator}-s{args.seed}-{idx:0{digits}}.json" for idx in range(args.count)]
+    first = draw(0)  # refuses what cannot be drawn before a folder is made
+    make_folder(args.out)
     written = 0
     try:
         with count_bar("generating") as progress:
             for idx, name in enumerate(names):
                 progress(idx, args.count, name)
-                write_problem(klein2011([args.seed, idx], **ranges), args.out / name)
+                write_problem(draw(idx) if idx else first, args.out / name)
                 written = idx + 1
     except KeyboardInterrupt:
         msg = f"{written} of {args.count} problems are in {args.out}"

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli.output import limit_text
 from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.model import EvolutionProblem
+from allocsolve.registry import family_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allocsolve.model import EvolutionProblem
+    from allocsolve.model import Problem
 
-__all__ = ["check_writable", "make_folder", "tightened"]
+__all__ = ["check_writable", "limited", "make_folder", "tightened"]
 
 
 def check_writable(path: Path) -> None:
@@ -53,18 +55,33 @@ def make_folder(path: Path) -> None:
         raise FormatError(str(path), ["cannot be written: permission denied"])
 
 
-def tightened(problem: EvolutionProblem, limit: float | None, file: str) -> EvolutionProblem:
-    """Return the problem under the expand limit of the command line, if there is one.
+def limited(problem: Problem, limit: float | None, file: str) -> Problem:
+    """Return the problem with the expand limit of the command line, if there is one.
+
+    Raises
+    ------
+    InvalidOption
+        If nothing can be expanded in problems of this kind.
+    """
+    if limit is None:
+        return problem
+    if not isinstance(problem, EvolutionProblem):
+        kind = family_of(problem).kind
+        msg = f"--expand-limit {limit_text(limit)} does not go with {file}, a {kind} problem"
+        raise InvalidOption(msg)
+    return dataclasses.replace(problem, expand_limit=limit)
+
+
+def tightened(problem: Problem, limit: float | None, file: str) -> Problem:
+    """Return the problem with the expand limit of the command line, if there is one, as `limited`.
 
     Raises
     ------
     InvalidOption
         If it is looser than that of the problem: what keeps to it need not solve the problem.
     """
-    if limit is None:
-        return problem
-    if limit > problem.expand_limit:
+    if limit is not None and isinstance(problem, EvolutionProblem) and limit > problem.expand_limit:
         ours, theirs = limit_text(limit), limit_text(problem.expand_limit)
         msg = f"--expand-limit {ours} is looser than the limit {theirs} of {file}"
         raise InvalidOption(msg)
-    return dataclasses.replace(problem, expand_limit=limit)
+    return limited(problem, limit, file)

@@ -7,13 +7,31 @@ import math
 from typing import TYPE_CHECKING
 
 from allocsolve.errors import AllocsolveError, UnknownName
-from allocsolve.model import MAX_INTEGER, parse_evolution_objective
-from allocsolve.registry import entries
+from allocsolve.instances import MACHINES
+from allocsolve.model import MAX_INTEGER, PartitionProblem
+from allocsolve.registry import FAMILIES, entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["expand_limit", "integer", "integers", "objective", "seconds", "solver", "solvers"]
+__all__ = [
+    "MACHINE_NAMES",
+    "expand_limit",
+    "heuristic",
+    "integer",
+    "integers",
+    "machine",
+    "objective",
+    "seconds",
+    "shape",
+    "share",
+    "solver",
+    "solvers",
+    "wrap",
+]
+
+
+MACHINE_NAMES = tuple(MACHINES)
 
 
 def integer(low: int, most: int = MAX_INTEGER) -> Callable[[str], int]:
@@ -70,18 +88,34 @@ def seconds(text: str) -> float:
 
 
 def objective(text: str) -> str:
-    """Read an objective such as ``makespan,waste``; returned as it is written in the records."""
+    """Read an objective of any family, such as ``makespan,waste``; returned as the records have it."""
+    known = [term for family in FAMILIES for term in family.objectives]
+    names = [name.strip() for name in text.split(",")]
+    strange = next((name for name in names if name not in known), None)
+    if strange is not None:
+        raise argparse.ArgumentTypeError(str(UnknownName("objective", strange, known)))
+    family = next(family for family in FAMILIES if names[0] in family.objectives)
     try:
-        return ",".join(parse_evolution_objective(text))
+        return ",".join(family.parse_objective(text))
     except AllocsolveError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def solver(text: str) -> str:
-    """Read the name of a registered solver."""
-    known = [entry.name for entry in entries()]
+    """Read the name of a solver of any family."""
+    known = list(dict.fromkeys(entry.name for entry in entries()))
     if text not in known:
         raise argparse.ArgumentTypeError(str(UnknownName("solver", text, known)))
+    return text
+
+
+def heuristic(text: str) -> str:
+    """Read the name of a heuristic for partition problems."""
+    known = [
+        entry.name for entry in entries() if entry.problem is PartitionProblem and entry.method == "heuristic"
+    ]
+    if text not in known:
+        raise argparse.ArgumentTypeError(str(UnknownName("partition heuristic", text, known)))
     return text
 
 
@@ -93,6 +127,37 @@ def solvers(text: str) -> list[str]:
         msg = f"{twice} is named twice"
         raise argparse.ArgumentTypeError(msg)
     return names
+
+
+def machine(text: str) -> str:
+    """Read the name of a machine."""
+    if text not in MACHINE_NAMES:
+        raise argparse.ArgumentTypeError(str(UnknownName("machine", text, MACHINE_NAMES)))
+    return text
+
+
+def share(text: str) -> float:
+    """Read a share in 0..1."""
+    value = _number(text)
+    if not 0 <= value <= 1:
+        msg = f"the share {text} is not in 0..1"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def shape(text: str) -> tuple[int, ...]:
+    """Read the sides of a machine such as 16x8."""
+    return tuple(integer(1)(side) for side in text.lower().split("x"))
+
+
+def wrap(text: str) -> tuple[bool, ...]:
+    """Read which axes are rings: 0 or 1 by axis, such as 1,1,0."""
+    digits = text.split(",")
+    strange = next((digit for digit in digits if digit not in ("0", "1")), None)
+    if strange is not None:
+        msg = f"{_short(text)} is not 0 or 1 for each axis, separated by commas"
+        raise argparse.ArgumentTypeError(msg)
+    return tuple(digit == "1" for digit in digits)
 
 
 def _number(text: str) -> float:

@@ -19,23 +19,24 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from allocsolve.model import EvolutionProblem
+    from rich.text import Text
 
 __all__ = [
     "counted",
-    "describe",
     "limit_text",
     "percent",
     "plain",
     "say",
     "show_fields",
     "show_table",
+    "show_text",
+    "terminal_width",
     "time_text",
     "write_json",
 ]
 
 
-def _render(thing: str | Table, *, width: int | None = None, style: str | None = None) -> str:
+def _render(thing: str | Text | Table, *, width: int | None = None, style: str | None = None) -> str:
     """Return a thing as `rich` shows it on this stdout, in whole lines, however long."""
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     if width is not None:
@@ -49,6 +50,16 @@ def say(*lines: str, style: str | None = None) -> None:
     """Print lines as they are, however long."""
     for line in lines:
         sys.stdout.write(_render(line, style=style))
+
+
+def show_text(text: Text) -> None:
+    """Print a text in its colours, if stdout shows any."""
+    sys.stdout.write(_render(text))
+
+
+def terminal_width() -> int:
+    """Return how many letters fit a line of stdout; 80 if it is no terminal."""
+    return Console(file=sys.stdout).width
 
 
 def show_table(
@@ -123,12 +134,6 @@ def plain(value: object) -> Any:  # noqa: ANN401 - what json.dumps takes
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def describe(problem: EvolutionProblem) -> str:
-    """Return a problem in a few words."""
-    apps, nodes = counted(len(problem.applications), "application"), counted(problem.num_nodes, "node")
-    return f"{apps}, {nodes}, expand limit {limit_text(problem.expand_limit)}"
 
 
 def counted(count: int, noun: str) -> str:

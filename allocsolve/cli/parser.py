@@ -8,10 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from allocsolve.cli import create, reproduce, score, solve
+from allocsolve.cli import create, score, solve
 from allocsolve.cli import options as opt
+from allocsolve.cli.parser_generate import add_generators
+from allocsolve.cli.reproduce_bender2008 import bender2008
+from allocsolve.cli.reproduce_klein2011 import klein2011
 from allocsolve.errors import AllocsolveError
-from allocsolve.model import EVOLUTION_OBJECTIVES
+from allocsolve.registry import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +57,8 @@ def make_parser() -> Parser:
         added.set_defaults(run=run)
         return added
 
-    _add_generate(command("generate", create.generate, "write problems drawn at random"))
+    generate = commands.add_parser("generate", help="write problems", description="Write problems.")
+    add_generators(generate)
     _add_import_swf(
         command("import-swf", create.import_swf, "turn a window of a workload log into a problem")
     )
@@ -62,29 +66,9 @@ def make_parser() -> Parser:
     _add_check(command("check", solve.check, "judge a solution: violations and metrics"))
     _add_json(command("solvers", solve.solvers, "list the solvers"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
-    _add_reproduce(command("reproduce", reproduce.reproduce, "redo the experiments of a paper"))
+    summary = "redo the experiments of a paper"
+    _add_reproduce(commands.add_parser("reproduce", help=summary, description=f"Redo{summary[4:]}."))
     return parser
-
-
-def _add_generate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("generator", choices=["klein2011"], help="the instances of Klein & Perez 2011")
-    parser.add_argument("--count", type=opt.integer(1), required=True, metavar="N", help="how many problems")
-    parser.add_argument(
-        "--seed", type=opt.integer(0), required=True, metavar="S", help="problem i has seed [S, i]"
-    )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the directory to write into")
-    for name, low, default, summary in (
-        ("--apps", 1, (15, 20), "applications of a problem"),
-        ("--steps", 1, (1, 10), "steps of an application"),
-        ("--duration", 1, (500, 3600), "seconds of a step"),
-        ("--nodes", 0, (1, 75), "nodes of a step"),
-    ):
-        text = f"{default[0]}-{default[1]}"
-        help_text = f"{summary}, a number or a range (default: {text})"
-        parser.add_argument(name, type=opt.integers(low), default=default, metavar=text, help=help_text)
-    help_text = "nodes of the cluster (default: %(default)s)"
-    parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
-    _add_limit(parser, "write this expand limit into the problems (default: inf)")
 
 
 def _add_import_swf(parser: argparse.ArgumentParser) -> None:
@@ -114,6 +98,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_budget(parser, "time limit in seconds (default: %(default)s)", 60.0)
     _add_seed(parser)
     parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
+    parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
     _add_json(parser)
 
 
@@ -130,8 +115,9 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--solvers", type=opt.solvers, required=True, metavar="A,B,...", help="the solvers to compare"
     )
-    help_text = "the solver that gives bounds and optima, run as well (default: %(default)s)"
-    parser.add_argument("--baseline", type=opt.solver, default="cpsat", metavar="NAME", help=help_text)
+    exact = ", ".join(f"{family.baseline} for {family.kind}" for family in FAMILIES)
+    help_text = f"the solver that gives bounds and optima, run as well (default: {exact})"
+    parser.add_argument("--baseline", type=opt.solver, metavar="NAME", help=help_text)
     _add_objective(parser)
     _add_limit(parser, "tighten the expand limit of the problems")
     _add_budget(parser, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
@@ -142,20 +128,46 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_reproduce(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paper", choices=["klein2011"], help="Klein & Perez 2011, tables 1 and 2")
-    parser.add_argument("--tests", type=opt.integer(1), required=True, metavar="N", help="how many problems")
-    _add_seed(parser, 2011)
-    help_text = "time limit for each optimum of the sample (default: %(default)s)"
-    parser.add_argument("--seconds", type=opt.seconds, default=20.0, metavar="T", help=help_text)
-    _add_json(parser)
+    papers = parser.add_subparsers(title="papers", metavar="PAPER", required=True, dest="paper")
+    for name, run, summary, tests, seed, seconds in (
+        (
+            "klein2011",
+            klein2011,
+            "Klein & Perez 2011, tables 1 and 2, beside optima",
+            None,
+            2011,
+            20.0,
+        ),
+        (
+            "bender2008",
+            bender2008,
+            "Bender et al. 2008: the tight family of the median method, and heuristics beside optima",
+            30,
+            2008,
+            10.0,
+        ),
+    ):
+        paper = papers.add_parser(name, help=summary, description=summary + ".")
+        paper.set_defaults(run=run)
+        default = "" if tests is None else " (default: %(default)s)"
+        paper.add_argument(
+            "--tests",
+            type=opt.integer(1),
+            required=tests is None,
+            default=tests,
+            metavar="N",
+            help=f"how many problems{'' if tests is None else ' of each kind'}{default}",
+        )
+        _add_seed(paper, seed)
+        help_text = "time limit for each optimum (default: %(default)s)"
+        paper.add_argument("--seconds", type=opt.seconds, default=seconds, metavar="T", help=help_text)
+        _add_json(paper)
 
 
 def _add_objective(parser: argparse.ArgumentParser) -> None:
-    terms = ", ".join(EVOLUTION_OBJECTIVES)
-    help_text = f"what to minimise: {terms}, or several, the first first (default: makespan)"
-    parser.add_argument(
-        "--objective", type=opt.objective, default="makespan", metavar="NAME[,NAME]", help=help_text
-    )
+    terms = "; ".join(f"{family.kind}: {', '.join(family.objectives)}" for family in FAMILIES)
+    help_text = f"what to minimise, or several, the first first ({terms}; default: the first)"
+    parser.add_argument("--objective", type=opt.objective, metavar="NAME[,NAME]", help=help_text)
 
 
 def _add_limit(parser: argparse.ArgumentParser, help_text: str) -> None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allocsolve import registry
 from allocsolve.cli.files import make_folder, tightened
 from allocsolve.cli.output import counted, say, show_table, time_text, write_json
 from allocsolve.cli.progress import count_bar
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from allocsolve.bench import Gaps, Record, SolverScore
-    from allocsolve.model import EvolutionProblem
+    from allocsolve.model import Problem
 
 __all__ = ["score"]
 
@@ -29,11 +30,16 @@ _HEADS = (
 
 def score(args: argparse.Namespace) -> int:
     """Run solvers on problems, keep the records, and show how far each solver is from the best known."""
-    from allocsolve.bench import RecordStore, best, run, scores, write_csv  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench import RecordStore, best, family_of_all, run, scores, write_csv  # noqa: PLC0415 - when the command runs
     from allocsolve.model import Budget  # noqa: PLC0415 - as above
 
     problems = [tightened(problem, args.expand_limit, source) for source, problem in _problems(args.files)]
+    family = family_of_all(problems)
+    args.objective = ",".join(family.parse_objective(args.objective))
+    args.baseline = args.baseline or family.baseline
     solvers = [*args.solvers, *({args.baseline} - {*args.solvers})]
+    for name in solvers:
+        registry.make_solver(name, family.problem)  # refused before a folder is made
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
     make_folder(args.out)
     rows, table = args.out / "records.jsonl", args.out / "scores.csv"
@@ -78,7 +84,7 @@ def score(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _problems(names: Sequence[str]) -> Iterator[tuple[str, EvolutionProblem]]:
+def _problems(names: Sequence[str]) -> Iterator[tuple[str, Problem]]:
     """Yield the problems of files, directories and suites, each with what it is called in messages."""
     from allocsolve.bench import SUITES, suite  # noqa: PLC0415 - as above
     from allocsolve.instances import read_problem  # noqa: PLC0415 - as above

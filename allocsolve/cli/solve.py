@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.cli.files import check_writable, tightened
+from allocsolve.cli.families import check_drawable, describe, metric_fields, plot, show_picture, units
+from allocsolve.cli.files import check_writable, limited, tightened
 from allocsolve.cli.output import (
     counted,
-    describe,
     percent,
     plain,
     say,
@@ -24,9 +23,9 @@ from allocsolve.model import Limit, terms
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
-    from allocsolve.judge import EvolutionMetrics
-    from allocsolve.model import EvolutionProblem, Result, Value
+    from allocsolve.model import Problem, Result, Value
 
 __all__ = ["check", "solve", "solvers"]
 
@@ -39,7 +38,6 @@ _STOPPED = {
     Limit.SIZE: "the problem is too large for this solver",
     Limit.INTERRUPTED: "interrupted",
 }
-_UNITS = {"makespan": "s", "completion": "s", "waste": "node-s"}
 
 
 def solve(args: argparse.Namespace) -> int:
@@ -50,12 +48,18 @@ def solve(args: argparse.Namespace) -> int:
         write_solution,
     )
     from allocsolve.judge import metrics  # noqa: PLC0415 - as above
+    from allocsolve.registry import family_of  # noqa: PLC0415 - as above
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - as above
 
     stored = read_problem(args.file)
     problem = tightened(stored, args.expand_limit, args.file)
-    if args.out is not None:
-        check_writable(args.out)
+    family = family_of(problem)
+    args.objective = ",".join(family.parse_objective(args.objective))
+    for path in (args.out, args.plot):
+        if path is not None:
+            check_writable(path)
+    if args.plot is not None:
+        check_drawable(problem)
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
     try:
         with time_bar(f"{args.solver} on {args.file}", args.seconds):
@@ -68,9 +72,11 @@ def solve(args: argparse.Namespace) -> int:
     claims = _claims(args, result)
     answer = result.answer
     worth = None if answer is None else metrics(problem, answer)
-    meta = plain({**claims, "expand_limit": problem.expand_limit, **budget})
+    meta = plain({**claims, **family.features(problem), **budget})
     if args.out is not None and answer is not None:
         write_solution(args.out, stored, answer, meta)
+    if args.plot is not None and answer is not None:
+        args.plot.write_text(str(plot(problem, answer)), encoding="utf-8")
     if args.json:
         solution = None if answer is None else solution_document(stored, answer, meta)
         write_json({**claims, "metrics": worth, "solution": solution})
@@ -95,34 +101,42 @@ def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
     }
 
 
-def _show(
-    args: argparse.Namespace, problem: EvolutionProblem, result: Result[Any], worth: EvolutionMetrics | None
-) -> None:
+def _show(args: argparse.Namespace, problem: Problem, result: Result[Any], worth: object | None) -> None:
     stopped = "" if result.limit is None else f", {_STOPPED[result.limit]}"
     show_fields(
         [
             ("problem", f"{args.file} ({describe(problem)})"),
             ("solver", args.solver),
             ("status", f"{result.status}{stopped}"),
-            *_values(args.objective, result.objective, result.bound),
+            *_values(args.objective, units(problem), result.objective, result.bound),
             ("time", time_text(result.runtime)),
         ]
     )
-    if worth is not None:
-        _show_metrics(worth)
-    if args.out is not None:
-        say("", f"solution written to {args.out}" if worth else f"no solution, so {args.out} was not written")
+    if result.answer is not None:
+        say("")
+        show_fields(metric_fields(problem, worth))
+        show_picture(problem, result.answer)
+    written = [(what, path) for what, path in (("solution", args.out), ("plot", args.plot)) if path]
+    say(
+        *([""] if written else []),
+        *(
+            f"{what} written to {path}" if worth else f"no solution, so {path} was not written"
+            for what, path in written
+        ),
+    )
 
 
-def _values(objective: str, value: Value | None, bound: Value) -> list[tuple[str, str]]:
+def _values(
+    objective: str, units: Mapping[str, str], value: Value | None, bound: Value
+) -> list[tuple[str, str]]:
     """Return value, bound and gap of each term of the objective."""
     names = objective.split(",")
     values = (None,) * len(names) if value is None else terms(value)
     bounds = terms(bound) + (-math.inf,) * len(names)
     rows = []
     for name, ours, least in zip(names, values, bounds, strict=False):
-        parts = ["no answer" if ours is None else f"{_number(ours)} {_UNITS[name]}"]
-        parts.append(f"bound {_number(least)} {_UNITS[name]}" if math.isfinite(least) else "no bound")
+        parts = ["no answer" if ours is None else f"{_number(ours)} {units[name]}"]
+        parts.append(f"bound {_number(least)} {units[name]}" if math.isfinite(least) else "no bound")
         if ours is not None and 0 < least < math.inf and least <= ours:
             parts.append(f"gap {percent(ours / least - 1)}")
         rows.append((name, ", ".join(parts)))
@@ -137,20 +151,21 @@ def check(args: argparse.Namespace) -> int:
     """Judge a solution; the exit status says whether it is feasible."""
     from allocsolve.instances import read_problem, read_solution  # noqa: PLC0415 - as above
     from allocsolve.judge import metrics, violations  # noqa: PLC0415 - as above
+    from allocsolve.registry import family_of  # noqa: PLC0415 - as above
 
     problem = read_problem(args.file)
     answer = read_solution(args.solution, problem)
-    if args.expand_limit is not None:
-        problem = dataclasses.replace(problem, expand_limit=args.expand_limit)
+    problem = limited(problem, args.expand_limit, args.file)
     worth = None
+    found: tuple[str, ...] = ()
     try:
         found = violations(problem, answer)
         worth = metrics(problem, answer)
-    except InvalidAnswer as error:  # numbers too large to be added up
-        found = (str(error),)
+    except InvalidAnswer as error:  # numbers too large to be added up, or no metrics of such an answer
+        found = found or (str(error),)
     if args.json:
-        limit = problem.expand_limit
-        write_json({"feasible": not found, "expand_limit": limit, "violations": found, "metrics": worth})
+        features = family_of(problem).features(problem)
+        write_json({"feasible": not found, **features, "violations": found, "metrics": worth})
         return 1 if found else 0
     if found:
         say(f"not feasible, {counted(len(found), 'violation')}:")
@@ -160,45 +175,25 @@ def check(args: argparse.Namespace) -> int:
     else:
         say(f"feasible ({describe(problem)})")
     if worth is not None:
-        _show_metrics(worth)
+        say("")
+        show_fields(metric_fields(problem, worth))
     return 1 if found else 0
-
-
-def _show_metrics(worth: EvolutionMetrics) -> None:
-    say("")
-    show_fields(
-        [
-            ("makespan", f"{worth.makespan} s"),
-            ("mean completion", f"{worth.mean_completion:.1f} s"),
-            ("mean turnaround", f"{worth.mean_turnaround:.1f} s"),
-            ("mean waiting", f"{worth.mean_waiting:.1f} s"),
-            ("useful area", f"{worth.useful_area} node-s"),
-            ("waste", f"{worth.total_waste} node-s, {percent(worth.waste)} of the useful area"),
-            (
-                "waste by application",
-                f"mean {percent(worth.mean_application_waste)}, max {percent(worth.max_application_waste)}",
-            ),
-            (
-                "utilisation",
-                f"{percent(worth.utilisation)}, effective {percent(worth.effective_utilisation)}",
-            ),
-            ("expanded applications", percent(worth.expanded)),
-            ("expansion", f"mean {percent(worth.mean_expansion)}, max {percent(worth.max_expansion)}"),
-        ]
-    )
 
 
 def solvers(args: argparse.Namespace) -> int:
     """List the registered solvers."""
-    from allocsolve.registry import entries  # noqa: PLC0415 - as above
+    from allocsolve.registry import entries, family_of  # noqa: PLC0415 - as above
 
     if args.json:
-        listed = [{"name": e.name, "method": e.method, "summary": e.summary} for e in entries()]
+        listed = [
+            {"name": e.name, "kind": family_of(e.problem).kind, "method": e.method, "summary": e.summary}
+            for e in entries()
+        ]
         write_json({"solvers": listed})
     else:
         show_table(
-            ("solver", "method", "summary"),
-            ((e.name, e.method, e.summary) for e in entries()),
-            texts=(0, 1, 2),
+            ("solver", "kind", "method", "summary"),
+            ((e.name, family_of(e.problem).kind, e.method, e.summary) for e in entries()),
+            texts=(0, 1, 2, 3),
         )
     return 0

@@ -1,4 +1,4 @@
-"""The command that redoes the experiments of a paper: reproduce."""
+"""The command that redoes the experiments of Klein & Perez 2011: reproduce klein2011."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ if TYPE_CHECKING:
 
     from allocsolve.bench import Reproduction, SampleTable, Spread
 
-__all__ = ["reproduce"]
+__all__ = ["klein2011"]
 
 #: Problems of each suite for which optima are sought, however many tests the tables have.
 SAMPLE_SIZE = 5
 
 
-def reproduce(args: argparse.Namespace) -> int:
+def klein2011(args: argparse.Namespace) -> int:
     """Show the tables of the paper beside ours, then optima and bounds, which the paper could not have."""
-    from allocsolve.bench import PAPER, sample  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench import reproduce as run_tests  # noqa: PLC0415 - as above
+    from allocsolve.bench import PAPER, reproduce, sample  # noqa: PLC0415 - when the command runs
 
     with count_bar("scheduling") as progress:
-        ours = run_tests(args.tests, args.seed, progress=progress)
+        ours = reproduce(args.tests, args.seed, progress=progress)
     if not args.json:
         for number in (1, 2):
             _show_table(number, ours)

@@ -1,0 +1,111 @@
+"""The generators of the command `generate` and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allocsolve.cli import create
+from allocsolve.cli import options as opt
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+__all__ = ["add_generators"]
+
+
+def add_generators(parser: argparse.ArgumentParser) -> None:
+    """Add one command per generator below `generate`."""
+    generators = parser.add_subparsers(
+        title="generators", metavar="GENERATOR", required=True, dest="generator"
+    )
+
+    def generator(
+        name: str, run: Callable[[argparse.Namespace], int], summary: str
+    ) -> argparse.ArgumentParser:
+        added = generators.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        added.set_defaults(run=run)
+        return added
+
+    _add_klein2011(
+        generator("klein2011", create.generate_klein2011, "evolution problems of Klein & Perez 2011")
+    )
+    _add_occupancy(
+        generator(
+            "occupancy", create.generate_occupancy, "partition problems with busy nodes drawn uniformly"
+        )
+    )
+    _add_churn(generator("churn", create.generate_churn, "partition problems among jobs that came and went"))
+    _add_median_worst_case(
+        generator(
+            "median-worst-case",
+            create.generate_median_worst_case,
+            "the partition problem on which the median method is nearly 7/4 times the optimum",
+        )
+    )
+
+
+def _add_drawn(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--count", type=opt.integer(1), required=True, metavar="N", help="how many problems")
+    parser.add_argument(
+        "--seed", type=opt.integer(0), required=True, metavar="S", help="problem i has seed [S, i]"
+    )
+    _add_out(parser)
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the directory to write into")
+
+
+def _add_klein2011(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    for name, low, default, summary in (
+        ("--apps", 1, (15, 20), "applications of a problem"),
+        ("--steps", 1, (1, 10), "steps of an application"),
+        ("--duration", 1, (500, 3600), "seconds of a step"),
+        ("--nodes", 0, (1, 75), "nodes of a step"),
+    ):
+        text = f"{default[0]}-{default[1]}"
+        help_text = f"{summary}, a number or a range (default: {text})"
+        parser.add_argument(name, type=opt.integers(low), default=default, metavar=text, help=help_text)
+    help_text = "nodes of the cluster (default: %(default)s)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
+    help_text = "write this expand limit into the problems (default: inf): 1, 2, 1.5, inf"
+    parser.add_argument("--expand-limit", type=opt.expand_limit, metavar="L", help=help_text)
+
+
+def _add_occupancy(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    machine = parser.add_mutually_exclusive_group(required=True)
+    machine.add_argument(
+        "--machine", type=opt.machine, metavar="NAME", help=f"one of {', '.join(opt.MACHINE_NAMES)}"
+    )
+    machine.add_argument("--shape", type=opt.shape, metavar="16x8", help="nodes along each axis")
+    rings = parser.add_mutually_exclusive_group()
+    rings.add_argument("--torus", action="store_true", help="every axis is a ring")
+    rings.add_argument("--wrap", type=opt.wrap, metavar="1,0", help="which axes are rings (default: none)")
+    help_text = "share of the nodes that are busy, 0..1"
+    parser.add_argument("--busy", type=opt.share, required=True, metavar="B", help=help_text)
+    parser.add_argument("--size", type=opt.integer(1), required=True, metavar="K", help="nodes to choose")
+    parser.add_argument("--contiguous", action="store_true", help="the chosen nodes must be connected")
+
+
+def _add_churn(parser: argparse.ArgumentParser) -> None:
+    _add_occupancy(parser)
+    help_text = "the heuristic that places the jobs"
+    parser.add_argument("--allocator", type=opt.heuristic, required=True, metavar="NAME", help=help_text)
+    help_text = "nodes of a job, a number or a range (default: 1-16)"
+    parser.add_argument("--jobs", type=opt.integers(1), default=(1, 16), metavar="1-16", help=help_text)
+    help_text = "how many jobs arrive (default: %(default)s)"
+    parser.add_argument("--steps", type=opt.integer(0), default=200, metavar="N", help=help_text)
+
+
+def _add_median_worst_case(parser: argparse.ArgumentParser) -> None:
+    help_text = "nodes to choose, a multiple of 8 (default: %(default)s)"
+    parser.add_argument("--size", type=opt.integer(8), default=8, metavar="K", help=help_text)
+    help_text = "hops between the two blobs"
+    parser.add_argument("--distance", type=opt.integer(1), required=True, metavar="D", help=help_text)
+    help_text = "hops that the decoys are nearer (default: %(default)s)"
+    parser.add_argument("--step", type=opt.integer(1), default=2, metavar="S", help=help_text)
+    _add_out(parser)

@@ -1,0 +1,154 @@
+"""The family of partition problems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, PartitionProblem, Topology
+from allocsolve.registry.family import Entry, Family, Feature
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.registry.family import AnySolver
+
+__all__ = ["PARTITION"]
+
+
+def _heuristic(name: str, summary: str, solver: str, *args: object, **options: object) -> Entry:
+    """Return the row of a class of `allocsolve.heuristics`, with its options."""
+
+    def load() -> AnySolver:
+        from allocsolve import heuristics  # noqa: PLC0415 - loaded when asked for
+
+        made: AnySolver = getattr(heuristics, solver)(*args, **options)
+        return made
+
+    return Entry(name, PartitionProblem, "heuristic", summary, load)
+
+
+def _branch_and_bound() -> AnySolver:
+    from allocsolve.exact.partition_branch_and_bound import BranchAndBound  # noqa: PLC0415 - as above
+
+    return BranchAndBound()
+
+
+def _cpsat() -> AnySolver:
+    from allocsolve.exact.partition_cpsat import PartitionCpSat  # noqa: PLC0415 - as above
+
+    return PartitionCpSat()
+
+
+def _milp() -> AnySolver:
+    from allocsolve.exact.partition_milp import PartitionMilp  # noqa: PLC0415 - as above
+
+    return PartitionMilp()
+
+
+#: Suffixes of the names of the methods on a node order, with what they do and the options of `CurveFit`.
+_ON_ORDERS: Final[tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...]] = (
+    ("sorted-free-list", "first free nodes", ("sorted-free-list",), {}),
+    ("first-fit", "first run that suffices, or fail", ("first-fit",), {}),
+    ("best-fit", "smallest run that suffices, or fail", ("best-fit",), {"fallback": "fail"}),
+    ("best-fit+min-span", "best fit, else least span, as SST", ("best-fit",), {"fallback": "min-span"}),
+    (
+        "best-fit+largest-runs",
+        "best fit, else largest runs, as Slurm",
+        ("best-fit",),
+        {"fallback": "largest-runs"},
+    ),
+    ("min-span", "free nodes of least span", ("min-span",), {}),
+)
+
+
+def _on_orders() -> Iterator[Entry]:
+    """Yield the methods on every node order; those by node id have no prefix."""
+    for order in NODE_ORDERS:
+        for name, summary, args, options in _ON_ORDERS:
+            full = name if order == "row-major" else f"{order}-{name}"
+            yield _heuristic(full, f"{order} order: {summary}", "CurveFit", *args, order=order, **options)
+
+
+_TABLE = (
+    _heuristic(
+        "manhattan-median",
+        "Bender et al.: nearest to a median, 7/4 in 2-D",
+        "ManhattanMedian",
+    ),
+    _heuristic(
+        "manhattan-median+greedy-ring",
+        "the same, last ring chosen greedily",
+        "ManhattanMedian",
+        last_ring="greedy",
+    ),
+    _heuristic(
+        "manhattan-median+swaps",
+        "the same from all nodes, then best swaps",
+        "ManhattanMedian",
+        centres="all",
+        last_ring="greedy",
+        swaps_from=30,
+    ),
+    _heuristic("gen-alg", "Krumke et al.: nearest to a free node, 2 - 2/k", "GenAlg"),
+    _heuristic("mc1x1", "Mache et al.: least sum of square shells", "Mc1x1"),
+    _heuristic("mc1x1+greedy-shell", "the same, last shell chosen greedily", "Mc1x1", "greedy"),
+    _heuristic("growth", "Linnert et al., Fig. 8: growth from the first seed", "Growth"),
+    _heuristic("growth-best", "the same, best of all seeds", "Growth", "all"),
+    _heuristic("leak", "Linnert et al.: leak from the snake, or fail", "Leak"),
+    _heuristic("leak-noncontiguous", "the same, going on elsewhere", "Leak", contiguous=False),
+    *_on_orders(),
+    _heuristic("submesh-first-fit", "first free box of the size, or fail", "Submesh", "first"),
+    _heuristic("submesh-best-fit", "free box of most contact, or fail", "Submesh", "best"),
+    _heuristic("multiple-buddy", "square blocks of 2^i by 2^i", "MultipleBuddy"),
+    _heuristic("paging", "pages of 2^i by 2^i on a node order", "Paging"),
+    _heuristic("random", "random free nodes", "RandomNodes"),
+    Entry(
+        "branch-and-bound",
+        PartitionProblem,
+        "exact",
+        "Lagrangian search over cut counts",
+        _branch_and_bound,
+    ),
+    Entry("cpsat", PartitionProblem, "exact", "CP-SAT, cut counts and median cuts", _cpsat),
+    Entry("milp", PartitionProblem, "exact", "unary cut counts by CBC, toys only", _milp),
+)
+
+
+def _features(problem: PartitionProblem) -> dict[str, Feature]:
+    topology = problem.topology
+    return {
+        "shape": "x".join(map(str, topology.shape)),
+        "wrap": "x".join(str(int(ring)) for ring in topology.wrap),
+        "free": int(np.count_nonzero(problem.free)),
+        "size": problem.size,
+        "contiguous": problem.contiguous,
+    }
+
+
+def _bound(problem: PartitionProblem, term: str) -> int:
+    from allocsolve.bounds import partition_bound  # noqa: PLC0415 - as above
+
+    assert term == "pairwise", "the only one"
+    return partition_bound(problem)
+
+
+def _tiny(problem: PartitionProblem) -> PartitionProblem:
+    """Return a corner of the machine with some busy nodes; its solution takes more than a look."""
+    topology = Topology(tuple(min(side, 5) for side in problem.topology.shape), problem.topology.wrap)
+    busy = range(1, topology.num_nodes, 4)
+    size = max(1, (topology.num_nodes - len(busy)) // 3)
+    return PartitionProblem.of(topology, busy=busy, size=size, contiguous=problem.contiguous)
+
+
+PARTITION: Final = Family(
+    kind="partition",
+    problem=PartitionProblem,
+    objectives=PARTITION_OBJECTIVES,
+    baseline="branch-and-bound",
+    entries=_TABLE,
+    features=_features,
+    bound=_bound,
+    tiny=_tiny,
+)
