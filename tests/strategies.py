@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
 from hypothesis import strategies as st
 
-from allocsolve.model import EvolutionProblem, EvolutionProfile
+from allocsolve.model import EvolutionProblem, EvolutionProfile, Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = ["EXPAND_LIMITS", "evolution_problems", "evolution_profiles", "occupied_profiles"]
+__all__ = [
+    "EXPAND_LIMITS",
+    "evolution_problems",
+    "evolution_profiles",
+    "occupied_profiles",
+    "partition_problems",
+    "partitions",
+    "topologies",
+]
 
 #: No expansion, a limit that floors, small whole limits, no limit.
 EXPAND_LIMITS: tuple[float, ...] = (1, 1.5, 2, 3, math.inf)
@@ -65,3 +75,50 @@ def evolution_problems(
         releases=tuple(draw(times)) if releases else (),
         expand_limit=draw(st.sampled_from(expand_limits)),
     )
+
+
+@functools.cache
+def _shapes(max_nodes: int, max_axes: int) -> list[tuple[int, ...]]:
+    shapes: list[tuple[int, ...]] = [()]
+    for shape in shapes:  # grows while it is read: each shape is one of the axes before and a side
+        if len(shape) < max_axes:
+            shapes += [(*shape, side) for side in range(1, max_nodes // math.prod(shape) + 1)]
+    return sorted(shapes[1:], key=lambda shape: (math.prod(shape), shape))
+
+
+@st.composite
+def topologies(
+    draw: DrawFn, *, max_nodes: int = 16, max_axes: int = 3, wraps: Sequence[bool] = (False, True)
+) -> Topology:
+    """Boxes of 1 to `max_nodes` nodes with 1 to `max_axes` axes; rings are drawn from `wraps`."""
+    shape = draw(st.sampled_from(_shapes(max_nodes, max_axes)))
+    return Topology(shape, tuple(draw(st.sampled_from(wraps)) for _ in shape))
+
+
+@st.composite
+def partition_problems(
+    draw: DrawFn,
+    *,
+    max_nodes: int = 12,
+    max_axes: int = 3,
+    wraps: Sequence[bool] = (False, True),
+    max_size: int | None = None,
+    contiguous: bool | None = False,
+) -> PartitionProblem:
+    """Problems on `topologies` with at least one free node and a size of 1 to all of them.
+
+    The default sizes are tiny enough for brute force: 12 over 6 is 924. Contiguous as told, either if None.
+    """
+    topology = draw(topologies(max_nodes=max_nodes, max_axes=max_axes, wraps=wraps))
+    everything = range(topology.num_nodes)
+    busy = draw(st.sets(st.sampled_from(everything), max_size=topology.num_nodes - 1))
+    size = draw(st.integers(1, min(topology.num_nodes - len(busy), max_size or topology.num_nodes)))
+    linked = draw(st.booleans()) if contiguous is None else contiguous
+    return PartitionProblem.of(topology, busy=sorted(busy), size=size, contiguous=linked)
+
+
+@st.composite
+def partitions(draw: DrawFn, problem: PartitionProblem) -> Partition:
+    """Any `size` distinct free nodes; they need not be connected."""
+    free = st.permutations([node for node, free in enumerate(problem.free.tolist()) if free])
+    return Partition(np.array(draw(free)[: problem.size], dtype=np.int64))

@@ -117,7 +117,7 @@ def test_the_exponential_instance_takes_the_kernel_no_time(limit: float) -> None
 
 
 def test_the_exponential_instance_has_the_published_answer_where_that_ends() -> None:
-    request, occupied, num_nodes = naive.exponential_instance(7)
+    request, occupied, num_nodes = naive.exponential_instance(5)
     for limit in (1, 1.5, 2, 5, math.inf):
         found = fit(request, occupied, num_nodes, limit)
         assert (found.start, found.profile.durations) == naive.published_fit(

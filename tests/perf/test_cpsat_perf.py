@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from allocsolve import Budget, Status
+from allocsolve import Budget, EvolutionProblem, Status
 from allocsolve.bench import suite
 from allocsolve.exact import CpSat
 from allocsolve.judge import confirm
@@ -29,7 +29,11 @@ OPTIMA: dict[tuple[str, float], tuple[int, ...]] = {
 @pytest.mark.parametrize(("name", "limit"), OPTIMA)
 def test_proven_optima(benchmark: BenchmarkFixture, name: str, limit: float) -> None:
     optima = OPTIMA[name, limit]
-    problems = [replace(problem, expand_limit=limit) for problem in suite(name)[: len(optima)]]
+    problems = [
+        replace(problem, expand_limit=limit)
+        for problem in suite(name)[: len(optima)]
+        if isinstance(problem, EvolutionProblem)
+    ]
 
     def solve_all() -> list[tuple[Status, object]]:
         results = [CpSat()(problem, Budget(seconds=60, workers=2)) for problem in problems]

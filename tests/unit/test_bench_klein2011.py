@@ -122,7 +122,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, registry.AnySolv
 
     def use(name: str, solver: registry.AnySolver) -> None:
         monkeypatch.setattr(
-            registry, "make_solver", lambda asked, *_: solver if asked == name else real(asked)
+            registry, "make_solver", lambda asked, *told: solver if asked == name else real(asked, *told)
         )
 
     return use
@@ -134,7 +134,7 @@ def _all_at_once(problem: EvolutionProblem, _: Budget) -> Result[EvolutionSchedu
 
 
 def _expanding(problem: EvolutionProblem, budget: Budget) -> Result[EvolutionSchedule]:
-    return registry.make_solver("infX")(replace(problem, expand_limit=math.inf), budget)
+    return registry.make_solver("infX", problem)(replace(problem, expand_limit=math.inf), budget)
 
 
 def _nothing(_: EvolutionProblem, __: Budget) -> Result[EvolutionSchedule]:
@@ -180,6 +180,11 @@ def test_sample_compares_with_the_optimum() -> None:
     rigid, unlimited = tables
     assert unlimited.optimum["infX"].min >= 1
     assert unlimited.optimum["noX"].avg >= rigid.optimum["noX"].avg
+
+
+def test_sample_is_of_evolution_problems() -> None:
+    with pytest.raises(InvalidOption, match="suite mesh-16x8 is not one of evolution problems"):
+        sample(["mesh-16x8"])
 
 
 def test_sample_without_proofs(replaced: Callable[[str, registry.AnySolver], None]) -> None:

@@ -21,10 +21,10 @@ RECORD = Record(
     instance="tiny-00",
     digest="d0",
     kind="evolution",
+    features={"num_nodes": 100, "expand_limit": None},
     solver="noX",
     solver_repr="ListScheduling()",
     objective="makespan",
-    expand_limit=math.inf,
     seconds=math.inf,
     iterations=None,
     workers=1,
@@ -46,7 +46,15 @@ VARIANTS = (
     RECORD,
     replace(RECORD, seed=1, status=Status.UNKNOWN, limit=None, value=None, metrics={}, error="Boom: no"),
     replace(RECORD, seed=2, value=(120, 2**60 + 1), bound=(100, -math.inf), combinatorial_bound=(100,)),
-    replace(RECORD, seed=3, value=1 / 3, bound=0.1, expand_limit=1.5, seconds=2, instance="ä\u2028 \ud800"),
+    replace(
+        RECORD,
+        seed=3,
+        value=1 / 3,
+        bound=0.1,
+        features={"expand_limit": 1.5, "shape": "4x2"},
+        seconds=2,
+        instance="ä\u2028 \ud800",
+    ),
 )
 
 
@@ -75,7 +83,7 @@ def test_every_row_is_read_as_it_was_written(path: Path) -> None:
 def test_a_file_is_strict_json_without_infinities(path: Path) -> None:
     for line in _filled(path).decode().splitlines():
         assert "Infinity" not in line
-        assert json.loads(line)["format"] == "allocsolve-record/1"
+        assert json.loads(line)["format"] == "allocsolve-record/2"
     assert json.loads(path.read_text().splitlines()[2])["bound"] == [100, None]
 
 
@@ -129,9 +137,9 @@ def test_no_key_is_stored_twice(path: Path) -> None:
     [
         ('{"format": "allocsolve-rec', "line 2: Unterminated string"),
         ("", "line 2: Expecting value"),
-        ("[1]", "line 2: not a row of format allocsolve-record/1"),
-        ('{"format": "allocsolve-record/2"}', "line 2: not a row of format"),
-        ('{"format": "allocsolve-record/1"}', "line 2: bound: missing"),
+        ("[1]", "line 2: not a row of format allocsolve-record/2"),
+        ('{"format": "allocsolve-record/1"}', "line 2: not a row of format"),
+        ('{"format": "allocsolve-record/2"}', "line 2: bound: missing"),
         ({"extra": 1}, "line 2: extra: unknown field"),
         ({"seed": "x"}, 'line 2: seed: unexpected "x"'),
         ({"status": "great"}, "line 2: 'great' is not a valid Status"),
@@ -171,7 +179,7 @@ def test_csv_has_one_column_per_field_and_metric(tmp_path: Path) -> None:
     assert [row["metrics.waste"] for row in rows] == ["0.1", "", "0.1"]
     assert rows[0]["status"] == "feasible"
     assert rows[0]["machine.cpus"] == "2"
-    assert rows[0]["expand_limit"] == "inf"
+    assert (rows[0]["features.num_nodes"], rows[0]["features.expand_limit"]) == ("100", "")
     assert list(tmp_path.iterdir()) == [path]
 
 

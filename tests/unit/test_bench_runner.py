@@ -11,9 +11,9 @@ import pytest
 
 from allocsolve import __version__, registry
 from allocsolve.bench import RecordStore, run
-from allocsolve.errors import UnknownName
+from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.heuristics import ListScheduling
-from allocsolve.instances import digest, klein2011
+from allocsolve.instances import digest, klein2011, uniform_occupancy
 from allocsolve.judge import evolution_metrics
 from allocsolve.model import (
     Budget,
@@ -21,6 +21,9 @@ from allocsolve.model import (
     EvolutionProfile,
     EvolutionSchedule,
     Limit,
+    Mesh,
+    Partition,
+    PartitionProblem,
     Result,
     Status,
 )
@@ -28,6 +31,8 @@ from allocsolve.model import (
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from allocsolve.model import Problem
 
 Answer = Result[EvolutionSchedule]
 
@@ -59,8 +64,8 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     real = registry.make_solver
 
     def add(**acts: Callable[[EvolutionProblem], Any]) -> None:
-        def make(name: str, objective: str | None = None) -> registry.AnySolver:
-            return Fake(name, acts[name]) if name in acts else real(name, objective)
+        def make(name: str, *told: Any) -> registry.AnySolver:
+            return Fake(name, acts[name]) if name in acts else real(name, *told)
 
         monkeypatch.setattr(registry, "make_solver", make)
 
@@ -92,9 +97,9 @@ def test_rows_say_what_was_run_and_what_the_judge_found(tmp_path: Path) -> None:
     row = records[0]
     assert (row.digest, row.kind, row.version) == (digest(PROBLEMS[0]), "evolution", __version__)
     assert (row.objective, row.seconds, row.workers, row.seed) == ("makespan", 10, 1, 3)
-    assert row.solver_repr == repr(registry.make_solver("noX"))
+    assert row.solver_repr == repr(registry.make_solver("noX", EvolutionProblem))
     assert (row.status, row.limit, row.error) == (Status.FEASIBLE, None, "")
-    answer = registry.make_solver("noX")(PROBLEMS[0], BUDGET).answer
+    answer = registry.make_solver("noX", EvolutionProblem)(PROBLEMS[0], BUDGET).answer
     assert answer is not None
     judged = evolution_metrics(PROBLEMS[0], answer)
     assert row.value == row.metrics["makespan"] == judged.makespan
@@ -299,3 +304,70 @@ def test_the_clock_starts_after_a_warm_up(monkeypatch: pytest.MonkeyPatch) -> No
     run(PROBLEMS[:2], ["watched"], budget=BUDGET, store=store)
     run(PROBLEMS[:2], ["watched"], budget=BUDGET, store=store)
     assert seen == ["", "p0", "p1"], "one warm-up, and none if nothing is left to do"
+
+
+def test_partition_problems_have_rows_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    problems = [
+        uniform_occupancy(Mesh((6, 5)), 0.3, 6, 1),
+        uniform_occupancy(Mesh((3, 3, 3)), 0.3, 6, 1, contiguous=True),
+    ]
+    solvers = ["manhattan-median", "random", "branch-and-bound"]
+    records = run(problems, solvers, budget=BUDGET, store=RecordStore(path))
+    assert not [row.error for row in records if row.error]
+    assert [(row.instance, row.solver) for row in records] == [
+        (problem.name, solver) for problem in problems for solver in solvers
+    ]
+    assert {row.kind for row in records} == {"partition"}
+    assert {row.objective for row in records} == {"pairwise"}
+    flat, solid = records[2], records[5]
+    assert flat.features == {"shape": "6x5", "wrap": "0x0", "free": 21, "size": 6, "contiguous": False}
+    assert (flat.status, solid.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert flat.value == flat.bound == flat.metrics["total_distance"]
+    assert flat.metrics["box.0"] * flat.metrics["box.1"] == flat.metrics["box_volume"]
+    assert {"box.0", "box.1", "box.2"} <= solid.metrics.keys()
+    for row in records:
+        if row.value is not None:
+            known = flat if row.instance == flat.instance else solid
+            assert row.combinatorial_bound <= known.value <= row.value  # type: ignore[operator]  # one term
+    assert list(RecordStore(path)) == records
+    assert run(problems, solvers, budget=BUDGET, store=RecordStore(path)) == records
+
+
+def test_kinds_are_not_mixed(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    mixed: list[Problem] = [PROBLEMS[0], uniform_occupancy(Mesh((6, 5)), 0.3, 6, 1)]
+    with pytest.raises(InvalidOption, match="several kinds cannot be compared: evolution, partition"):
+        run(mixed, ["cpsat"], budget=BUDGET, store=RecordStore(path))
+    with pytest.raises(UnknownName, match="unknown partition solver 'noX'"):
+        run(mixed[1:], ["noX"], budget=BUDGET, store=RecordStore(path))
+    with pytest.raises(UnknownName, match="unknown objective 'makespan'"):
+        run(mixed[1:], ["growth"], objective="makespan", budget=BUDGET, store=RecordStore(path))
+    assert not path.exists()
+    assert run([], ["noX"], budget=BUDGET) == []
+
+
+def test_one_warm_up_for_each_sort_of_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def watched(problem: PartitionProblem, _: Budget) -> Result[Partition]:
+        seen.append(problem.topology.shape)
+        return Result(Status.UNKNOWN)
+
+    monkeypatch.setattr(registry, "make_solver", lambda *_: watched)
+    shapes = ((6, 6), (9, 9), (4, 4, 4))
+    run([PartitionProblem.of(Mesh(shape), size=3) for shape in shapes], ["watched"], budget=BUDGET)
+    assert seen[2:] == list(shapes)
+    assert [len(shape) for shape in seen[:2]] == [2, 3]
+
+
+def test_a_warm_up_that_ran_out_of_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def compiling(problem: EvolutionProblem, _: Budget) -> Answer:
+        seen.append(problem.name)
+        return Result(Status.UNKNOWN, limit=Limit.TIME if len(seen) < 3 else None)
+
+    monkeypatch.setattr(registry, "make_solver", lambda *_: compiling)
+    run(PROBLEMS[:1], ["compiling"], budget=BUDGET)
+    assert seen == ["", "", "", "p0"]

@@ -11,7 +11,7 @@ import pytest
 
 from allocsolve.bench import Gaps, Record, best, gap, run, scores, suite
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.model import Budget, Status
+from allocsolve.model import Budget, EvolutionProblem, Status
 
 if TYPE_CHECKING:
     from allocsolve.model import Value
@@ -20,10 +20,10 @@ BASE = Record(
     instance="",
     digest="",
     kind="evolution",
+    features={},
     solver="",
     solver_repr="",
     objective="makespan",
-    expand_limit=1,
     seconds=1,
     iterations=None,
     workers=1,
@@ -191,7 +191,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
 
 
 def test_an_exact_solver_is_never_beaten_on_the_tiny_suite() -> None:
-    problems = [replace(problem, expand_limit=1) for problem in suite("tiny")]
+    problems = [replace(p, expand_limit=1) for p in suite("tiny") if isinstance(p, EvolutionProblem)]
     records = run(problems, ["noX", "cpsat"], budget=Budget(seconds=30, workers=2))
     nox, exact = scores(records)
     assert not [row.error for row in records if row.error]

@@ -112,7 +112,9 @@ def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
     found = run_json(capsys, *args, "--expand-limit", 1, "--objective", "completion,makespan")
     assert found["problems"] == len(suite("tiny"))
     rows = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
-    assert {(row["objective"], row["expand_limit"]) for row in rows} == {("completion,makespan", 1)}
+    assert {(row["objective"], row["features"]["expand_limit"]) for row in rows} == {
+        ("completion,makespan", 1)
+    }
 
 
 def test_score_has_an_exact_baseline_by_default(tmp_path: Path, capsys: Capture) -> None:

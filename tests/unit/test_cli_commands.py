@@ -26,6 +26,7 @@ from allocsolve.model import (
     EvolutionProfile,
     EvolutionSchedule,
     Limit,
+    PartitionProblem,
     Result,
     Status,
 )
@@ -51,6 +52,12 @@ def run(capsys: Capture, *argv: object, status: int = 0) -> str:
     out, err = capsys.readouterr()
     assert err == ""
     return out
+
+
+def read_evolution(path: Path) -> EvolutionProblem:
+    problem = read_problem(path)
+    assert isinstance(problem, EvolutionProblem)
+    return problem
 
 
 def run_json(capsys: Capture, *argv: object, status: int = 0) -> dict[str, Any]:
@@ -86,7 +93,7 @@ def test_generate_draws_by_default_what_the_library_does(tmp_path: Path, capsys:
 def test_generate_passes_cluster_and_limit(tmp_path: Path, capsys: Capture) -> None:
     args = ("generate", "klein2011", "--count", 1, "--seed", 0, "--out", tmp_path)
     run(capsys, *args, "--nodes", "2-8", "--num-nodes", 8, "--expand-limit", 1.5)
-    problem = read_problem(tmp_path / "klein2011-s0-0000.json")
+    problem = read_evolution(tmp_path / "klein2011-s0-0000.json")
     assert (problem.num_nodes, problem.expand_limit) == (8, 1.5)
 
 
@@ -158,7 +165,7 @@ def test_solve_to_optimality(problem_file: Path, capsys: Capture, tmp_path: Path
     found = run_json(capsys, *args, "--out", out)
     assert found["status"] == "optimal"
     assert found["objective"] == found["bound"]
-    problem = replace(read_problem(problem_file), expand_limit=1)
+    problem = replace(read_evolution(problem_file), expand_limit=1)
     answer = read_solution(out, read_problem(problem_file))
     assert not violations(problem, answer)
     assert value(problem, answer, ("makespan",)) == found["objective"]
@@ -268,10 +275,13 @@ def test_check_of_times_that_cannot_be_added(tmp_path: Path, capsys: Capture) ->
 
 
 def test_solvers(capsys: Capture) -> None:
-    known = [entry.name for entry in entries()]
-    assert [row["name"] for row in run_json(capsys, "solvers")["solvers"]] == known
+    kinds = {EvolutionProblem: "evolution", PartitionProblem: "partition"}
+    known = [(entry.name, kinds[entry.problem]) for entry in entries()]
+    assert len(set(known)) == len(known)
+    rows = run_json(capsys, "solvers")["solvers"]
+    assert [(row["name"], row["kind"]) for row in rows] == known
     lines = run(capsys, "solvers").splitlines()
-    assert [line.split()[0] for line in lines[2:]] == known
+    assert [tuple(line.split()[:2]) for line in lines[2:]] == known
 
 
 def swf_line(number: int, submit: int, duration: int, procs: int) -> str:
@@ -287,11 +297,11 @@ def test_import_swf(*, queued: bool, tmp_path: Path, capsys: Capture) -> None:
     text = run(capsys, *args, *(["--queued"] if queued else []))
     assert "8 job lines" in text
     assert "3 applications, 9 nodes" in text
-    problem = read_problem(out)
+    problem = read_evolution(out)
     assert [app.steps for app in problem.applications] == [((62, 2),), ((63, 3),), ((64, 4),)]
     assert problem.releases == ((0, 0, 0) if queued else (0, 10, 20))
     run(capsys, *args, "--num-nodes", 5)
-    assert read_problem(out).num_nodes == 5
+    assert read_evolution(out).num_nodes == 5
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path, capsys: Capture) -> None:

@@ -1,0 +1,247 @@
+"""One contract for every registered solver of partition problems."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import TYPE_CHECKING, Any
+
+import naive_partition as naive
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from allocsolve import Budget, Result, Status, solve
+from allocsolve.errors import InvalidProblem, UnknownName
+from allocsolve.instances import uniform_occupancy
+from allocsolve.judge import confirm, violations
+from allocsolve.model import Mesh, PartitionProblem, Topology, Torus, terms
+from allocsolve.registry import entries, make_allocator, make_solver
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn
+
+ENTRIES = [entry for entry in entries() if entry.problem is PartitionProblem]
+EXACT = [entry.name for entry in ENTRIES if entry.method == "exact"]
+
+solvers = pytest.mark.parametrize("name", [entry.name for entry in ENTRIES])
+heuristics = pytest.mark.parametrize("name", [entry.name for entry in ENTRIES if entry.method != "exact"])
+exact = pytest.mark.parametrize("name", EXACT)
+few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+
+#: Have an answer whenever one exists, unless a connected set is asked for.
+ALWAYS = {
+    "manhattan-median",
+    "manhattan-median+greedy-ring",
+    "manhattan-median+swaps",
+    "gen-alg",
+    "mc1x1",
+    "leak-noncontiguous",
+    "sorted-free-list",
+    "min-span",
+    "best-fit+min-span",
+    "best-fit+largest-runs",
+    "hilbert-best-fit+min-span",
+    "hilbert-best-fit+largest-runs",
+    "multiple-buddy",
+    "random",
+    *EXACT,
+}
+#: Have an answer whenever there is a connected set.
+CONNECTED = {"growth", "growth-best", *EXACT}
+
+#: Meshes, rings of one, two and odd length, mixed wrap, one to three axes.
+SMALL = (
+    Mesh((4, 3)),
+    Mesh((11,)),
+    Torus((3, 4)),
+    Torus((5, 2)),
+    Topology((3, 4), (False, True)),
+    Mesh((3, 2, 2)),
+    Topology((2, 2, 3), (False, True, True)),
+)
+
+
+@st.composite
+def problems(draw: DrawFn, *, contiguous: bool | None = None, least: int = 1) -> PartitionProblem:
+    topology = draw(st.sampled_from(SMALL))
+    most = topology.num_nodes - least
+    busy = sorted(draw(st.sets(st.integers(0, topology.num_nodes - 1), max_size=most)))
+    size = draw(st.integers(least, topology.num_nodes - len(busy)))
+    connected = draw(st.booleans()) if contiguous is None else contiguous
+    return PartitionProblem.of(topology, busy=busy, size=size, contiguous=connected)
+
+
+def _solved(name: str, problem: PartitionProblem, **budget: Any) -> Result[Any]:
+    return solve(problem, name, **{"seconds": 20, **budget})
+
+
+@solvers
+@few
+@given(problem=problems())
+def test_answers_are_feasible_and_bounded(name: str, problem: PartitionProblem) -> None:
+    result = make_solver(name, problem)(problem, Budget(seconds=20))
+    judged = confirm(problem, result, ("pairwise",))
+    best = naive.optimum(problem)
+    if best is None:
+        assert result.status is Status.INFEASIBLE
+        assert result.answer is None
+        return
+    assert result.status is not Status.INFEASIBLE
+    assert terms(result.bound)[0] <= best
+    if result.answer is not None:
+        nodes = result.answer.nodes.tolist()
+        assert not violations(problem, result.answer)
+        assert not naive.violates(problem, nodes)
+        assert judged.objective == naive.pairwise(problem.topology, nodes)
+        assert terms(judged.bound)[0] <= best <= judged.objective
+    else:
+        assert name not in (CONNECTED if problem.contiguous else ALWAYS)
+
+
+@exact
+@few
+@given(problem=problems())
+def test_optima_are_those_of_brute_force(name: str, problem: PartitionProblem) -> None:
+    result = _solved(name, problem)
+    best = naive.optimum(problem)
+    assert result.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
+    assert result.objective == best
+
+
+@exact
+@few
+@given(problem=problems(), node=st.integers(0, 11))
+def test_one_more_free_node_never_raises_the_optimum(name: str, problem: PartitionProblem, node: int) -> None:
+    free = problem.free.copy()
+    free[node % len(free)] = True
+    more = PartitionProblem(problem.topology, free, problem.size, problem.contiguous)
+    fewer, optimum = _solved(name, problem).objective, _solved(name, more).objective
+    if fewer is not None:
+        assert optimum is not None
+        assert terms(optimum) <= terms(fewer)
+
+
+@solvers
+@pytest.mark.parametrize("topology", SMALL, ids=str)
+def test_one_node(name: str, topology: Topology) -> None:
+    problem = PartitionProblem.of(topology, busy=[0, 2, 4], size=1, contiguous=True)
+    result = _solved(name, problem)
+    if name == "paging" and result.answer is None:  # no whole page is free
+        return
+    assert result.answer is not None
+    assert len(result.answer.nodes) == 1
+    assert result.objective == 0
+
+
+@solvers
+@pytest.mark.parametrize("topology", SMALL, ids=str)
+def test_all_free_nodes(name: str, topology: Topology) -> None:
+    problem = PartitionProblem.of(topology, size=topology.num_nodes, contiguous=True)
+    result = _solved(name, problem)
+    if result.answer is None:
+        assert name not in ALWAYS
+    else:
+        assert result.answer.nodes.tolist() == list(range(topology.num_nodes))
+    busy = [0, topology.num_nodes - 1]
+    rest = PartitionProblem.of(topology, busy=busy, size=topology.num_nodes - 2)
+    result = _solved(name, rest)
+    if name in ALWAYS:
+        assert result.answer is not None
+        assert result.answer.nodes.tolist() == np.flatnonzero(rest.free).tolist()
+        assert result.objective == naive.pairwise(topology, naive.free_nodes(rest))
+
+
+@solvers
+def test_no_component_is_large_enough(name: str) -> None:
+    problem = PartitionProblem.of(Mesh((5, 1)), busy=[2], size=3, contiguous=True)
+    result = _solved(name, problem)
+    assert (result.status, result.limit, result.answer) == (Status.INFEASIBLE, None, None)
+
+
+@solvers
+@pytest.mark.parametrize(
+    "topology", [Mesh((16, 8)), Torus((9, 8)), Mesh((5, 4, 4)), Torus((3, 4, 5))], ids=str
+)
+def test_same_seed_same_answer_and_input_untouched(name: str, topology: Topology) -> None:
+    problem = uniform_occupancy(topology, 0.4, 6, 11)
+    before = copy.deepcopy(problem)
+    first, second = (_solved(name, problem, seed=3, seconds=5) for _ in range(2))
+    if name in ("cpsat", "milp"):  # time decides how far they get, and what is found first
+        assert (
+            first.status is not Status.OPTIMAL
+            or second.status is not Status.OPTIMAL
+            or (first.objective == second.objective)
+        )
+    else:
+        assert (first.status, first.objective, first.answer) == (
+            second.status,
+            second.objective,
+            second.answer,
+        )
+    assert problem == before
+    assert not problem.free.flags.writeable
+
+
+@solvers
+def test_the_budget_is_respected(name: str) -> None:
+    problem = uniform_occupancy(Mesh((40, 40)), 0.4, 60, 5)
+    make_solver(name, problem)(uniform_occupancy(Mesh((5, 5)), 0.2, 5, 5), Budget(seconds=5))  # compile, load
+    begun = time.perf_counter()
+    result = make_solver(name, problem)(problem, Budget(seconds=0.5))
+    # Not a measurement: only that a solver does not go on for ever. Building a model may overrun a little.
+    assert time.perf_counter() - begun < 30
+    if name in EXACT and result.status is not Status.OPTIMAL:
+        assert result.limit in ("time", "size")
+        assert terms(result.bound)[0] > 0
+        confirm(problem, result, ("pairwise",))
+        if result.limit == "time":
+            assert result.answer is not None
+
+
+@heuristics
+def test_a_large_machine(name: str) -> None:
+    problem = uniform_occupancy(Mesh((64, 64)), 0.3, 100, 2)
+    result = _solved(name, problem, seconds=20)
+    if result.answer is None:
+        assert name not in ALWAYS
+
+
+@heuristics
+def test_heuristics_as_functions(name: str) -> None:
+    topology, free = Mesh((6, 4)), np.ones(24, dtype=np.bool_)
+    free[[3, 9, 10]] = False
+    nodes = make_allocator(name, seed=4)(topology, free, 4)
+    if nodes is not None:
+        answer = make_solver(name, PartitionProblem)(
+            PartitionProblem(topology, free, 4), Budget(seed=4)
+        ).answer
+        assert answer is not None
+        assert nodes.tolist() == answer.nodes.tolist()
+    assert free.flags.writeable
+    for size in (0, 22):
+        with pytest.raises(InvalidProblem, match=f"size {size} is"):
+            make_allocator(name)(topology, free, size)
+
+
+def test_exact_methods_agree_on_meshes_and_tori() -> None:
+    for topology in (Mesh((6, 5)), Torus((5, 5)), Mesh((3, 3, 3)), Topology((6, 4), (True, False))):
+        for contiguous in (False, True):
+            problem = uniform_occupancy(topology, 0.4, 7, 1, contiguous=contiguous)
+            results = [_solved(name, problem, seconds=60) for name in EXACT]
+            assert {result.status for result in results} <= {Status.OPTIMAL, Status.INFEASIBLE}
+            assert len({result.objective for result in results}) == 1
+
+
+def test_the_registered_names() -> None:
+    names = [entry.name for entry in ENTRIES]
+    assert len(set(names)) == len(names)
+    assert {*ALWAYS, *CONNECTED, "leak", "submesh-first-fit", "submesh-best-fit"} <= set(names)
+    for order in ("hilbert", "snake", "morton"):
+        for method in ("first-fit", "best-fit", "min-span", "sorted-free-list"):
+            assert f"{order}-{method}" in names
+    with pytest.raises(UnknownName, match="unknown partition solver 'grwth'; did you mean growth"):
+        make_solver("grwth", PartitionProblem)
+    with pytest.raises(UnknownName, match="unknown partition solver 'noX'"):
+        make_solver("noX", PartitionProblem)

@@ -1,0 +1,313 @@
+"""Laws of the allocators on node orders, by growth and by blocks: what each returns, and its slow twin."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import naive_allocators as naive
+import numpy as np
+import pytest
+from allocator_strategies import requests, roomy_requests
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocsolve.heuristics import _kernels_curve as curve
+from allocsolve.heuristics import _kernels_growth as growing
+from allocsolve.heuristics._lattice import lattice
+from allocsolve.heuristics.blocks import (
+    MultipleBuddy,
+    Paging,
+    RandomNodes,
+    multiple_buddy,
+    paging,
+    random_nodes,
+)
+from allocsolve.heuristics.curve_fit import (
+    CURVE_METHODS,
+    FALLBACKS,
+    CurveFit,
+    best_fit_run,
+    first_fit_run,
+    largest_runs,
+    min_span,
+    sorted_free_list,
+)
+from allocsolve.heuristics.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
+from allocsolve.heuristics.submesh import Submesh, submesh_best_fit, submesh_first_fit
+from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Status, Topology, frozen, node_order
+
+if TYPE_CHECKING:
+    from allocsolve.model import BoolArray, IntArray, NodeOrder
+
+Request = tuple[Topology, "BoolArray", int]
+
+NEVER_FAIL: dict[str, Any] = {
+    "sorted-free-list": sorted_free_list,
+    "min-span": min_span,
+    "largest-runs": largest_runs,
+    "best-fit, min-span": best_fit_run,
+    "best-fit, largest-runs": partial(best_fit_run, fallback="largest-runs"),
+    "leak-noncontiguous": leak_noncontiguous,
+    "multiple-buddy": multiple_buddy,
+    "random": partial(random_nodes, seed=3),
+}
+CONNECTED: dict[str, Any] = {
+    "first-fit on a snake": partial(first_fit_run, order="snake"),
+    "best-fit on a snake": partial(best_fit_run, order="short-side-snake", fallback="fail"),
+    "growth": growth,
+    "growth-best": growth_best,
+    "leak": leak,
+    "submesh-first-fit": partial(submesh_first_fit, all_shapes=True),
+    "submesh-best-fit": submesh_best_fit,
+}
+ALLOCATORS: dict[str, Any] = {
+    **NEVER_FAIL,
+    **CONNECTED,
+    "first-fit": first_fit_run,
+    "best-fit, fail": partial(best_fit_run, fallback="fail"),
+    "paging": paging,
+}
+SOLVERS = (
+    *(CurveFit(method, order) for method in CURVE_METHODS for order in ("row-major", "snake", "hilbert")),
+    *(CurveFit("best-fit", fallback=fallback) for fallback in FALLBACKS),
+    Growth(),
+    Growth("all"),
+    Leak(),
+    Leak(contiguous=False),
+    Submesh(),
+    Submesh("best", all_shapes=True),
+    MultipleBuddy(),
+    Paging(),
+    Paging(0, "snake"),
+    RandomNodes(),
+)
+
+by_name = pytest.mark.parametrize("name", ALLOCATORS)
+
+
+def listed(nodes: IntArray | None) -> list[int] | None:
+    return None if nodes is None else nodes.tolist()
+
+
+# All of them -----------------------------------------------------------------------------------------------
+
+
+@by_name
+@given(request=requests())
+def test_what_is_returned_are_so_many_distinct_free_nodes(name: str, request: Request) -> None:
+    topology, free, size = request
+    before = free.copy()
+    nodes = ALLOCATORS[name](topology, free, size)
+    assert (free == before).all()
+    assert free.flags.writeable
+    if nodes is None:
+        assert name not in NEVER_FAIL
+        return
+    assert nodes.dtype == np.int64
+    assert nodes.shape == (size,)
+    assert len(set(nodes.tolist())) == size
+    assert free[nodes].all()
+    if name in CONNECTED:
+        assert naive.is_connected(topology, nodes.tolist())
+
+
+@by_name
+@given(request=requests())
+def test_the_same_mask_gives_the_same_nodes_however_it_lies_in_memory(name: str, request: Request) -> None:
+    topology, free, size = request
+    strided = np.repeat(free, 2)[::2]
+    allocate = ALLOCATORS[name]
+    assert listed(allocate(topology, strided, size)) == listed(allocate(topology, free, size))
+
+
+@by_name
+@given(request=requests())
+def test_all_free_nodes_are_found(name: str, request: Request) -> None:
+    topology, free, _ = request
+    size = int(free.sum())
+    nodes = ALLOCATORS[name](topology, free, size)
+    if nodes is not None:
+        assert sorted(nodes.tolist()) == naive.free_nodes(free)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+@given(request=requests(), contiguous=st.booleans(), seed=st.integers(0, 9))
+def test_solvers_answer_what_is_asked(solver: Any, request: Request, contiguous: bool, seed: int) -> None:
+    topology, free, size = request
+    problem = PartitionProblem(topology, free, size, contiguous)
+    result = solver(problem, Budget(seconds=60, seed=seed))
+    largest = naive.largest_component(topology, free)
+    assert (result.status is Status.INFEASIBLE) == (contiguous and largest < size)
+    if result.answer is None:
+        assert result.status in (Status.INFEASIBLE, Status.UNKNOWN)
+        return
+    nodes = result.answer.nodes.tolist()
+    assert len(set(nodes)) == size
+    assert free[nodes].all()
+    assert naive.is_connected(topology, nodes) or not contiguous
+    assert solver(problem, Budget(seed=seed)).answer == result.answer
+
+
+# On a node order -------------------------------------------------------------------------------------------
+
+
+@given(requests(), st.randoms(use_true_random=False))
+def test_curve_kernels_are_their_twins_on_any_order(request: Request, random: Any) -> None:
+    _, free, size = request
+    free.setflags(write=False)
+    order = list(range(len(free)))
+    random.shuffle(order)
+    positions = frozen(np.array(order, dtype=np.int64))
+
+    def taken(start: int) -> list[int] | None:
+        return None if start < 0 else curve.collect(positions, free, start, size).tolist()
+
+    sufficient = partial(curve.sufficient_run, positions, free, size)
+    assert taken(0) == naive.sorted_free_list(order, free, size)
+    assert taken(sufficient(smallest=False)) == naive.first_fit_run(order, free, size)
+    assert taken(sufficient(smallest=True)) == naive.best_fit_run(order, free, size)
+    assert taken(curve.least_span(positions, free, size)) == naive.min_span(order, free, size)
+    assert curve.largest_runs(positions, free, size).tolist() == naive.largest_runs(order, free, size)
+
+
+@given(requests(), st.sampled_from(NODE_ORDERS))
+def test_curve_functions_are_their_twins_on_named_orders(request: Request, order: NodeOrder) -> None:
+    topology, free, size = request
+    positions = node_order(topology, order).tolist()
+    best = naive.best_fit_run(positions, free, size)
+    span = naive.min_span(positions, free, size)
+    few = naive.largest_runs(positions, free, size)
+    assert listed(sorted_free_list(topology, free, size, order=order)) == naive.sorted_free_list(
+        positions, free, size
+    )
+    assert listed(first_fit_run(topology, free, size, order=order)) == naive.first_fit_run(
+        positions, free, size
+    )
+    assert listed(min_span(topology, free, size, order=order)) == span
+    assert listed(largest_runs(topology, free, size, order=order)) == few
+    assert listed(best_fit_run(topology, free, size, order=order, fallback="fail")) == best
+    assert listed(best_fit_run(topology, free, size, order=order)) == (best or span)
+    assert listed(best_fit_run(topology, free, size, order=order, fallback="largest-runs")) == (best or few)
+
+
+@given(requests())
+def test_largest_runs_touch_as_few_runs_as_can_be(request: Request) -> None:
+    topology, free, size = request
+    order = node_order(topology, "hilbert").tolist()
+    lengths = sorted(map(len, naive.runs(order, free)), reverse=True)
+    least = next(count for count in range(1, len(lengths) + 1) if sum(lengths[:count]) >= size)
+    nodes = set(largest_runs(topology, free, size).tolist())
+    assert sum(not nodes.isdisjoint(run) for run in naive.runs(order, free)) == least
+
+
+# Growing ---------------------------------------------------------------------------------------------------
+
+
+@given(requests(max_nodes=20))
+def test_growth_is_its_twin(request: Request) -> None:
+    topology, free, size = request
+    assert listed(growth(topology, free, size)) == naive.growth(topology, free, size)
+
+
+@given(requests(max_nodes=16))
+def test_growth_from_all_seeds_is_its_twin(request: Request) -> None:
+    topology, free, size = request
+    expected = naive.growth_best(topology, free, size)
+    assert listed(growth_best(topology, free, size)) == expected
+    # With a time limit the seeds come in portions.
+    result = Growth("all")(PartitionProblem(topology, free, size), Budget(seconds=60))
+    assert listed(None if result.answer is None else result.answer.nodes) == (expected and sorted(expected))
+
+
+@given(requests(max_nodes=16))
+def test_the_growing_kernel_knows_its_cost_and_stops_at_the_bound(request: Request) -> None:
+    topology, free, size = request
+    expected = naive.growth(topology, free, size)
+    if expected is None:
+        return
+    free.setflags(write=False)
+    value = naive.cost(topology, expected)
+    for bound in (value + 1, value, 0):
+        nodes = np.full(size, expected[0])
+        found = growing.grow(*lattice(topology), free, nodes, bound)
+        assert found == min(value, bound)
+        if bound > value:
+            assert nodes.tolist() == expected
+
+
+@given(requests())
+def test_growth_fails_only_if_no_connected_set_exists(request: Request) -> None:
+    topology, free, size = request
+    exists = naive.largest_component(topology, free) >= size
+    assert (growth(topology, free, size) is not None) == exists
+    assert (growth_best(topology, free, size) is not None) == exists
+    if exists:
+        first, best = growth(topology, free, size), growth_best(topology, free, size)
+        assert first is not None
+        assert best is not None
+        assert naive.cost(topology, best.tolist()) <= naive.cost(topology, first.tolist())
+
+
+@given(requests(), st.data())
+def test_leaks_are_their_twins(request: Request, data: Any) -> None:
+    topology, free, size = request
+    row = data.draw(st.integers(0, topology.num_nodes // topology.shape[0] - 1))
+    connected = leak(topology, free, size, start_row=row)
+    anywhere = leak_noncontiguous(topology, free, size, start_row=row)
+    assert listed(connected) == naive.leak(topology, free, size, row, contiguous=True)
+    assert listed(anywhere) == naive.leak(topology, free, size, row, contiguous=False)
+    assert connected is None or listed(anywhere) == listed(connected)
+
+
+# Blocks ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("best", [False, True])
+@pytest.mark.parametrize("all_shapes", [False, True])
+@given(request=requests() | roomy_requests())
+def test_submeshes_are_their_twins(best: bool, all_shapes: bool, request: Request) -> None:
+    topology, free, size = request
+    allocate = submesh_best_fit if best else submesh_first_fit
+    found = listed(allocate(topology, free, size, all_shapes=all_shapes))
+    expected = naive.submesh(topology, free, size, best=best, all_shapes=all_shapes)
+    assert (found and sorted(found)) == (expected and sorted(expected))
+
+
+@given(requests(), st.booleans(), st.data())
+def test_a_submesh_is_found_in_the_mirror(request: Request, all_shapes: bool, data: Any) -> None:
+    topology, free, size = request
+    axis = data.draw(st.integers(0, len(topology.shape) - 1))
+    mirrored = np.flip(free.reshape(topology.shape, order="F"), axis).ravel(order="F")
+    for allocate in (submesh_first_fit, submesh_best_fit):
+        here = allocate(topology, free, size, all_shapes=all_shapes)
+        there = allocate(topology, mirrored, size, all_shapes=all_shapes)
+        assert (here is None) == (there is None)
+        if here is not None and there is not None and allocate is submesh_best_fit:
+            assert naive.box_contact(topology, free, here.tolist()) == naive.box_contact(
+                topology, mirrored, there.tolist()
+            )
+
+
+@given(requests())
+def test_multiple_buddy_is_its_twin(request: Request) -> None:
+    topology, free, size = request
+    assert listed(multiple_buddy(topology, free, size)) == naive.multiple_buddy(topology, free, size)
+
+
+@given(requests(), st.integers(0, 4), st.sampled_from(NODE_ORDERS))
+def test_paging_is_its_twin(request: Request, exponent: int, order: NodeOrder) -> None:
+    topology, free, size = request
+    grid = Mesh([-(-side // 2**exponent) for side in topology.shape])
+    expected = naive.paging(topology, free, size, exponent, node_order(grid, order).tolist())
+    assert listed(paging(topology, free, size, exponent=exponent, order=order)) == expected
+    if exponent == 0:
+        assert expected == listed(sorted_free_list(topology, free, size, order=order))
+
+
+@given(requests(), st.integers(0, 100))
+def test_random_nodes_are_those_of_their_seed(request: Request, seed: int) -> None:
+    topology, free, size = request
+    assert listed(random_nodes(topology, free, size, seed=seed)) == listed(
+        random_nodes(topology, free, size, seed=seed)
+    )

@@ -1,0 +1,420 @@
+"""Laws of the nearest family: the kernels against the slow twins, guarantees, bounds and symmetries."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import naive_nearest as naive
+import numpy as np
+import pytest
+from allocator_strategies import requests
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from allocsolve.bounds import partition_bound, star_bound
+from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
+from allocsolve.heuristics import _kernels_nearest as kernels
+from allocsolve.heuristics import _kernels_rings as rings
+from allocsolve.heuristics import _nearest_search as search
+from allocsolve.heuristics._kernels_swaps import descend
+from allocsolve.heuristics._lattice import lattice, pairwise_distance
+from allocsolve.heuristics.nearest import (
+    CENTRES,
+    LAST_SHELLS,
+    GenAlg,
+    ManhattanMedian,
+    Mc1x1,
+    gen_alg,
+    manhattan_median,
+    manhattan_median_greedy_ring,
+    manhattan_median_swaps,
+    mc1x1,
+)
+from allocsolve.instances import median_worst_case
+from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus, frozen
+
+if TYPE_CHECKING:
+    from allocsolve.model import BoolArray, IntArray, Partition, Solver
+
+Request = tuple[Topology, "BoolArray", int]
+
+ALLOCATORS: dict[str, Any] = {
+    "mm": manhattan_median,
+    "mm free": partial(manhattan_median, centres="free"),
+    "mm all": partial(manhattan_median, centres="all"),
+    "mm greedy": manhattan_median_greedy_ring,
+    "mm swaps": manhattan_median_swaps,
+    "gen-alg": gen_alg,
+    "mc1x1": mc1x1,
+    "mc1x1 greedy": partial(mc1x1, last_shell="greedy"),
+}
+SOLVERS: dict[str, Solver[PartitionProblem, Partition]] = {
+    "mm": ManhattanMedian(),
+    "mm free": ManhattanMedian("free"),
+    "mm all": ManhattanMedian("all"),
+    "mm greedy": ManhattanMedian(last_ring="greedy"),
+    "mm swaps": ManhattanMedian("all", "greedy", 30),
+    "gen-alg": GenAlg(),
+    "mc1x1": Mc1x1(),
+    "mc1x1 greedy": Mc1x1("greedy"),
+}
+
+#: Small enough for all sets to be tried: at most 12 over 6 of them.
+tiny = requests(max_nodes=12)
+flat = requests(max_nodes=48).filter(lambda drawn: len(drawn[0].shape) == 2)
+
+
+def cost_of(topology: Topology, nodes: IntArray) -> int:
+    arrays = lattice(topology)
+    return pairwise_distance(arrays.shape, arrays.wrap, arrays.coordinates, nodes)
+
+
+def as_mesh(topology: Topology) -> Topology:
+    return Mesh(topology.shape)
+
+
+@given(requests(), st.sampled_from(CENTRES), st.sampled_from(LAST_SHELLS))
+def test_the_median_method_is_its_twin(request: Request, centres: Any, last: Any) -> None:
+    topology, free, size = request
+    method = manhattan_median if last == "first" else manhattan_median_greedy_ring
+    found = method(topology, free, size, centres=centres)
+    assert found.tolist() == naive.median(topology, free, size, centres, last)
+
+
+@given(requests(max_nodes=20), st.integers(1, 8))
+def test_swaps_are_their_twin(request: Request, starts: int) -> None:
+    topology, free, size = request
+    found = manhattan_median_swaps(topology, free, size, starts=starts)
+    assert found.tolist() == naive.median_swaps(topology, free, size, starts, alike=3)
+
+
+@given(requests(), st.sampled_from(LAST_SHELLS))
+def test_shells_are_their_twin(request: Request, last: Any) -> None:
+    topology, free, size = request
+    assert mc1x1(topology, free, size, last_shell=last).tolist() == naive.mc1x1(topology, free, size, last)
+
+
+@given(flat, st.booleans())
+def test_the_ring_kernels_value_centres_as_the_plain_ones(request: Request, greedy: bool) -> None:
+    topology, free, size = as_mesh(request[0]), request[1], request[2]
+    field = search.field_of(topology, frozen_mask(free))
+    machine, points, everywhere = field.machine, field.points, field.machine.points
+    assert machine.planar
+    width, height = topology.shape
+    sums = rings.prefix_sums(points, width, height)
+    quick = rings.costs_of_mesh_centres(sums, everywhere, size, greedy)
+    shape, wrap = machine.shape, machine.wrap
+    plain = kernels.values_of_centres(shape, wrap, points, everywhere, size, False, greedy)  # noqa: FBT003
+    assert quick.tolist() == plain.tolist()
+    among = [tuple(point) for point in points.tolist()]
+    last = "greedy" if greedy else "first"
+    for centre, value in zip(everywhere.tolist(), plain.tolist(), strict=True):
+        chosen = naive.median_set(topology, among, size, tuple(centre), last)
+        assert value == naive.cost(topology, chosen)
+
+
+@given(flat)
+def test_the_box_kernel_values_centres_as_the_plain_one(request: Request) -> None:
+    topology, free, size = as_mesh(request[0]), request[1], request[2]
+    machine, _, points = search.field_of(topology, frozen_mask(free))
+    width, height = topology.shape
+    quick = rings.mesh_shell_sums(points, width, height, machine.points, size)
+    shape, wrap = machine.shape, machine.wrap
+    plain = kernels.values_of_centres(shape, wrap, points, machine.points, size, True, False)  # noqa: FBT003
+    assert quick.tolist() == plain.tolist()
+
+
+def frozen_mask(free: BoolArray) -> BoolArray:
+    free = free.copy()
+    free.setflags(write=False)
+    return free
+
+
+@given(requests(max_nodes=20), st.randoms(use_true_random=False))
+def test_descents_from_any_set_are_their_twin(request: Request, random: Any) -> None:
+    topology, free, size = request
+    machine, _, points = search.field_of(topology, frozen_mask(free))
+    start = np.array(sorted(random.sample(range(len(points)), size)), dtype=np.int64)
+    chosen = start.copy()
+    lowered = descend(machine.shape, machine.wrap, points, chosen, 1000)
+    among = [tuple(point) for point in points.tolist()]
+    before, after = [among[i] for i in start], [among[i] for i in chosen]
+    assert after == naive.descend(topology, among, before)
+    assert lowered == naive.cost(topology, before) - naive.cost(topology, after)
+
+
+@given(requests(max_nodes=20), st.randoms(use_true_random=False))
+def test_a_descent_can_be_stopped_and_resumed(request: Request, random: Any) -> None:
+    topology, free, size = request
+    machine, _, points = search.field_of(topology, frozen_mask(free))
+    start = np.array(sorted(random.sample(range(len(points)), size)), dtype=np.int64)
+    whole, piecewise = start.copy(), start.copy()
+    lowered = descend(machine.shape, machine.wrap, points, whole, 1000)
+    total = 0
+    while step := descend(machine.shape, machine.wrap, points, piecewise, 1):
+        total += step
+    assert total == lowered
+    assert piecewise.tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize("topology", [Mesh((12, 11)), Torus((12, 11)), Torus((5, 5, 5)), Torus((90,))])
+@pytest.mark.parametrize("seed", range(5))
+def test_no_swap_lowers_what_descents_leave(topology: Topology, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    free = frozen_mask(rng.random(topology.num_nodes) < 0.7)
+    machine, nodes, points = search.field_of(topology, free)
+    apart = np.array([topology.distances_from(node)[nodes] for node in nodes])
+    chosen = np.sort(rng.choice(len(nodes), 20, replace=False))
+    before = apart[np.ix_(chosen, chosen)].sum() // 2
+    lowered = descend(machine.shape, machine.wrap, points, chosen, 1000)
+    assert before - lowered == apart[np.ix_(chosen, chosen)].sum() // 2
+    others = np.setdiff1d(np.arange(len(nodes)), chosen)
+    totals = apart[:, chosen].sum(axis=1)
+    changes = totals[others][:, None] - totals[chosen] - apart[np.ix_(others, chosen)]
+    assert changes.min() >= 0
+    assert lowered > 0
+
+
+@given(requests(max_nodes=64), st.randoms(use_true_random=False))
+def test_each_swap_is_the_best(request: Request, random: Any) -> None:
+    topology, free, size = request
+    machine, nodes, points = search.field_of(topology, frozen_mask(free))
+    apart = np.array([topology.distances_from(node)[nodes] for node in nodes])
+    chosen = np.array(sorted(random.sample(range(len(nodes)), size)), dtype=np.int64)
+    others = np.setdiff1d(np.arange(len(nodes)), chosen)
+    totals = apart[:, chosen].sum(axis=1)
+    changes = totals[others][:, None] - totals[chosen] - apart[np.ix_(others, chosen)]
+    best = min(0, changes.min(initial=0))
+    assert descend(machine.shape, machine.wrap, points, chosen, 1) == -best
+
+
+@pytest.mark.parametrize(
+    ("size", "busy", "value"),
+    [(14, [1, 9, 12, 13, 17, 21, 23, 28], 263), (20, [5, 7, 8, 9, 14, 21, 22], 699)],
+)
+def test_the_plain_method_is_a_start_where_it_is_better(size: int, busy: list[int], value: int) -> None:
+    # From the best greedy set alone the descents end at 264 and 701.
+    mesh, free = Mesh((6, 5)), ~np.isin(np.arange(30), busy)
+    found = manhattan_median_swaps(mesh, free, size, starts=1)
+    assert cost_of(mesh, manhattan_median(mesh, free, size, centres="all")) == value
+    assert cost_of(mesh, found) == value
+    assert found.tolist() == naive.median_swaps(mesh, free, size, 1, alike=3)
+
+
+def test_descents_start_from_few_sets_of_the_same_cost() -> None:
+    costs = np.array([5, 5, 5, 5, 7, 3, 5])
+    assert search._varied(costs, 4).tolist() == [5, 0, 1, 2]
+    assert search._varied(costs, 30).tolist() == [5, 0, 1, 2, 4]
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+@given(requests())
+def test_every_allocator_takes_free_nodes_and_changes_nothing(name: str, request: Request) -> None:
+    topology, free, size = request
+    before = free.copy()
+    nodes = ALLOCATORS[name](topology, free, size)
+    assert np.array_equal(free, before)
+    assert len(nodes) == size
+    assert (np.diff(nodes) > 0).all()
+    assert free[nodes].all()
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+@given(requests())
+def test_every_solver_is_its_function(name: str, request: Request) -> None:
+    topology, free, size = request
+    result = SOLVERS[name](PartitionProblem(topology, free, size), Budget())
+    assert result.status is Status.FEASIBLE
+    assert result.answer is not None
+    assert result.objective is None
+    assert result.limit is None
+    assert result.answer.nodes.tolist() == ALLOCATORS[name](topology, free, size).tolist()
+
+
+@given(tiny)
+def test_guarantees_and_bounds(request: Request) -> None:
+    topology, free, size = request
+    best = naive.optimum(topology, free, size)
+    dimensions = len(topology.shape)
+    problem = PartitionProblem(topology, free, size)
+    assert star_bound(problem) <= partition_bound(problem) <= best
+    # The best star is above half the optimum.
+    assert best * size <= star_bound(problem) * 2 * (size - 1)
+    for centres in CENTRES:
+        for method in (manhattan_median, manhattan_median_greedy_ring, manhattan_median_swaps):
+            value = cost_of(topology, method(topology, free, size, centres=centres))
+            assert best <= value
+            assert value * size <= best * 2 * (size - 1)
+    for last in LAST_SHELLS:
+        value = cost_of(topology, mc1x1(topology, free, size, last_shell=last))
+        assert best <= value
+        assert value * size <= best * dimensions * 2 * (size - 1)
+
+
+@settings(max_examples=200)
+@given(requests(max_nodes=14), st.sampled_from(("grid", "all")))
+def test_the_median_method_is_within_its_guarantee_on_meshes(request: Request, centres: Any) -> None:
+    topology, free, size = as_mesh(request[0]), request[1], request[2]
+    dimensions = len(topology.shape)
+    best = naive.optimum(topology, free, size)
+    for method in (manhattan_median, manhattan_median_greedy_ring):
+        value = cost_of(topology, method(topology, free, size, centres=centres))
+        assert value * 2 * dimensions <= best * (4 * dimensions - 1)
+
+
+@given(requests(max_nodes=60))
+def test_swaps_and_more_centres_never_cost(request: Request) -> None:
+    topology, free, size = request
+    grid, all_, free_ = (
+        cost_of(topology, manhattan_median(topology, free, size, centres=centres))
+        for centres in ("grid", "all", "free")
+    )
+    assert all_ <= grid <= free_
+    for centres in CENTRES:
+        greedy = manhattan_median_greedy_ring(topology, free, size, centres=centres)
+        plain = manhattan_median(topology, free, size, centres=centres)
+        for starts in (1, 30):
+            swaps = manhattan_median_swaps(topology, free, size, centres=centres, starts=starts)
+            assert cost_of(topology, swaps) <= min(cost_of(topology, plain), cost_of(topology, greedy))
+
+
+@given(requests(), st.integers(0, 2))
+def test_axes_of_one_node_make_no_difference(request: Request, place: int) -> None:
+    topology, free, size = request
+    place = min(place, len(topology.shape))
+    shape, wrap = list(topology.shape), list(topology.wrap)
+    shape.insert(place, 1)
+    wrap.insert(place, False)
+    for method in ALLOCATORS.values():
+        thicker = method(Topology(tuple(shape), tuple(wrap)), free, size)
+        assert thicker.tolist() == method(topology, free, size).tolist()
+
+
+@given(requests(max_nodes=40))
+def test_the_bounds_are_those_of_the_twins(request: Request) -> None:
+    topology, free, size = request
+    bound = -(-size * naive.least_star(topology, free, size, "free") // 2)
+    rings_ = [side for side, wrap in zip(topology.shape, topology.wrap, strict=True) if wrap and side > 2]
+    if not rings_:
+        bound = max(bound, -(-size // 2) * naive.least_star(topology, free, size, "grid"))
+    if size % 2 and not any(side % 2 for side in rings_):
+        bound += bound % 2
+    assert star_bound(PartitionProblem(topology, free, size)) == bound
+
+
+@pytest.mark.parametrize(
+    ("topology", "size"), [(Torus((4, 4)), 6), (Torus((5, 4)), 5), (Torus((9, 2)), 6), (Torus((19,)), 4)]
+)
+def test_bounds_hold_on_empty_tori(topology: Topology, size: int) -> None:
+    free = np.ones(topology.num_nodes, dtype=np.bool_)
+    # By symmetry, one node is given.
+    places = list(naive.places(topology, free))
+    best = min(
+        naive.cost(topology, (places[0], *rest)) for rest in itertools.combinations(places[1:], size - 1)
+    )
+    assert partition_bound(PartitionProblem(topology, free, size)) <= best
+
+
+def test_the_tight_family_approaches_seven_quarters() -> None:
+    ratios = []
+    for distance in (20, 33, 60, 100):
+        problem = median_worst_case(8, distance)
+        topology, free = problem.topology, problem.free
+        median = cost_of(topology, manhattan_median(topology, free, 8))
+        assert median == 28 * distance - 33
+        # Swaps reach the optimum: both blobs.
+        swaps = cost_of(topology, manhattan_median_swaps(topology, free, 8))
+        assert swaps == 16 * distance + 24
+        assert partition_bound(problem) <= swaps
+        ratios.append(median / swaps)
+    assert ratios == sorted(ratios)
+    assert 1.7 < ratios[-1] < 1.75
+
+
+def test_swaps_reach_the_town_where_all_sets_of_medians_are_the_same() -> None:
+    free = np.ones(10_000, dtype=np.bool_)
+    mesh = Mesh((100, 100))
+    assert cost_of(mesh, manhattan_median(mesh, free, 32)) == 1865
+    assert cost_of(mesh, manhattan_median_greedy_ring(mesh, free, 32)) == 1853
+    assert cost_of(mesh, manhattan_median_swaps(mesh, free, 32)) == 1840
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("topology", [Mesh((20, 20)), Torus((20, 20))])
+def test_without_time_there_is_still_an_answer(name: str, topology: Topology) -> None:
+    free = np.arange(400) % 3 > 0
+    result = SOLVERS[name](PartitionProblem(topology, free, 30), Budget(seconds=1e-9))
+    assert result.limit is Limit.TIME
+    assert result.answer is not None
+    assert free[result.answer.nodes].all()
+    assert len(result.answer.nodes) == 30
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_with_time_to_spare_a_limit_makes_no_difference(name: str) -> None:
+    problem = PartitionProblem(Mesh((9, 9)), np.arange(81) % 3 > 0, 11)
+    limited, unlimited = (SOLVERS[name](problem, budget) for budget in (Budget(seconds=1e6), Budget()))
+    assert limited.limit is unlimited.limit is None
+    assert limited.answer == unlimited.answer
+
+
+def test_a_set_that_is_not_connected_is_no_answer_to_a_contiguous_problem() -> None:
+    # A row of eight nodes, and apart from it eight nodes of one colour of a chessboard, which cost less.
+    row, board = range(8), [8 * y + x for y in range(2, 6) for x in range(4) if (x + y) % 2]
+    mesh = Mesh((8, 6))
+    free = np.isin(np.arange(48), [*row, *board])
+    found = ManhattanMedian()(PartitionProblem(mesh, free, 8), Budget()).answer
+    assert found is not None
+    assert found.nodes.tolist() == board
+    assert (
+        ManhattanMedian()(PartitionProblem(mesh, free, 8, contiguous=True), Budget()).status is Status.UNKNOWN
+    )
+    nine = PartitionProblem(mesh, free, 9, contiguous=True)
+    assert ManhattanMedian()(nine, Budget()).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+@pytest.mark.parametrize(
+    ("num_nodes", "size", "message"),
+    [
+        (6, 0, "size 0 is below 1"),
+        (6, 7, "size 7 is above the 6 free nodes"),
+        (5, 2, "free is bool of shape"),
+    ],
+)
+def test_bad_requests_are_refused(name: str, num_nodes: int, size: int, message: str) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        ALLOCATORS[name](Mesh((3, 2)), np.ones(num_nodes, dtype=np.bool_), size)
+
+
+def test_unknown_options_are_refused() -> None:
+    mesh, free = Mesh((3,)), np.ones(3, dtype=np.bool_)
+    with pytest.raises(UnknownName, match="unknown choice of centres 'gird'; did you mean grid"):
+        manhattan_median(mesh, free, 2, centres="gird")  # type: ignore[arg-type]  # refused
+    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
+        mc1x1(mesh, free, 2, last_shell="frist")  # type: ignore[arg-type]  # refused
+    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
+        ManhattanMedian(last_ring="frist")  # type: ignore[arg-type]  # refused
+    with pytest.raises(InvalidOption, match="swaps from -1 centres"):
+        manhattan_median_swaps(mesh, free, 2, starts=-1)
+
+
+def test_every_kind_of_mask_is_read() -> None:
+    mesh, free = Mesh((6, 5)), np.arange(30) % 4 > 0
+    strided = np.repeat(free, 2)[::2]
+    for method in ALLOCATORS.values():
+        expected = method(mesh, free, 7).tolist()
+        assert method(mesh, frozen(free.copy()), 7).tolist() == expected  # type: ignore[arg-type]  # any array
+        assert method(mesh, strided, 7).tolist() == expected
+
+
+@given(requests(max_nodes=25), st.integers(0, 2))
+def test_a_mirrored_machine_costs_as_much(request: Request, axis: int) -> None:
+    topology, free, size = request
+    assume(axis < len(topology.shape))
+    box = free.reshape(topology.shape[::-1])
+    mirrored = np.ascontiguousarray(np.flip(box, axis=len(topology.shape) - 1 - axis)).reshape(-1)
+    problem, image = (PartitionProblem(topology, mask, size) for mask in (free, mirrored))
+    assert partition_bound(problem) == partition_bound(image)

@@ -1,0 +1,81 @@
+"""Slow obvious twins of the cut model and its programs: all counts of an axis, one by one."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Axis", "Walk", "all_walks", "fillings", "ring_hops", "windows"]
+
+Cell: TypeAlias = tuple[int, int]
+
+
+class Axis(NamedTuple):
+    """One axis: intervals for its counts (and windows), what positions pay and layers cost, in units."""
+
+    side: int
+    ring: bool
+    low: Sequence[int]
+    high: Sequence[int]
+    multipliers: Sequence[int]
+    least: Sequence[int]
+    most: Sequence[int]
+    #: Cost of q nodes in a layer.
+    costs: Sequence[Sequence[int]]
+
+
+class Walk(NamedTuple):
+    """Nodes per layer, the counts of positions (and windows), and the cost."""
+
+    held: tuple[int, ...]
+    counts: tuple[int, ...]
+    cost: int
+
+
+def ring_hops(one: int, other: int, side: int, *, ring: bool) -> int:
+    along = abs(one - other)
+    return min(along, side - along) if ring else along
+
+
+def windows(held: Sequence[int]) -> list[int]:
+    """Nodes within n // 2 layers from a layer on, and within those and one more, in turns."""
+    side = len(held)
+    half = side // 2
+    found = []
+    for stage in range(side + 1):
+        first, length = stage // 2, half + stage % 2
+        found.append(sum(held[layer] for layer in range(first, first + length)))
+    return found
+
+
+def all_walks(axis: Axis, size: int, scale: int) -> Iterator[Walk]:
+    """All ways to spread `size` nodes over the layers that the intervals allow."""
+    for held in itertools.product(*(range(a, b + 1) for a, b in zip(axis.least, axis.most, strict=True))):
+        if sum(held) != size:
+            continue
+        counts = [sum(held[:p]) for p in range(axis.side + 1)]
+        paid = sum(m * s for m, s in zip(axis.multipliers, counts, strict=False))
+        if axis.ring:
+            counts += windows(held)
+        if any(not a <= s <= b for a, s, b in zip(axis.low, counts, axis.high, strict=True)):
+            continue
+        hops = sum(
+            held[i] * held[j] * ring_hops(i, j, axis.side, ring=axis.ring)
+            for i, j in itertools.combinations(range(axis.side), 2)
+        )
+        charged = sum(costs[q] for costs, q in zip(axis.costs, held, strict=True))
+        yield Walk(held, tuple(counts), scale * hops - paid + charged)
+
+
+def fillings(cells: Sequence[Cell], demands: Sequence[int]) -> list[set[int]]:
+    """All sets of cells that give each layer what it demands."""
+    found = []
+    for mask in itertools.product((False, True), repeat=len(cells)):
+        chosen = {i for i, taken in enumerate(mask) if taken}
+        ends = [end for i in chosen for end in cells[i]]
+        if all(ends.count(layer) == demand for layer, demand in enumerate(demands)):
+            found.append(chosen)
+    return found

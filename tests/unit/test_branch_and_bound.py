@@ -1,0 +1,150 @@
+"""Branch and bound: what it says when it may not finish, its slices, and optima known from elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import naive_partition as naive
+import numpy as np
+import pytest
+
+from allocsolve.bounds import star_bound, town
+from allocsolve.exact import _cut_search, _kernels_search, partition_branch_and_bound
+from allocsolve.exact.partition_branch_and_bound import BranchAndBound
+from allocsolve.judge import confirm
+from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Status, Topology, Torus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def occupied(topology: Topology, share: float, size: int, seed: int) -> PartitionProblem:
+    busy = np.random.default_rng(seed).permutation(topology.num_nodes)[: int(share * topology.num_nodes)]
+    return PartitionProblem.of(topology, busy=busy.tolist(), size=size)
+
+
+def solved(problem: PartitionProblem, seconds: float = 60) -> Result[Partition]:
+    result = BranchAndBound()(problem, Budget(seconds=seconds))
+    confirm(problem, result, ("pairwise",))
+    return result
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 16, 31, 128])
+def test_empty_meshes_have_town_values(size: int) -> None:
+    result = solved(PartitionProblem.of(Mesh((16, 8)), size=size))
+    assert (result.status, result.objective) == (Status.OPTIMAL, town(size, (16, 8)))
+
+
+def test_an_empty_cube_has_the_known_values() -> None:
+    values = [solved(PartitionProblem.of(Mesh((4, 4, 4)), size=size)).objective for size in range(1, 10)]
+    assert values == [0, 1, 4, 8, 16, 25, 36, 48, 68]
+
+
+@pytest.mark.parametrize(("side", "size", "seed"), list(itertools.product((3, 5), (3, 5), range(4))))
+def test_odd_rings_have_odd_costs(side: int, size: int, seed: int) -> None:
+    problem = occupied(Torus((side, 5)), 0.3, size, seed)
+    assert solved(problem).objective == naive.optimum(problem)
+
+
+def test_a_set_round_the_ring() -> None:
+    # a full cross: what is best is wide on both rings
+    topology = Torus((8, 8))
+    free = np.zeros((8, 8), dtype=np.bool_)
+    free[0, :] = free[:, 0] = True
+    problem = PartitionProblem(topology, free.ravel(), 13)
+    assert solved(problem).objective == naive.optimum(problem)
+
+
+@pytest.mark.parametrize(
+    ("topology", "busy", "size"),
+    [(Mesh((3, 3)), (1, 3, 4, 5, 7), 2), (Torus((6,)), (0, 3), 3), (Mesh((4,)), (1, 2), 2)],
+)
+def test_no_connected_set(topology: Topology, busy: tuple[int, ...], size: int) -> None:
+    result = BranchAndBound()(PartitionProblem.of(topology, busy=busy, size=size, contiguous=True), Budget())
+    assert (result.status, result.answer, result.limit) == (Status.INFEASIBLE, None, None)
+
+
+def test_a_ring_is_connected_across_its_cut() -> None:
+    problem = PartitionProblem.of(Torus((9,)), busy=[3, 4, 5], size=6, contiguous=True)
+    assert solved(problem).objective == naive.optimum(problem)
+
+
+def test_out_of_time_gives_a_set_and_a_bound() -> None:
+    problem = occupied(Mesh((64, 64)), 0.4, 300, 1)
+    result = solved(problem, seconds=0.5)
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
+    assert result.bound >= star_bound(problem)  # type: ignore[operator]  # one term
+
+
+def test_out_of_time_at_once_gives_a_set_and_a_trivial_bound() -> None:
+    problem = occupied(Torus((32, 32)), 0.4, 30, 1)
+    result = solved(problem, seconds=1e-9)
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
+    assert result.bound >= 30 * 29 // 2  # type: ignore[operator]  # one term
+
+
+def test_tables_that_are_too_large() -> None:
+    problem = occupied(Torus((32, 32)), 0.2, 800, 1)
+    result = solved(problem)
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
+    assert result.bound == star_bound(problem)
+
+
+def interrupting(calls: int, function: Callable[..., object]) -> Callable[..., object]:
+    """Return the function interrupted at a call."""
+    counter = itertools.count(1)
+
+    def interrupted(*args: object, **options: object) -> object:
+        if next(counter) == calls:
+            raise KeyboardInterrupt
+        return function(*args, **options)
+
+    return interrupted
+
+
+@pytest.mark.parametrize("topology", [Mesh((12, 12)), Torus((8, 12)), Topology((7, 9), (True, False))])
+@pytest.mark.parametrize("calls", [1, 2, 5])
+def test_an_interrupt_gives_the_best_so_far(
+    monkeypatch: pytest.MonkeyPatch, topology: Topology, calls: int
+) -> None:
+    problem = occupied(topology, 0.3, 12, 1)
+    best = solved(problem)
+    monkeypatch.setattr(_cut_search, "_SLICE", 1e-5)
+    monkeypatch.setattr(_cut_search, "search", interrupting(calls, _kernels_search.search))
+    result = solved(problem)
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
+    assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # one term
+
+
+def test_an_interrupt_before_there_is_a_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(partition_branch_and_bound, "ManhattanMedian", interrupt)
+    result = BranchAndBound()(occupied(Mesh((5, 5)), 0.3, 4, 1), Budget())
+    assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.INTERRUPTED, 6)
+
+
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_slices_and_room_make_no_difference(monkeypatch: pytest.MonkeyPatch, contiguous: bool) -> None:
+    busy = occupied(Mesh((12, 12)), 0.35, 20, 3).busy
+    problem = PartitionProblem.of(Mesh((12, 12)), busy=busy, size=20, contiguous=contiguous)
+    usual = solved(problem)
+    monkeypatch.setattr(_cut_search, "_SLICE", 1e-6)
+    monkeypatch.setattr(_cut_search, "_FIRST_ROOM", 2)
+    sliced = solved(problem)
+    assert (sliced.status, sliced.objective) == (Status.OPTIMAL, usual.objective)
+    assert sliced.answer == usual.answer
+
+
+def test_a_bad_start_is_improved(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = occupied(Mesh((9, 7)), 0.3, 11, 2)
+    best = solved(problem).objective
+    last = np.flatnonzero(problem.free)[-11:]
+    monkeypatch.setattr(partition_branch_and_bound._Run, "_start", lambda *_: last)
+    assert solved(problem).objective == best
+
+
+def test_the_front_line_of_the_search_says_what_it_is() -> None:
+    assert repr(BranchAndBound()) == "BranchAndBound()"

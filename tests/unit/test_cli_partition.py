@@ -1,0 +1,568 @@
+"""The commands on partition problems by calling `main`: the same commands as for any other."""
+
+from __future__ import annotations
+
+import json
+import math
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from allocsolve import bench
+from allocsolve.cli import main
+from allocsolve.heuristics import Growth
+from allocsolve.instances import (
+    MACHINES,
+    churned_occupancy,
+    digest,
+    klein2011,
+    median_worst_case,
+    read_problem,
+    read_solution,
+    uniform_occupancy,
+    write_problem,
+)
+from allocsolve.judge import value, violations
+from allocsolve.model import Mesh, PartitionProblem, Result, Status, Topology, Torus
+from allocsolve.registry import make_allocator, solve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Capture = pytest.CaptureFixture[str]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def run(capsys: Capture, *argv: object, status: int = 0) -> str:
+    """Run a command that says nothing on stderr and return what it prints."""
+    assert main([str(arg) for arg in argv]) == status
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def run_json(capsys: Capture, *argv: object, status: int = 0) -> dict[str, Any]:
+    document = json.loads(run(capsys, *argv, "--json", status=status))
+    assert isinstance(document, dict)
+    return document
+
+
+def refused(capsys: Capture, *argv: object) -> str:
+    """Run a command that must refuse its input and return what it says."""
+    assert main([str(arg) for arg in argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("allocsolve: error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+#: 4x3, node 5 busy: the best four nodes are a square.
+SQUARE = PartitionProblem.of(Mesh((4, 3)), busy=[5, 8], size=4, name="square")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "square.json"
+    write_problem(SQUARE, path)
+    return path
+
+
+def test_generate_occupancy(tmp_path: Path, capsys: Capture) -> None:
+    args = ("generate", "occupancy", "--count", 3, "--seed", 9, "--out", tmp_path / "new")
+    text = run(capsys, *args, "--shape", "6x5", "--wrap", "1,0", "--busy", 0.4, "--size", 7, "--contiguous")
+    assert text == f"3 problems in {tmp_path / 'new'}: occupancy-s9-0000.json to occupancy-s9-0002.json\n"
+    for idx, path in enumerate(sorted((tmp_path / "new").iterdir())):
+        expected = uniform_occupancy(Topology((6, 5), (True, False)), 0.4, 7, [9, idx], contiguous=True)
+        assert read_problem(path) == expected
+        assert read_problem(path).meta == expected.meta
+
+
+@pytest.mark.parametrize(
+    ("options", "topology"),
+    [
+        (["--shape", "7"], Mesh((7,))),
+        (["--shape", "3x3x3", "--torus"], Torus((3, 3, 3))),
+        (["--machine", "titan"], MACHINES["titan"]),
+        (["--machine", "hlrn-ii"], Mesh((16, 8))),
+    ],
+)
+def test_generate_on_machines(
+    options: list[str], topology: Topology, tmp_path: Path, capsys: Capture
+) -> None:
+    args = ("generate", "occupancy", "--count", 1, "--seed", 0, "--out", tmp_path, "--busy", 0, "--size", 5)
+    run(capsys, *args, *options)
+    assert read_problem(tmp_path / "occupancy-s0-0000.json") == uniform_occupancy(topology, 0, 5, [0, 0])
+
+
+@pytest.mark.parametrize("allocator", ["growth", "hilbert-best-fit+largest-runs", "random"])
+def test_generate_churn(allocator: str, tmp_path: Path, capsys: Capture) -> None:
+    args = ("generate", "churn", "--count", 2, "--seed", 3, "--out", tmp_path, "--shape", "8x8")
+    options = ("--busy", 0.5, "--size", 6, "--allocator", allocator, "--jobs", "2-5", "--steps", 20)
+    run(capsys, *args, *options)
+    for idx in range(2):
+        expected = churned_occupancy(
+            Mesh((8, 8)),
+            0.5,
+            6,
+            [3, idx],
+            allocator=make_allocator(allocator, seed=3 + idx),
+            allocator_name=allocator,
+            job_sizes=(2, 5),
+            steps=20,
+        )
+        problem = read_problem(tmp_path / f"churn-s3-000{idx}.json")
+        assert problem == expected
+        assert problem.meta["allocator"] == allocator
+
+
+def test_generate_median_worst_case(tmp_path: Path, capsys: Capture) -> None:
+    run(capsys, "generate", "median-worst-case", "--distance", 12, "--out", tmp_path)
+    expected = median_worst_case(8, 12, 2)
+    assert read_problem(tmp_path / f"{expected.name}.json") == expected
+
+
+def test_solve_json_is_confirmed_by_the_judge(file: Path, capsys: Capture, tmp_path: Path) -> None:
+    out = tmp_path / "solution.json"
+    found = run_json(capsys, "solve", file, "--solver", "branch-and-bound", "--out", out)
+    expected = {"objective_name": "pairwise", "status": "optimal", "objective": 8, "bound": 8, "limit": None}
+    assert found.items() >= expected.items()
+    assert json.loads(out.read_text()) == found["solution"]
+    assert (found["solution"]["kind"], found["solution"]["problem"]) == ("partition-set", digest(SQUARE))
+    answer = read_solution(out, SQUARE)
+    assert not violations(SQUARE, answer)
+    assert value(SQUARE, answer, ("pairwise",)) == 8 == found["metrics"]["total_distance"]
+    assert found["metrics"]["box"] == [2, 2]
+    meta = found["solution"]["meta"]
+    assert (meta["solver"], meta["shape"], meta["size"]) == ("branch-and-bound", "4x3", 4)
+    assert "expand_limit" not in meta
+    judged = run_json(capsys, "check", file, out)
+    assert judged.items() >= {"feasible": True, "violations": [], "metrics": found["metrics"]}.items()
+    assert run(capsys, "check", file, out).startswith("feasible (4 of 10 free nodes on a 4x3 mesh)\n")
+
+
+def test_solve_shows_fields_and_a_picture(file: Path, capsys: Capture) -> None:
+    text = run(capsys, "solve", file, "--solver", "branch-and-bound")
+    for part in (
+        "(4 of 10 free nodes on a 4x3 mesh)",
+        "8 hops, bound 8 hops, gap 0.0 %",
+        "8 hops, mean 1.333",
+        "8 hops, ratio 1.000",
+        "2x2, 100 % of its 4 nodes",
+    ):
+        assert part in text
+    lines = text.splitlines()
+    top = next(idx for idx, line in enumerate(lines) if set(line) == {".", "#", " "})
+    assert lines[top : top + 5] == [". . # #", ". x # #", "x . . .", "", "# chosen, . free, x busy"]
+
+
+def test_slices_stand_side_by_side_and_fill_the_width(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "p.json"
+    write_problem(PartitionProblem.of(Torus((2, 3, 4)), busy=[0, 23], size=22), file)
+    shown = {}
+    for width in (5, 20, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown[width] = [
+            line for line in run(capsys, "solve", file, "--solver", "gen-alg").splitlines() if line
+        ]
+    assert "2x3x4 torus" in shown[80][0]
+    for width, first, last in ((80, 4, 1), (20, 2, 2), (5, 1, 4)):
+        heads = [line for line in shown[width] if line.startswith("z =")]
+        assert len(heads) == last
+        assert heads[0].count("z =") == first
+    rows = [line for line in shown[80] if set(line) <= set("#x ")]
+    assert rows == [
+        "x #     # #     # #     # #",
+        "# #     # #     # #     # #",
+        "# #     # #     # #     # x",
+    ]
+
+
+def test_a_large_mesh_has_no_picture(tmp_path: Path, capsys: Capture) -> None:
+    for topology in (Mesh((90, 4)), Mesh((4, 90))):
+        file = tmp_path / "p.json"
+        write_problem(PartitionProblem.of(topology, size=3), file)
+        assert "chosen" not in run(capsys, "solve", file, "--solver", "sorted-free-list")
+
+
+@pytest.mark.parametrize(
+    ("topology", "rows", "machine"),
+    [
+        (Mesh((4,)), ["# # # x"], "4 mesh"),
+        (Mesh((1, 2)), ["#", "x"], "1x2 mesh"),
+        (Topology((2, 2, 1, 2), (True, False, True, False)), None, "2x2x1x2 mesh with rings along axis 0,2"),
+    ],
+)
+def test_pictures_of_any_dimension(
+    topology: Topology, rows: list[str] | None, machine: str, tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / "p.json"
+    last = topology.num_nodes - 1
+    write_problem(PartitionProblem.of(topology, busy=[last], size=last), file)
+    lines = run(capsys, "solve", file, "--solver", "gen-alg").splitlines()
+    assert f"on a {machine})" in lines[0]
+    if rows is None:
+        at = lines.index("z = 0, axis 3 = 0   z = 0, axis 3 = 1")
+        rows = ["# #                 # #", "# #                 # x"]
+    else:
+        at = lines.index(rows[0]) - 1
+    assert lines[at + 1 : at + 1 + len(rows)] == rows
+
+
+def boxes(svg: Path) -> dict[str, list[tuple[float, float]]]:
+    """The left top corners of the boxes of each class, without the legend."""
+    root = ET.fromstring(svg.read_text(encoding="utf-8"))  # noqa: S314 - our own file
+    found: dict[str, list[tuple[float, float]]] = {}
+    for path in root.iter(f"{SVG}path"):
+        corners = [part.split("h")[0].split() for part in path.attrib["d"].split("M")[1:]]
+        found.setdefault(path.attrib["class"], []).extend((float(x), float(y)) for x, y in corners)
+    return {kind: corners[1:] for kind, corners in found.items()}
+
+
+def test_plot(file: Path, capsys: Capture, tmp_path: Path) -> None:
+    svg, out = tmp_path / "a.svg", tmp_path / "a.json"
+    text = run(capsys, "solve", file, "--solver", "branch-and-bound", "--plot", svg, "--out", out)
+    assert text.endswith(f"\nsolution written to {out}\nplot written to {svg}\n")
+    drawn = boxes(svg)
+    assert {kind: len(corners) for kind, corners in drawn.items()} == {"chosen": 4, "busy": 2, "free": 6}
+    (left, top), step = min(drawn["free"]), 18
+    at = {kind: {((y - top) / step, (x - left) / step) for x, y in found} for kind, found in drawn.items()}
+    assert at["busy"] == {(1, 1), (2, 0)}
+    assert at["chosen"] == {(0, 2), (0, 3), (1, 2), (1, 3)}
+    style = svg.read_text()
+    assert "prefers-color-scheme:dark" in style
+    run_json(capsys, "solve", file, "--solver", "growth", "--plot", svg)
+    assert sum(map(len, boxes(svg).values())) == 12
+
+
+def test_plot_of_three_dimensions(tmp_path: Path, capsys: Capture) -> None:
+    file, svg = tmp_path / "p.json", tmp_path / "p.svg"
+    problem = uniform_occupancy(Mesh((5, 4, 30)), 0.3, 20, 1)
+    write_problem(problem, file)
+    run(capsys, "solve", file, "--solver", "gen-alg", "--plot", svg)
+    drawn = boxes(svg)
+    counts = {"chosen": 20, "busy": len(problem.busy), "free": 600 - 20 - len(problem.busy)}
+    assert {kind: len(corners) for kind, corners in drawn.items()} == counts
+    assert len({corner for corners in drawn.values() for corner in corners}) == 600
+    root = ET.fromstring(svg.read_text())  # noqa: S314 - our own file
+    assert [text.text for text in root.iter(f"{SVG}text")][4:6] == ["z = 0", "z = 1"]
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    assert all(x + 16 <= width and y + 16 <= height for corners in drawn.values() for x, y in corners)
+
+
+def test_plot_of_a_schedule(tmp_path: Path, capsys: Capture) -> None:
+    file, svg = tmp_path / "<e> & f.json", tmp_path / "e.svg"
+    write_problem(klein2011(1, num_apps=(5, 5)), file)
+    run(capsys, "solve", file, "--solver", "infX", "--plot", svg)
+    root = ET.fromstring(svg.read_text())  # noqa: S314 - our own file
+    areas = [path for path in root.iter(f"{SVG}path") if "fill" in path.attrib]
+    assert [path[0].text for path in areas] == ["a0", "a1", "a2", "a3", "a4"]
+    points = [point.split() for path in areas for point in path.attrib["d"].strip("Mz").split("L")]
+    assert all(0 <= float(x) <= 824 and 28 <= float(y) <= 428 for x, y in points)
+
+
+def test_the_area_of_a_schedule_is_what_is_held(tmp_path: Path, capsys: Capture) -> None:
+    file, svg = tmp_path / "e.json", tmp_path / "e.svg"
+    problem = klein2011(2, num_apps=(6, 6))
+    write_problem(problem, file)
+    found = run_json(capsys, "solve", file, "--solver", "2X", "--plot", svg)
+    root = ET.fromstring(svg.read_text())  # noqa: S314 - our own file
+    doubled = 0.0
+    for path in root.iter(f"{SVG}path"):
+        if "fill" in path.attrib:
+            at = [tuple(map(float, p.split())) for p in path.attrib["d"].strip("Mz").split("L")]
+            doubled += abs(sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(at, at[1:] + at[:1], strict=True)))
+    second, node = 800 / found["metrics"]["makespan"], 400 / problem.num_nodes
+    held = found["metrics"]["useful_area"] + found["metrics"]["total_waste"]
+    assert doubled / 2 == pytest.approx(held * second * node, rel=1e-3)
+
+
+def test_check_names_violations(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    solution = tmp_path / "s.json"
+    document = {"format": "allocsolve/1", "kind": "partition-set", "problem": digest(SQUARE)}
+    solution.write_text(json.dumps(document | {"nodes": [0, 5, 11, 11]}))
+    found = run_json(capsys, "check", file, solution, status=1)
+    assert not found["feasible"]
+    assert found["metrics"] is None
+    assert {"node 5 is busy", "node 11 is chosen 2 times"} <= set(found["violations"])
+    text = run(capsys, "check", file, solution, status=1)
+    assert text.startswith("not feasible, ")
+    solution.write_text(json.dumps(document | {"nodes": [0, 1, 2, 5]}))
+    found = run_json(capsys, "check", file, solution, status=1)
+    assert (found["violations"], found["metrics"]["total_distance"]) == (["node 5 is busy"], 9)
+
+
+def test_an_impossible_problem_is_a_status(tmp_path: Path, capsys: Capture) -> None:
+    file, out, svg = tmp_path / "p.json", tmp_path / "s.json", tmp_path / "s.svg"
+    write_problem(PartitionProblem.of(Mesh((5, 1)), busy=[2], size=3, contiguous=True), file)
+    args = ("solve", file, "--solver", "growth", "--out", out, "--plot", svg)
+    text = run(capsys, *args)
+    assert "infeasible" in text
+    assert "3 of 4 free nodes on a 5x1 mesh, connected" in text
+    assert text.endswith(f"no solution, so {out} was not written\nno solution, so {svg} was not written\n")
+    assert not out.exists()
+    assert not svg.exists()
+    assert run_json(capsys, *args)["status"] == "infeasible"
+
+
+def test_score(tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "p"
+    folder.mkdir()
+    for seed in range(3):
+        write_problem(uniform_occupancy(Mesh((7, 6)), 0.3, 8, seed), folder / f"{seed}.json")
+    args = (
+        "score",
+        folder,
+        "--solvers",
+        "manhattan-median,random",
+        "--out",
+        tmp_path / "out",
+        "--seconds",
+        20,
+    )
+    found = run_json(capsys, *args)
+    assert (found["objective_name"], found["baseline"]) == ("pairwise", "branch-and-bound")
+    assert (found["problems"], found["optima_proven"], found["failures"]) == (3, 3, [])
+    assert [row["solver"] for row in found["scores"]] == ["manhattan-median", "random", "branch-and-bound"]
+    median, random, exact = (row["optimum_gap"]["mean"] for row in found["scores"])
+    assert 0 == exact <= median < random
+    rows = [json.loads(line) for line in (tmp_path / "out" / "records.jsonl").read_text().splitlines()]
+    assert {row["kind"] for row in rows} == {"partition"}
+    assert all(row["combinatorial_bound"] <= row["value"] for row in rows)
+    assert "pairwise on 3 problems" in run(capsys, *args)
+
+
+def test_score_of_a_suite_with_another_baseline(tmp_path: Path, capsys: Capture) -> None:
+    args = ("score", "mesh-16x8", "--solvers", "growth", "--baseline", "manhattan-median+swaps")
+    found = run_json(capsys, *args, "--out", tmp_path, "--seconds", 5)
+    assert (found["problems"], found["baseline"]) == (10, "manhattan-median+swaps")
+    growth, median = found["scores"]
+    assert growth["gap"]["mean"] >= 0
+    assert median["best"] == 10
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a heuristic that is nearly always optimal stand in for the exact solver."""
+    monkeypatch.setattr("allocsolve.bench.bender2008.EXACT", "manhattan-median+swaps")
+    names = ("manhattan-median", "leak", "random")
+    monkeypatch.setattr("allocsolve.bench.bender2008.HEURISTICS", names)
+
+
+@pytest.mark.usefixtures("quick")
+def test_reproduce_bender2008(capsys: Capture) -> None:
+    found = run_json(capsys, "reproduce", "bender2008", "--tests", 2, "--seed", 5)
+    assert (found["paper"], found["tests"], found["seed"]) == ("bender2008", 2, 5)
+    for case in found["tight_family"]:
+        distance = case["distance"]
+        assert (case["median"], case["optimum"]) == (28 * distance - 33, 16 * distance + 24)
+        assert case["ratio"] == case["median"] / case["optimum"] < 7 / 4
+    assert [case["distance"] for case in found["tight_family"]] == [10, 33, 100, 200]
+    assert all(case["proven"] for case in found["tight_family"])
+    tables = found["occupancies"]
+    assert [(table["machine"], table["occupancy"]) for table in tables] == [
+        (machine, occupancy) for machine in ("16x8", "32x32") for occupancy in ("uniform", "churned")
+    ]
+    for table in tables:
+        assert [row["solver"] for row in table["scores"]] == [
+            "manhattan-median",
+            "leak",
+            "random",
+            "manhattan-median+swaps",
+        ]
+        assert table["tests"] == 2
+    text = run(capsys, "reproduce", "bender2008", "--tests", 1)
+    assert max(map(len, text.splitlines())) <= 100
+    assert "1.727" in text
+    assert "16x8 uniform: 0 of 1 optima proven" in text
+
+
+def test_occupancy_tables_with_proven_optima(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allocsolve.bench.bender2008._MACHINES", (Mesh((8, 7)),))
+    monkeypatch.setattr("allocsolve.bench.bender2008._SIZES", (4, 9))
+    told: list[tuple[int, int]] = []
+    tables = bench.occupancy_tables(2, seconds=20, progress=lambda done, total, _: told.append((done, total)))
+    assert (4 * (len(bench.HEURISTICS) + 1),) * 2 in told
+    assert told[-1] == (4, 4), "once more for connected sets"
+    for table in tables:
+        assert (table.tests, table.proven) == (2, 2)
+        by_name = {score.solver: score.optimum_gap for score in table.scores}
+        assert list(by_name) == [*bench.HEURISTICS, "branch-and-bound"]
+        exact, median = by_name["branch-and-bound"], by_name["manhattan-median"]
+        assert exact is not None
+        assert exact.max == 0
+        assert table.connected is not None
+        assert table.connected.count <= 2
+        assert table.connected.mean >= 0
+        assert median is not None
+        assert median.max <= 3 / 4
+
+
+def test_an_answer_that_the_judge_refuses_is_told(
+    file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = solve(SQUARE, "growth")
+    wrong: Result[Any] = Result(Status.FEASIBLE, good.answer, objective=7, bound=-math.inf)
+    monkeypatch.setattr(Growth, "__call__", lambda *_: wrong)
+    assert main(["solve", str(file), "--solver", "growth"]) == 1
+    assert "the solver claims pairwise 7, the judge finds" in capsys.readouterr().err
+
+
+# ---- Bad input --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"size": 0}, ["size", "0 is below 1"]),
+        ({"size": 11}, ["size", "11 is above"]),
+        ({"size": 2.5}, ["size", "2.5"]),
+        ({"busy": [5, 12]}, ["busy[1]", "12"]),
+        ({"busy": [-1]}, ["busy[0]", "-1 is below 0"]),
+        ({"busy": [5, 8, 5]}, ["busy[2]", "node 5"]),
+        ({"busy": list(range(12))}, ["busy", "all 12 nodes are busy"]),
+        ({"topology": {"shape": [4, 0]}}, ["topology.shape[1]", "0 is below 1"]),
+        ({"topology": {"shape": []}}, ["topology", "axes"]),
+        ({"topology": {"shape": [4, 3], "wrap": [False]}}, ["topology.wrap", "1 entries for the 2 axes"]),
+        ({"topology": {"shape": [4, 3], "wrap": []}}, ["topology.wrap", "0 entries for the 2 axes"]),
+        ({"topology": {"shape": [2**13, 2**13]}}, ["topology", "2^24"]),
+        ({"topology": [4, 3]}, ["topology", "a list of 2"]),
+        ({"contiguous": "yes"}, ["contiguous", "'yes'"]),
+        ({"expand_limit": 2}, ["expand_limit"]),
+        ({"kind": "partitoin"}, ["kind", "partitoin", "partition"]),
+    ],
+)
+def test_bad_problem(change: dict[str, object], parts: list[str], tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "problem.json"
+    good = {
+        "format": "allocsolve/1",
+        "kind": "partition",
+        "topology": {"shape": [4, 3], "wrap": [False, False]},
+        "busy": [5, 8],
+        "size": 4,
+    }
+    path.write_text(json.dumps(good | change))
+    for argv in (
+        ["solve", path, "--solver", "growth"],
+        ["check", path, path],
+        ["score", path, "--solvers", "growth", "--out", tmp_path / "out"],
+    ):
+        err = refused(capsys, *argv)
+        for part in [str(path), *parts]:
+            assert part in err
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--solver", "grwth"], ["'grwth'", "growth"]),
+        (["--solver", "noX"], ["unknown partition solver 'noX'"]),
+        (
+            ["--solver", "growth", "--objective", "makespan"],
+            ["unknown objective 'makespan'; known: pairwise"],
+        ),
+        (["--solver", "growth", "--objective", "pairwize"], ["'pairwize'; did you mean pairwise"]),
+        (["--solver", "growth", "--objective", "pairwise,makespan"], ["unknown objective 'makespan'"]),
+        (["--solver", "growth", "--expand-limit", "2"], ["--expand-limit 2", "a partition problem"]),
+        (["--solver", "growth", "--plot", "gone/p.svg"], ["gone/p.svg: cannot be written"]),
+    ],
+)
+def test_bad_options_of_solve(options: list[str], parts: list[str], file: Path, capsys: Capture) -> None:
+    err = refused(capsys, "solve", file, *options)
+    for part in parts:
+        assert part in err
+
+
+def test_expand_limit_is_refused_by_check_and_score(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    message = f"--expand-limit inf does not go with {file}, a partition problem"
+    solution = tmp_path / "s.json"
+    run(capsys, "solve", file, "--solver", "growth", "--out", solution)
+    assert message in refused(capsys, "check", file, solution, "--expand-limit", "inf")
+    out = tmp_path / "out"
+    args = ("score", file, "--solvers", "growth", "--expand-limit", "inf", "--out", out)
+    assert message in refused(capsys, *args)
+    assert not out.exists()
+
+
+def test_kinds_do_not_mix(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    other, out = tmp_path / "e.json", tmp_path / "out"
+    write_problem(klein2011(1), other)
+    args = ("score", file, other, "--solvers", "cpsat", "--out", out)
+    assert "problems of several kinds cannot be compared: evolution, partition" in refused(capsys, *args)
+    err = refused(capsys, "score", file, "--solvers", "growth,rigid", "--out", out)
+    assert "unknown partition solver 'rigid'" in err
+    err = refused(capsys, "score", file, "--solvers", "growth", "--baseline", "infX", "--out", out)
+    assert "unknown partition solver 'infX'" in err
+    err = refused(capsys, "score", other, "--solvers", "noX", "--objective", "pairwise", "--out", out)
+    assert "unknown objective 'pairwise'" in err
+    assert not out.exists()
+
+
+def test_a_machine_too_large_to_be_drawn(tmp_path: Path, capsys: Capture) -> None:
+    file, svg = tmp_path / "p.json", tmp_path / "p.svg"
+    write_problem(PartitionProblem.of(Mesh((257, 256)), size=3), file)
+    assert "--plot: 65792 nodes" in refused(capsys, "solve", file, "--solver", "gen-alg", "--plot", svg)
+    write_problem(klein2011(1, num_apps=(500, 500)), file)
+    assert "too many to draw" in refused(capsys, "solve", file, "--solver", "noX", "--plot", svg)
+    assert not svg.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["occupancy", "--shape", "4x0"], ["--shape", "'0' is below 1"]),
+        (["occupancy", "--shape", "4by3"], ["--shape", "'4by3' is not an integer"]),
+        (["occupancy", "--shape", "9999x9999"], ["2^24"]),
+        (["occupancy", "--machine", "titen"], ["--machine", "'titen'; did you mean titan"]),
+        (["occupancy", "--machine", "titan", "--shape", "4x3"], ["--shape", "--machine"]),
+        (["occupancy", "--machine", "titan", "--torus"], ["--machine titan has its own rings"]),
+        (["occupancy", "--shape", "4x3", "--wrap", "1"], ["wrap has 1 entries for the 2 axes"]),
+        (["occupancy", "--shape", "4x3", "--wrap", "yes"], ["--wrap", "'yes'"]),
+        (["occupancy", "--shape", "4x3", "--wrap", "1,1", "--torus"], ["--torus", "--wrap"]),
+        (["occupancy"], ["--machine --shape"]),
+        (["occupancy", "--shape", "4x3", "--busy", "1.5"], ["--busy", "1.5 is not in 0..1"]),
+        (["occupancy", "--shape", "4x3", "--size", "0"], ["--size", "'0' is below 1"]),
+        (["occupancy", "--shape", "4x3", "--size", "13"], ["size 13 is above the"]),
+        (["churn", "--shape", "4x3", "--allocator", "growht"], ["--allocator", "'growht'", "growth"]),
+        (
+            ["churn", "--shape", "4x3", "--allocator", "branch-and-bound"],
+            ["--allocator", "'branch-and-bound'"],
+        ),
+        (["churn", "--shape", "4x3", "--allocator", "noX"], ["--allocator", "'noX'"]),
+        (["churn", "--shape", "4x3"], ["--allocator"]),
+        (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "5-2"], ["--jobs", "5-2"]),
+        (["churn", "--shape", "4x3", "--allocator", "growth", "--jobs", "13"], ["13"]),
+        (["occupanci", "--shape", "4x3"], ["occupanci", "occupancy"]),
+    ],
+)
+def test_bad_options_of_generate(
+    options: list[str], parts: list[str], tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "new"
+    name, *given = options
+    defaults = {"--busy": "0.25", "--size": "4", "--count": "2", "--seed": "1"}
+    filled = [part for option, text in defaults.items() if option not in given for part in (option, text)]
+    err = refused(capsys, "generate", name, *given, *filled, "--out", out)
+    for part in parts:
+        assert part in err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--distance", "12", "--size", "12"], "size 12 is not a positive multiple of 8"),
+        (["--distance", "2"], "distance 2"),
+        ([], "--distance"),
+        (["--distance", "12", "--step", "0"], "'0' is below 1"),
+    ],
+)
+def test_bad_options_of_the_worst_case(
+    options: list[str], part: str, tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "new"
+    assert part in refused(capsys, "generate", "median-worst-case", *options, "--out", out)
+    assert not out.exists()

@@ -1,0 +1,292 @@
+"""Partitions by CP-SAT: the slow twin, connected sets, and honest answers when it does not finish."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import threading
+
+import naive_partition as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ortools.sat.python import cp_model
+from strategies import partition_problems
+
+from allocsolve.bounds import _cpsat
+from allocsolve.errors import InvalidOption
+from allocsolve.exact import partition_cpsat
+from allocsolve.exact.partition_cpsat import PartitionCpSat
+from allocsolve.heuristics.growth import Growth
+from allocsolve.judge import confirm
+from allocsolve.model import (
+    Budget,
+    Limit,
+    Mesh,
+    Partition,
+    PartitionProblem,
+    Result,
+    Status,
+    Topology,
+    Torus,
+)
+
+#: Of `Mesh((5, 6))`: leave two blocks of four nodes that are near to each other, and a long way round.
+WALLS = (2, 7, 11, 12, 13, 16, 17, 18, 21, 22, 23)
+
+
+def random_problem(
+    topology: Topology, num_busy: int, size: int, seed: int, *, contiguous: bool = False
+) -> PartitionProblem:
+    busy = np.random.default_rng(seed).permutation(topology.num_nodes)[:num_busy].tolist()
+    return PartitionProblem.of(topology, busy=busy, size=size, contiguous=contiguous)
+
+
+def serpentine(side: int, size: int) -> PartitionProblem:
+    """One long corridor: every second row is busy but for a door, left and right in turn."""
+    walls = [
+        x + y * side for y in range(1, side, 2) for x in range(side) if x != (0 if y % 4 == 3 else side - 1)
+    ]
+    return PartitionProblem.of(Mesh((side, side)), busy=walls, size=size, contiguous=True)
+
+
+def solved(problem: PartitionProblem, budget: Budget | None = None) -> Result[Partition]:
+    result = PartitionCpSat()(problem, budget or Budget(seconds=60))
+    confirm(problem, result, ("pairwise",))
+    return result
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave all the work to the model: a poor start set and no bound."""
+
+    def find_start(search: partition_cpsat._Search) -> None:
+        found = Growth()(search.problem, Budget()).answer
+        nodes = np.flatnonzero(search.problem.free)[-search.problem.size :]
+        if search.problem.contiguous:
+            assert found is not None
+            nodes = found.nodes
+        search.offer(nodes)
+
+    monkeypatch.setattr(partition_cpsat._Search, "find_start", find_start)
+
+
+def assert_optimal(problem: PartitionProblem) -> None:
+    result, best = solved(problem), naive.optimum(problem)
+    assert result.objective == best
+    assert result.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
+    assert result.limit is None
+
+
+@settings(max_examples=40)
+@given(partition_problems(contiguous=None))
+def test_the_same_as_the_slow_twin(problem: PartitionProblem) -> None:
+    assert_optimal(problem)
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("contiguous", [False, True])
+@pytest.mark.parametrize(
+    "topology",
+    [
+        Mesh((4, 4)),
+        Mesh((13,)),
+        Torus((13,)),
+        Torus((14,)),
+        Torus((5, 3)),
+        Torus((4, 4)),
+        Topology((5, 3), (False, True)),
+        Topology((2, 7), (True, True)),
+        Mesh((2, 3, 3)),
+        Topology((3, 2, 3), (True, False, True)),
+        Mesh((1, 1, 14)),
+    ],
+    ids=str,
+)
+def test_the_model_alone_is_exact(topology: Topology, *, contiguous: bool) -> None:
+    for seed, size in enumerate((2, 3, 5, 6)):
+        assert_optimal(random_problem(topology, topology.num_nodes // 4, size, seed, contiguous=contiguous))
+
+
+def has_answer(model: cp_model.CpModel) -> bool:
+    solver = cp_model.CpSolver()
+    solver.parameters.catch_sigint_signal = False  # else Ctrl-C ends Python from here on
+    return bool(solver.solve(model) == cp_model.OPTIMAL)
+
+
+def fits_the_tree(topology: Topology, nodes: tuple[int, ...], *, implied: bool) -> bool:
+    """Whether a set fits the constraints of connected sets, all of them or without those that are implied."""
+    model = cp_model.CpModel()
+    everything = list(range(topology.num_nodes))
+    links = partition_cpsat._links(topology, everything)
+    variables = partition_cpsat._variables(model, topology, everything, len(nodes), links)
+    for node, chosen in variables.chosen.items():
+        model.add(chosen == (node in nodes))
+    partition_cpsat._root(model, variables)
+    partition_cpsat._tree(model, variables)
+    partition_cpsat._depths(model, variables)
+    if implied:
+        partition_cpsat._no_small_parts(model, variables)
+    return has_answer(model)
+
+
+@pytest.mark.parametrize("implied", [False, True])
+@pytest.mark.parametrize("topology", [Mesh((3, 2)), Mesh((3, 3)), Torus((6,))], ids=str)
+def test_the_tree_allows_the_connected_sets(topology: Topology, *, implied: bool) -> None:
+    for size in range(2, topology.num_nodes):
+        for nodes in itertools.combinations(range(topology.num_nodes), size):
+            connected = naive.is_connected(topology, nodes)
+            assert fits_the_tree(topology, nodes, implied=implied) == connected
+
+
+def test_the_tree_does_without_links() -> None:
+    model = cp_model.CpModel()
+    variables = partition_cpsat._variables(model, Mesh((3,)), [0, 2], 2, [])
+    partition_cpsat._size(model, variables)
+    partition_cpsat._root(model, variables)
+    partition_cpsat._tree(model, variables)
+    assert not has_answer(model)
+
+
+@pytest.mark.usefixtures("bare")
+def test_links_cost() -> None:
+    problem = PartitionProblem.of(Mesh((5, 6)), busy=WALLS, size=8, contiguous=True)
+    assert solved(problem).objective == 74
+    assert solved(PartitionProblem(problem.topology, problem.free, 8)).objective == 72
+
+
+def test_connected_sets_in_a_corridor() -> None:
+    # Two turns of the corridor hold 12 nodes round one door.
+    result = solved(serpentine(7, 12))
+    assert (result.status, result.objective) == (Status.OPTIMAL, 206)
+
+
+@pytest.mark.parametrize("topology", [Mesh((1,)), Torus((1, 1)), Mesh((3, 2)), Torus((4, 3, 2))], ids=str)
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_one_node_and_all_nodes(topology: Topology, *, contiguous: bool) -> None:
+    busy = list(range(1, topology.num_nodes, 5))
+    one = solved(PartitionProblem.of(topology, busy=busy, size=1, contiguous=contiguous))
+    assert (one.status, one.objective, one.bound) == (Status.OPTIMAL, 0, 0)
+    everything = PartitionProblem.of(topology, size=topology.num_nodes, contiguous=contiguous)
+    result = solved(everything)
+    assert (result.status, result.objective) == (
+        Status.OPTIMAL,
+        naive.pairwise(topology, range(topology.num_nodes)),
+    )
+
+
+def test_no_component_is_large_enough() -> None:
+    problem = PartitionProblem.of(Mesh((5, 1)), busy=[2], size=3, contiguous=True)
+    result = solved(problem, Budget(seconds=1e-9))
+    assert (result.status, result.answer, result.limit) == (Status.INFEASIBLE, None, None)
+    # Along a ring the two ends are one component.
+    ring = PartitionProblem.of(Torus((5, 1)), busy=[2], size=3, contiguous=True)
+    assert solved(ring).objective == 4
+
+
+@pytest.mark.parametrize("contiguous", [False, True])
+@pytest.mark.parametrize("seconds", [1e-9, 0.3])
+def test_a_time_limit_is_a_result(seconds: float, *, contiguous: bool) -> None:
+    problem = random_problem(Mesh((24, 24)), 150, 100, 1, contiguous=contiguous)
+    result = solved(problem, Budget(seconds=seconds, workers=2))
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
+    assert isinstance(result.bound, int)
+    assert isinstance(result.objective, int)
+    assert 0 < result.bound < result.objective
+
+
+def test_a_problem_that_is_too_large_gets_a_set_and_a_bound() -> None:
+    problem = random_problem(Mesh((64, 64)), 1000, 50, 2)
+    result = solved(problem, Budget(seconds=1))
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
+    small = random_problem(Mesh((8, 8)), 32, 9, 3)
+    limited = PartitionCpSat(max_nodes=31)(small, Budget())
+    assert (limited.status, limited.limit) == (Status.FEASIBLE, Limit.SIZE)
+    best = solved(small)
+    assert best.status is Status.OPTIMAL
+    assert limited.bound < best.objective <= limited.objective  # type: ignore[operator]  # plain numbers
+
+
+def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
+    solved(random_problem(Mesh((3, 3)), 2, 4, 1))  # compiled before the clock matters
+    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    result = solved(random_problem(Mesh((24, 24)), 150, 100, 1), Budget(seconds=60))
+    timer.join()
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
+    assert result.runtime < 30
+
+
+def test_ctrl_c_before_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(partition_cpsat._Search, "find_start", interrupt)
+    result = solved(random_problem(Mesh((3, 3)), 2, 4, 1))
+    assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.INTERRUPTED, 0)
+
+
+@pytest.mark.parametrize(
+    ("bound", "proven"),
+    [(199.0, 100), (198.0, 99), (198.0000001, 99), (197.5, 99), (1e9, 101)],
+)
+def test_bounds_are_halved_and_rounded_up(monkeypatch: pytest.MonkeyPatch, bound: float, proven: int) -> None:
+    problem = random_problem(Mesh((8, 8)), 20, 9, 1)
+    search = partition_cpsat._Search(problem, Budget(), Budget().start())
+    search.best, search.best_cost = np.flatnonzero(problem.free)[:9], 101
+    outcome = _cpsat.Outcome(infeasible=False, optimal=False, bound=bound, interrupted=False)
+    monkeypatch.setattr(_cpsat, "run_cpsat", lambda *_, **__: outcome)
+    search.minimise()
+    result = search.result()
+    assert result.bound == proven
+    assert result.status is (Status.OPTIMAL if proven == 101 else Status.FEASIBLE)
+
+
+def test_a_bound_may_be_the_optimum() -> None:
+    problem = random_problem(Mesh((6, 6)), 14, 6, 1)
+    optimum = solved(problem).objective
+    assert isinstance(optimum, int)
+    search = partition_cpsat._Search(problem, Budget(), Budget().start())
+    search.bound = optimum
+    search.offer(np.flatnonzero(problem.free)[[0, 1, 2, -3, -2, -1]])
+    assert search.best_cost > optimum
+    search.minimise()
+    assert (search.best_cost, search.bound) == (optimum, optimum)
+
+
+@pytest.mark.parametrize("topology", [Mesh((5, 3)), Torus((6, 5)), Torus((4, 3, 2)), Mesh((1, 4))], ids=str)
+@given(data=st.data())
+def test_the_cuts_between_two_nodes_weigh_twice_their_distance(
+    topology: Topology, data: st.DataObject
+) -> None:
+    nodes = st.integers(0, topology.num_nodes - 1)
+    one, other = (topology.coordinates([data.draw(nodes)])[0] for _ in range(2))
+    weight, inside = 0, set[int]()
+    for cut in partition_cpsat._cuts(topology):
+        inside = (set() if cut.first else inside - set(cut.left)) | set(cut.taken)
+        weight += cut.weight * ((int(one[cut.axis]) in inside) != (int(other[cut.axis]) in inside))
+    assert weight == 2 * topology.hop_distance(topology.node_at(one), topology.node_at(other))
+
+
+def test_median_cuts_hold_for_every_count() -> None:
+    """They are implied: with them the model has all the counts that it has without them."""
+    for size in range(1, 8):
+        for count in range(size + 1):
+            model = cp_model.CpModel()
+            variables = partition_cpsat._variables(model, Mesh((2,)), [0, 1], size, None)
+            partition_cpsat._medians(model, variables)
+            model.add(variables.counts[0] == count)
+            model.add(variables.costs[0] == count * (size - count))
+            assert has_answer(model)
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    assert solved(random_problem(Mesh((6, 6)), 10, 8, 4, contiguous=True)).status is Status.OPTIMAL
+    assert capfd.readouterr() == ("", "")
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(InvalidOption, match="max_nodes -1 is negative"):
+        PartitionCpSat(max_nodes=-1)
+    assert repr(PartitionCpSat()) == "PartitionCpSat(max_nodes=2048)"

@@ -1,0 +1,304 @@
+"""The JSON format of partitions: what is read, what is refused with which words, how files are written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import partition_problems, partitions
+
+from allocsolve.errors import FormatError, InvalidAnswer
+from allocsolve.instances import (
+    digest,
+    read_problem,
+    read_solution,
+    solution_document,
+    write_problem,
+    write_solution,
+)
+from allocsolve.judge import partition_violations
+from allocsolve.model import EvolutionProblem, Mesh, Partition, PartitionProblem, Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+BIG = 2**53 + 1
+MINIMAL: dict[str, Any] = {
+    "format": "allocsolve/1",
+    "kind": "partition",
+    "topology": {"shape": [4, 3]},
+    "busy": [5, 1],
+    "size": 4,
+}
+PROBLEM = PartitionProblem.of(Mesh((4, 3)), busy=[1, 5], size=4)
+SOLUTION: dict[str, Any] = {
+    "format": "allocsolve/1",
+    "kind": "partition-set",
+    "problem": digest(PROBLEM),
+    "nodes": [7, 3, 2, 6],
+}
+
+
+def saved(folder: Path, content: object) -> Path:
+    path = folder / "file.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def faults_of(read: Callable[[], object]) -> tuple[str, ...]:
+    with pytest.raises(FormatError) as caught:
+        read()
+    assert len(str(caught.value).splitlines()) == 1
+    return caught.value.faults
+
+
+def without(document: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key != name}
+
+
+# --- problems ------------------------------------------------------------------------------------------
+
+
+def test_absent_fields_have_their_defaults(tmp_path: Path) -> None:
+    problem = read_problem(saved(tmp_path, MINIMAL))
+    assert isinstance(problem, PartitionProblem)
+    assert problem == PROBLEM
+    assert problem.meta == {}
+
+
+def test_all_fields_are_read(tmp_path: Path) -> None:
+    document = {
+        **MINIMAL,
+        "name": "Größe",
+        "topology": {"shape": [4, 3, 2], "wrap": [True, False, True]},
+        "busy": [],
+        "size": 24,
+        "contiguous": True,
+        "meta": {"seed": 2**70, "nested": [None, 0.5]},
+    }
+    problem = read_problem(saved(tmp_path, document))
+    topology = Topology((4, 3, 2), (True, False, True))
+    assert problem == PartitionProblem.of(topology, size=24, contiguous=True, name="Größe")
+    assert problem.meta == document["meta"]
+
+
+FAULTY_PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
+    **{
+        f"missing {name}": (without(MINIMAL, name), f"{name}: missing")
+        for name in ("topology", "busy", "size")
+    },
+    "unknown field": ({**MINIMAL, "free": [1]}, "unknown field 'free' (extra data belongs in meta)"),
+    "evolution field": (
+        {**MINIMAL, "num_nodes": 12},
+        "unknown field 'num_nodes' (extra data belongs in meta)",
+    ),
+    "topology list": ({**MINIMAL, "topology": [4, 3]}, "topology: must be an object, not a list of 2"),
+    "missing shape": ({**MINIMAL, "topology": {"wrap": [False]}}, "topology.shape: missing"),
+    "unknown topology field": (
+        {**MINIMAL, "topology": {"shape": [4, 3], "torus": True}},
+        "topology: unknown field 'torus' (extra data belongs in meta)",
+    ),
+    "shape number": ({**MINIMAL, "topology": {"shape": 12}}, "topology.shape: must be a list, not 12"),
+    "no axis": ({**MINIMAL, "topology": {"shape": []}}, "topology: shape has 0 axes, not 1 to 32"),
+    "side 0": ({**MINIMAL, "topology": {"shape": [4, 0]}}, "topology.shape[1]: side 0 is below 1"),
+    "side bool": (
+        {**MINIMAL, "topology": {"shape": [12, True]}},
+        "topology.shape[1]: side must be an integer, not true",
+    ),
+    "side fraction": (
+        {**MINIMAL, "topology": {"shape": [4.0, 3]}},
+        "topology.shape[0]: side must be an integer, not 4.0",
+    ),
+    "side big": ({**MINIMAL, "topology": {"shape": [BIG]}}, f"topology.shape[0]: side {BIG} is beyond 2^53"),
+    "too many nodes": (
+        {**MINIMAL, "topology": {"shape": [4096, 8192]}},
+        "topology: shape [4096, 8192] has 33554432 nodes, more than 2^24",
+    ),
+    "wrap bool": (
+        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": True}},
+        "topology.wrap: must be a list, not true",
+    ),
+    "wrap number": (
+        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": [True, 0]}},
+        "topology.wrap[1]: must be true or false, not 0",
+    ),
+    "short wrap": (
+        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": [True]}},
+        "topology.wrap: 1 entries for the 2 axes of the shape",
+    ),
+    "empty wrap": (
+        {**MINIMAL, "topology": {"shape": [4, 3], "wrap": []}},
+        "topology.wrap: 0 entries for the 2 axes of the shape",
+    ),
+    "busy object": ({**MINIMAL, "busy": {"1": 5}}, "busy: must be a list, not an object of 1"),
+    "busy below": ({**MINIMAL, "busy": [5, -1]}, "busy[1]: node -1 is below 0"),
+    "busy above": ({**MINIMAL, "busy": [12, 5]}, "busy[0]: node 12 is above the last node 11"),
+    "busy twice": ({**MINIMAL, "busy": [5, 1, 5]}, "busy[2]: node 5 is also busy[0]"),
+    "busy bool": ({**MINIMAL, "busy": [5, True]}, "busy[1]: node must be an integer, not true"),
+    "busy text": ({**MINIMAL, "busy": ["5"]}, "busy[0]: node must be an integer, not '5'"),
+    "busy big": ({**MINIMAL, "busy": [BIG]}, f"busy[0]: node {BIG} is beyond 2^53"),
+    "all busy": ({**MINIMAL, "busy": [*range(12)], "size": 1}, "busy: all 12 nodes are busy"),
+    "size 0": ({**MINIMAL, "size": 0}, "size: value 0 is below 1"),
+    "size bool": ({**MINIMAL, "size": True}, "size: value must be an integer, not true"),
+    "size above": ({**MINIMAL, "size": 11}, "size: value 11 is above the number of free nodes 10"),
+    "contiguous number": ({**MINIMAL, "contiguous": 1}, "contiguous: must be true or false, not 1"),
+    "contiguous null": ({**MINIMAL, "contiguous": None}, "contiguous: must be true or false, not null"),
+    "name": ({**MINIMAL, "name": 7}, "name: must be a string, not 7"),
+    "meta": ({**MINIMAL, "meta": None}, "meta: must be an object, not null"),
+    "format": ({**MINIMAL, "format": "allocsolve/2"}, "format: 'allocsolve/2' is not 'allocsolve/1'"),
+    "kind": ({**MINIMAL, "kind": "partitions"}, "kind: 'partitions' is not 'evolution' or 'partition'"),
+}
+
+
+@pytest.mark.parametrize(("document", "fault"), FAULTY_PROBLEMS.values(), ids=FAULTY_PROBLEMS.keys())
+def test_a_faulty_problem_is_refused_with_place_and_value(
+    tmp_path: Path, document: object, fault: str
+) -> None:
+    assert faults_of(lambda: read_problem(saved(tmp_path, document))) == (fault,)
+
+
+def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
+    document = {
+        "format": "allocsolve/1",
+        "kind": "partition",
+        "topology": {"shape": [0, "x"], "wrap": [1]},
+        "busy": [-1, 3, 3, None],
+        "size": "all",
+        "contiguous": "yes",
+        "meta": [],
+    }
+    assert faults_of(lambda: read_problem(saved(tmp_path, document))) == (
+        "topology.shape[0]: side 0 is below 1",
+        "topology.shape[1]: side must be an integer, not 'x'",
+        "topology.wrap[0]: must be true or false, not 1",
+        "busy[0]: node -1 is below 0",
+        "busy[2]: node 3 is also busy[1]",
+        "busy[3]: node must be an integer, not null",
+        "size: value must be an integer, not 'all'",
+        "contiguous: must be true or false, not 'yes'",
+        "meta: must be an object, not a list of 0",
+    )
+
+
+# --- solutions -----------------------------------------------------------------------------------------
+
+
+def test_a_solution_may_name_its_nodes_in_any_order(tmp_path: Path) -> None:
+    assert read_solution(saved(tmp_path, SOLUTION), PROBLEM) == Partition(np.array([2, 3, 6, 7]))
+
+
+def test_an_infeasible_solution_is_read_for_the_judge(tmp_path: Path) -> None:
+    found = read_solution(saved(tmp_path, {**SOLUTION, "nodes": [1, 2, 2, 12, 99]}), PROBLEM)
+    assert found.nodes.tolist() == [1, 2, 2, 12, 99]
+    assert len(partition_violations(PROBLEM, found)) == 5
+
+
+FAULTY_SOLUTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "another problem": (
+        {**SOLUTION, "problem": "f" * 64},
+        f"problem: this solves another problem, 'ffffffffffff', not '{digest(PROBLEM)[:12]}'",
+    ),
+    "missing problem": (without(SOLUTION, "problem"), "problem: missing"),
+    "missing nodes": (without(SOLUTION, "nodes"), "nodes: missing"),
+    "kind": ({**SOLUTION, "kind": "partition"}, "kind: 'partition' is not 'partition-set'"),
+    "evolution": (
+        {**SOLUTION, "kind": "evolution-schedule"},
+        "kind: 'evolution-schedule' is not 'partition-set'",
+    ),
+    "unknown field": ({**SOLUTION, "cost": 8}, "unknown field 'cost' (extra data belongs in meta)"),
+    "nodes number": ({**SOLUTION, "nodes": 4}, "nodes: must be a list, not 4"),
+    "node text": ({**SOLUTION, "nodes": [1, "2"]}, "nodes[1]: node must be an integer, not '2'"),
+    "node bool": ({**SOLUTION, "nodes": [False]}, "nodes[0]: node must be an integer, not false"),
+    "node below": ({**SOLUTION, "nodes": [3, 4, -5]}, "nodes[2]: node -5 is below 0"),
+    "node big": ({**SOLUTION, "nodes": [BIG]}, f"nodes[0]: node {BIG} is beyond 2^53"),
+    "meta": ({**SOLUTION, "meta": "cpsat"}, "meta: must be an object, not 'cpsat'"),
+}
+
+
+@pytest.mark.parametrize(("document", "fault"), FAULTY_SOLUTIONS.values(), ids=FAULTY_SOLUTIONS.keys())
+def test_a_faulty_solution_is_refused_with_place_and_value(
+    tmp_path: Path, document: object, fault: str
+) -> None:
+    assert faults_of(lambda: read_solution(saved(tmp_path, document), PROBLEM)) == (fault,)
+
+
+@pytest.mark.parametrize("node", [-1, 12])
+def test_a_partition_of_another_machine_is_not_written(tmp_path: Path, node: int) -> None:
+    path = tmp_path / "s.json"
+    with pytest.raises(
+        InvalidAnswer, match=rf"does not belong to the problem: node {node} is not in 0\.\.11"
+    ):
+        write_solution(path, PROBLEM, Partition(np.array([3, node])), {})
+    assert not path.exists()
+
+
+# --- there and back ------------------------------------------------------------------------------------
+
+
+@given(problem=partition_problems(max_nodes=40, contiguous=None), name=st.text(st.characters(codec="utf-8")))
+def test_a_problem_survives_the_file(
+    tmp_path_factory: pytest.TempPathFactory, problem: PartitionProblem, name: str
+) -> None:
+    path = tmp_path_factory.mktemp("problem") / "p.json"
+    named = dataclasses.replace(problem, name=name, meta={"name": name})
+    write_problem(named, path)
+    again = read_problem(path)
+    assert again == named
+    assert again.meta == named.meta
+    assert digest(again) == digest(problem)
+
+
+@given(data=st.data(), problem=partition_problems(max_nodes=40, contiguous=None))
+def test_a_solution_survives_the_file(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, problem: PartitionProblem
+) -> None:
+    path = tmp_path_factory.mktemp("solution") / "s.json"
+    partition = data.draw(partitions(problem))
+    write_solution(path, problem, partition, {"solver": "none"})
+    assert read_solution(path, problem) == partition
+    assert json.loads(path.read_text()) == solution_document(problem, partition, {"solver": "none"})
+
+
+@given(problem=partition_problems(max_nodes=40, contiguous=None), data=st.data())
+def test_the_digest_sees_all_but_name_meta_and_the_order_of_busy_nodes(
+    tmp_path_factory: pytest.TempPathFactory, problem: PartitionProblem, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("digest") / "p.json"
+    write_problem(dataclasses.replace(problem, name="x", meta={"seed": 1}), path)
+    document = json.loads(path.read_text())
+    assert document["busy"] == sorted(document["busy"])
+    shuffled = {**document, "busy": data.draw(st.permutations(document["busy"]))}
+    assert digest(read_problem(saved(path.parent, shuffled))) == digest(problem)
+    shape, wrap = problem.topology.shape, problem.topology.wrap
+    longer = Topology((*shape, 1), (*wrap, False))
+    turned = Topology(shape, (*wrap[:-1], not wrap[-1]))
+    free = problem.free.copy()
+    free[data.draw(st.sampled_from(np.flatnonzero(free).tolist()))] = False
+    variants = [
+        dataclasses.replace(problem, topology=longer),
+        dataclasses.replace(problem, topology=turned),
+        dataclasses.replace(problem, contiguous=not problem.contiguous),
+        *([dataclasses.replace(problem, size=problem.size - 1)] if problem.size > 1 else []),
+        *([dataclasses.replace(problem, free=free)] if free.sum() >= problem.size else []),
+    ]
+    assert len({digest(other) for other in (problem, *variants)}) == len(variants) + 1
+
+
+def test_families_do_not_mix(tmp_path: Path) -> None:
+    empty = EvolutionProblem(12, ())
+    assert digest(empty) != digest(PROBLEM)
+    assert faults_of(lambda: read_solution(saved(tmp_path, SOLUTION), empty)) == (
+        "kind: 'partition-set' is not 'evolution-schedule'",
+    )
+
+
+def test_nodes_stand_on_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    write_problem(PartitionProblem.of(Mesh((64, 64)), busy=range(0, 4096, 2), size=3), path)
+    assert len(path.read_text().splitlines()) == 10

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import partition_problems, topologies
+
+from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
+from allocsolve.model import (
+    PARTITION_OBJECTIVES,
+    Mesh,
+    Partition,
+    PartitionProblem,
+    Topology,
+    Torus,
+    parse_objective,
+)
+
+MESH = Mesh((4, 3))
+PROBLEM = PartitionProblem.of(MESH, busy=[5, 1], size=4, name="small", meta={"seed": 7})
+
+
+# --- topologies ----------------------------------------------------------------------------------------
+
+
+def test_nodes_are_numbered_along_the_first_axis_first() -> None:
+    cube = Mesh((4, 3, 2))
+    assert cube.num_nodes == 24
+    for z, y, x in np.ndindex(2, 3, 4):
+        assert cube.node_at((x, y, z)) == x + 4 * y + 12 * z
+        assert cube.coordinates([x + 4 * y + 12 * z]).tolist() == [[x, y, z]]
+
+
+@given(topologies(max_nodes=40))
+def test_coordinates_and_nodes_are_inverse(topology: Topology) -> None:
+    places = topology.coordinates(range(topology.num_nodes)).tolist()
+    assert [topology.node_at(place) for place in places] == list(range(topology.num_nodes))
+    assert [topology.hop_distance(0, node) for node in range(topology.num_nodes)] == (
+        topology.distances_from(0).tolist()
+    )
+
+
+def test_mesh_and_torus_are_topologies_without_and_with_rings() -> None:
+    assert Mesh([4, 3]) == Topology((4, 3)) == Topology((4, 3), (False, False))
+    assert Torus([4, 3]) == Topology((4, 3), (True, True))
+    assert Torus((4, 3)) != Mesh((4, 3)) != Mesh((3, 4))
+    assert hash(Mesh([4, 3])) == hash(Mesh(np.array([4, 3])))  # type: ignore[arg-type]  # numpy's integers will do
+
+
+def test_rings_of_one_or_two_nodes_have_no_second_link() -> None:
+    torus = Torus((1, 2, 3))
+    assert torus.neighbours(0) == (1, 2, 4)
+    assert torus.diameter == 2
+
+
+@pytest.mark.parametrize("place", [(4, 0), (-1, 0), (0, 3), (0,), (0, 0, 0)])
+def test_there_is_no_node_outside(place: tuple[int, ...]) -> None:
+    with pytest.raises(IndexError, match="there is no node at"):
+        MESH.node_at(place)
+
+
+@pytest.mark.parametrize(
+    ("shape", "wrap", "message"),
+    [
+        ((), (), "shape has 0 axes, not 1 to 32"),
+        ((1,) * 33, (), "shape has 33 axes, not 1 to 32"),
+        ((2, 2**14 + 1), (), r"side 16385 is above 2\^14"),
+        ((10**5000, 2), (), r"side beyond 10\^18 is above 2\^14"),
+        ((4, 0), (), r"shape \[4, 0\]: side 0 is below 1"),
+        ((-2, 3), (), r"shape \[-2, 3\]: side -2 is below 1"),
+        ((2**12, 2**13), (), r"shape \[4096, 8192\] has 33554432 nodes, more than 2\^24"),
+        ((4.0, 3), (), r"shape \(4.0, 3\) is not a sequence of integers"),
+        (12, (), "shape 12 is not a sequence of integers"),
+        ((4, 3), (True,), r"wrap has 1 entries for the 2 axes of shape \[4, 3\]"),
+    ],
+)
+def test_a_faulty_topology_is_refused(shape: Any, wrap: Any, message: str) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        Topology(shape, wrap)
+
+
+# --- problems ------------------------------------------------------------------------------------------
+
+
+def test_the_busy_nodes_are_those_that_are_not_free() -> None:
+    assert PROBLEM.busy == (1, 5)
+    assert np.flatnonzero(~PROBLEM.free).tolist() == [1, 5]
+    assert (PROBLEM.size, PROBLEM.contiguous, PROBLEM.name) == (4, False, "small")
+    assert PartitionProblem(MESH, PROBLEM.free, 4, name="small") == PROBLEM
+    assert PartitionProblem.of(MESH, size=12).busy == ()
+
+
+@given(partition_problems(contiguous=None))
+def test_equal_problems_have_equal_hashes(problem: PartitionProblem) -> None:
+    twin = PartitionProblem.of(
+        problem.topology,
+        busy=problem.busy[::-1],
+        size=problem.size,
+        contiguous=problem.contiguous,
+        meta={"seed": 1},
+    )
+    assert twin == problem
+    assert hash(twin) == hash(problem)
+    assert dataclasses.replace(problem) == problem
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"topology": Torus((4, 3))},
+        {"topology": Mesh((3, 4))},
+        {"free": np.ones(12, dtype=np.bool_)},
+        {"size": 5},
+        {"contiguous": True},
+        {"name": "other"},
+    ],
+)
+def test_replace_and_inequality(changes: Any) -> None:
+    other = dataclasses.replace(PROBLEM, **changes)
+    assert other != PROBLEM
+    assert object() != PROBLEM
+    assert other.meta == PROBLEM.meta
+
+
+@pytest.mark.parametrize(
+    ("free", "size", "message"),
+    [
+        (np.ones(11, dtype=np.bool_), 1, r"free is bool of shape \(11,\), not a mask over the 12 nodes"),
+        (np.ones((3, 4), dtype=np.bool_), 1, r"free is bool of shape \(3, 4\), not a mask"),
+        (np.ones(12, dtype=np.int64), 1, r"free is int64 of shape \(12,\), not a mask"),
+        ([True] * 11 + [1], 1, r"free is int64 of shape \(12,\), not a mask"),
+        (PROBLEM.free, 0, "size 0 is below 1"),
+        (PROBLEM.free, -3, "size -3 is below 1"),
+        (PROBLEM.free, 11, "size 11 is above the 10 free nodes"),
+        (PROBLEM.free, 2.0, r"size 2\.0 is not an integer"),
+        (np.zeros(12, dtype=np.bool_), 1, "size 1 is above the 0 free nodes"),
+    ],
+)
+def test_a_faulty_problem_is_refused(free: Any, size: Any, message: str) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        PartitionProblem(MESH, free, size)
+
+
+@pytest.mark.parametrize(
+    ("busy", "message"),
+    [
+        ([12], r"busy node 12 is not in 0\.\.11"),
+        ([-1], r"busy node -1 is not in 0\.\.11"),
+        ([3, 4, 3], "busy node 3 is named twice"),
+        ([1.5], r"busy node 1\.5 is not an integer"),
+        (["1"], "busy node '1' is not an integer"),
+    ],
+)
+def test_a_faulty_busy_node_is_named(busy: Any, message: str) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        PartitionProblem.of(MESH, busy=busy, size=1)
+
+
+def test_any_kind_of_integer_will_do() -> None:
+    problem = PartitionProblem.of(MESH, busy=np.array([1, 5], dtype=np.uint8), size=np.int32(4), name="small")  # type: ignore[arg-type]  # numpy's are integers too
+    assert problem == PROBLEM
+    assert type(problem.size) is int
+    truth: Any = 1
+    flagged = PartitionProblem.of(MESH, busy=[True], size=True, contiguous=truth)
+    assert flagged.busy == (1,)
+    assert type(flagged.size) is int
+    assert flagged.contiguous is True
+
+
+def test_a_problem_keeps_its_own_data() -> None:
+    free = np.ones(12, dtype=np.bool_)
+    meta: dict[str, object] = {"seed": 1}
+    problem = PartitionProblem(MESH, free, 3, meta=meta)
+    free[0] = False
+    meta["seed"] = 2
+    assert problem.free.all()
+    assert problem.meta == {"seed": 1}
+    with pytest.raises(ValueError, match="read-only"):
+        problem.free[0] = False
+    with pytest.raises(TypeError):
+        problem.meta["seed"] = 2  # type: ignore[index]  # what the test is about
+    for name in ("topology", "free", "size", "contiguous", "name", "meta"):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(problem, name, None)
+
+
+# --- partitions ----------------------------------------------------------------------------------------
+
+
+def test_a_partition_is_kept_in_order() -> None:
+    partition = Partition(np.array([5, 2, 9]))
+    assert partition.nodes.tolist() == [2, 5, 9]
+    assert partition.nodes.dtype == np.int64
+    assert partition == Partition(np.array([9, 5, 2], dtype=np.uint8))
+    assert hash(partition) == hash(Partition(np.array([9, 5, 2], dtype=np.uint8)))
+    assert partition != Partition(np.array([2, 5]))
+    assert partition != object()
+    assert Partition(np.array([])).nodes.tolist() == []
+
+
+def test_a_partition_keeps_its_own_data() -> None:
+    nodes = np.array([5, 2])
+    partition = Partition(nodes)
+    nodes[0] = 7
+    assert partition.nodes.tolist() == [2, 5]
+    with pytest.raises(ValueError, match="read-only"):
+        partition.nodes[0] = 7
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        partition.nodes = nodes  # type: ignore[misc]  # what the test is about
+
+
+@pytest.mark.parametrize("nodes", [[1.5], [math.nan], ["1"], [True], [[1, 2]], 3, [2**70]])
+def test_what_is_no_list_of_integers_is_refused(nodes: Any) -> None:
+    with pytest.raises(InvalidAnswer, match="are not a list of integers"):
+        Partition(nodes)
+
+
+# --- both ----------------------------------------------------------------------------------------------
+
+
+@given(partition_problems(contiguous=None), st.lists(st.integers(-3, 20)))
+def test_copies_and_pickles_are_equal_and_read_only(problem: PartitionProblem, nodes: list[int]) -> None:
+    named = dataclasses.replace(problem, name="x", meta={"seed": [7]})
+    partition = Partition(np.array(nodes, dtype=np.int64))
+    for twin in (pickle.loads(pickle.dumps(named)), copy.copy(named), copy.deepcopy(named)):  # noqa: S301 - ours
+        assert twin == named
+        assert twin.meta == named.meta
+        assert not twin.free.flags.writeable
+    for same in (pickle.loads(pickle.dumps(partition)), copy.deepcopy(partition)):  # noqa: S301 - ours
+        assert same == partition
+        assert not same.nodes.flags.writeable
+
+
+# --- the objective -------------------------------------------------------------------------------------
+
+
+def test_the_objective_is_read() -> None:
+    assert PARTITION_OBJECTIVES == ("pairwise",)
+    assert parse_objective(" pairwise", PARTITION_OBJECTIVES) == ("pairwise",)
+    with pytest.raises(UnknownName, match="unknown objective 'pairwize'; did you mean pairwise"):
+        parse_objective("pairwize", PARTITION_OBJECTIVES)
+    with pytest.raises(InvalidOption, match="names pairwise twice"):
+        parse_objective("pairwise,pairwise", PARTITION_OBJECTIVES)

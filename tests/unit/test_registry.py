@@ -1,0 +1,154 @@
+"""Solvers by kind of problem and name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from allocsolve.bounds import makespan_bound
+from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
+from allocsolve.instances import klein2011, solution_document, uniform_occupancy
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    Mesh,
+    PartitionProblem,
+    Status,
+    Topology,
+)
+from allocsolve.registry import FAMILIES, entries, family_of, make_allocator, make_solver, solve
+
+EVOLUTION = klein2011(1, num_apps=(3, 3))
+PARTITION = uniform_occupancy(Mesh((6, 4)), 0.3, 5, 1)
+
+
+@pytest.mark.parametrize(("problem", "kind"), [(EVOLUTION, "evolution"), (PARTITION, "partition")])
+def test_a_problem_and_its_type_have_the_family_of_their_files(
+    problem: EvolutionProblem | PartitionProblem, kind: str
+) -> None:
+    family = family_of(problem)
+    assert family is family_of(type(problem))
+    assert family.kind == kind
+    assert family.baseline in [entry.name for entry in family.entries]
+    answer = solve(problem, family.entries[0].name).answer
+    assert answer is not None
+    assert solution_document(problem, answer, {})["kind"].startswith(kind)
+
+
+def test_other_things_have_no_family() -> None:
+    with pytest.raises(UnknownName, match="unknown type of problem 'int'"):
+        family_of(int)
+
+
+def test_kinds_are_told_apart_by_name_and_type() -> None:
+    assert [entry for family in FAMILIES for entry in family.entries] == list(entries())
+    for family in FAMILIES:
+        assert {entry.problem for entry in family.entries} == {family.problem}
+        names = [entry.name for entry in family.entries]
+        assert len(set(names)) == len(names)
+    for name in ("cpsat", "milp"):
+        assert type(make_solver(name, EVOLUTION)) is not type(make_solver(name, PARTITION))
+        assert make_solver(name, PARTITION) == make_solver(name, PartitionProblem)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "message"),
+    [
+        ("growht", PARTITION, "unknown partition solver 'growht'; did you mean growth"),
+        ("noX", PARTITION, "unknown partition solver 'noX'"),
+        ("growth", EVOLUTION, "unknown evolution solver 'growth'"),
+        ("nox", EVOLUTION, "unknown evolution solver 'nox'; did you mean noX"),
+    ],
+)
+def test_unknown_solvers_of_a_kind(
+    name: str, problem: EvolutionProblem | PartitionProblem, message: str
+) -> None:
+    with pytest.raises(UnknownName, match=message):
+        make_solver(name, problem)
+    with pytest.raises(UnknownName, match=message):
+        solve(problem, name)
+
+
+def test_objectives_are_those_of_the_family() -> None:
+    assert solve(EVOLUTION, "noX").objective == solve(EVOLUTION, "noX", "makespan").objective
+    assert solve(PARTITION, "growth").objective == solve(PARTITION, "growth", "pairwise").objective
+    with pytest.raises(UnknownName, match="unknown objective 'makespan'; known: pairwise"):
+        solve(PARTITION, "growth", "makespan")
+    with pytest.raises(UnknownName, match="unknown objective 'pairwise'"):
+        make_solver("cpsat", EVOLUTION, "pairwise")
+    with pytest.raises(InvalidOption, match="pairwise twice"):
+        solve(PARTITION, "growth", "pairwise,pairwise")
+
+
+def test_features_and_bounds() -> None:
+    family = family_of(EvolutionProblem)
+    assert family.features(EVOLUTION) == {"num_nodes": 100, "num_applications": 3, "expand_limit": None}
+    assert family.features(replace(EVOLUTION, expand_limit=1.5))["expand_limit"] == 1.5
+    assert family.bound(EVOLUTION, "makespan") == makespan_bound(EVOLUTION)
+    assert family.bound(EVOLUTION, "waste") == 0
+    family = family_of(PartitionProblem)
+    assert family.features(PARTITION) == {
+        "shape": "6x4",
+        "wrap": "0x0",
+        "free": 17,
+        "size": 5,
+        "contiguous": False,
+    }
+    assert 16 <= family.bound(PARTITION, "pairwise") <= solve(PARTITION, "manhattan-median+swaps").objective  # type: ignore[operator]  # one term
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        EVOLUTION,
+        replace(EVOLUTION, expand_limit=2),
+        PARTITION,
+        PartitionProblem.of(Mesh((1,)), size=1),
+        uniform_occupancy(Topology((40, 1, 7), (True, False, True)), 0.5, 20, 1, contiguous=True),
+    ],
+    ids=repr,
+)
+def test_tiny_problems_are_solved_at_once_and_of_the_same_sort(
+    problem: EvolutionProblem | PartitionProblem,
+) -> None:
+    family = family_of(problem)
+    tiny = family.tiny(problem)
+    assert (tiny, hash(tiny)) == (family.tiny(problem), hash(family.tiny(problem)))
+    result = solve(tiny, family.baseline, seconds=20)
+    assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    if isinstance(problem, EvolutionProblem):
+        assert isinstance(tiny, EvolutionProblem)
+        assert tiny.expand_limit == problem.expand_limit
+    else:
+        assert isinstance(tiny, PartitionProblem)
+        assert tiny.topology.wrap == problem.topology.wrap
+        assert tiny.contiguous == problem.contiguous
+        assert tiny.topology.num_nodes <= 5 ** len(problem.topology.shape)
+
+
+def test_the_default_seed_and_budget() -> None:
+    first = solve(PARTITION, "random", seed=1)
+    assert first.answer == make_solver("random", PARTITION)(PARTITION, Budget(seed=1)).answer
+    assert any(solve(PARTITION, "random", seed=seed).answer != first.answer for seed in range(2, 9))
+
+
+def test_allocators_of_other_kinds_are_refused() -> None:
+    with pytest.raises(UnknownName, match="unknown partition solver 'infX'"):
+        make_allocator("infX")
+    free = np.ones(6, dtype=np.bool_)
+    with pytest.raises(InvalidProblem, match="size 7 is above the 6 free nodes"):
+        make_allocator("growth")(Mesh((3, 2)), free, 7)
+    chosen = make_allocator("branch-and-bound")(Mesh((3, 2)), free, 4)
+    assert chosen is not None
+    assert len(chosen) == 4
+
+
+def test_an_evolution_solver_takes_its_objective() -> None:
+    problem = EvolutionProblem(
+        4, tuple(EvolutionProfile([(10, n)]) for n in (3, 2, 1)), expand_limit=math.inf
+    )
+    assert solve(problem, "cpsat", "completion").objective == pytest.approx(40 / 3)
