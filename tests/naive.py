@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.model import EvolutionProfile, EvolutionSchedule
 
@@ -25,8 +25,8 @@ __all__ = [
     "latest_fit",
     "list_schedule",
     "longest",
+    "mean",
     "objective_values",
-    "optimum",
     "published_fit",
     "violates",
 ]
@@ -327,11 +327,11 @@ def objective_values(
         waste += sum(
             (long - short) * nodes for long, (short, nodes) in zip(held.durations, app.steps, strict=True)
         )
-    values = {"makespan": max(ends, default=0), "completion": _mean(sum(ends), len(ends)), "waste": waste}
+    values = {"makespan": max(ends, default=0), "completion": mean(sum(ends), len(ends)), "waste": waste}
     return tuple(float(values[term]) for term in objective)
 
 
-def _mean(total: int, count: int) -> float:
+def mean(total: int, count: int) -> float:
     return total / count if count else 0.0
 
 
@@ -355,82 +355,3 @@ def all_schedules(problem: EvolutionProblem, horizon: int | None = None) -> Iter
         schedule = _schedule(problem, placed)
         if not violates(problem, schedule):
             yield schedule
-
-
-#: Where an application is: (step, seconds in it); (-1, 0) before it starts, (steps, 0) after it ended.
-_Where: TypeAlias = tuple[int, int]
-
-
-class _Life:
-    """What an application may do in the next second."""
-
-    def __init__(self, app: EvolutionProfile, release: int, expand_limit: float) -> None:
-        self.app, self.release, self.expand_limit = app, release, expand_limit
-        self.done: _Where = (len(app.steps), 0)
-
-    def moves(self, where: _Where, time: int) -> list[tuple[_Where, int, int]]:
-        """Return (where it then is, nodes it holds during the second, nodes it wastes during it)."""
-        step, spent = where
-        if where == self.done:
-            return [(where, 0, 0)]
-        moves = []
-        if step < 0:
-            moves.append((where, 0, 0))
-            if time < self.release:
-                return moves
-        else:
-            duration, nodes = self.app.steps[step]
-            if spent < duration:
-                return [((step, spent + 1), nodes, 0)]
-            if math.isinf(self.expand_limit):
-                moves.append((where, nodes, nodes))
-            elif spent < longest(duration, self.expand_limit):
-                moves.append(((step, spent + 1), nodes, nodes))
-        if (step + 1, 0) == self.done:
-            moves.append((self.done, 0, 0))
-        else:
-            moves.append(((step + 1, 1), self.app.nodes[step + 1], 0))
-        return moves
-
-
-def optimum(problem: EvolutionProblem, objective: EvolutionObjective) -> tuple[float, ...]:
-    """Return the least value of the objective over all schedules, one number per term.
-
-    Second by second, for each situation that the applications can be in, the least cost so far: a second
-    costs 1 of makespan if any application is not done, 1 of total completion for each of them, and the nodes
-    that are held for nothing. Costs only grow, so what is no better than a finished schedule is dropped.
-    """
-    lives = [
-        _Life(app, release, problem.expand_limit)
-        for app, release in zip(problem.applications, problem.releases, strict=True)
-    ]
-    done = tuple(life.done for life in lives)
-    best: tuple[int, ...] | None = None
-    costs = {tuple((-1, 0) for _ in lives): (0,) * len(objective)}
-    for time in range(problem.horizon + 1):
-        after: dict[tuple[_Where, ...], tuple[int, ...]] = {}
-        for situation, cost in costs.items():
-            choices = [life.moves(where, time) for life, where in zip(lives, situation, strict=True)]
-            for moves in itertools.product(*choices):
-                if sum(nodes for _, nodes, _ in moves) > problem.num_nodes:
-                    continue
-                then = tuple(where for where, _, _ in moves)
-                unfinished = sum(where != end for where, end in zip(then, done, strict=True))
-                second = {
-                    "makespan": int(unfinished > 0),
-                    "completion": unfinished,
-                    "waste": sum(waste for _, _, waste in moves),
-                }
-                total = tuple(c + second[term] for c, term in zip(cost, objective, strict=True))
-                if best is not None and total >= best:
-                    continue
-                if then == done:
-                    best = total
-                elif then not in after or total < after[then]:
-                    after[then] = total
-        costs = after
-    assert best is not None
-    return tuple(
-        _mean(total, len(lives)) if term == "completion" else float(total)
-        for term, total in zip(objective, best, strict=True)
-    )

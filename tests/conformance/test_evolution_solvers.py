@@ -11,6 +11,7 @@ from typing import Any
 import naive
 import pytest
 from hypothesis import HealthCheck, given, settings
+from naive_optimum import optimum
 from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Status, solve
@@ -106,7 +107,7 @@ def test_optima_are_those_of_brute_force(name: str, problem: EvolutionProblem) -
         result = _judged(name, problem, objective)
         assert result.status is Status.OPTIMAL
         assert result.objective is not None
-        assert terms(result.objective) == naive.optimum(problem, parse_evolution_objective(objective))
+        assert terms(result.objective) == optimum(problem, parse_evolution_objective(objective))
 
 
 @exact

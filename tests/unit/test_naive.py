@@ -18,10 +18,10 @@ from naive import (
     list_schedule,
     longest,
     objective_values,
-    optimum,
     published_fit,
     violates,
 )
+from naive_optimum import optimum
 from strategies import EXPAND_LIMITS, evolution_problems, evolution_profiles, occupied_profiles
 
 from allocsolve.model import (

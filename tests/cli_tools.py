@@ -1,0 +1,39 @@
+"""Calling the command line from tests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from allocsolve.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def run(capsys: Capture, *argv: object, status: int = 0) -> str:
+    """Run a command that says nothing on stderr and return what it prints."""
+    assert main([str(arg) for arg in argv]) == status
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def run_json(capsys: Capture, *argv: object, status: int = 0) -> dict[str, Any]:
+    document = json.loads(run(capsys, *argv, "--json", status=status))
+    assert isinstance(document, dict)
+    return document
+
+
+def refused(capsys: Capture, *argv: object) -> str:
+    """Run a command that must refuse its input and return what it says."""
+    assert main([str(arg) for arg in argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("allocsolve: error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+#: 4x3, node 5 busy: the best four nodes are a square.

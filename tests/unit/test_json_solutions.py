@@ -1,0 +1,186 @@
+"""Solution files of evolution problems: matched by name, every fault with its place and value."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from allocsolve.errors import FormatError, InvalidAnswer
+from allocsolve.instances import digest, read_problem, read_solution, write_solution
+from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+BIG = 2**53 + 1
+MINIMAL: dict[str, Any] = {
+    "format": "allocsolve/1",
+    "kind": "evolution",
+    "num_nodes": 8,
+    "applications": [
+        {"steps": [[60, 2], [30, 8]]},
+        {"steps": [[10, 0], [20, 3]]},
+    ],
+}
+PROBLEM = EvolutionProblem(8, (EvolutionProfile(((60, 2), (30, 8))), EvolutionProfile(((10, 0), (20, 3)))))
+SOLUTION: dict[str, Any] = {
+    "format": "allocsolve/1",
+    "kind": "evolution-schedule",
+    "problem": digest(PROBLEM),
+    "applications": [
+        {"name": "a1", "start": 5, "durations": [11, 20]},
+        {"name": "a0", "start": 0, "durations": [60, 31]},
+    ],
+}
+
+
+def saved(folder: Path, content: object) -> Path:
+    path = folder / "file.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def faults_of(read: Callable[[], object]) -> tuple[str, ...]:
+    with pytest.raises(FormatError) as caught:
+        read()
+    message = str(caught.value)
+    assert message.startswith(f"{caught.value.source}: ")
+    assert len(message.splitlines()) == 1
+    return caught.value.faults
+
+
+def problem_faults(folder: Path, content: object) -> tuple[str, ...]:
+    return faults_of(lambda: read_problem(saved(folder, content)))
+
+
+def solution_faults(folder: Path, content: object) -> tuple[str, ...]:
+    return faults_of(lambda: read_solution(saved(folder, content), PROBLEM))
+
+
+def changed(document: dict[str, Any], path: tuple[str | int, ...], value: object) -> dict[str, Any]:
+    """Return a copy with another value at the path."""
+    result = copy.deepcopy(document)
+    place: Any = result
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return result
+
+
+def without(document: dict[str, Any], *path: str | int) -> dict[str, Any]:
+    result = copy.deepcopy(document)
+    place: Any = result
+    for key in path[:-1]:
+        place = place[key]
+    del place[path[-1]]
+    return result
+
+
+def test_a_solution_is_matched_by_name(tmp_path: Path) -> None:
+    schedule = read_solution(saved(tmp_path, SOLUTION), PROBLEM)
+    expected = EvolutionSchedule.of(
+        [0, 5], [EvolutionProfile(((60, 2), (31, 8))), EvolutionProfile(((11, 0), (20, 3)))]
+    )
+    assert schedule == expected
+
+
+def test_an_infeasible_solution_is_read_for_the_judge(tmp_path: Path) -> None:
+    problem = EvolutionProblem(8, PROBLEM.applications, releases=(50, 50), expand_limit=1)
+    document = {**SOLUTION, "problem": digest(problem)}
+    schedule = read_solution(saved(tmp_path, document), problem)
+    assert schedule.starts.tolist() == [0, 5]
+
+
+ANSWER = ("applications", 0)
+
+FAULTY_SOLUTIONS = {
+    "another problem": (
+        {**SOLUTION, "problem": "f" * 64},
+        f"problem: this solves another problem, 'ffffffffffff', not '{digest(PROBLEM)[:12]}'",
+    ),
+    "problem number": (
+        {**SOLUTION, "problem": 5},
+        f"problem: this solves another problem, 5, not '{digest(PROBLEM)[:12]}'",
+    ),
+    "missing problem": (without(SOLUTION, "problem"), "problem: missing"),
+    "missing applications": (without(SOLUTION, "applications"), "applications: missing"),
+    "kind": ({**SOLUTION, "kind": "evolution"}, "kind: 'evolution' is not 'evolution-schedule'"),
+    "unknown field": ({**SOLUTION, "score": 1}, "unknown field 'score' (extra data belongs in meta)"),
+    "meta": ({**SOLUTION, "meta": "cpsat"}, "meta: must be an object, not 'cpsat'"),
+    "missing application": (without(SOLUTION, *ANSWER), "applications: 'a1' is missing"),
+    "missing start": (without(SOLUTION, *ANSWER, "start"), "applications[0].start: missing"),
+    "missing durations": (without(SOLUTION, *ANSWER, "durations"), "applications[0].durations: missing"),
+    "start": (changed(SOLUTION, (*ANSWER, "start"), -3), "applications[0].start: start -3 is below 0"),
+    "start big": (
+        changed(SOLUTION, (*ANSWER, "start"), BIG),
+        f"applications[0].start: start {BIG} is beyond 2^53",
+    ),
+    "start fraction": (
+        changed(SOLUTION, (*ANSWER, "start"), 3.0),
+        "applications[0].start: start must be an integer, not 3.0",
+    ),
+    "durations number": (
+        changed(SOLUTION, (*ANSWER, "durations"), 31),
+        "applications[0].durations: must be a list, not 31",
+    ),
+    "too few durations": (
+        changed(SOLUTION, (*ANSWER, "durations"), [31]),
+        "applications[0].durations: 1 durations for the 2 steps of 'a1'",
+    ),
+    "duration 0": (
+        changed(SOLUTION, (*ANSWER, "durations", 1), 0),
+        "applications[0].durations[1]: duration 0 is below 1",
+    ),
+    "durations bool": (
+        changed(SOLUTION, (*ANSWER, "durations"), [11, True]),
+        "applications[0].durations[1]: duration must be an integer, not true",
+    ),
+    "duration big": (
+        changed(SOLUTION, (*ANSWER, "durations", 1), BIG),
+        f"applications[0].durations[1]: duration {BIG} is beyond 2^53",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "fault"), FAULTY_SOLUTIONS.values(), ids=FAULTY_SOLUTIONS.keys())
+def test_a_faulty_solution_is_refused_with_place_and_value(
+    tmp_path: Path, document: object, fault: str
+) -> None:
+    assert solution_faults(tmp_path, document) == (fault,)
+
+
+def test_wrong_names_in_a_solution_are_told_at_once(tmp_path: Path) -> None:
+    answers = [{"name": name, "start": 0, "durations": [60, 30]} for name in ("a1", "b", "a1", 4)]
+    assert solution_faults(tmp_path, {**SOLUTION, "applications": answers}) == (
+        "applications[1].name: the problem has no application 'b'",
+        "applications[3].name: must be a string, not 4",
+        "applications[2].name: 'a1' also names applications[0]",
+        "applications: 'a0' is missing",
+    )
+
+
+def test_a_solution_that_ends_beyond_64_bits_is_refused(tmp_path: Path) -> None:
+    problem = EvolutionProblem(1, (EvolutionProfile(((1, 1),) * 512),))
+    answer = {"name": "a0", "start": 0, "durations": [2**53] * 512}
+    document = {**SOLUTION, "problem": digest(problem), "applications": [answer]}
+    last = read_solution(saved(tmp_path, document), problem).completions
+    assert last.tolist() == [2**62]
+    late = changed(document, ("applications", 0, "start"), 1)
+    assert faults_of(lambda: read_solution(saved(tmp_path, late), problem)) == (
+        "applications[0]: start plus durations is 4611686018427387905 s, beyond 2^62",
+    )
+
+
+def test_a_schedule_of_other_steps_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    shorter = EvolutionSchedule.of([0], PROBLEM.applications[:1])
+    with pytest.raises(InvalidAnswer, match="does not belong to the problem: its steps have other offsets"):
+        write_solution(path, PROBLEM, shorter, {})
+    richer = EvolutionSchedule.of([0, 0], [EvolutionProfile(((60, 2), (30, 7))), PROBLEM.applications[1]])
+    with pytest.raises(InvalidAnswer, match="does not belong to the problem: its steps have other nodes"):
+        write_solution(path, PROBLEM, richer, {})
+    assert not path.exists()
