@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import os
@@ -15,76 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import evolution_problems
 
-from allocsolve.errors import FormatError
 from allocsolve.instances import digest, read_problem, read_solution, write_problem, write_solution
 from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-BIG = 2**53 + 1
-MINIMAL: dict[str, Any] = {
-    "format": "allocsolve/1",
-    "kind": "evolution",
-    "num_nodes": 8,
-    "applications": [
-        {"steps": [[60, 2], [30, 8]]},
-        {"steps": [[10, 0], [20, 3]]},
-    ],
-}
-PROBLEM = EvolutionProblem(8, (EvolutionProfile(((60, 2), (30, 8))), EvolutionProfile(((10, 0), (20, 3)))))
-SOLUTION: dict[str, Any] = {
-    "format": "allocsolve/1",
-    "kind": "evolution-schedule",
-    "problem": digest(PROBLEM),
-    "applications": [
-        {"name": "a1", "start": 5, "durations": [11, 20]},
-        {"name": "a0", "start": 0, "durations": [60, 31]},
-    ],
-}
-
-
-def saved(folder: Path, content: object) -> Path:
-    path = folder / "file.json"
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return path
-
-
-def faults_of(read: Callable[[], object]) -> tuple[str, ...]:
-    with pytest.raises(FormatError) as caught:
-        read()
-    message = str(caught.value)
-    assert message.startswith(f"{caught.value.source}: ")
-    assert len(message.splitlines()) == 1
-    return caught.value.faults
-
-
-def problem_faults(folder: Path, content: object) -> tuple[str, ...]:
-    return faults_of(lambda: read_problem(saved(folder, content)))
-
-
-def solution_faults(folder: Path, content: object) -> tuple[str, ...]:
-    return faults_of(lambda: read_solution(saved(folder, content), PROBLEM))
-
-
-def changed(document: dict[str, Any], path: tuple[str | int, ...], value: object) -> dict[str, Any]:
-    """Return a copy with another value at the path."""
-    result = copy.deepcopy(document)
-    place: Any = result
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    return result
-
-
-def without(document: dict[str, Any], *path: str | int) -> dict[str, Any]:
-    result = copy.deepcopy(document)
-    place: Any = result
-    for key in path[:-1]:
-        place = place[key]
-    del place[path[-1]]
-    return result
+from json_tools import (
+    BIG,
+    MINIMAL,
+    PROBLEM,
+    changed,
+    faults_of,
+    problem_faults,
+    saved,
+    solution_faults,
+    without,
+)
 
 
 def test_absent_fields_have_their_defaults(tmp_path: Path) -> None:
