@@ -1,17 +1,21 @@
 """Speed of proven optima: all problems of a kind, one after the other; uniform occupancies, fixed seeds.
 
-To be had on two cores: 16x8 0.2 s at the 99th percentile, 16x16 3 s each, 32x32 3 s (32 nodes) and 60 s
-(64 nodes), 64x64 10 s, the 16x16 torus and 8x8x8 (16 nodes) 1 s each.
+To be had on two cores: 16x8 0.2 s at the 99th percentile of 500, 16x16 3 s each, 32x32 3 s (32 nodes) and
+60 s (64 nodes, aim 10 s), 64x64 10 s, the 16x16 torus and 8x8x8 (16 nodes) 1 s each; aim: the 16x16 torus
+with 32 nodes in 10 s. Seconds per problem are in ``extra_info`` (``--benchmark-json``).
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from allocsolve.exact.partition_branch_and_bound import BranchAndBound
 from allocsolve.instances import uniform_occupancy
+from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:
@@ -29,33 +33,38 @@ class Work(NamedTuple):
     #: Sum of all optima.
     total: int
     contiguous: bool = False
+    #: Of each size and occupancy: seeds 1, 2, ...
+    repeats: int = 1
 
 
 WORK = {
-    "16x8": Work(Mesh((16, 8)), range(2, 65), (0, 0.3, 0.5), 714144),
+    "16x8": Work(Mesh((16, 8)), range(2, 65), [share / 10 for share in range(10)], 1608888),
     "16x16": Work(Mesh((16, 16)), range(4, 65, 4), (0, 0.1, 0.3, 0.5), 237298),
     "32x32-k32": Work(Mesh((32, 32)), (32,), (0.1, 0.3, 0.5, 0.7), 9032),
-    "32x32-k64": Work(Mesh((32, 32)), (64,), (0.1, 0.3, 0.5, 0.7), 53603),
+    "32x32-k64": Work(Mesh((32, 32)), (64,), (0.1, 0.2, 0.3, 0.5, 0.7), 127990, repeats=2),
     "64x64-k32": Work(Mesh((64, 64)), (32,), (0.5,), 2098),
-    "16x16-torus-k16": Work(Torus((16, 16)), (16,), (0.3, 0.5), 668),
-    "8x8x8-k16": Work(Mesh((8, 8, 8)), (16,), (0, 0.3, 0.5), 847),
+    "16x16-torus-k16": Work(Torus((16, 16)), (16,), (0.1, 0.3, 0.5, 0.7), 5763, repeats=4),
+    "8x8x8-k16": Work(Mesh((8, 8, 8)), (16,), (0.1, 0.3, 0.5, 0.7), 4749, repeats=4),
     "16x16-connected": Work(Mesh((16, 16)), (16, 32, 64), (0.1, 0.2, 0.3), 40687, contiguous=True),
 }
 
 
 def problems(work: Work) -> list[PartitionProblem]:
     return [
-        uniform_occupancy(work.topology, share, size, 1, contiguous=work.contiguous)
+        uniform_occupancy(work.topology, share, size, seed, contiguous=work.contiguous)
         for share in work.shares
         for size in work.sizes
+        for seed in range(1, work.repeats + 1)
         if size <= (1 - share) * work.topology.num_nodes
     ]
 
 
-def total(every: list[PartitionProblem]) -> int:
+def total(every: list[PartitionProblem], seconds: list[float]) -> int:
     found = 0
     for problem in every:
+        begun = time.perf_counter()
         result = BranchAndBound()(problem, Budget())
+        seconds.append(time.perf_counter() - begun)
         assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
         if result.objective is not None:
             (objective,) = terms(result.objective)
@@ -67,7 +76,23 @@ def total(every: list[PartitionProblem]) -> int:
 def test_branch_and_bound(benchmark: BenchmarkFixture, name: str) -> None:
     work = WORK[name]
     every = problems(work)
-    total(problems(Work(Mesh((4, 4)), (3,), (0.5,), 0)))  # compiles the kernels
-    rounds = 1 if name == "16x16" else 3
-    found: Any = benchmark.pedantic(total, args=(every,), rounds=rounds, iterations=1)
+    total(problems(Work(Mesh((4, 4)), (3,), (0.5,), 0)), [])  # compiles the kernels
+    seconds: list[float] = []
+    found: Any = benchmark.pedantic(total, args=(every, seconds), rounds=1, iterations=1)
+    benchmark.extra_info["problems"] = len(every)
+    for what, share in (("median_s", 0.5), ("p99_s", 0.99), ("longest_s", 1.0)):
+        benchmark.extra_info[what] = round(float(np.quantile(seconds, share)), 4)
     assert found == work.total
+
+
+def test_what_ten_seconds_give_on_a_torus_with_32_nodes(benchmark: BenchmarkFixture) -> None:
+    """The aim that is not reached: the gap that stays open is in ``extra_info``."""
+    problem = uniform_occupancy(Torus((16, 16)), 0.5, 32, 1)
+    result: Any = benchmark.pedantic(BranchAndBound(), (problem, Budget(seconds=10)), rounds=1)
+    judged = confirm(problem, result, ("pairwise",))
+    assert judged.objective is not None
+    benchmark.extra_info |= {
+        "status": str(judged.status),
+        "objective": judged.objective,
+        "bound": judged.bound,
+    }
