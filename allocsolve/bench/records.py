@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Record", "RecordKey", "RecordStore", "write_csv"]
 
 #: Stands in every row, so that files can be concatenated.
-FORMAT: Final = "allocsolve-record/2"
+FORMAT: Final = "allocsolve-record/3"
 
 
 class RecordKey(NamedTuple):
@@ -44,6 +44,7 @@ class Record:
     and neither a value nor a bound is kept.
     """
 
+    suite: str  #: that the problem is of; empty for a file
     instance: str  #: name of the problem, for people
     digest: str  #: of the problem
     kind: str  #: family of the problem
@@ -62,6 +63,7 @@ class Record:
     bound: Value  #: as claimed; minus infinity without a bound
     combinatorial_bound: Value  #: of `allocsolve.bounds`, whatever the solver
     runtime_s: float  #: wall time of the solver call, measured by the harness
+    incumbents: tuple[tuple[float, Value], ...]  #: seconds and claimed value of each better answer
     error: str  #: empty unless the row failed
     metrics: Mapping[str, float]  #: every metric of the answer
     when: str  #: UTC, ISO 8601
@@ -85,6 +87,7 @@ _TYPES: Final[Mapping[str, Any]] = {
     "bound": float | int | list | None,
     "combinatorial_bound": float | int | list | None,
     "runtime_s": float | int,
+    "incumbents": list,
     "metrics": dict,
     "machine": dict,
 }
@@ -98,7 +101,7 @@ def _encode(record: Record) -> bytes:
     document: dict[str, Any] = {"format": FORMAT}
     for field in fields(record):
         value = getattr(record, field.name)
-        if isinstance(value, tuple):
+        if field.name in {"value", "bound", "combinatorial_bound"} and isinstance(value, tuple):
             value = [None if isinf(term) else term for term in value]
         elif isinstance(value, float) and isinf(value):
             value = None
@@ -131,6 +134,10 @@ def _decode(line: bytes) -> Record:
     for name in ("value", "bound", "combinatorial_bound"):
         if isinstance(document[name], list):
             document[name] = tuple(-inf if term is None else term for term in document[name])
+    document["incumbents"] = tuple(
+        (seconds, tuple(value) if isinstance(value, list) else value)
+        for seconds, value in document["incumbents"]
+    )
     document["status"] = Status(document["status"])
     document["limit"] = document["limit"] and Limit(document["limit"])
     return Record(**document)

@@ -107,6 +107,7 @@ def run(
         store.append(
             Record(
                 **key._asdict(),
+                suite="",
                 instance=problem.name or key.digest[:12],
                 kind=family.kind,
                 features=family.features(problem),
@@ -180,6 +181,7 @@ class _Outcome(TypedDict):
     value: Value | None
     bound: Value
     runtime_s: float
+    incumbents: tuple[tuple[float, Value], ...]
     error: str
     metrics: dict[str, float]
 
@@ -201,6 +203,7 @@ def _attempt(
             value=result.objective,
             bound=_plain(result.bound),
             runtime_s=runtime,
+            incumbents=result.incumbents,
             error="",
             metrics={} if result.answer is None else _numbers(judge.metrics(problem, result.answer)),
         )
@@ -211,6 +214,7 @@ def _attempt(
             value=None,
             bound=-math.inf,
             runtime_s=runtime,
+            incumbents=(),
             error=" ".join(f"{type(error).__name__}: {error}".split()),
             metrics={},
         )

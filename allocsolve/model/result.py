@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Generic, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
@@ -123,6 +124,9 @@ class Result(Generic[A]):
         Why the solver stopped before it was done; None if it was done.
     runtime
         Seconds, measured by the solver.
+    incumbents
+        Of an anytime solver: each better answer that it met, as seconds since the call and claimed value,
+        in order; empty if it does not say.
 
     Raises
     ------
@@ -136,9 +140,10 @@ class Result(Generic[A]):
     bound: Value = -math.inf
     limit: Limit | None = None
     runtime: float = 0.0
+    incumbents: tuple[tuple[float, Value], ...] = ()
 
     def __post_init__(self) -> None:
-        fault = self._contradiction()
+        fault = self._contradiction() or self._disorder()
         if fault:
             msg = f"contradictory result: {fault}"
             raise InvalidAnswer(msg)
@@ -160,4 +165,10 @@ class Result(Generic[A]):
             return f"optimal with objective {self.objective} and bound {self.bound}"
         if self.limit is not None and self.status in (Status.OPTIMAL, Status.INFEASIBLE):
             return f"status {self.status} proven, yet stopped by {self.limit}"
+        return ""
+
+    def _disorder(self) -> str:
+        for earlier, later in pairwise(self.incumbents):
+            if later[0] < earlier[0] or terms(later[1]) >= terms(earlier[1]):
+                return f"incumbent {later} after {earlier}"
         return ""

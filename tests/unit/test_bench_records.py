@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RECORD = Record(
+    suite="",
     instance="tiny-00",
     digest="d0",
     kind="evolution",
@@ -36,6 +37,7 @@ RECORD = Record(
     bound=-math.inf,
     combinatorial_bound=100,
     runtime_s=0.25,
+    incumbents=(),
     error="",
     metrics={"makespan": 120, "waste": 0.1},
     when="2024-01-01T00:00:00+00:00",
@@ -83,7 +85,7 @@ def test_every_row_is_read_as_it_was_written(path: Path) -> None:
 def test_a_file_is_strict_json_without_infinities(path: Path) -> None:
     for line in _filled(path).decode().splitlines():
         assert "Infinity" not in line
-        assert json.loads(line)["format"] == "allocsolve-record/2"
+        assert json.loads(line)["format"] == "allocsolve-record/3"
     assert json.loads(path.read_text().splitlines()[2])["bound"] == [100, None]
 
 
@@ -137,9 +139,9 @@ def test_no_key_is_stored_twice(path: Path) -> None:
     [
         ('{"format": "allocsolve-rec', "line 2: Unterminated string"),
         ("", "line 2: Expecting value"),
-        ("[1]", "line 2: not a row of format allocsolve-record/2"),
+        ("[1]", "line 2: not a row of format allocsolve-record/3"),
         ('{"format": "allocsolve-record/1"}', "line 2: not a row of format"),
-        ('{"format": "allocsolve-record/2"}', "line 2: bound: missing"),
+        ('{"format": "allocsolve-record/3"}', "line 2: bound: missing"),
         ({"extra": 1}, "line 2: extra: unknown field"),
         ({"seed": "x"}, 'line 2: seed: unexpected "x"'),
         ({"status": "great"}, "line 2: 'great' is not a valid Status"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from allocsolve.model import Value
 
 BASE = Record(
+    suite="",
     instance="",
     digest="",
     kind="evolution",
@@ -35,6 +36,7 @@ BASE = Record(
     bound=-math.inf,
     combinatorial_bound=-math.inf,
     runtime_s=1,
+    incumbents=(),
     error="",
     metrics={},
     when="",

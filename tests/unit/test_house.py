@@ -29,6 +29,8 @@ ROOMS = (
     "instances",
     "registry",
     "bench",
+    "report",
+    "testing",
     "cli",
 )
 LINKS = ("exact", "heuristics", "instances", "bench")
