@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from allocsolve import registry
 from allocsolve.bench.runner import run
 from allocsolve.bench.scores import Gaps, gap, scores
+from allocsolve.bench.tasks import plan
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import churned_occupancy, median_worst_case, uniform_occupancy
 from allocsolve.model import Budget, Mesh, Status, terms
@@ -174,9 +175,10 @@ def occupancy_tables(
     solvers = [*HEURISTICS, EXACT]
     problems = [problem for group in groups.values() for problem in group]
     budget = Budget(seconds=seconds, seed=seed)
-    records = _sound(run(problems, solvers, budget=budget, progress=progress))
-    connected = [replace(problem, contiguous=True) for problem in problems]
-    records += _sound(run(connected, [EXACT], budget=budget, progress=progress))
+    tasks = plan((("", problem) for problem in problems), solvers, budgets=[budget])
+    connected = (("", replace(problem, contiguous=True)) for problem in problems)
+    tasks += plan(connected, [EXACT], budgets=[budget])
+    records = _sound(run(tasks, progress=progress))
     return tuple(
         _table(machine, occupancy, [r for r in records if r.instance in {problem.name for problem in group}])
         for (machine, occupancy), group in groups.items()

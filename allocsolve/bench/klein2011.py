@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve import judge, registry
 from allocsolve.bench.klein2011_tables import COLUMNS, Spread
-from allocsolve.bench.runner import warm_up
+from allocsolve.bench.tasks import warm_up
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget, EvolutionProblem

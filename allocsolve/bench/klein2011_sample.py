@@ -11,6 +11,7 @@ from allocsolve.bench.klein2011_tables import Spread
 from allocsolve.bench.runner import run
 from allocsolve.bench.scores import best
 from allocsolve.bench.suites import suite
+from allocsolve.bench.tasks import plan
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import digest
 from allocsolve.model import Budget, EvolutionProblem, terms
@@ -77,18 +78,16 @@ def sample(
         If a suite has problems of another kind.
     """
     problems = {name: _problems(name, tests) for name in suites}
-    heuristic = run([p for chosen in problems.values() for p in chosen], list(ALGORITHMS), budget=Budget())
+    drawn = [(name, problem) for name, chosen in problems.items() for problem in chosen]
+    heuristic = run(plan(drawn, list(ALGORITHMS), budgets=[Budget()]))
     limited = {
         (name, limit): [replace(problem, expand_limit=limit) for problem in chosen]
         for name, chosen in problems.items()
         for limit in expand_limits
     }
-    exact = run(
-        [p for chosen in limited.values() for p in chosen],
-        [solver],
-        budget=Budget(seconds=seconds, workers=workers),
-        progress=progress,
-    )
+    named = [(name, problem) for (name, _), chosen in limited.items() for problem in chosen]
+    budget = Budget(seconds=seconds, workers=workers)
+    exact = run(plan(named, [solver], budgets=[budget]), progress=progress)
     for record in (*heuristic, *exact):
         if record.error:
             msg = f"{record.solver} on {record.instance}: {record.error}"

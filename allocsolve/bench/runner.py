@@ -1,262 +1,120 @@
-"""Runs solvers on problems: every answer goes to the judge, every row to disk before the next run."""
+"""Runs tasks: every answer goes to the judge, every row to disk as soon as it is there."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import importlib.metadata
-import inspect
-import math
 import os
-import platform
-import time
 from collections.abc import Callable
-from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from allocsolve import judge, registry
-from allocsolve.bench.records import Record, RecordKey, RecordStore
-from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.instances import digest
-from allocsolve.model import Budget, Limit, Result, Status, Value, terms
+from allocsolve.bench.cell import close_all, run_isolated
+from allocsolve.bench.records import Record
+from allocsolve.bench.store import RecordStore
+from allocsolve.bench.tasks import Done, Task, execute
+from allocsolve.errors import AllocsolveError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from allocsolve.model import Problem
+__all__ = ["MEMORY_MB", "Progress", "run"]
 
-__all__ = ["Progress", "family_of_all", "run", "warm_up"]
-
-#: Called with the number of runs done, their total and what comes next.
+#: Called with the number of runs done, their total and what comes next, or what has just been done.
 Progress: TypeAlias = Callable[[int, int, str], None]
 
-#: Compiling may take up the time of a call, and what the solver calls next is compiled in the call after it.
-_WARM_UPS = 5
+#: What a task may hold unless told otherwise, in MB.
+MEMORY_MB: Final = 4096.0
 
-
-class _Task(NamedTuple):
-    problem: Problem
-    name: str
-    solver: registry.AnySolver
+#: Tasks that wait at an executor: enough for the workers of a cluster, few enough to be called off.
+_AHEAD: Final = 512
+#: How often a task is sent out again whose worker has died; then it is left for the next time.
+_TRIES: Final = 5
 
 
 def run(
-    problems: Sequence[Problem],
-    solvers: Sequence[str],
+    tasks: Sequence[Task],
     *,
-    objective: str | None = None,
-    budget: Budget,
     store: RecordStore | None = None,
+    executor: Executor | None = None,
+    memory_mb: float = MEMORY_MB,
     progress: Progress | None = None,
 ) -> list[Record]:
-    """Run every solver on every problem, except where the store has the row, and return all rows.
+    """Execute the tasks of which the store has no row, and return all rows, in the order of the tasks.
 
     Parameters
     ----------
-    problems
-        All of one kind. Equal ones (the same digest) are run once.
-    solvers
-        Registered names.
-    objective
-        What is minimised and judged; by default what the kind of the problems has as its first objective.
-    budget
-        Of each single run.
+    tasks
+        See `plan`.
     store
         Where finished rows are found and new ones are kept. A failed row is finished. None keeps nothing.
+    executor
+        Where the tasks are run, each in a process of its own that is kept for the next one. None runs them
+        in this process: less of a detour, but a solver that hangs or crashes takes everything with it.
+    memory_mb
+        What a task may hold in MB; it is killed if it exceeds that. Needs an executor.
     progress
-        Told before each run, and once at the end.
-
-    Returns
-    -------
-    list of Record
-        One row per problem and solver, problem by problem.
+        Told after each run, and at the start.
 
     Raises
     ------
-    UnknownName, SolverUnavailable
-        Before anything is run, if a solver cannot be made.
-    InvalidOption
-        If the problems are of several kinds.
+    AllocsolveError
+        If workers have died under a task again and again; all other rows are in the store.
     KeyboardInterrupt
-        When the user interrupts, also if the solver turned that into a result. The run in progress is not
-        recorded; all rows before it are in the store.
+        When the user interrupts. Runs in progress are not recorded; all rows before are in the store.
     """
-    if not problems:
-        return []
-    family = family_of_all(problems)
-    parsed = family.parse_objective(objective)
-    made = {name: registry.make_solver(name, family.problem, ",".join(parsed)) for name in solvers}
     store = RecordStore() if store is None else store
-    plan: dict[RecordKey, _Task] = {}
-    for problem in problems:
-        for name, solver in made.items():
-            plan.setdefault(_key(problem, solver, parsed, budget), _Task(problem, name, solver))
-    todo = {key: task for key, task in plan.items() if key not in store}
-    tiny = {(key.solver_repr, family.tiny(task.problem)): task.solver for key, task in todo.items()}
-    for (_, problem), solver in tiny.items():
-        warm_up(solver, problem)
-    floors: dict[str, Value] = {}
-    done = len(plan) - len(todo)
-    for key, (problem, name, solver) in todo.items():
-        if progress:
-            progress(done, len(plan), f"{name} on {problem.name or key.digest[:12]}")
-        outcome = _attempt(problem, solver, parsed, budget)
-        if key.digest not in floors:
-            floors[key.digest] = _combinatorial_bound(family, problem, parsed)
-        store.append(
-            Record(
-                **key._asdict(),
-                suite="",
-                instance=problem.name or key.digest[:12],
-                kind=family.kind,
-                features=family.features(problem),
-                solver=name,
-                combinatorial_bound=floors[key.digest],
-                when=datetime.now(UTC).isoformat(timespec="seconds"),
-                machine=_machine(),
-                **outcome,
-            )
-        )
-        done += 1
+    todo = [task for task in tasks if task.key not in store]
+    done = len(tasks) - len(todo)
     if progress:
-        progress(done, len(plan), "done")
-    return [store[key] for key in plan]
+        progress(done, len(tasks), todo[0].label if todo else "done")
+    outcomes = _here(todo) if executor is None else _elsewhere(todo, executor, memory_mb)
+    for task, (record, answer) in outcomes:
+        store.append(record, task.problem, answer)
+        done += 1
+        if progress:
+            progress(done, len(tasks), task.label)
+    return [store[task.key] for task in tasks]
 
 
-def family_of_all(problems: Sequence[Problem]) -> registry.Family:
-    """Return the family of some problems, at least one.
-
-    Raises
-    ------
-    InvalidOption
-        If they are of several kinds.
-    """
-    families = {family.kind: family for family in map(registry.family_of, problems)}
-    if len(families) > 1:
-        msg = f"problems of several kinds cannot be compared: {', '.join(sorted(families))}"
-        raise InvalidOption(msg)
-    (family,) = families.values()
-    return family
+def _here(tasks: Sequence[Task]) -> Iterator[tuple[Task, Done]]:
+    for task in tasks:
+        yield task, execute(task)
 
 
-def warm_up(solver: registry.AnySolver, tiny: Problem) -> None:
-    """Have a solver compile its kernels and load its backend on a tiny problem, whatever comes of it."""
-    # The run that counts will fail in the same way, and say so.
-    with contextlib.suppress(Exception):
-        for _ in range(_WARM_UPS):
-            if _call(solver, tiny, Budget(seconds=1, iterations=1)).limit is not Limit.TIME:
-                break
+def _elsewhere(tasks: Sequence[Task], executor: Executor, memory_mb: float) -> Iterator[tuple[Task, Done]]:
+    """Yield what was done, as it is done; a few hundred tasks are under way at a time."""
+    # Sent by name: a worker has its own copy of this package.
+    job = functools.partial(run_isolated, memory_mb=memory_mb, folder=os.getcwd())  # noqa: PTH109 - as sys.path has it
+    coming = iter(tasks)
+    under_way: dict[Future[Any], tuple[Task, int]] = {}
+    lost: list[str] = []
 
+    def send(task: Task, tries: int) -> None:
+        under_way[executor.submit(job, task)] = task, tries
 
-def _call(solver: registry.AnySolver, problem: Problem, budget: Budget) -> Result[Any]:
-    result = solver(problem, budget)
-    if result.limit is Limit.INTERRUPTED:
-        raise KeyboardInterrupt
-    return result
-
-
-def _key(
-    problem: Problem, solver: registry.AnySolver, objective: tuple[str, ...], budget: Budget
-) -> RecordKey:
-    # The repr of a function is its address.
-    is_function = inspect.isfunction(solver)
-    return RecordKey(
-        digest=digest(problem),
-        solver_repr=f"{solver.__module__}.{solver.__qualname__}" if is_function else repr(solver),
-        objective=",".join(objective),
-        seconds=float(budget.seconds),
-        iterations=budget.iterations,
-        workers=budget.workers,
-        seed=budget.seed,
-        version=importlib.metadata.version("allocsolve"),
-    )
-
-
-class _Outcome(TypedDict):
-    """What a run adds to its key."""
-
-    status: Status
-    limit: Limit | None
-    value: Value | None
-    bound: Value
-    runtime_s: float
-    incumbents: tuple[tuple[float, Value], ...]
-    error: str
-    metrics: dict[str, float]
-
-
-def _attempt(
-    problem: Problem, solver: registry.AnySolver, objective: tuple[str, ...], budget: Budget
-) -> _Outcome:
-    """Run and judge; whatever the solver does wrong becomes a failed row."""
-    start = time.perf_counter()
     try:
-        try:
-            result = _call(solver, problem, budget)
-        finally:
-            runtime = time.perf_counter() - start
-        result = judge.confirm(problem, result, objective)
-        return _Outcome(
-            status=result.status,
-            limit=result.limit,
-            value=result.objective,
-            bound=_plain(result.bound),
-            runtime_s=runtime,
-            incumbents=result.incumbents,
-            error="",
-            metrics={} if result.answer is None else _numbers(judge.metrics(problem, result.answer)),
-        )
-    except Exception as error:  # noqa: BLE001 - anything at all is a failed row
-        return _Outcome(
-            status=Status.UNKNOWN,
-            limit=None,
-            value=None,
-            bound=-math.inf,
-            runtime_s=runtime,
-            incumbents=(),
-            error=" ".join(f"{type(error).__name__}: {error}".split()),
-            metrics={},
-        )
-
-
-def _numbers(worth: Any) -> dict[str, float]:  # noqa: ANN401 - each family has its own metrics
-    """Return all metrics by name; one with a number per axis as one metric per axis."""
-    numbers: dict[str, float] = {}
-    for name, value in asdict(worth).items():
-        if isinstance(value, tuple):
-            numbers |= {f"{name}.{axis}": along for axis, along in enumerate(value)}
-        else:
-            numbers[name] = value
-    return numbers
-
-
-def _plain(bound: Value) -> Value:
-    """Return a bound as Python numbers; refuse what cannot bound anything."""
-    plain: list[float] = []
-    for term in terms(bound):
-        if not term < math.inf:
-            msg = f"the solver claims the bound {bound}"
-            raise InvalidAnswer(msg)
-        exact = term if term == -math.inf else int(term)
-        plain.append(exact if exact == term else float(term))
-    return tuple(plain) if isinstance(bound, tuple) else plain[0]
-
-
-def _combinatorial_bound(family: registry.Family, problem: Problem, objective: tuple[str, ...]) -> Value:
-    """Return a cheap bound on the first term, so that there is a gap without an exact solver."""
-    first = family.bound(problem, objective[0])
-    return _plain(first if len(objective) == 1 else (first,))
-
-
-@functools.cache
-def _machine() -> dict[str, str | int | None]:
-    facts: dict[str, str | int | None] = {
-        "platform": platform.platform(),
-        "cpus": os.cpu_count(),
-        "python": platform.python_version(),
-    }
-    for package in ("numpy", "numba", "ortools"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            facts[package] = importlib.metadata.version(package)
-    return facts
+        for task in coming:
+            send(task, 1)
+            if len(under_way) >= _AHEAD:
+                break
+        while under_way:
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                task, tries = under_way.pop(future)
+                try:
+                    outcome = future.result()
+                except (Exception, CancelledError) as error:  # noqa: BLE001 - the worker's end, not the solver's
+                    if tries < _TRIES:
+                        send(task, tries + 1)
+                    else:
+                        lost.append(f"{task.label}: {' '.join(f'{type(error).__name__}: {error}'.split())}")
+                    continue
+                yield task, outcome
+                if (following := next(coming, None)) is not None:
+                    send(following, 1)
+    finally:
+        for future in under_way:
+            future.cancel()
+        close_all()
+    if lost:
+        msg = f"{len(lost)} tasks could not be run, the same command tries again: {lost[0]}"
+        raise AllocsolveError(msg)

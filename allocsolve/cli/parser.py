@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from allocsolve.cli import create, score, solve
+from allocsolve.cli import create, score, solve, study
 from allocsolve.cli import options as opt
 from allocsolve.cli.parser_generate import add_generators
 from allocsolve.cli.reproduce_bender2008 import bender2008
@@ -66,6 +66,8 @@ def make_parser() -> Parser:
     _add_check(command("check", solve.check, "judge a solution: violations and metrics"))
     _add_json(command("solvers", solve.solvers, "list the solvers"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
+    summary = "compare many solvers on many problems: run, export"
+    _add_study(commands.add_parser("study", help=summary, description=f"Studies {summary}."))
     summary = "redo the experiments of a paper"
     _add_reproduce(commands.add_parser("reproduce", help=summary, description=f"Redo{summary[4:]}."))
     return parser
@@ -125,6 +127,27 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     help_text = "where records.jsonl and scores.csv go; what is there already is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
     _add_json(parser)
+
+
+def _add_study(parser: argparse.ArgumentParser) -> None:
+    steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
+    text = "run what has not been run yet; the same command goes on after any interruption"
+    run = steps.add_parser("run", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    run.set_defaults(run=study.run_study)
+    run.add_argument("file", metavar="STUDY.toml", help="suites, solvers, seeds and budgets")
+    text = "the file of the records (default: STUDY.sqlite)"
+    run.add_argument("--out", type=Path, metavar="FILE", help=text)
+    text = "where tasks are run: local (the default), dask:ADDRESS of a scheduler, mpi under mpiexec"
+    run.add_argument("--executor", default="local", metavar="WHERE", help=text)
+    text = "local tasks at a time (default: %(default)s; more make run times less comparable)"
+    run.add_argument("--jobs", type=opt.integer(1), default=1, metavar="N", help=text)
+    _add_json(run)
+    text = "write the records as a table"
+    export = steps.add_parser("export", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    export.set_defaults(run=study.export_study)
+    export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    text = "the table: .csv, .json or .parquet"
+    export.add_argument("--out", type=Path, required=True, metavar="FILE", help=text)
 
 
 def _add_reproduce(parser: argparse.ArgumentParser) -> None:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve import registry
 from allocsolve.cli.files import make_folder, tightened
 from allocsolve.cli.output import counted, say, show_table, time_text, write_json
 from allocsolve.cli.progress import count_bar
-from allocsolve.errors import FormatError, UnknownName
+from allocsolve.cli.study import told_what_is_kept
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
     from allocsolve.bench import Gaps, Record, SolverScore
-    from allocsolve.model import Problem
 
 __all__ = ["score"]
 
@@ -30,30 +26,40 @@ _HEADS = (
 
 def score(args: argparse.Namespace) -> int:
     """Run solvers on problems, keep the records, and show how far each solver is from the best known."""
-    from allocsolve.bench import RecordStore, best, family_of_all, run, scores, write_csv  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench import (  # noqa: PLC0415 - when the command runs
+        RecordStore,
+        best,
+        export,
+        family_of_all,
+        open_executor,
+        plan,
+        problems_of,
+        run,
+        scores,
+    )
     from allocsolve.model import Budget  # noqa: PLC0415 - as above
 
-    problems = [tightened(problem, args.expand_limit, source) for source, problem in _problems(args.files)]
-    family = family_of_all(problems)
+    problems = [
+        (suite, tightened(problem, args.expand_limit, source))
+        for name in args.files
+        for suite, source, problem in problems_of(name)
+    ]
+    family = family_of_all([problem for _, problem in problems])
     args.objective = ",".join(family.parse_objective(args.objective))
     args.baseline = args.baseline or family.baseline
     solvers = [*args.solvers, *({args.baseline} - {*args.solvers})]
-    for name in solvers:
-        registry.make_solver(name, family.problem)  # refused before a folder is made
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
+    tasks = plan(problems, solvers, objective=args.objective, budgets=[budget])
     make_folder(args.out)
-    rows, table = args.out / "records.jsonl", args.out / "scores.csv"
-    _check_files(rows, table)
-    store = RecordStore(rows)
-    try:
-        with count_bar("scoring") as progress:
-            records = run(
-                problems, solvers, objective=args.objective, budget=budget, store=store, progress=progress
-            )
-    except KeyboardInterrupt:
-        kept = f"{counted(len(store), 'record')} in {rows}, the same command goes on from there"
-        raise KeyboardInterrupt(kept if len(store) else "nothing was recorded yet") from None
-    write_csv(records, table)
+    rows, table = args.out / "records.sqlite", args.out / "scores.csv"
+    with (
+        RecordStore(rows) as store,
+        told_what_is_kept(store, rows),
+        count_bar("starting") as progress,
+        open_executor("local", jobs=1) as cells,
+    ):
+        records = run(tasks, store=store, executor=cells, progress=progress)
+    export(records, table)
     found, known = scores(records), best(records)
     proven = sum(on.proven for on in known.values())
     failed = [record for record in records if record.error]
@@ -82,32 +88,6 @@ def score(args: argparse.Namespace) -> int:
             f"Records: {rows}, CSV: {table}",
         )
     return 1 if failed else 0
-
-
-def _problems(names: Sequence[str]) -> Iterator[tuple[str, Problem]]:
-    """Yield the problems of files, directories and suites, each with what it is called in messages."""
-    from allocsolve.bench import SUITES, suite  # noqa: PLC0415 - as above
-    from allocsolve.instances import read_problem  # noqa: PLC0415 - as above
-
-    for name in names:
-        path = Path(name)
-        if path.is_dir():
-            files = sorted(path.glob("*.json"))
-            if not files:
-                raise FormatError(name, ["there is no .json file in this directory"])
-            yield from ((str(file), read_problem(file)) for file in files)
-        elif path.exists() or path.suffix or len(path.parts) > 1:
-            yield name, read_problem(path)
-        elif name in SUITES:
-            yield from ((problem.name, problem) for problem in suite(name))
-        else:
-            raise UnknownName("file, directory or suite", name, SUITES)
-
-
-def _check_files(*paths: Path) -> None:
-    for path in paths:
-        if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
-            raise FormatError(str(path), ["cannot be written"])
 
 
 def _row(found: SolverScore) -> tuple[str, ...]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from allocsolve.instances.json_format import (
     digest,
+    parse_problem,
+    parse_solution,
+    problem_document,
     read_problem,
     read_solution,
     solution_document,
@@ -23,6 +26,9 @@ __all__ = [
     "digest",
     "klein2011",
     "median_worst_case",
+    "parse_problem",
+    "parse_solution",
+    "problem_document",
     "read_problem",
     "read_solution",
     "read_swf",

@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "digest",
+    "parse_problem",
+    "parse_solution",
+    "problem_document",
     "read_problem",
     "read_solution",
     "solution_document",
@@ -106,7 +109,7 @@ def digest(problem: Problem) -> str:
     >>> digest(EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]),)))[:12]
     '5782a969aece'
     """
-    document = _document(problem)
+    document = problem_document(problem)
     del document["name"], document["meta"]
     return hashlib.sha256(_dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -119,9 +122,31 @@ def read_problem(path: PathLike) -> Problem:
     FormatError
         If the file cannot be read, is not JSON, or is no valid problem: every faulty field is named.
     """
-    document = _load(path)
+    return parse_problem(_load(path), str(path))
+
+
+def parse_problem(document: Document, source: str) -> Problem:
+    """Return the problem of a JSON object.
+
+    Parameters
+    ----------
+    document
+        As `problem_document` returns it.
+    source
+        What messages call it.
+
+    Raises
+    ------
+    FormatError
+        If it is no valid problem: every faulty field is named.
+    """
     codecs = {codec.KIND: codec for codec in _CODECS}
-    return codecs[_kind(document, str(path), list(codecs))].decode_problem(document, str(path))
+    return codecs[_kind(document, source, list(codecs))].decode_problem(document, source)
+
+
+def problem_document(problem: Problem) -> Document:
+    """Return the JSON object that `write_problem` writes."""
+    return {"format": FORMAT, "kind": _codec(problem).KIND, **_codec(problem).encode_problem(problem)}
 
 
 def write_problem(problem: Problem, path: PathLike) -> None:
@@ -132,7 +157,7 @@ def write_problem(problem: Problem, path: PathLike) -> None:
     FormatError
         If the file cannot be written, or the problem's ``meta`` holds something that is not JSON.
     """
-    _write(_document(problem), path)
+    _write(problem_document(problem), path)
 
 
 @overload
@@ -147,16 +172,35 @@ def read_solution(path: PathLike, problem: Problem) -> Answer:
     FormatError
         If the file cannot be read, is not JSON, answers another problem, or has faulty fields.
     """
-    document = _load(path)
+    return parse_solution(_load(path), str(path), problem)
+
+
+def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
+    """Return the solution of `problem` that a JSON object holds, feasible or not.
+
+    Parameters
+    ----------
+    document
+        As `solution_document` returns it.
+    source
+        What messages call it.
+    problem
+        That it answers.
+
+    Raises
+    ------
+    FormatError
+        If it answers another problem, or has faulty fields.
+    """
     codec = _codec(problem)
-    _kind(document, str(path), [codec.SOLUTION_KIND])
+    _kind(document, source, [codec.SOLUTION_KIND])
     ours = digest(problem)
     theirs = document.get("problem", ours)
     if theirs != ours:
         theirs = theirs[:12] if isinstance(theirs, str) else theirs
         fault = f"problem: this solves another problem, {show(theirs)}, not {show(ours[:12])}"
-        raise FormatError(str(path), [fault])
-    return codec.decode_solution(document, str(path), problem)
+        raise FormatError(source, [fault])
+    return codec.decode_solution(document, source, problem)
 
 
 def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mapping[str, object]) -> None:
@@ -187,10 +231,6 @@ def solution_document(problem: Problem, answer: Answer, meta: Mapping[str, objec
 
 def _codec(problem: Problem) -> _Codec:
     return next(codec for codec in _CODECS if isinstance(problem, codec.PROBLEM_TYPE))
-
-
-def _document(problem: Problem) -> Document:
-    return {"format": FORMAT, "kind": _codec(problem).KIND, **_codec(problem).encode_problem(problem)}
 
 
 def _kind(document: Document, source: str, kinds: list[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from allocsolve.bench import Gaps, Record, best, gap, run, scores, suite
+from allocsolve.bench import Gaps, Record, best, gap, plan, run, scores, suite
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Budget, EvolutionProblem, Status
 
@@ -194,7 +194,8 @@ def test_what_cannot_be_compared_is_refused() -> None:
 
 def test_an_exact_solver_is_never_beaten_on_the_tiny_suite() -> None:
     problems = [replace(p, expand_limit=1) for p in suite("tiny") if isinstance(p, EvolutionProblem)]
-    records = run(problems, ["noX", "cpsat"], budget=Budget(seconds=30, workers=2))
+    named = [("tiny", problem) for problem in problems]
+    records = run(plan(named, ["noX", "cpsat"], budgets=[Budget(seconds=30, workers=2)]))
     nox, exact = scores(records)
     assert not [row.error for row in records if row.error]
     assert exact.proven == exact.optimal == exact.best == exact.instances == len(problems)

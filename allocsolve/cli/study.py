@@ -1,0 +1,78 @@
+"""The commands around studies: run, export, report."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allocsolve.cli.files import check_writable
+from allocsolve.cli.output import counted, say, write_json
+from allocsolve.cli.progress import count_bar
+from allocsolve.errors import UnknownName
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from allocsolve.bench import RecordStore
+
+__all__ = ["export_study", "run_study", "told_what_is_kept"]
+
+
+@contextmanager
+def told_what_is_kept(store: RecordStore, path: Path) -> Iterator[None]:
+    """Have an interrupt say how many records are in the file."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = f"{counted(len(store), 'record')} in {path}, the same command goes on from there"
+        raise KeyboardInterrupt(kept if len(store) else "nothing was recorded yet") from None
+
+
+def run_study(args: argparse.Namespace) -> int:
+    """Run what a study has not run yet."""
+    from allocsolve.bench import RecordStore, open_executor, read_study, run  # noqa: PLC0415 - when the command runs
+
+    study = read_study(args.file)
+    path: Path = args.out or Path(args.file).with_suffix(".sqlite")
+    tasks = study.tasks()
+    with RecordStore(path) as store, open_executor(args.executor, args.jobs) as executor:
+        before = sum(task.key in store for task in tasks)
+        with told_what_is_kept(store, path), count_bar("starting") as progress:
+            records = run(tasks, store=store, executor=executor, memory_mb=study.memory_mb, progress=progress)
+    failed = [record for record in records if record.error]
+    unanswered = sum(record.value is None for record in records) - len(failed)
+    if args.json:
+        write_json(
+            {
+                "records": path,
+                "tasks": len(tasks),
+                "run": len(tasks) - before,
+                "unanswered": unanswered,
+                "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
+            }
+        )
+    else:
+        for record in failed:
+            say(f"{record.solver} failed on {record.instance}: {record.error}")
+        say(
+            f"{counted(len(tasks), 'task')}, {before} of them run before; "
+            f"{len(failed)} failed, {unanswered} without an answer.",
+            f"Records: {path}",
+        )
+    return 1 if failed else 0
+
+
+def export_study(args: argparse.Namespace) -> int:
+    """Write the records of a study as a table for other programs."""
+    from allocsolve.bench import EXPORTS, RecordStore, export  # noqa: PLC0415 - as above
+
+    if args.out.suffix.lower() not in EXPORTS:
+        raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
+    check_writable(args.out)
+    with RecordStore(args.study, read_only=True) as store:
+        export(store, args.out)
+        count = len(store)
+    say(f"{args.out}: {counted(count, 'record')}")
+    return 0
