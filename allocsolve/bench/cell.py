@@ -97,7 +97,7 @@ class Cell:
         assert process.stdin is not None, "it is a pipe"
         with contextlib.suppress(OSError):  # it has died since: told below
             _send(process.stdin, (task, folder))
-        start, deadline = time.perf_counter(), WARM_UP_S
+        start, deadline, state = time.perf_counter(), WARM_UP_S, "not ready"
         while True:
             try:
                 reply = self._replies.get(timeout=_LOOK_S)
@@ -105,7 +105,7 @@ class Cell:
                 spent = time.perf_counter() - start
                 fault = ""
                 if spent > deadline:
-                    fault = f"killed: still running after {spent:.1f} s"
+                    fault = f"killed: {state} after {spent:.1f} s"
                 elif (held := _held_mb(process)) > memory_mb:
                     fault = f"killed: held {held:.0f} MB, more than {memory_mb:.0f} MB"
                 if fault:
@@ -117,7 +117,7 @@ class Cell:
             if reply is None:  # the end of the pipe
                 spent = time.perf_counter() - start
                 return failed(task, self._obituary(process), spent)
-            start, deadline = time.perf_counter(), 1.1 * task.key.seconds + GRACE_S
+            start, deadline, state = time.perf_counter(), 1.1 * task.key.seconds + GRACE_S, "still running"
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:

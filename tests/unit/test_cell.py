@@ -1,0 +1,117 @@
+"""Isolation: whatever a solver does costs its own row, with a clear reason, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import psutil
+
+from allocsolve.bench import RecordStore, open_executor, plan, run
+from allocsolve.bench import cell as cell_module
+from allocsolve.instances import klein2011
+from allocsolve.model import Budget
+
+if TYPE_CHECKING:
+    import pytest
+
+    from allocsolve.bench import Record
+
+PROBLEMS = [replace(klein2011([3, idx], num_apps=(3, 3)), name=f"p{idx}") for idx in range(2)]
+
+
+def _run(*solvers: str, seconds: float = 5.0, memory_mb: float = 4096.0) -> list[Record]:
+    tasks = plan(
+        [("", problem) for problem in PROBLEMS],
+        [f"bad_solvers:{name}" for name in solvers],
+        budgets=[Budget(seconds=seconds)],
+    )
+    with open_executor("local", jobs=1) as executor:
+        return run(tasks, executor=executor, memory_mb=memory_mb)
+
+
+def test_every_bad_solver_costs_its_own_row_with_a_reason() -> None:
+    faults = {
+        "raises": r"RuntimeError: cannot do 100 nodes",
+        "leaves": r"SystemExit: 3",
+        "dies": r"the process of the solver died: exit status 7; out of luck",
+        "crashes": r"the process of the solver died: SIGSEGV",
+        "returns_rubbish": r"InvalidAnswer: the solver returned list, not a Result",
+        "answers_rubbish": r"InvalidAnswer: .*str",
+        "lies": r"InvalidAnswer: the solver claims makespan 1, the judge finds \d+",
+        "boasts": r"InvalidAnswer: the solver claims the bound 1000000000, its own answer has \d+",
+        "mutates": r"InvalidAnswer: the solver changed the problem that it was given",
+        "prints": r"InvalidAnswer: the solver printed to stdout: 'look at me\\n'",
+    }
+    rows = _run("good", *faults)
+    expected = {row.instance: row.value for row in rows if row.solver == "bad_solvers:good"}
+    assert None not in expected.values()
+    assert len(rows) == len(PROBLEMS) * (1 + len(faults))
+    for row in rows:
+        name = row.solver.removeprefix("bad_solvers:")
+        if name == "good":
+            assert (row.error, row.value) == ("", expected[row.instance])
+        else:
+            assert re.match(faults[name], row.error), row.error
+            assert row.value is None
+            assert row.combinatorial_bound != -math.inf
+
+
+def test_a_solver_that_hangs_is_killed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell_module, "GRACE_S", 0.5)
+    rows = _run("hangs", "good", seconds=0.5)
+    for row in rows:
+        if row.solver == "bad_solvers:hangs":
+            assert re.fullmatch(r"killed: still running after \d\.\d s", row.error)
+            assert row.runtime_s > 1.05
+        else:
+            assert row.error == ""
+
+
+def test_a_solver_that_hangs_in_the_warm_up_is_killed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell_module, "WARM_UP_S", 3.0)
+    tasks = plan([("", replace(PROBLEMS[0], name=""))], ["bad_solvers:sleeps"], budgets=[Budget(seconds=9)])
+    with open_executor("local", jobs=1) as executor:
+        (row,) = run(tasks, executor=executor)
+    assert re.fullmatch(r"killed: not ready after \d+\.\d s", row.error)
+
+
+def test_a_solver_that_eats_memory_is_killed() -> None:
+    eaten, fine, again, _ = _run("eats", "good", seconds=60, memory_mb=700)
+    assert re.fullmatch(r"killed: held \d+ MB, more than 700 MB", eaten.error)
+    assert fine.error == ""
+    assert again.error.startswith("killed: held")
+
+
+def test_no_process_is_left_behind() -> None:
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    _run("good", "dies")
+    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+
+
+def test_the_processes_are_kept_between_tasks() -> None:
+    tasks = plan(
+        [("", PROBLEMS[0])], ["bad_solvers:tells_its_process"], budgets=[Budget(seed=s) for s in range(4)]
+    )
+    with open_executor("local", jobs=1) as executor:
+        rows = run(tasks, executor=executor)
+    pids = {row.error for row in rows}
+    assert len(pids) == 1
+    assert str(os.getpid()) not in pids.pop()
+
+
+def test_several_jobs_make_the_same_rows() -> None:
+    tasks = plan(
+        [("", problem) for problem in PROBLEMS],
+        ["noX", "infX", "rigid"],
+        budgets=[Budget(seed=seed) for seed in range(3)],
+    )
+    with open_executor("local", jobs=3) as executor:
+        many = run(tasks, executor=executor, store=RecordStore())
+    here = run(tasks)
+    assert [(row.key, row.value, row.metrics) for row in many] == [
+        (row.key, row.value, row.metrics) for row in here
+    ]

@@ -1,0 +1,205 @@
+"""Studies: the TOML file, the tasks that it stands for, the commands."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_tools import refused, run
+
+from allocsolve.bench import RecordStore, read_study
+from allocsolve.errors import AllocsolveError, FormatError
+from allocsolve.instances import klein2011, uniform_occupancy, write_problem
+from allocsolve.model import Budget, Mesh
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Capture = pytest.CaptureFixture[str]
+
+SMALL = 'suites = ["problems"]\nsolvers = ["noX", "growth"]\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with problems of both kinds."""
+    problems = tmp_path / "problems"
+    problems.mkdir()
+    for idx in range(2):
+        write_problem(klein2011([1, idx], num_apps=(3, 3)), problems / f"klein-{idx}.json")
+    write_problem(uniform_occupancy(Mesh((6, 5)), 0.3, 6, 1), problems / "mesh.json")
+    return tmp_path
+
+
+def _study(folder: Path, text: str) -> Path:
+    path = folder / "study.toml"
+    path.write_text(text)
+    return path
+
+
+def test_every_solver_runs_on_the_problems_of_its_family(folder: Path) -> None:
+    text = """
+        suites = ["problems"]
+        solvers = ["noX", "growth", "cpsat"]
+        seeds = [0, 4]
+        expand_limits = [1, "inf"]
+        memory_mb = 900
+        [objectives]
+        evolution = "completion"
+        [[budgets]]
+        seconds = 2
+        workers = 2
+        [[budgets]]
+        iterations = 100
+    """
+    study = read_study(_study(folder, text))
+    assert study.memory_mb == 900
+    assert study.budgets == (Budget(seconds=2.0, workers=2), Budget(iterations=100))
+    tasks = study.tasks()
+    # 2 problems at 2 limits for two solvers, 1 mesh for two solvers, 2 seeds, 2 budgets.
+    assert len(tasks) == len({task.key for task in tasks}) == (2 * 2 * 2 + 2) * 2 * 2
+    assert {(task.solver, task.key.objective) for task in tasks} == {
+        ("noX", "completion"),
+        ("cpsat", "completion"),
+        ("growth", "pairwise"),
+        ("cpsat", "pairwise"),
+    }
+    assert {task.key.seed for task in tasks} == {0, 4}
+
+
+def test_defaults(folder: Path) -> None:
+    study = read_study(_study(folder, SMALL))
+    assert (study.seeds, study.budgets, dict(study.objectives)) == ((0,), (Budget(seconds=10.0),), {})
+    assert [name for name, _ in study.problems] == [""] * 3
+    assert {name for name, _ in read_study(_study(folder, 'suites=["tiny"]\nsolvers=["noX"]')).problems} == {
+        "tiny"
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("suites = [", ["Invalid value"]),
+        ("", ["suites: missing", "solvers: missing"]),
+        (SMALL + "seed = [1]", ["unknown field 'seed'; did you mean seeds"]),
+        (
+            SMALL + "seeds = [-1]\nmemory_mb = 0",
+            ["seeds: [-1] is not a list", "memory_mb: 0 is not a number"],
+        ),
+        (SMALL + "seeds = 1", ["seeds: 1 is not a list of integers"]),
+        (SMALL + "expand_limits = [0.5]", ["expand_limits: [0.5] is not a list of numbers >= 1"]),
+        (SMALL + "memory_mb = inf", ["memory_mb: inf is not"]),
+        (SMALL + "budgets = []", ["budgets: [] is not a list of tables"]),
+        (
+            SMALL + "[[budgets]]\nseconds = 0\nworker = 1",
+            ["budgets[0].seconds: 0 is not a number above 0", "worker"],
+        ),
+        (SMALL + "[[budgets]]\nseconds = nan", ["budgets[0].seconds: nan is not a number above 0"]),
+        (SMALL + "[[budgets]]\nworkers = 0", ["budgets[0].workers: 0 is not an integer >= 1"]),
+        (SMALL + "[objectives]\nevolution = 1", ["objectives: {'evolution': 1} is not a table of names"]),
+        (SMALL + "[objectives]\nevolutoin = 'waste'", ["unknown kind of problems 'evolutoin'"]),
+        (SMALL + "[objectives]\nevolution = 'wast'", ["unknown objective 'wast'"]),
+        ('suites = ["nowhere"]\nsolvers = ["noX"]', ["unknown suite 'nowhere'"]),
+        ('suites = ["problems"]\nsolvers = ["nox2"]', ["unknown evolution solver 'nox2'"]),
+        ('suites = ["problems/mesh.json"]\nsolvers = ["noX"]', ["unknown partition solver 'noX'"]),
+        ('suites = ["study.toml"]\nsolvers = ["noX"]', ["study.toml: line 1, column 1"]),
+    ],
+)
+def test_every_fault_of_a_study_is_named(folder: Path, capsys: Capture, text: str, faults: list[str]) -> None:
+    path = _study(folder, text)
+    with pytest.raises(AllocsolveError) as caught:
+        read_study(path)
+    line = refused(capsys, "study", "run", path)
+    assert str(path) in line
+    for fault in faults:
+        assert fault in str(caught.value)
+        assert fault in line
+    assert not path.with_suffix(".sqlite").exists()
+
+
+def test_a_study_is_run_once_and_exported(folder: Path, capsys: Capture) -> None:
+    path = _study(folder, SMALL)
+    first = json.loads(run(capsys, "study", "run", path, "--json"))
+    assert (first["tasks"], first["run"], first["failures"]) == (3, 3, [])
+    again = run(capsys, "study", "run", path)
+    assert again.startswith("3 tasks, 3 of them run before; 0 failed, 0 without an answer.")
+    records = path.with_suffix(".sqlite")
+    with RecordStore(records, read_only=True) as store:
+        rows = list(store)
+        assert [row.solver for row in rows] == ["noX", "noX", "growth"]
+        for row in rows:
+            assert store.answer(row.key) is not None
+    for ending in ("csv", "json", "parquet"):
+        out = folder / f"table.{ending}"
+        assert run(capsys, "study", "export", records, "--out", out) == f"{out}: 3 records\n"
+        assert out.stat().st_size > 500
+
+
+def test_more_of_a_study_adds_rows(folder: Path, capsys: Capture) -> None:
+    path = _study(folder, SMALL)
+    run(capsys, "study", "run", path)
+    path = _study(folder, SMALL + "seeds = [0, 1]")
+    assert json.loads(run(capsys, "study", "run", path, "--json", "--jobs", 2))["run"] == 3
+    assert len(RecordStore(path.with_suffix(".sqlite"))) == 6
+
+
+def test_places_and_files_that_will_not_do(folder: Path, capsys: Capture) -> None:
+    path = _study(folder, SMALL)
+    out = path.with_suffix(".sqlite")
+    for argv, fault in (
+        (("run", folder / "none.toml"), "none.toml: cannot be read: No such file"),
+        (("run", path, "--out", folder), "is a directory"),
+        (("run", path, "--executor", "slurm"), "executor 'slurm' is not local, dask:ADDRESS or mpi"),
+        (
+            ("run", path, "--executor", "dask:tcp://127.0.0.1:1"),
+            "no Dask scheduler answers at tcp://127.0.0.1:1",
+        ),
+        (("run", path, "--jobs", "0"), "--jobs: '0' is below 1"),
+        (("export", out, "--out", folder / "t.xml"), "unknown format '.xml'; known: .csv, .json, .parquet"),
+        (("export", folder / "none.sqlite", "--out", folder / "t.csv"), "there is no such file"),
+        (("export", path, "--out", folder / "t.csv"), "file is not a database"),
+    ):
+        assert fault in refused(capsys, "study", *argv)
+    base = sqlite3.connect(out)
+    base.execute("PRAGMA user_version = 3")
+    base.close()
+    assert "records of format 3" in refused(capsys, "study", "run", path)
+
+
+def test_a_read_only_folder(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _study(folder, SMALL)
+    # The tests may run as root, whom no permission stops.
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert "cannot be written: permission denied" in refused(capsys, "study", "run", path)
+
+
+def test_a_full_disk_loses_nothing(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _study(folder, SMALL)
+    whole = RecordStore.append
+    count = 0
+
+    def append(self: RecordStore, *row: object) -> bool:
+        nonlocal count
+        count += 1
+        pages = self._base.execute("PRAGMA page_count").fetchone()[0]
+        if count == 2:
+            self._base.execute(f"PRAGMA max_page_count = {pages}")  # SQLite says the same of a full disk
+            row = (replace(row[0], error="x" * 100_000), *row[1:])  # type: ignore[type-var]  # a record
+        return whole(self, *row)  # type: ignore[arg-type]  # as it was called
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RecordStore, "append", append)
+        assert "database or disk is full" in refused(capsys, "study", "run", path)
+    kept = list(RecordStore(path.with_suffix(".sqlite")))
+    assert len(kept) == 1
+    assert json.loads(run(capsys, "study", "run", path, "--json"))["run"] == 2
+    assert next(iter(RecordStore(path.with_suffix(".sqlite")))) == kept[0]
+
+
+def test_a_study_without_anything_to_run_is_refused(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    with pytest.raises(FormatError, match=r"there is no \.json file in this directory"):
+        read_study(_study(folder, 'suites = ["empty"]\nsolvers = ["noX"]'))
