@@ -81,6 +81,7 @@ class _Run:
         self._feasible = True
         self._nodes: IntArray | None = None
         self._value = 0
+        self._incumbents: list[tuple[float, int]] = []
         #: A bound on all sets.
         self._floor = problem.size * (problem.size - 1) // 2
         #: The search at hand, if only the sets of its case are left.
@@ -94,7 +95,7 @@ class _Run:
             self._feasible = False
             return None
         nodes = self._start(free)
-        self._value, self._nodes = self._measured(nodes), nodes
+        self._take(nodes)
         every = list(cases(problem.topology, free, problem.size))
         if len(every) > 1:
             self._floor = star_bound(problem)
@@ -118,7 +119,7 @@ class _Run:
         patient = True
         for value, cells in search.run(self._value, nodes):
             if value < self._value:
-                self._value, self._nodes = self._measured(cells), cells
+                self._take(cells)
                 search.tell(self._value)
             if patient and clock.elapsed > _PATIENCE and clock.remaining > 2 * _PATIENCE:
                 patient = False
@@ -128,6 +129,10 @@ class _Run:
             if not clock.remaining:
                 return False
         return True
+
+    def _take(self, nodes: IntArray) -> None:
+        self._value, self._nodes = self._measured(nodes), nodes
+        self._incumbents.append((self._clock.elapsed, self._value))
 
     def _usable(self) -> BoolArray:
         """Return the free nodes that any answer may use."""
@@ -164,7 +169,7 @@ class _Run:
             bound = max(bound, min(self._last.bound(), self._value))
         if self._nodes is None:
             return Result(Status.UNKNOWN, bound=bound, limit=limit, runtime=clock.elapsed)
-        answer = Partition(self._nodes)
+        answer, met = Partition(self._nodes), tuple(self._incumbents)
         if bound >= self._value:
-            return Result(Status.OPTIMAL, answer, self._value, self._value, runtime=clock.elapsed)
-        return Result(Status.FEASIBLE, answer, self._value, bound, limit, clock.elapsed)
+            return Result(Status.OPTIMAL, answer, self._value, self._value, None, clock.elapsed, met)
+        return Result(Status.FEASIBLE, answer, self._value, bound, limit, clock.elapsed, met)

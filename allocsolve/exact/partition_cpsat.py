@@ -275,6 +275,7 @@ class _Search:
         self.clock = clock
         self.best: IntArray | None = None
         self.best_cost: float = math.inf
+        self.incumbents: list[tuple[float, int]] = []
         self.bound = 0
         self.limit: Limit | None = None
 
@@ -284,6 +285,7 @@ class _Search:
         cost = int(pairwise_distance(arrays.shape, arrays.wrap, arrays.coordinates, frozen(nodes)))
         if cost < self.best_cost:
             self.best, self.best_cost = nodes, cost
+            self.incumbents.append((self.clock.elapsed, cost))
 
     def find_start(self) -> None:
         """Offer answers of heuristics, one of which always has one, then bound the cost."""
@@ -346,4 +348,5 @@ class _Search:
             self.bound,
             limit,
             self.clock.elapsed,
+            tuple(self.incumbents),
         )

@@ -12,6 +12,7 @@ import pytest
 from allocsolve.bounds import star_bound, town
 from allocsolve.exact import _cut_search, _kernels_search, partition_branch_and_bound
 from allocsolve.exact.partition_branch_and_bound import BranchAndBound
+from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Status, Topology, Torus
 
@@ -148,3 +149,12 @@ def test_a_bad_start_is_improved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_front_line_of_the_search_says_what_it_is() -> None:
     assert repr(BranchAndBound()) == "BranchAndBound()"
+
+
+def test_incumbents_end_with_the_answer() -> None:
+    solver = BranchAndBound()
+    for seed in range(8):
+        problem = uniform_occupancy(Mesh((9, 9)), 0.5, 16, seed)
+        result = solver(problem, Budget())
+        assert result.incumbents[-1][1] == result.objective
+        assert 0 < result.incumbents[0][0] <= result.incumbents[-1][0] <= result.runtime

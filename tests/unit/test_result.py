@@ -113,6 +113,8 @@ def test_claims_that_go_together(claims: Any) -> None:
             ("optimal", "time"),
         ),
         ({"status": Status.INFEASIBLE, "limit": Limit.INTERRUPTED}, ("infeasible", "interrupted")),
+        ({"status": Status.UNKNOWN, "incumbents": ((2.0, 7), (1.0, 6))}, ("(1.0, 6)", "(2.0, 7)")),
+        ({"status": Status.UNKNOWN, "incumbents": ((1.0, (7, 2)), (2.0, (7, 2)))}, ("(2.0, (7, 2))",)),
     ],
 )
 def test_contradictions_are_named(claims: Any, words: tuple[str, ...]) -> None:
