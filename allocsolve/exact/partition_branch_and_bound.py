@@ -109,6 +109,7 @@ class _Run:
                 self._last = search
             if not self._follow(search, nodes):
                 return Limit.TIME
+            assert self._nodes is not None, "there was a start"
             nodes = self._nodes
         self._floor = self._value
         return None
