@@ -8,6 +8,7 @@
     ├── InvalidOption (ValueError)     options that contradict each other or the problem
     ├── FormatError (ValueError)       a file that cannot be read as what it says it is
     ├── UnknownName (LookupError)      no solver, suite or objective has this name
+    ├── PluginError                    a solver of a third party cannot be used
     └── SolverUnavailable              a backend is missing
 
 Every message is one line that names the place and the value.
@@ -27,6 +28,7 @@ __all__ = [
     "InvalidAnswer",
     "InvalidOption",
     "InvalidProblem",
+    "PluginError",
     "SolverUnavailable",
     "UnknownName",
 ]
@@ -84,6 +86,22 @@ class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - as above
         listed = f"known: {', '.join(known[: self.SHOWN])}{more}"
         hint = f"did you mean {' or '.join(near)}?" if near else listed
         super().__init__(f"unknown {what} {name!r}; {hint}")
+
+
+class PluginError(AllocsolveError):
+    """A solver of a third party cannot be used.
+
+    Parameters
+    ----------
+    name
+        The plug-in, as the user named it.
+    reason
+        What is wrong with it; made one line.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        super().__init__(f"plug-in {name!r}: {' '.join(reason.split())}")
 
 
 class SolverUnavailable(AllocsolveError):  # noqa: N818 - as above

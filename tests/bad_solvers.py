@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from allocsolve.heuristics import ListScheduling
-from allocsolve.model import Budget, EvolutionProblem, EvolutionSchedule, Result, Status
+from allocsolve.model import Budget, EvolutionProblem, EvolutionSchedule, Limit, Result, Status
 
 Answer = Result[EvolutionSchedule]
 
@@ -93,3 +93,12 @@ def sleeps(problem: EvolutionProblem, budget: Budget) -> Answer:
 def tells_its_process(problem: EvolutionProblem, budget: Budget) -> Answer:
     msg = f"process {os.getpid()}"
     raise RuntimeError(msg)
+
+
+def overlaps(problem: EvolutionProblem, budget: Budget) -> Answer:
+    apps = problem.applications
+    return Result(Status.FEASIBLE, EvolutionSchedule.of([0] * len(apps), apps))
+
+
+def gives_up(problem: EvolutionProblem, budget: Budget) -> Answer:
+    return Result(Status.UNKNOWN, limit=Limit.TIME)

@@ -16,7 +16,7 @@ from allocsolve.bench.tasks import plan
 from allocsolve.errors import AllocsolveError, FormatError, InvalidOption, UnknownName
 from allocsolve.instances import read_problem
 from allocsolve.model import Budget, EvolutionProblem
-from allocsolve.registry import FAMILIES, Family, family_of, make_solver
+from allocsolve.registry import FAMILIES, Family, families_named, family_of
 
 if TYPE_CHECKING:
     import os
@@ -49,10 +49,10 @@ class Study:
 
     Raises
     ------
-    UnknownName
-        If a solver is of none of the families of the problems.
+    UnknownName, PluginError
+        If there is no such solver.
     InvalidOption
-        If there is nothing to run.
+        If there is nothing to run, or a solver is of none of the families of the problems.
     """
 
     problems: tuple[tuple[str, Problem], ...]
@@ -67,10 +67,12 @@ class Study:
             if not getattr(self, name):
                 msg = f"a study without {name} has nothing to run"
                 raise InvalidOption(msg)
+        kinds = [family.kind for family in self._families()]
         for name in self.solvers:
-            if not any(_solves(name, family) for family in self._families()):
-                family = self._families()[0]
-                make_solver(name, family.problem)  # says what is wrong with the name
+            solved = [family.kind for family in families_named(name)]
+            if not {*solved} & {*kinds}:
+                msg = f"{name} solves {' and '.join(solved)} problems, the study has {kinds[0]} problems only"
+                raise InvalidOption(msg)
 
     def _families(self) -> list[Family]:
         kinds = {family_of(problem).kind for _, problem in self.problems}
@@ -84,17 +86,9 @@ class Study:
         tasks = []
         for family in self._families():
             named = [(name, problem) for name, problem in self.problems if family_of(problem) is family]
-            solvers = [name for name in self.solvers if _solves(name, family)]
+            solvers = [name for name in self.solvers if family in families_named(name)]
             tasks += plan(named, solvers, objective=self.objectives.get(family.kind), budgets=budgets)
         return tasks
-
-
-def _solves(name: str, family: Family) -> bool:
-    try:
-        make_solver(name, family.problem)
-    except UnknownName:
-        return False
-    return True
 
 
 def problems_of(name: str) -> Iterator[tuple[str, str, Problem]]:

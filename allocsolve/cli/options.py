@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from typing import TYPE_CHECKING
 
 from allocsolve.errors import AllocsolveError, UnknownName
 from allocsolve.instances import MACHINES
 from allocsolve.model import MAX_INTEGER, PartitionProblem
-from allocsolve.registry import FAMILIES, entries
+from allocsolve.registry import FAMILIES, check_name, entries, is_reference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from allocsolve.registry import Entry
 
 __all__ = [
     "MACHINE_NAMES",
@@ -102,25 +105,28 @@ def objective(text: str) -> str:
 
 
 def solver(text: str) -> str:
-    """Read the name of a solver of any family."""
-    known = list(dict.fromkeys(entry.name for entry in entries()))
-    if text not in known:
-        raise argparse.ArgumentTypeError(str(UnknownName("solver", text, known)))
-    return text
+    """Read the name of a solver of any family, or of a plug-in."""
+    return _solver("solver", text, entries())
 
 
 def heuristic(text: str) -> str:
-    """Read the name of a heuristic for partition problems."""
-    known = [
-        entry.name for entry in entries() if entry.problem is PartitionProblem and entry.method == "heuristic"
-    ]
-    if text not in known:
-        raise argparse.ArgumentTypeError(str(UnknownName("partition heuristic", text, known)))
-    return text
+    """Read the name of a heuristic for partition problems, or of a plug-in."""
+    ours = (e for e in entries() if e.problem is PartitionProblem and e.method == "heuristic")
+    return _solver("partition heuristic", text, ours)
+
+
+def _solver(what: str, name: str, known: Iterable[Entry]) -> str:
+    try:
+        check_name(what, name, (entry.name for entry in known))
+    except UnknownName as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if is_reference(name) and "" not in sys.path:
+        sys.path.insert(0, "")  # what is named as a module may lie in the current directory
+    return name
 
 
 def solvers(text: str) -> list[str]:
-    """Read names of registered solvers, separated by commas."""
+    """Read names of solvers, separated by commas."""
     names = [solver(name.strip()) for name in text.split(",")]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -93,7 +93,7 @@ def _add_import_swf(parser: argparse.ArgumentParser) -> None:
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem")
-    help_text = "a name that `allocsolve solvers` lists"
+    help_text = "a name that `allocsolve solvers` lists, or package.module:object"
     parser.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
     _add_objective(parser)
     _add_limit(parser, "tighten the expand limit of the file")
@@ -124,7 +124,7 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     _add_limit(parser, "tighten the expand limit of the problems")
     _add_budget(parser, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
     _add_seed(parser)
-    help_text = "where records.jsonl and scores.csv go; what is there already is not run again (default: out)"
+    help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
     _add_json(parser)
 

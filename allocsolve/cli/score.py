@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.files import make_folder, tightened
+from allocsolve.cli.files import check_writable, make_folder, tightened
 from allocsolve.cli.output import counted, say, show_table, time_text, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import told_what_is_kept
@@ -52,6 +52,7 @@ def score(args: argparse.Namespace) -> int:
     tasks = plan(problems, solvers, objective=args.objective, budgets=[budget])
     make_folder(args.out)
     rows, table = args.out / "records.sqlite", args.out / "scores.csv"
+    check_writable(table)
     with (
         RecordStore(rows) as store,
         told_what_is_kept(store, rows),

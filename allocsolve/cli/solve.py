@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.cli.families import check_drawable, describe, metric_fields, plot, show_picture, units
 from allocsolve.cli.files import check_writable, limited, tightened
@@ -18,12 +19,12 @@ from allocsolve.cli.output import (
     write_json,
 )
 from allocsolve.cli.progress import time_bar
-from allocsolve.errors import AllocsolveError, InvalidAnswer, SolverUnavailable
+from allocsolve.errors import AllocsolveError, InvalidAnswer, PluginError, SolverUnavailable
 from allocsolve.model import Limit, terms
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from allocsolve.model import Problem, Result, Value
 
@@ -66,7 +67,7 @@ def solve(args: argparse.Namespace) -> int:
             result = solve_problem(problem, args.solver, args.objective, **budget)
     except AllocsolveError:
         raise
-    except Exception as error:  # whatever else a solver raises is its failure, as in `score`
+    except (Exception, SystemExit) as error:  # whatever else a solver raises is its failure, as in `score`
         msg = f"{args.solver} failed: {type(error).__name__}: {error}"
         raise SolverUnavailable(msg) from error
     claims = _claims(args, result)
@@ -180,20 +181,42 @@ def check(args: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
+class Row(NamedTuple):
+    """A solver as it is listed."""
+
+    name: str
+    kind: str
+    method: str
+    summary: str
+    #: Of other distributions: which one, with its version.
+    distribution: str = ""
+
+
 def solvers(args: argparse.Namespace) -> int:
-    """List the registered solvers."""
+    """List the registered solvers, then those of other distributions (which imports these)."""
     from allocsolve.registry import entries, family_of  # noqa: PLC0415 - as above
 
+    rows = [Row(e.name, family_of(e.problem).kind, e.method, e.summary) for e in entries()]
+    rows += _plugin_rows()
     if args.json:
-        listed = [
-            {"name": e.name, "kind": family_of(e.problem).kind, "method": e.method, "summary": e.summary}
-            for e in entries()
-        ]
-        write_json({"solvers": listed})
+        write_json({"solvers": rows})
     else:
-        show_table(
-            ("solver", "kind", "method", "summary"),
-            ((e.name, family_of(e.problem).kind, e.method, e.summary) for e in entries()),
-            texts=(0, 1, 2, 3),
-        )
+        from_whom = (f"{row.distribution}: " if row.distribution else "" for row in rows)
+        shown = [(*row[:3], whose + row.summary) for row, whose in zip(rows, from_whom, strict=True)]
+        show_table(("solver", "kind", "method", "summary"), shown, texts=(0, 1, 2, 3))
     return 0
+
+
+def _plugin_rows() -> Iterator[Row]:
+    """Yield a row for each family that an entry point solves; one with the reason if it cannot be used."""
+    from allocsolve.registry import identity, load_plugin, plugins, provider  # noqa: PLC0415 - as above
+
+    for name, found in plugins().items():
+        source = " and ".join(provider(entry) for entry in found)
+        try:
+            solver, families = load_plugin(name)
+        except PluginError as error:
+            yield Row(name, "-", "plug-in", f"unusable, {error}", source)
+            continue
+        lines = (inspect.getdoc(solver) or identity(solver)).splitlines()
+        yield from (Row(name, family.kind, "plug-in", lines[0], source) for family in families)

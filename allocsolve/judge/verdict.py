@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.evolution import evolution_metrics, evolution_value, evolution_violations
 from allocsolve.judge.partition import partition_metrics, partition_value, partition_violations
-from allocsolve.model import EvolutionProblem, PartitionProblem, Result, Status, Value, terms
+from allocsolve.model import (
+    EvolutionProblem,
+    EvolutionSchedule,
+    Partition,
+    PartitionProblem,
+    Result,
+    Status,
+    Value,
+    terms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,14 +29,15 @@ __all__ = ["confirm", "metrics", "value", "violations"]
 
 @dataclass(frozen=True, slots=True)
 class _Family:
+    answer: type
     violations: Callable[[Any, Any], tuple[str, ...]]
     value: Callable[[Any, Any, Any], Value]
     metrics: Callable[[Any, Any], Any]
 
 
 _FAMILIES: dict[type, _Family] = {
-    EvolutionProblem: _Family(evolution_violations, evolution_value, evolution_metrics),
-    PartitionProblem: _Family(partition_violations, partition_value, partition_metrics),
+    EvolutionProblem: _Family(EvolutionSchedule, evolution_violations, evolution_value, evolution_metrics),
+    PartitionProblem: _Family(Partition, partition_violations, partition_value, partition_metrics),
 }
 
 
@@ -54,8 +64,16 @@ def confirm(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
     Raises
     ------
     InvalidAnswer
-        If the answer breaks a rule of the problem, or is not worth what the solver claims.
+        If the answer breaks a rule of the problem, or is not worth what the solver claims; also if there is
+        no `Result` or no answer of the type that belongs to the problem.
     """
+    if not isinstance(result, Result):
+        msg = f"the solver returned {type(result).__name__}, not a Result"
+        raise InvalidAnswer(msg)
+    expected = _FAMILIES[type(problem)].answer
+    if not isinstance(result.answer, expected | None):
+        msg = f"the answer is of type {type(result.answer).__name__}, not {expected.__name__}"
+        raise InvalidAnswer(msg)
     if result.answer is None:
         return result
     faults = violations(problem, result.answer)
@@ -66,6 +84,9 @@ def confirm(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
     judged = value(problem, result.answer, objective)
     if result.objective is not None and result.objective != judged:
         msg = f"the solver claims {','.join(objective)} {result.objective}, the judge finds {judged}"
+        raise InvalidAnswer(msg)
+    if result.incumbents and terms(result.incumbents[-1][1]) < terms(judged):
+        msg = f"the solver claims to have met {result.incumbents[-1][1]}, its answer has {judged}"
         raise InvalidAnswer(msg)
     if terms(result.bound) > terms(judged):
         msg = f"the solver claims the bound {result.bound}, its own answer has {judged}"

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.errors import UnknownName
+from allocsolve.errors import PluginError, UnknownName
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, PartitionProblem, Result
 from allocsolve.registry.evolution import EVOLUTION
 from allocsolve.registry.partition import PARTITION
+from allocsolve.registry.plugins import GROUP, is_reference, load, plugins, problem_types, provider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from allocsolve.model import BoolArray, IntArray, Partition, Problem, Topology
     from allocsolve.registry.family import AnySolver, Entry, Family
 
-__all__ = ["FAMILIES", "entries", "family_of", "make_allocator", "make_solver", "solve"]
+__all__ = [
+    "FAMILIES",
+    "check_name",
+    "entries",
+    "families_named",
+    "families_solved",
+    "family_of",
+    "load_plugin",
+    "make_allocator",
+    "make_solver",
+    "solve",
+    "with_objective",
+]
 
 #: All kinds of problems.
 FAMILIES: Final[tuple[Family, ...]] = (EVOLUTION, PARTITION)
@@ -43,35 +57,133 @@ def entries() -> tuple[Entry, ...]:
     return tuple(entry for family in FAMILIES for entry in family.entries)
 
 
-def make_solver(name: str, problem: Problem | type, objective: str | None = None) -> AnySolver:
-    """Return the solver of this name for problems of this kind.
+def families_solved(solver: AnySolver) -> tuple[Family, ...]:
+    """Return the families whose problems a solver takes, by the annotation of its first parameter.
 
-    A solver that minimises what it is told has a field ``objective``, which is set to `objective` (such as
-    ``makespan,waste``); the others ignore it.
+    Raises
+    ------
+    ValueError
+        If it has none, or one that names no known type of problem.
+    """
+    named = problem_types(solver)
+    found = tuple(family for family in FAMILIES if family.problem in named)
+    if not found:
+        known = " or ".join(family.problem.__name__ for family in FAMILIES)
+        msg = f"annotate its first parameter with what it solves: {known}"
+        raise ValueError(msg)
+    return found
+
+
+def load_plugin(name: str) -> tuple[AnySolver, tuple[Family, ...]]:
+    """Return the solver of a third party, and the families whose problems it takes.
 
     Parameters
     ----------
     name
-        A registered name. Solvers of different kinds of problems may share one.
+        That of an entry point of the group ``allocsolve.solvers``, or ``package.module:object``. The object
+        is a solver, or a class that makes one without arguments.
+
+    Raises
+    ------
+    UnknownName
+        If no entry point has this name.
+    PluginError
+        If it cannot be loaded or is no solver, if its name is that of a registered solver, or if several
+        distributions use it.
+    """
+    if is_reference(name):
+        found: tuple[EntryPoint, ...] = (EntryPoint(name, name, GROUP),)
+    elif name in plugins():
+        found = plugins()[name]
+    else:
+        raise UnknownName("plug-in", name, plugins())
+    rivals = [provider(entry) for entry in found]
+    if any(entry.name == name for entry in entries()):
+        rivals.insert(0, "allocsolve itself")
+    if len(rivals) > 1:
+        instead = " or ".join(entry.value for entry in found)
+        raise PluginError(name, f"{' and '.join(rivals)} have a solver of this name; name it as {instead}")
+    solver = load(found[0])
+    try:
+        return solver, families_solved(solver)
+    except ValueError as error:
+        raise PluginError(name, str(error)) from error
+
+
+def check_name(what: str, name: str, registered: Iterable[str]) -> None:
+    """Refuse a name that is neither one of these, nor an entry point, nor ``package.module:object``.
+
+    Raises
+    ------
+    UnknownName
+        With the nearest names of those that there are.
+    """
+    known = dict.fromkeys([*registered, *plugins()])
+    if name not in known and not is_reference(name):
+        raise UnknownName(what, name, known)
+
+
+def families_named(name: str) -> tuple[Family, ...]:
+    """Return the families that have a solver of this name; a plug-in is imported to find out.
+
+    Raises
+    ------
+    UnknownName
+        If there is none, with the nearest names.
+    PluginError
+        If the plug-in of this name cannot be used.
+    """
+    check_name("solver", name, (entry.name for entry in entries()))
+    found = tuple(family for family in FAMILIES if any(entry.name == name for entry in family.entries))
+    return found if found and name not in plugins() else load_plugin(name)[1]
+
+
+def make_solver(name: str, problem: Problem | type, objective: str | None = None) -> AnySolver:
+    """Return the solver of this name for problems of this kind.
+
+    Parameters
+    ----------
+    name
+        A registered name (solvers of different kinds of problems may share one) or that of a plug-in, as
+        `load_plugin` takes it. Plug-ins are imported here, and none but the one that is asked for.
     problem
         The problem, or any other of its kind, or their type.
     objective
-        What is minimised; the default of the solver if None.
+        What is minimised, as `with_objective`; the default of the solver if None.
 
     Raises
     ------
     UnknownName
         If there is no such solver of this kind of problems (with the nearest names) or no such objective.
+    PluginError
+        If the plug-in of this name cannot be used, or does not solve this kind of problems.
     """
     family = family_of(problem)
-    entry = next((entry for entry in family.entries if entry.name == name), None)
-    if entry is None:
-        raise UnknownName(f"{family.kind} solver", name, (entry.name for entry in family.entries))
+    registered = {entry.name: entry for entry in family.entries}
+    check_name(f"{family.kind} solver", name, registered)
     terms = family.parse_objective(objective)
-    solver: Any = entry.load()
-    if objective is not None and hasattr(solver, "objective"):
-        solver = dataclasses.replace(solver, objective=terms)
-    return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one
+    if name in registered and name not in plugins():
+        solver = registered[name].load()
+    else:
+        solver, solved = load_plugin(name)
+        if family not in solved:
+            kinds = " and ".join(one.kind for one in solved)
+            raise PluginError(name, f"it solves {kinds} problems, not {family.kind} problems")
+    return solver if objective is None else with_objective(solver, terms)
+
+
+def with_objective(solver: AnySolver, objective: tuple[str, ...]) -> AnySolver:
+    """Return the solver that minimises these terms.
+
+    A solver that minimises what it is told is a dataclass with a field ``objective``, a tuple of terms; any
+    other is returned as it is.
+    """
+    told: Any = solver
+    if dataclasses.is_dataclass(told) and any(
+        field.name == "objective" for field in dataclasses.fields(told)
+    ):
+        told = dataclasses.replace(told, objective=objective)  # type: ignore[type-var]  # not a class
+    return told  # type: ignore[no-any-return]  # a solver is whatever is called like one
 
 
 def make_allocator(name: str, *, seed: int = 0) -> Callable[[Topology, BoolArray, int], IntArray | None]:
@@ -82,13 +194,13 @@ def make_allocator(name: str, *, seed: int = 0) -> Callable[[Topology, BoolArray
     Parameters
     ----------
     name
-        A registered name.
+        As `make_solver` takes it.
     seed
         Of every call.
 
     Raises
     ------
-    UnknownName
+    UnknownName, PluginError
         If there is no such solver of partition problems.
 
     Examples
@@ -123,7 +235,7 @@ def solve(
     problem
         The problem.
     solver
-        A registered name; see ``allocsolve solvers``.
+        A registered name, see ``allocsolve solvers``, or ``package.module:object``.
     objective
         For an evolution problem ``makespan`` (the default), ``completion`` (mean), ``waste``, or several of
         them, the first first; for a partition problem ``pairwise``.
@@ -137,7 +249,7 @@ def solve(
 
     Raises
     ------
-    UnknownName
+    UnknownName, PluginError
         If there is no such solver or objective for this kind of problems.
     InvalidAnswer
         If the judge does not confirm what the solver claims.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -66,27 +64,10 @@ def test_answers_are_feasible_and_bounded(name: str, problem: EvolutionProblem) 
         assert terms(judged.bound) <= terms(judged.objective)
 
 
-@solvers
-def test_same_seed_same_value_and_input_untouched(name: str) -> None:
-    problem = klein2011(5, num_apps=(4, 4), num_steps=(1, 3), duration=(1, 6))
-    before = copy.deepcopy(problem)
-    first, second = (_judged(name, problem, "makespan,waste", seed=3) for _ in range(2))
-    assert first.objective == second.objective
-    if name not in ("cpsat", "milp"):  # among optimal answers, threads and time decide
-        assert first.answer == second.answer
-    assert problem == before
-    assert all((mine == theirs).all() for mine, theirs in zip(problem.packed, before.packed, strict=True))
-
-
-@solvers
-def test_the_budget_is_respected(name: str) -> None:
+def test_cpsat_says_that_time_has_stopped_it() -> None:
     problem = klein2011(8)
-    make_solver(name, problem)(klein2011(8, num_apps=(1, 1)), Budget(seconds=5))  # compile and load
-    begun = time.perf_counter()
-    result = make_solver(name, problem)(problem, Budget(seconds=0.5, workers=2))
-    # Not a measurement: only that a solver does not go on for ever. Building the model may overrun a little.
-    assert time.perf_counter() - begun < 30
-    if result.status is not Status.OPTIMAL and name == "cpsat":
+    result = make_solver("cpsat", problem)(problem, Budget(seconds=0.5, workers=2))
+    if result.status is not Status.OPTIMAL:
         assert result.limit == "time"
         assert result.answer is not None
 

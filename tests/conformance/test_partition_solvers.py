@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import time
 from typing import TYPE_CHECKING, Any
 
 import naive_partition as naive
@@ -18,6 +16,7 @@ from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import confirm, violations
 from allocsolve.model import Mesh, PartitionProblem, Topology, Torus, terms
 from allocsolve.registry import entries, make_allocator, make_solver
+from allocsolve.testing import check_solver
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
@@ -160,39 +159,18 @@ def test_no_component_is_large_enough(name: str) -> None:
     assert (result.status, result.limit, result.answer) == (Status.INFEASIBLE, None, None)
 
 
-@solvers
-@pytest.mark.parametrize(
-    "topology", [Mesh((16, 8)), Torus((9, 8)), Mesh((5, 4, 4)), Torus((3, 4, 5))], ids=str
-)
-def test_same_seed_same_answer_and_input_untouched(name: str, topology: Topology) -> None:
-    problem = uniform_occupancy(topology, 0.4, 6, 11)
-    before = copy.deepcopy(problem)
-    first, second = (_solved(name, problem, seed=3, seconds=5) for _ in range(2))
-    if name in ("cpsat", "milp"):  # time decides how far they get, and what is found first
-        assert (
-            first.status is not Status.OPTIMAL
-            or second.status is not Status.OPTIMAL
-            or (first.objective == second.objective)
-        )
-    else:
-        assert (first.status, first.objective, first.answer) == (
-            second.status,
-            second.objective,
-            second.answer,
-        )
-    assert problem == before
-    assert not problem.free.flags.writeable
+@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES if entry.name not in ("cpsat", "milp")])
+def test_larger_machines(name: str) -> None:
+    topologies = (Mesh((16, 8)), Torus((9, 8)), Mesh((5, 4, 4)), Torus((3, 4, 5)))
+    examples = [uniform_occupancy(topology, 0.4, 6, 11) for topology in topologies]
+    check_solver(make_solver(name, PartitionProblem), examples=examples)
 
 
-@solvers
-def test_the_budget_is_respected(name: str) -> None:
+@exact
+def test_what_time_has_stopped_is_bounded(name: str) -> None:
     problem = uniform_occupancy(Mesh((40, 40)), 0.4, 60, 5)
-    make_solver(name, problem)(uniform_occupancy(Mesh((5, 5)), 0.2, 5, 5), Budget(seconds=5))  # compile, load
-    begun = time.perf_counter()
     result = make_solver(name, problem)(problem, Budget(seconds=0.5))
-    # Not a measurement: only that a solver does not go on for ever. Building a model may overrun a little.
-    assert time.perf_counter() - begun < 30
-    if name in EXACT and result.status is not Status.OPTIMAL:
+    if result.status is not Status.OPTIMAL:
         assert result.limit in ("time", "size")
         assert terms(result.bound)[0] > 0
         confirm(problem, result, ("pairwise",))

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import csv
 import functools
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from allocsolve import bench
-from allocsolve.bench import suite
+from allocsolve.bench import RecordStore, suite
 from allocsolve.cli import main
-from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import (
     klein2011,
-    read_problem,
     write_problem,
-)
-from allocsolve.model import (
-    Budget,
-    EvolutionProblem,
-    EvolutionSchedule,
-    Limit,
-    Result,
-    Status,
 )
 
 if TYPE_CHECKING:
@@ -62,29 +53,23 @@ def run_json(capsys: Capture, *argv: object, status: int = 0) -> dict[str, Any]:
     return document
 
 
-def wrong_answer(self: object, problem: EvolutionProblem, budget: object) -> Result[EvolutionSchedule]:
-    """All applications at once."""
-    del self, budget
-    answer = EvolutionSchedule.of([0] * len(problem.applications), problem.applications)
-    return Result(Status.FEASIBLE, answer)
-
-
 def test_score_counts_gaps_and_keeps_records(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "scores"
     args = ("score", folder, "--solvers", "rigid,noX", "--baseline", "infX", "--seconds", 5, "--out", out)
     found = run_json(capsys, *args)
     assert [row["solver"] for row in found["scores"]] == ["rigid", "noX", "infX"]
     assert (found["problems"], found["baseline"], found["failures"]) == (3, "infX", [])
-    assert found["records"] == str(out / "records.jsonl")
-    lines = (out / "records.jsonl").read_text().splitlines()
-    assert len(lines) == 9
+    records = out / "records.sqlite"
+    assert found["records"] == str(records)
+    kept = list(RecordStore(records))
+    assert len(kept) == 9
     with (out / "scores.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 9
     for row in rows:
         assert float(row["value"]) == float(row["metrics.makespan"])
     text = run(capsys, *args)  # finds everything done
-    assert (out / "records.jsonl").read_text().splitlines() == lines
+    assert list(RecordStore(records)) == kept
     assert "Baseline infX" in text
     for row in found["scores"]:
         gaps = row["gap"]
@@ -111,10 +96,8 @@ def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
     args = ("score", "tiny", "--solvers", "noX", "--baseline", "noX", "--seconds", 5, "--out", tmp_path)
     found = run_json(capsys, *args, "--expand-limit", 1, "--objective", "completion,makespan")
     assert found["problems"] == len(suite("tiny"))
-    rows = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
-    assert {(row["objective"], row["features"]["expand_limit"]) for row in rows} == {
-        ("completion,makespan", 1)
-    }
+    rows = list(RecordStore(tmp_path / "records.sqlite"))
+    assert {(row.objective, row.features["expand_limit"]) for row in rows} == {("completion,makespan", 1)}
 
 
 def test_score_has_an_exact_baseline_by_default(tmp_path: Path, capsys: Capture) -> None:
@@ -132,48 +115,42 @@ def test_score_interrupted_keeps_records_and_resumes(
 ) -> None:
     args = ["score", str(folder), "--solvers", "noX", "--baseline", "noX", "--seconds", "5"]
     args += ["--out", str(tmp_path)]
-    original = ListScheduling.__call__
-    last = read_problem(folder / "2.json")
+    original, count = RecordStore.append, itertools.count()
 
-    def interrupted(self: ListScheduling, problem: EvolutionProblem, budget: Budget) -> Result[Any]:
-        if problem == last:
+    def interrupted(self: RecordStore, *row: Any) -> bool:
+        if next(count) == 2:
             raise KeyboardInterrupt
-        return original(self, problem, budget)
+        return original(self, *row)
 
-    records = tmp_path / "records.jsonl"
+    records = tmp_path / "records.sqlite"
     with monkeypatch.context() as patch:
-        patch.setattr(ListScheduling, "__call__", interrupted)
+        patch.setattr(RecordStore, "append", interrupted)
         assert main(args) == 130
     out, err = capsys.readouterr()
     assert out == ""
     assert err == f"allocsolve: interrupted; 2 records in {records}, the same command goes on from there\n"
-    kept = records.read_text()
-    assert kept.count("\n") == 2
+    kept = list(RecordStore(records))
+    assert len(kept) == 2
     run(capsys, *args)
-    assert records.read_text().startswith(kept)
-    assert records.read_text().count("\n") == 3
+    assert list(RecordStore(records))[:2] == kept
+    assert len(RecordStore(records)) == 3
 
 
-def test_score_with_failed_rows(
-    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ListScheduling, "__call__", wrong_answer)
-    args = ("score", folder, "--solvers", "noX", "--baseline", "rigid", "--seconds", 5)
+def test_score_with_failed_rows(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    name = "bad_solvers:overlaps"
+    args = ("score", folder, "--solvers", name, "--baseline", "rigid", "--seconds", 5)
     text = run(capsys, *args, "--out", tmp_path, status=1)
-    assert text.count("noX failed on klein2011-s7-") == 3
+    assert text.count(f"{name} failed on klein2011-s7-") == 3
     found = run_json(capsys, *args, "--out", tmp_path, status=1)
     assert [row["failed"] for row in found["scores"]] == [3, 0]
     assert found["scores"][0]["gap"] is None
     assert len(found["failures"]) == 3
 
 
-def test_score_says_what_was_not_answered(
-    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unknown: Result[Any] = Result(Status.UNKNOWN, limit=Limit.TIME)
-    monkeypatch.setattr(ListScheduling, "__call__", lambda *_: unknown)
-    args = ("score", folder, "--solvers", "noX", "--baseline", "rigid", "--seconds", 5, "--out", tmp_path)
-    assert "noX: no answer to 3 of 3" in run(capsys, *args)
+def test_score_says_what_was_not_answered(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    name = "bad_solvers:gives_up"
+    args = ("score", folder, "--solvers", name, "--baseline", "rigid", "--seconds", 5, "--out", tmp_path)
+    assert f"{name}: no answer to 3 of 3" in run(capsys, *args)
 
 
 @pytest.fixture

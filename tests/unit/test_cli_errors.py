@@ -227,15 +227,17 @@ def test_unwritable_places(file: Path, tmp_path: Path, capsys: Capture) -> None:
     swf = ["import-swf", file, "--from-job", 1, "--jobs", 1]
     assert "gone" in refused(capsys, *swf, "--out", tmp_path / "gone" / "x.json")
     (tmp_path / "out" / "scores.csv").mkdir(parents=True)
-    assert "scores.csv: cannot be written" in refused(capsys, *score, "--out", tmp_path / "out")
+    assert "scores.csv: cannot be written: is a directory" in refused(
+        capsys, *score, "--out", tmp_path / "out"
+    )
 
 
 def test_damaged_records(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    records = tmp_path / "records.jsonl"
+    records = tmp_path / "records.sqlite"
     records.write_text("{}\n")
     argv = ["score", file, "--solvers", "noX", "--baseline", "noX", "--seconds", 1, "--out", tmp_path]
     err = refused(capsys, *argv)
-    assert f"{records}: line 1" in err
+    assert f"{records}: file is not a database" in err
 
 
 def test_log_without_a_machine(tmp_path: Path, capsys: Capture) -> None:

@@ -103,8 +103,11 @@ def test_defaults(folder: Path) -> None:
         (SMALL + "[objectives]\nevolutoin = 'waste'", ["unknown kind of problems 'evolutoin'"]),
         (SMALL + "[objectives]\nevolution = 'wast'", ["unknown objective 'wast'"]),
         ('suites = ["nowhere"]\nsolvers = ["noX"]', ["unknown suite 'nowhere'"]),
-        ('suites = ["problems"]\nsolvers = ["nox2"]', ["unknown evolution solver 'nox2'"]),
-        ('suites = ["problems/mesh.json"]\nsolvers = ["noX"]', ["unknown partition solver 'noX'"]),
+        ('suites = ["problems"]\nsolvers = ["nox2"]', ["unknown solver 'nox2'"]),
+        (
+            'suites = ["problems/mesh.json"]\nsolvers = ["noX"]',
+            ["noX solves evolution problems, the study has partition problems"],
+        ),
         ('suites = ["study.toml"]\nsolvers = ["noX"]', ["study.toml: line 1, column 1"]),
     ],
 )

@@ -1,0 +1,74 @@
+"""The examples, run as a user runs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import allocsolve
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def _output(*argv: str, cwd: Path) -> str:
+    where = {"PYTHONPATH": str(Path(allocsolve.__file__).parents[1])}
+    done = subprocess.run(
+        argv, cwd=cwd, env={**os.environ, **where}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def _shown(name: str, cwd: Path) -> str:
+    return _output(sys.executable, "-W", "error", str(EXAMPLES / name), cwd=cwd)
+
+
+def _percents(line: str) -> list[float]:
+    return [float(found) for found in re.findall(r"([\d.]+)%", line)]
+
+
+def test_each_is_run_here_and_named_in_the_readme() -> None:
+    scripts = {path.name for path in EXAMPLES.glob("*.py")}
+    assert scripts == {"my_heuristic.py", "event_loop.py", "simulator_mask.py"}
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(\w+\.py)`", text)) == scripts
+
+
+def test_my_heuristic_is_between_the_optimum_and_the_published_one(tmp_path: Path) -> None:
+    first, _, *table = _shown("my_heuristic.py", tmp_path).splitlines()
+    assert first == "LongestFirst keeps the contract of solvers."
+    gaps = {line.split()[0]: _percents(line) for line in table}
+    assert gaps["cpsat"] == [0, 0]
+    assert 0 < gaps["my_heuristic:LongestFirst"][0] < gaps["noX"][0]
+
+
+@pytest.mark.parametrize(("folder", "module"), [(EXAMPLES, ""), (EXAMPLES.parent, "examples.")])
+def test_the_heuristic_is_scored_by_name(folder: Path, module: str, tmp_path: Path) -> None:
+    name = f"{module}my_heuristic:LongestFirst"
+    program = (sys.executable, "-P", "-c", "from allocsolve.cli import entry; entry()")
+    table = _output(*program, "score", "tiny", "--solvers", f"noX,{name}", "--out", str(tmp_path), cwd=folder)
+    assert f"\n{name}" in table
+    assert "Baseline cpsat: 4 of 4 optima proven." in table
+
+
+def test_event_loop_trades_waste_for_waiting(tmp_path: Path) -> None:
+    lines = _shown("event_loop.py", tmp_path).splitlines()
+    assert re.match(r" *\d+ s  job 0 arrives, starts in 0 s", lines[0])
+    rows = [line.split() for line in lines[-4:]]
+    assert [row[0] for row in rows] == ["1", "1.5", "2", "inf"]
+    wasted = [_percents(row[-1])[0] for row in rows]
+    assert wasted[0] == 0 < wasted[1] < wasted[2] < wasted[3]
+    assert float(rows[2][1]) < float(rows[0][1])
+
+
+def test_an_allocator_by_distance_has_closer_jobs(tmp_path: Path) -> None:
+    head, *rows = _shown("simulator_mask.py", tmp_path).splitlines()
+    assert "mean pairwise distance" in head
+    listed, nearest = (float(re.findall(r"([\d.]+) hops", row)[0]) for row in rows)
+    assert 0 < nearest < listed
+    assert _percents(rows[0]) == _percents(rows[1])
