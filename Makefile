@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 
 # How far is each published heuristic from the proven optimum? Small instances, a minute or two.
 score: $(VENV)/.installed
-	$(BIN)/allocsolve score klein-5 --solvers rigid,noX,2X,2X+c,infX,infX+c --seconds 20 --workers 2 --out out/klein-5
-	$(BIN)/allocsolve score klein-10 --expand-limit 1 --solvers rigid,noX --seconds 20 --workers 2 --out out/klein-10
+	$(BIN)/allocsolve score klein-5-inf --solvers rigid,noX,2X,2X+c,infX,infX+c --seconds 20 --workers 2 --out out/klein-5
+	$(BIN)/allocsolve score klein-10-l1 --solvers rigid,noX --seconds 20 --workers 2 --out out/klein-10
 	$(BIN)/allocsolve score mesh-16x8 --solvers manhattan-median,manhattan-median+swaps,growth-best,mc1x1,hilbert-first-fit,random --out out/mesh-16x8
 
 test: $(VENV)/.installed-dev

@@ -3,7 +3,7 @@
 From inside this folder::
 
     python my_heuristic.py
-    allocsolve score klein-5 --solvers noX,infX,my_heuristic:LongestFirst
+    allocsolve score klein-5-inf --solvers noX,infX,my_heuristic:LongestFirst
 
 Anywhere else it is named as Python would import it, ``examples.my_heuristic:LongestFirst`` one folder up.
 """
@@ -46,7 +46,7 @@ def main() -> None:
     print("LongestFirst keeps the contract of solvers.")
     solvers = ["noX", "infX", "my_heuristic:LongestFirst", "cpsat"]  # cpsat proves the optima
     print("Makespan above the optimum, mean and worst:")
-    problems = [("klein-5", problem) for problem in suite("klein-5")]
+    problems = [("klein-5-inf", problem) for problem in suite("klein-5-inf")]
     for score in scores(run(plan(problems, solvers, budgets=[Budget(seconds=10)]))):
         gap = score.optimum_gap
         if gap is not None:

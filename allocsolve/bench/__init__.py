@@ -8,24 +8,31 @@ from allocsolve.bench.klein2011_sample import SampleTable, sample
 from allocsolve.bench.klein2011_tables import COLUMNS, EPSILON, PAPER, Column, Spread
 from allocsolve.bench.executors import open_executor
 from allocsolve.bench.export import EXPORTS, export
+from allocsolve.bench.library_design import DESIGN, SuiteDesign, build_library
+from allocsolve.bench.library_improve import Change, improve_suites, improved
+from allocsolve.bench.library_selections import SELECTIONS
+from allocsolve.bench.library_verify import verify_suite
 from allocsolve.bench.records import Record, RecordKey
 from allocsolve.bench.runner import MEMORY_MB, Progress, run
-from allocsolve.bench.store import RecordStore
-from allocsolve.bench.tasks import Task, family_of_all, plan
 from allocsolve.bench.scores import Best, Gaps, SolverScore, best, gap, scores
+from allocsolve.bench.store import RecordStore
 from allocsolve.bench.study import Study, problems_of, read_study
-from allocsolve.bench.suites import SUITES, Suite, suite
+from allocsolve.bench.suites import SUITES, suite
+from allocsolve.bench.tasks import Task, family_of_all, plan
 
 __all__ = [
     "ALGORITHMS",
     "COLUMNS",
+    "DESIGN",
     "EPSILON",
     "EXPORTS",
     "HEURISTICS",
     "MEMORY_MB",
     "PAPER",
+    "SELECTIONS",
     "SUITES",
     "Best",
+    "Change",
     "Column",
     "Gaps",
     "OccupancyTable",
@@ -38,13 +45,16 @@ __all__ = [
     "SolverScore",
     "Spread",
     "Study",
-    "Suite",
+    "SuiteDesign",
     "Task",
     "TightCase",
     "best",
+    "build_library",
     "export",
     "family_of_all",
     "gap",
+    "improve_suites",
+    "improved",
     "occupancy_tables",
     "open_executor",
     "plan",
@@ -56,4 +66,5 @@ __all__ = [
     "scores",
     "suite",
     "tight_family",
+    "verify_suite",
 ]

@@ -39,7 +39,7 @@ class SampleTable:
 
 
 def sample(
-    suites: Sequence[str] = ("klein-5", "klein-8"),
+    suites: Sequence[str] = ("klein-5-inf", "klein-8-inf"),
     expand_limits: Sequence[float] = (1, math.inf),
     *,
     tests: int = 5,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from allocsolve.cli import create, score, solve, study
 from allocsolve.cli import options as opt
 from allocsolve.cli.parser_generate import add_generators
+from allocsolve.cli.parser_library import add_library
 from allocsolve.cli.reproduce_bender2008 import bender2008
 from allocsolve.cli.reproduce_klein2011 import klein2011
 from allocsolve.errors import AllocsolveError
@@ -68,6 +69,8 @@ def make_parser() -> Parser:
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
     summary = "compare many solvers on many problems: run, export"
     _add_study(commands.add_parser("study", help=summary, description=f"Studies {summary}."))
+    summary = "suites of instances, and what is known of them"
+    add_library(commands.add_parser("library", help=summary, description=f"{summary.capitalize()}."))
     summary = "redo the experiments of a paper"
     _add_reproduce(commands.add_parser("reproduce", help=summary, description=f"Redo{summary[4:]}."))
     return parser
@@ -112,7 +115,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_score(parser: argparse.ArgumentParser) -> None:
-    help_text = "problems, directories of problems, or the name of one suite"
+    help_text = "problems, directories of problems, or names of suites (of mixed ones, what the solvers take)"
     parser.add_argument("files", nargs="+", metavar="FILE|SUITE", help=help_text)
     parser.add_argument(
         "--solvers", type=opt.solvers, required=True, metavar="A,B,...", help="the solvers to compare"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allocsolve import registry
 from allocsolve.cli.files import check_writable, make_folder, tightened
 from allocsolve.cli.output import counted, say, show_table, time_text, write_json
 from allocsolve.cli.progress import count_bar
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from allocsolve.bench import Gaps, Record, SolverScore
+    from allocsolve.model import Problem
 
 __all__ = ["score"]
 
@@ -39,10 +41,11 @@ def score(args: argparse.Namespace) -> int:
     )
     from allocsolve.model import Budget  # noqa: PLC0415 - as above
 
+    families = _families(args)
     problems = [
         (suite, tightened(problem, args.expand_limit, source))
         for name in args.files
-        for suite, source, problem in problems_of(name)
+        for suite, source, problem in _chosen(list(problems_of(name)), families)
     ]
     family = family_of_all([problem for _, problem in problems])
     args.objective = ",".join(family.parse_objective(args.objective))
@@ -89,6 +92,24 @@ def score(args: argparse.Namespace) -> int:
             f"Records: {rows}, CSV: {table}",
         )
     return 1 if failed else 0
+
+
+def _families(args: argparse.Namespace) -> list[registry.Family]:
+    """Return the families that have all the solvers and the objective."""
+    named = {*args.solvers, *([args.baseline] if args.baseline else [])}
+    terms = set(args.objective.split(",")) if args.objective else set()
+    return [
+        family
+        for family in registry.FAMILIES
+        if terms <= {*family.objectives} and all(family in registry.families_named(name) for name in named)
+    ]
+
+
+def _chosen(
+    read: list[tuple[str, str, Problem]], families: list[registry.Family]
+) -> list[tuple[str, str, Problem]]:
+    """Return the problems of these families, of a suite that has several; all if there is none."""
+    return [one for one in read if registry.family_of(one[2]) in families] or read
 
 
 def _row(found: SolverScore) -> tuple[str, ...]:

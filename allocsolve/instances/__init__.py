@@ -1,7 +1,11 @@
-"""Where problems come from: generators, the JSON format, logs of real machines."""
+"""Where problems come from: generators, the JSON format, logs of real machines, the instance library."""
 
 from __future__ import annotations
 
+from allocsolve.instances.amr import amr, amr_nodes, amr_seconds
+from allocsolve.instances.best_known import BestKnown, Entry, read_best_known, write_best_known
+from allocsolve.instances.counterexamples import counterexamples
+from allocsolve.instances.evotree import evotree
 from allocsolve.instances.json_format import (
     digest,
     parse_problem,
@@ -9,32 +13,52 @@ from allocsolve.instances.json_format import (
     problem_document,
     read_problem,
     read_solution,
+    solution_digest,
     solution_document,
     write_problem,
     write_solution,
 )
 from allocsolve.instances.klein2011 import klein2011
+from allocsolve.instances.library_files import PACKAGED, Library, Member, Selection, Suite, write_index
 from allocsolve.instances.median_worst_case import median_worst_case
 from allocsolve.instances.occupancy import MACHINES, churned_occupancy, uniform_occupancy
+from allocsolve.instances.regenerate import regenerate
 from allocsolve.instances.swf import CleaningReport, SwfLog, read_swf, swf_problem
 
 __all__ = [
     "MACHINES",
+    "PACKAGED",
+    "BestKnown",
     "CleaningReport",
+    "Entry",
+    "Library",
+    "Member",
+    "Selection",
+    "Suite",
     "SwfLog",
+    "amr",
+    "amr_nodes",
+    "amr_seconds",
     "churned_occupancy",
+    "counterexamples",
     "digest",
+    "evotree",
     "klein2011",
     "median_worst_case",
     "parse_problem",
     "parse_solution",
     "problem_document",
+    "read_best_known",
     "read_problem",
     "read_solution",
     "read_swf",
+    "regenerate",
+    "solution_digest",
     "solution_document",
     "swf_problem",
     "uniform_occupancy",
+    "write_best_known",
+    "write_index",
     "write_problem",
     "write_solution",
 ]

@@ -34,21 +34,15 @@ but ``name`` and ``meta`` (of the top level), the defaults filled in:
 from __future__ import annotations
 
 import hashlib
-import json
-import math
-import os
-from collections import Counter
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import evolution_json, partition_json
 from allocsolve.instances._checker import Document, show
+from allocsolve.instances._json_files import PathLike, canonical, load, save
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from allocsolve.model import (
         Answer,
@@ -66,16 +60,13 @@ __all__ = [
     "problem_document",
     "read_problem",
     "read_solution",
+    "solution_digest",
     "solution_document",
     "write_problem",
     "write_solution",
 ]
 
-PathLike: TypeAlias = "str | os.PathLike[str]"
-
 FORMAT = "allocsolve/1"
-
-_dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
 
 
 class _Codec(Protocol):
@@ -111,7 +102,7 @@ def digest(problem: Problem) -> str:
     """
     document = problem_document(problem)
     del document["name"], document["meta"]
-    return hashlib.sha256(_dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(canonical(document)).hexdigest()
 
 
 def read_problem(path: PathLike) -> Problem:
@@ -122,7 +113,7 @@ def read_problem(path: PathLike) -> Problem:
     FormatError
         If the file cannot be read, is not JSON, or is no valid problem: every faulty field is named.
     """
-    return parse_problem(_load(path), str(path))
+    return parse_problem(load(path), str(path))
 
 
 def parse_problem(document: Document, source: str) -> Problem:
@@ -157,7 +148,7 @@ def write_problem(problem: Problem, path: PathLike) -> None:
     FormatError
         If the file cannot be written, or the problem's ``meta`` holds something that is not JSON.
     """
-    _write(problem_document(problem), path)
+    save(problem_document(problem), path)
 
 
 @overload
@@ -172,7 +163,7 @@ def read_solution(path: PathLike, problem: Problem) -> Answer:
     FormatError
         If the file cannot be read, is not JSON, answers another problem, or has faulty fields.
     """
-    return parse_solution(_load(path), str(path), problem)
+    return parse_solution(load(path), str(path), problem)
 
 
 def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
@@ -213,7 +204,7 @@ def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mappi
     FormatError
         If the file cannot be written, or `meta` holds something that is not JSON.
     """
-    _write(solution_document(problem, answer, meta), path)
+    save(solution_document(problem, answer, meta), path)
 
 
 def solution_document(problem: Problem, answer: Answer, meta: Mapping[str, object]) -> Document:
@@ -229,6 +220,19 @@ def solution_document(problem: Problem, answer: Answer, meta: Mapping[str, objec
     return {**envelope, **codec.encode_solution(problem, answer), "meta": dict(meta)}
 
 
+def solution_digest(problem: Problem, answer: Answer) -> str:
+    """Return the SHA-256, in hexadecimal, of a solution as JSON with sorted keys, but without its ``meta``.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
+    """
+    document = solution_document(problem, answer, {})
+    del document["meta"]
+    return hashlib.sha256(canonical(document)).hexdigest()
+
+
 def _codec(problem: Problem) -> _Codec:
     return next(codec for codec in _CODECS if isinstance(problem, codec.PROBLEM_TYPE))
 
@@ -242,87 +246,3 @@ def _kind(document: Document, source: str, kinds: list[str]) -> str:
             fault = f"{name}: {show(document[name])} is not {' or '.join(map(show, known))}"
             raise FormatError(source, [fault])
     return str(document["kind"])
-
-
-class _Repetitive(dict[str, Any]):
-    """An object in which a key stands twice: refused as soon as its place is known."""
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__(pairs)
-        self.twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> Document:
-    document = dict(pairs)
-    return document if len(document) == len(pairs) else _Repetitive(pairs)
-
-
-def _integer(digits: str) -> float:
-    return int(digits) if len(digits) < 320 else float(digits)  # which is infinite
-
-
-def _load(path: PathLike) -> Document:
-    try:
-        document = json.loads(Path(path).read_bytes().decode(), object_pairs_hook=_pairs, parse_int=_integer)
-        faults = list(_unlawful(document, ""))
-    except OSError as error:
-        faults = [f"cannot be read: {error.strerror}"]
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        faults = [f"line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8"]
-    except json.JSONDecodeError as error:
-        faults = [f"line {error.lineno}, column {error.colno}: {error.msg}"]
-    except RecursionError:
-        faults = ["lists and objects are nested too deeply"]
-    else:
-        if isinstance(document, dict) and not faults:
-            return document
-        faults = faults or [f"must be an object, not {show(document)}"]
-    raise FormatError(str(path), faults)
-
-
-def _unlawful(value: object, place: str) -> Iterator[str]:
-    """Find what `json` lets pass although it is not JSON, or not text that could be written again."""
-    if isinstance(value, dict):
-        if isinstance(value, _Repetitive):
-            yield from (f"{place or 'top level'}: the key {show(key)} stands twice" for key in value.twice)
-        for key, item in value.items():
-            yield from _unlawful(key, place)
-            name = key if key.isidentifier() else show(key)
-            yield from _unlawful(item, f"{place}.{name}" if place else name)
-    elif isinstance(value, list):
-        for idx, item in enumerate(value):
-            yield from _unlawful(item, f"{place}[{idx}]")
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield f"{place}: {value} is not a finite number"
-    elif isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
-        yield f"{place}: {show(value)} has half of a surrogate pair"
-
-
-def _write(document: Document, path: PathLike) -> None:
-    target = Path(path)
-    temporary = target.parent / f".{target.name}.{os.getpid()}"
-    try:
-        data = _layout(document).encode()
-        if target.exists() and not target.is_file():  # a device or a pipe must not be replaced
-            target.write_bytes(data)
-        else:
-            temporary.write_bytes(data)
-            temporary.replace(target)
-    except OSError as error:
-        raise FormatError(str(path), [f"cannot be written: {error.strerror}"]) from error
-    except (TypeError, ValueError, RecursionError) as error:
-        raise FormatError(str(path), [f"cannot be written as JSON: {error}"]) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()  # there only if something failed, be it by Ctrl-C
-
-
-def _layout(document: Document) -> str:
-    """Return JSON with a line for each field and each application: a change shows as a short diff."""
-    lines = []
-    for key, value in document.items():
-        items = value if isinstance(value, list) and any(isinstance(item, dict) for item in value) else []
-        rows = ",\n".join(f"    {_dumps(item)}" for item in items)
-        lines.append(f"  {_dumps(key)}: " + (f"[\n{rows}\n  ]" if rows else _dumps(value)))
-    return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -31,7 +31,7 @@ def test_proven_optima(benchmark: BenchmarkFixture, name: str, limit: float) -> 
     optima = OPTIMA[name, limit]
     problems = [
         replace(problem, expand_limit=limit)
-        for problem in suite(name)[: len(optima)]
+        for problem in suite(f"{name}-inf")[: len(optima)]
         if isinstance(problem, EvolutionProblem)
     ]
 

@@ -167,9 +167,12 @@ def test_no_tests() -> None:
 
 def test_sample_compares_with_the_optimum() -> None:
     told: list[int] = []
-    tables = sample(["tiny"], tests=2, seconds=30, progress=lambda done, *_: told.append(done))
+    tables = sample(["klein-5-inf"], tests=2, seconds=30, progress=lambda done, *_: told.append(done))
     assert told == [0, 1, 2, 3, 4]
-    assert [(table.suite, table.expand_limit) for table in tables] == [("tiny", 1), ("tiny", math.inf)]
+    assert [(table.suite, table.expand_limit) for table in tables] == [
+        ("klein-5-inf", 1),
+        ("klein-5-inf", math.inf),
+    ]
     for table in tables:
         assert (table.tests, table.proven) == (2, 2)
         assert table.optimum == table.bound, "all of them are proven"
@@ -189,7 +192,7 @@ def test_sample_is_of_evolution_problems() -> None:
 
 def test_sample_without_proofs(replaced: Callable[[str, registry.AnySolver], None]) -> None:
     replaced("cpsat", _nothing)
-    (table,) = sample(["tiny"], [1], tests=2)
+    (table,) = sample(["klein-5-inf"], [1], tests=2)
     assert table.proven == 0
     assert all(math.isnan(cell) for cell in table.optimum["noX"])
     assert all(math.isnan(cell) for cell in table.bound["cpsat"])
@@ -198,5 +201,7 @@ def test_sample_without_proofs(replaced: Callable[[str, registry.AnySolver], Non
 
 def test_a_failed_run_of_the_sample_is_loud(replaced: Callable[[str, registry.AnySolver], None]) -> None:
     replaced("cpsat", _all_at_once)
-    with pytest.raises(InvalidAnswer, match="cpsat on tiny-00: InvalidAnswer: the answer is not feasible"):
-        sample(["tiny"], tests=1)
+    with pytest.raises(
+        InvalidAnswer, match="cpsat on klein-5-inf-00: InvalidAnswer: the answer is not feasible"
+    ):
+        sample(["klein-5-inf"], tests=1)

@@ -53,7 +53,7 @@ def test_the_heuristic_is_scored_by_name(folder: Path, module: str, tmp_path: Pa
     program = (sys.executable, "-P", "-c", "from allocsolve.cli import entry; entry()")
     table = _output(*program, "score", "tiny", "--solvers", f"noX,{name}", "--out", str(tmp_path), cwd=folder)
     assert f"\n{name}" in table
-    assert "Baseline cpsat: 4 of 4 optima proven." in table
+    assert "Baseline cpsat: 11 of 11 optima proven." in table
 
 
 def test_event_loop_trades_waste_for_waiting(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from allocsolve.bench import Record
 
 #: Tasks of about 20 ms each.
-STUDY = 'suites = ["klein-5"]\nsolvers = ["bad_solvers:dawdles", "noX"]\nseeds = {seeds}\n'
+STUDY = 'suites = ["klein-5-inf"]\nsolvers = ["bad_solvers:dawdles", "noX"]\nseeds = {seeds}\n'
 
 
 def _study(folder: Path, seeds: int) -> Path:

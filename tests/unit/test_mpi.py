@@ -30,7 +30,7 @@ def test_a_study_under_mpiexec_has_every_row_once(tmp_path: Path) -> None:
     if mpiexec is None:
         pytest.skip("there is no mpiexec")
     study = tmp_path / "study.toml"
-    study.write_text('suites = ["klein-5"]\nsolvers = ["noX", "infX"]\nseeds = [0, 1]\n')
+    study.write_text('suites = ["klein-5-inf"]\nsolvers = ["noX", "infX"]\nseeds = [0, 1]\n')
     command = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", "-m", "allocsolve"]
     done = subprocess.run(
         [*command, "study", "run", str(study), "--executor", "mpi"],

@@ -1,0 +1,93 @@
+"""The judge's word on the instance library: every solution, every digest, every bound."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from allocsolve import judge, registry
+from allocsolve.errors import AllocsolveError
+from allocsolve.instances import Member, digest, read_best_known, read_solution, solution_digest
+from allocsolve.model import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from allocsolve.instances import BestKnown, Suite
+    from allocsolve.model import Problem
+
+__all__ = ["verify_suite"]
+
+
+def verify_suite(suite: Suite) -> Iterator[str]:
+    """Yield what is wrong with the instances of a suite and with what is known of them, a line each.
+
+    Each problem is read and its digest compared; the judge recomputes each solution, which must have the
+    value and the digest that its row states; no bound, that of `allocsolve.bounds` among them, may be above
+    it; every file must belong to a row. That a bound is proven cannot be recomputed.
+    """
+    rows: dict[Member, list[BestKnown]] = {}
+    expected: dict[Path, set[str]] = {}
+    for folder in dict.fromkeys(member.suite for member in suite.members):
+        path = suite.best_known_path(folder)
+        try:
+            known = read_best_known(path)
+        except AllocsolveError as error:
+            yield str(error)
+            return
+        for row in known:
+            rows.setdefault(Member(folder, row.instance), []).append(row)
+            solution = suite.solution_path(Member(folder, row.instance), row.objective)
+            names = expected.setdefault(solution.parent, set())
+            if row.solution is not None:
+                names.add(solution.name)
+            if not (suite.root / folder / f"{row.instance}.json").is_file():
+                yield f"{path}: there is no instance {row.instance}"
+    for member in suite.members:
+        try:
+            problem = suite.problem(member)
+        except AllocsolveError as error:
+            yield str(error)
+            continue
+        family = registry.family_of(problem)
+        if not any(row.objective == family.objectives[0] for row in rows.get(member, ())):
+            yield f"{member}: nothing is known of its {family.objectives[0]}"
+        for row in rows.get(member, ()):
+            yield from _row_faults(suite, member, problem, row)
+    for solutions, names in expected.items():
+        for path in sorted(solutions.glob("*")):
+            if path.name not in names:
+                yield f"{path}: belongs to no row of best_known.json"
+
+
+def _row_faults(suite: Suite, member: Member, problem: Problem, row: BestKnown) -> Iterator[str]:
+    place = f"{member} ({row.objective})"
+    if digest(problem) != row.digest:
+        yield f"{place}: best_known.json is of another problem, {row.digest[:12]}"
+        return
+    family = registry.family_of(problem)
+    if row.objective not in family.objectives:
+        yield f"{place}: no objective of {family.kind} problems"
+        return
+    floor = family.bound(problem, row.objective)
+    if floor > row.upper:
+        yield f"{place}: the solution {row.upper} is below the combinatorial bound {floor}"
+    entry = row.solution
+    if entry is None:
+        return
+    path = suite.solution_path(member, row.objective)
+    try:
+        answer = read_solution(path, problem)
+        faults = judge.violations(problem, answer)
+        value = math.nan if faults else terms(judge.value(problem, answer, (row.objective,)))[0]
+        found = solution_digest(problem, answer)
+    except AllocsolveError as error:
+        yield str(error)
+        return
+    if faults:
+        yield f"{path}: {faults[0]}"
+    elif value != row.upper:
+        yield f"{path}: the judge finds {value}, best_known.json has {row.upper}"
+    elif found != entry.solution:
+        yield f"{path}: this is solution {found[:12]}, best_known.json has {entry.solution[:12]}"

@@ -1,0 +1,166 @@
+"""The commands on the instance library: list, verify, improve, build."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from allocsolve.cli.files import make_folder
+from allocsolve.cli.output import counted, say, show_table, write_json
+from allocsolve.cli.progress import count_bar
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from allocsolve.bench import Change
+    from allocsolve.instances import Suite
+
+__all__ = ["build", "improve", "list_suites", "verify"]
+
+
+def list_suites(args: argparse.Namespace) -> int:
+    """List suites and selections: how many instances, how many optima proven and not, by objective."""
+    from allocsolve.instances import Library  # noqa: PLC0415 - when the command runs
+
+    listed = [(suite, _counts(suite)) for suite in Library(args.library).values()]
+    if args.json:
+        suites = [
+            {"name": s.name, "summary": s.summary, "instances": len(s.members), "objectives": counts}
+            for s, counts in listed
+        ]
+        write_json({"library": args.library, "suites": suites})
+        return 0
+    rows = [
+        (*((s.name, str(len(s.members))) if first else ("", "")), *cells, s.summary if first else "")
+        for s, counts in listed
+        for first, cells in _count_cells(counts)
+    ]
+    show_table(("suite", "problems", "objective", "proven", "open", ""), rows, texts=(0, 2, 5))
+    return 0
+
+
+def _counts(suite: Suite) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    for row in suite.best_known():
+        by_status = counts.setdefault(row.objective, {"optimal": 0, "open": 0})
+        by_status["optimal" if row.optimal else "open"] += 1
+    return counts
+
+
+def _count_cells(counts: dict[str, dict[str, int]]) -> list[tuple[bool, tuple[str, str, str]]]:
+    """Return whether it is the first, and objective, proven and open, of each objective."""
+    cells = [(name, str(count["optimal"]), str(count["open"])) for name, count in counts.items()]
+    return [(idx == 0, cell) for idx, cell in enumerate(cells or [("-", "0", "0")])]
+
+
+def verify(args: argparse.Namespace) -> int:
+    """Have the judge recompute what is known of suites; the exit status says whether all of it holds."""
+    from allocsolve.bench import verify_suite  # noqa: PLC0415 - as above
+    from allocsolve.instances import Library  # noqa: PLC0415 - as above
+
+    library = Library(args.library)
+    suites = [library[name] for name in args.suites or library]
+    found: list[str] = []
+    with count_bar("verifying") as progress:
+        for idx, suite in enumerate(suites):
+            progress(idx, len(suites), suite.name)
+            found += verify_suite(suite)
+    found = list(dict.fromkeys(found))  # an instance may be in several suites
+    members = {member for suite in suites for member in suite.members}
+    if args.json:
+        write_json({"library": args.library, "instances": len(members), "faults": found})
+    else:
+        say(*found)
+        count = counted(len(members), "instance")
+        say(f"{count}: {counted(len(found), 'fault')}" if found else f"{count}: all that is stated holds")
+    return 1 if found else 0
+
+
+def improve(args: argparse.Namespace) -> int:
+    """Run solvers on what is open, and write down what the judge confirms."""
+    from allocsolve.bench import improve_suites  # noqa: PLC0415 - as above
+    from allocsolve.instances import Library  # noqa: PLC0415 - as above
+    from allocsolve.model import Budget  # noqa: PLC0415 - as above
+
+    library = Library(args.library)
+    suites = [library[name] for name in dict.fromkeys(args.suites)]
+    for folder in dict.fromkeys(member.suite for suite in suites for member in suite.members):
+        make_folder(library.root / folder)
+        make_folder(library.root / folder / "solutions")
+    done: list[Change] = []
+    budget = Budget(seconds=args.seconds, workers=args.workers)
+    try:
+        with count_bar("improving") as progress:
+            for change in improve_suites(
+                suites, args.solvers, objective=args.objective, budget=budget, progress=progress
+            ):
+                done.append(change)
+                if not args.json:
+                    say(*_change_lines(change))
+    except KeyboardInterrupt:
+        msg = f"what the {counted(len(done), 'run')} before found is in {library.root}"
+        raise KeyboardInterrupt(msg) from None
+    refused = [change for change in done if change.error]
+    if args.json:
+        write_json({"library": args.library, "changes": [_change_fields(change) for change in done]})
+    else:
+        say(_summary(done, refused))
+    return 1 if refused else 0
+
+
+def _change_lines(change: Change) -> list[str]:
+    """Return what a run changed, or why it may not, as at most one line."""
+    place = f"{change.instance}: {change.solver}"
+    if change.error:
+        return [f"{place} refused: {change.error}"]
+    before, after = change.before, change.after
+    parts = [
+        f"{what} {_number(new)}" + (f", was {_number(old)}" if math.isfinite(old) else "")
+        for what, old, new in (
+            (change.objective, before.upper, after.upper),
+            ("bound", before.lower, after.lower),
+        )
+        if new != old
+    ]
+    return [f"{place}: {'; '.join(parts)}{', optimal' if after.optimal else ''}"] if parts else []
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else f"{value:.1f}"
+
+
+def _summary(done: Sequence[Change], refused: Sequence[Change]) -> str:
+    solutions = sum(change.after.upper < change.before.upper for change in done)
+    bounds = sum(change.after.lower > change.before.lower for change in done)
+    proven = sum(change.after.optimal for change in done)
+    return (
+        f"{counted(len(done), 'run')}: {counted(solutions, 'better solution')}, "
+        f"{counted(bounds, 'better bound')}, {proven} proven optimal, {len(refused)} refused"
+    )
+
+
+def _change_fields(change: Change) -> dict[str, object]:
+    return {
+        "instance": change.instance,
+        "objective": change.objective,
+        "solver": change.solver,
+        "lower": change.after.lower,
+        "upper": change.after.upper,
+        "optimal": change.after.optimal,
+        "entries": change.after.history[len(change.before.history) :],
+        "error": change.error,
+    }
+
+
+def build(args: argparse.Namespace) -> int:
+    """Write the problems of the library, where they are missing, and its index."""
+    from allocsolve.bench import build_library  # noqa: PLC0415 - as above
+
+    make_folder(args.library)
+    written = build_library(args.library)
+    if args.json:
+        write_json({"library": args.library, "written": written})
+    else:
+        say(f"{counted(written, 'problem')} written to {args.library}")
+    return 0
