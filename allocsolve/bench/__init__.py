@@ -13,7 +13,7 @@ from allocsolve.bench.library_improve import Change, improve_suites, improved
 from allocsolve.bench.library_selections import SELECTIONS
 from allocsolve.bench.library_verify import verify_suite
 from allocsolve.bench.records import Record, RecordKey
-from allocsolve.bench.runner import MEMORY_MB, Progress, run
+from allocsolve.bench.runner import MEMORY_MB, Progress, complete, run
 from allocsolve.bench.scores import Best, Gaps, SolverScore, best, gap, scores
 from allocsolve.bench.store import RecordStore
 from allocsolve.bench.study import Study, problems_of, read_study
@@ -50,6 +50,7 @@ __all__ = [
     "TightCase",
     "best",
     "build_library",
+    "complete",
     "export",
     "family_of_all",
     "gap",

@@ -17,7 +17,7 @@ from allocsolve.errors import AllocsolveError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["MEMORY_MB", "Progress", "run"]
+__all__ = ["MEMORY_MB", "Progress", "complete", "run"]
 
 #: Called with the number of runs done, their total and what comes next, or what has just been done.
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -36,17 +36,33 @@ def run(
     *,
     store: RecordStore | None = None,
     executor: Executor | None = None,
-    memory_mb: float = MEMORY_MB,
     progress: Progress | None = None,
 ) -> list[Record]:
     """Execute the tasks of which the store has no row, and return all rows, in the order of the tasks.
+
+    Parameters and errors are those of `complete`; without a store nothing is kept.
+    """
+    store = RecordStore() if store is None else store
+    complete(tasks, store, executor=executor, progress=progress)
+    return [store[task.key] for task in tasks]
+
+
+def complete(
+    tasks: Sequence[Task],
+    store: RecordStore,
+    *,
+    executor: Executor | None = None,
+    memory_mb: float = MEMORY_MB,
+    progress: Progress | None = None,
+) -> None:
+    """Execute the tasks of which the store has no row.
 
     Parameters
     ----------
     tasks
         See `plan`.
     store
-        Where finished rows are found and new ones are kept. A failed row is finished. None keeps nothing.
+        Where finished rows are found and new ones are kept. A failed row is finished.
     executor
         Where the tasks are run, each in a process of its own that is kept for the next one. None runs them
         in this process: less of a detour, but a solver that hangs or crashes takes everything with it.
@@ -62,7 +78,6 @@ def run(
     KeyboardInterrupt
         When the user interrupts. Runs in progress are not recorded; all rows before are in the store.
     """
-    store = RecordStore() if store is None else store
     todo = [task for task in tasks if task.key not in store]
     done = len(tasks) - len(todo)
     if progress:
@@ -73,7 +88,6 @@ def run(
         done += 1
         if progress:
             progress(done, len(tasks), task.label)
-    return [store[task.key] for task in tasks]
 
 
 def _here(tasks: Sequence[Task]) -> Iterator[tuple[Task, Done]]:

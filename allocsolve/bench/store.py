@@ -203,6 +203,10 @@ class RecordStore:
         """Iterate over the rows in the order in which they were added."""
         return self._select("ORDER BY records.id")
 
+    def unanswered(self) -> Iterator[Record]:
+        """Iterate over the rows without a value, failed or not."""
+        return self._select("WHERE value IS NULL ORDER BY records.id")
+
     def __len__(self) -> int:
         return len(self._ids)
 

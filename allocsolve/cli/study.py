@@ -32,17 +32,23 @@ def told_what_is_kept(store: RecordStore, path: Path) -> Iterator[None]:
 
 def run_study(args: argparse.Namespace) -> int:
     """Run what a study has not run yet."""
-    from allocsolve.bench import RecordStore, open_executor, read_study, run  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench import RecordStore, complete, open_executor, read_study  # noqa: PLC0415 - when the command runs
 
     study = read_study(args.file)
     path: Path = args.out or Path(args.file).with_suffix(".sqlite")
     tasks = study.tasks()
-    with RecordStore(path) as store, open_executor(args.executor, args.jobs) as executor:
-        before = sum(task.key in store for task in tasks)
-        with told_what_is_kept(store, path), count_bar("starting") as progress:
-            records = run(tasks, store=store, executor=executor, memory_mb=study.memory_mb, progress=progress)
+    with RecordStore(path) as store:
+        keys = {task.key for task in tasks}
+        before = len(keys & store.keys())
+        with (
+            open_executor(args.executor, args.jobs) as executor,
+            told_what_is_kept(store, path),
+            count_bar("starting") as progress,
+        ):
+            complete(tasks, store, executor=executor, memory_mb=study.memory_mb, progress=progress)
+        records = [record for record in store.unanswered() if record.key in keys]
     failed = [record for record in records if record.error]
-    unanswered = sum(record.value is None for record in records) - len(failed)
+    unanswered = len(records) - len(failed)
     if args.json:
         write_json(
             {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from allocsolve.bench import RecordStore, open_executor, plan, run
+from allocsolve.bench import RecordStore, complete, open_executor, plan, run
 from allocsolve.bench import cell as cell_module
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget
@@ -29,8 +29,9 @@ def _run(*solvers: str, seconds: float = 5.0, memory_mb: float = 4096.0) -> list
         [f"bad_solvers:{name}" for name in solvers],
         budgets=[Budget(seconds=seconds)],
     )
-    with open_executor("local", jobs=1) as executor:
-        return run(tasks, executor=executor, memory_mb=memory_mb)
+    with open_executor("local", jobs=1) as executor, RecordStore() as store:
+        complete(tasks, store, executor=executor, memory_mb=memory_mb)
+        return list(store)
 
 
 def test_every_bad_solver_costs_its_own_row_with_a_reason() -> None:
