@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from allocsolve.bench.bender2008 import HEURISTICS, OccupancyTable, TightCase, occupancy_tables, tight_family
+from allocsolve.bench.gate import GateReport, SolverLike, run_gate
+from allocsolve.bench.gate_compare import GateChange
 from allocsolve.bench.klein2011 import ALGORITHMS, Reproduction, reproduce
 from allocsolve.bench.klein2011_sample import SampleTable, sample
 from allocsolve.bench.klein2011_tables import COLUMNS, EPSILON, PAPER, Column, Spread
@@ -34,6 +36,8 @@ __all__ = [
     "Best",
     "Change",
     "Column",
+    "GateChange",
+    "GateReport",
     "Gaps",
     "OccupancyTable",
     "Progress",
@@ -42,6 +46,7 @@ __all__ = [
     "RecordStore",
     "Reproduction",
     "SampleTable",
+    "SolverLike",
     "SolverScore",
     "Spread",
     "Study",
@@ -63,6 +68,7 @@ __all__ = [
     "read_study",
     "reproduce",
     "run",
+    "run_gate",
     "sample",
     "scores",
     "suite",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from allocsolve.cli import create, score, solve, study
 from allocsolve.cli import options as opt
+from allocsolve.cli.gate import gate
 from allocsolve.cli.parser_generate import add_generators
 from allocsolve.cli.parser_library import add_library
 from allocsolve.cli.reproduce_bender2008 import bender2008
@@ -67,6 +68,7 @@ def make_parser() -> Parser:
     _add_check(command("check", solve.check, "judge a solution: violations and metrics"))
     _add_json(command("solvers", solve.solvers, "list the solvers"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
+    _add_gate(command("gate", gate, "fail if a solver got worse or slower than in a baseline"))
     summary = "compare many solvers on many problems: run, export"
     _add_study(commands.add_parser("study", help=summary, description=f"Studies {summary}."))
     summary = "suites of instances, and what is known of them"
@@ -129,6 +131,19 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    _add_json(parser)
+
+
+def _add_gate(parser: argparse.ArgumentParser) -> None:
+    help_text = "what the solvers are held to: a file that --update has written"
+    parser.add_argument("--baseline", type=Path, required=True, metavar="FILE", help=help_text)
+    parser.add_argument("--update", action="store_true", help="write the baseline, whatever has changed")
+    help_text = "the suite to run (default: that of the baseline; tiny for a new one)"
+    parser.add_argument("--suite", metavar="NAME", help=help_text)
+    help_text = (
+        "the solvers (default: those of the baseline; all heuristics and exact baselines for a new one)"
+    )
+    parser.add_argument("--solvers", type=opt.solvers, metavar="A,B,...", help=help_text)
     _add_json(parser)
 
 

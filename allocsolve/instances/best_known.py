@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances._checker import Checker, Document, show
-from allocsolve.instances._json_files import PathLike, load, save
+from allocsolve.instances.json_files import PathLike, load, save
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 from allocsolve.errors import FormatError
 from allocsolve.instances import evolution_json, partition_json
 from allocsolve.instances._checker import Document, show
-from allocsolve.instances._json_files import PathLike, canonical, load, save
+from allocsolve.instances.json_files import PathLike, canonical, load, save
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,6 +62,7 @@ __all__ = [
     "read_solution",
     "solution_digest",
     "solution_document",
+    "write_document",
     "write_problem",
     "write_solution",
 ]

@@ -1,0 +1,122 @@
+"""The command gate: what it prints, its exit status, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_tools import Capture, refused, run, run_json
+from gate_tools import TINY, Delayed
+
+from allocsolve.bench.gate_timing import LADDERS
+from allocsolve.heuristics import ListScheduling
+from allocsolve.registry import make_solver
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from allocsolve.registry import AnySolver
+
+
+@pytest.fixture
+def baseline(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A baseline of results; times have tests of their own."""
+    monkeypatch.setitem(LADDERS, "evolution", {})
+    path = tmp_path / "gate.json"
+    out = run(capsys, "gate", "--baseline", path, "--update", "--solvers", "noX,rigid")
+    count = len(TINY)
+    assert out == f"tiny: {count} problems, 2 solvers, 0 of them timed; 0 changes, written to {path}\n"
+    return path
+
+
+def worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(name: str, *args: object) -> AnySolver:
+        solver = make_solver(name, *args)  # type: ignore[arg-type]  # as they come
+        return Delayed(solver) if name == "noX" else solver
+
+    monkeypatch.setattr("allocsolve.registry.make_solver", make)
+
+
+def test_passing(capsys: Capture, baseline: Path) -> None:
+    count = len(TINY)
+    expected = f"tiny: {count} problems, 2 solvers, 0 of them timed; as in {baseline}\n"
+    assert run(capsys, "gate", "--baseline", baseline) == expected
+    document = run_json(capsys, "gate", "--baseline", baseline, "--suite", "tiny", "--solvers", "noX")
+    assert document == {
+        "passed": True,
+        "baseline": str(baseline),
+        "suite": "tiny",
+        "problems": count,
+        "solvers": 1,
+        "timed": 0,
+        "time_factor": 1.5,
+        "changes": [],
+        "updated": False,
+    }
+
+
+def test_failing(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worse(monkeypatch)
+    before = baseline.read_bytes()
+    out = run(capsys, "gate", "--baseline", baseline, status=1)
+    assert out.startswith("what ")
+    for problem in TINY:
+        assert re.search(rf"^worse +evolution +noX +{re.escape(problem.name)} ", out, re.MULTILINE)
+    assert "+1.00 %" in out
+    assert re.search(r"^mean gap +evolution +noX +- ", out, re.MULTILINE)
+    assert " rigid " not in out
+    assert "accept them with --update" in out
+    document = run_json(capsys, "gate", "--baseline", baseline, status=1)
+    assert not document["passed"]
+    assert len(document["changes"]) == len(TINY) + 1
+    assert baseline.read_bytes() == before
+
+
+def test_updating(capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worse(monkeypatch)
+    out = run(capsys, "gate", "--baseline", baseline, "--update")
+    assert f"{len(TINY) + 1} changes, written to" in out
+    assert "as in" in run(capsys, "gate", "--baseline", baseline)
+
+
+def test_failures_are_told_below_the_table(
+    capsys: Capture, baseline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        msg = "out of order"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(ListScheduling, "__call__", broken)
+    before = baseline.read_bytes()
+    for update in [], ["--update"]:
+        out = run(capsys, "gate", "--baseline", baseline, *update, status=1)
+        assert f"failed: noX on {TINY[0].name}: RuntimeError: out of order\n" in out
+    assert baseline.read_bytes() == before
+
+
+def test_bad_input(capsys: Capture, baseline: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.json"
+    assert "missing.json: cannot be read: No such file" in refused(capsys, "gate", "--baseline", missing)
+    assert "cannot be written: is a directory" in refused(capsys, "gate", "--baseline", tmp_path, "--update")
+    lost = tmp_path / "no" / "gate.json"
+    assert "there is no directory" in refused(capsys, "gate", "--baseline", lost, "--update")
+    new = ["gate", "--baseline", missing, "--update"]
+    assert "unknown suite 'tinny'" in refused(capsys, *new, "--suite", "tinny")
+    assert "unknown solver 'noXY'" in refused(capsys, *new, "--solvers", "noXY")
+    assert "noX is named twice" in refused(capsys, *new, "--solvers", "noX,noX")
+    assert "--baseline" in refused(capsys, "gate")
+    assert "infX is not in the baseline" in refused(
+        capsys, "gate", "--baseline", baseline, "--solvers", "infX"
+    )
+    other = "baseline of the suite tiny, not klein-5"
+    assert other in refused(capsys, "gate", "--baseline", baseline, "--suite", "klein-5")
+    document = json.loads(baseline.read_text(encoding="utf-8"))
+    baseline.write_text(json.dumps({**document, "format": "allocsolve-gate/9"}), encoding="utf-8")
+    for update in [], ["--update"]:
+        said = refused(capsys, "gate", "--baseline", baseline, *update)
+        assert "format: 'allocsolve-gate/9' is not 'allocsolve-gate/1'" in said
+    baseline.write_text("{]", encoding="utf-8")
+    assert "gate.json: line 1, column 2" in refused(capsys, "gate", "--baseline", baseline)
+    assert not missing.exists()

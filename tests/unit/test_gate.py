@@ -1,0 +1,330 @@
+"""The gate on real solvers: what makes it fail, what it refuses, what an update keeps."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from gate_tools import TINY, Delayed
+
+from allocsolve.bench import run_gate, suite
+from allocsolve.bench.gate_baseline import read_baseline
+from allocsolve.bench.gate_timing import LADDERS, Stopwatch, ladder_problem, rung
+from allocsolve.errors import FormatError, InvalidOption, UnknownName
+from allocsolve.exact import CpSat
+from allocsolve.heuristics import ListScheduling, ManhattanMedian
+from allocsolve.judge import confirm
+from allocsolve.model import Budget, EvolutionProblem, Limit, Mesh, PartitionProblem, Result, Status
+from allocsolve.registry import FAMILIES, family_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from allocsolve.bench import GateReport
+    from allocsolve.model import Problem
+    from allocsolve.registry import AnySolver
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """Called one thing in all baselines, whatever it does today."""
+
+    solver: AnySolver
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[Any]:
+        return self.solver(problem, budget)
+
+    def __repr__(self) -> str:
+        return "Swapped()"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "gate.json"
+
+
+def gate(file: Path, solver: AnySolver, *, update: bool = False) -> GateReport:
+    return run_gate(file, update=update, solvers=[Swapped(solver)])
+
+
+def whats(report: GateReport) -> set[str]:
+    return {change.what for change in report.changes}
+
+
+def nothing(_: object, __: Budget) -> Result[Any]:
+    return Result(Status.UNKNOWN)
+
+
+def raising(_: object, __: Budget) -> Result[Any]:
+    msg = "no\nidea"
+    raise ZeroDivisionError(msg)
+
+
+def boasting(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+    result = ListScheduling()(problem, budget)
+    value = confirm(problem, result, ("makespan",)).objective
+    assert isinstance(value, int)
+    return replace(result, objective=value - 1)
+
+
+def unproven(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+    result = CpSat()(problem, budget)
+    return replace(result, status=Status.FEASIBLE, bound=-math.inf)
+
+
+def test_nothing_changes_without_a_change(file: Path) -> None:
+    updated = run_gate(file, update=True, suite="tiny", solvers=["noX", "growth", "cpsat"])
+    assert updated.passed
+    assert updated.updated
+    assert not updated.changes
+    again = run_gate(file)
+    assert (again.passed, again.updated, again.changes) == (True, False, ())
+    assert (again.suite, again.problems, again.solvers, again.timed) == ("tiny", len(suite("tiny")), 4, 2)
+    proven = [row for row in read_baseline(file).results if row.solver == "cpsat"]
+    assert {row.status for row in proven} == {Status.OPTIMAL}
+    assert len(proven) == len(suite("tiny"))
+
+
+def test_a_loss_of_one_per_cent_is_found_on_every_problem(file: Path) -> None:
+    assert gate(file, ListScheduling(), update=True).passed
+    worse = gate(file, Delayed(ListScheduling(), 1))
+    assert not worse.passed
+    lost = [change for change in worse.changes if change.what == "worse"]
+    assert {change.problem for change in lost} == {problem.name for problem in TINY}
+    for change in lost:
+        assert isinstance(change.now, int)
+        assert isinstance(change.before, int)
+        assert change.now == change.before + -(-change.before // 100)
+    (gap,) = (change for change in worse.changes if change.what == "mean gap")
+    assert gap.problem == ""
+
+
+def test_better_is_a_change_too(file: Path) -> None:
+    assert gate(file, Delayed(ListScheduling(), 1), update=True).passed
+    better = gate(file, ListScheduling())
+    assert not better.passed
+    assert whats(better) == {"better"}
+    assert gate(file, ListScheduling(), update=True).changes == better.changes
+    assert gate(file, ListScheduling()).passed
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        (ListScheduling(), nothing, {"answer lost"}),
+        (ListScheduling(), raising, {"failed"}),
+        (ListScheduling(), boasting, {"refuted"}),
+        (CpSat(), unproven, {"proof lost"}),
+        (unproven, CpSat(), {"proof won"}),
+        (nothing, ListScheduling(), {"answer won"}),
+    ],
+    ids=["answer lost", "failed", "refuted", "proof lost", "proof won", "answer won"],
+)
+def test_what_is_lost_or_won(
+    file: Path, before: AnySolver, now: AnySolver, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LADDERS, "evolution", {})  # times are not what this is about
+    assert gate(file, before, update=True).passed
+    report = gate(file, now)
+    assert not report.passed
+    assert whats(report) == expected
+    assert len(report.changes) == len(TINY)
+    assert all(len(str(change).splitlines()) == 1 for change in report.changes)
+
+
+@pytest.mark.parametrize("solver", [raising, boasting])
+def test_an_update_never_writes_failures(file: Path, solver: AnySolver) -> None:
+    report = gate(file, solver, update=True)
+    assert not report.passed
+    assert whats(report) <= {"failed", "refuted"}
+    assert not file.exists()
+
+
+def test_a_baseline_is_made_of_fixed_work(file: Path) -> None:
+    def hasty(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+        return replace(ListScheduling()(problem, budget), limit=Limit.TIME)
+
+    with pytest.raises(InvalidOption, match=r"^Swapped\(\) on \S+ stopped at the time limit of 60 s"):
+        gate(file, hasty, update=True)
+    assert not file.exists()
+
+
+def test_interruption_ends_it(file: Path) -> None:
+    def interrupted(_: object, __: Budget) -> Result[Any]:
+        return Result(Status.UNKNOWN, limit=Limit.INTERRUPTED)
+
+    with pytest.raises(KeyboardInterrupt):
+        gate(file, interrupted, update=True)
+
+
+def _mixed(_: str) -> tuple[Problem, ...]:
+    mesh = PartitionProblem.of(Mesh((5, 4)), busy=[3, 7, 11], size=6)
+    return (*TINY[:2], replace(mesh, name="mesh"))
+
+
+def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allocsolve.bench.gate.suite_problems", _mixed)
+    told: list[tuple[int, int]] = []
+    report = run_gate(file, update=True, progress=lambda done, total, _: told.append((done, total)))
+    assert report.passed
+    baseline = read_baseline(file)
+    for family in {family_of(problem) for problem in _mixed("")}:
+        names = {e.name for e in family.entries if e.method == "heuristic" or e.name == family.baseline}
+        rows = [row for row in baseline.solvers if row.kind == family.kind]
+        assert {row.solver for row in rows} == names
+        untimed = {row.solver for row in rows if row.time is None}
+        assert untimed == {family.baseline}
+    assert baseline.asked is None
+    assert told[-1][0] == told[-1][1]
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    alone = run_gate(file, solvers=["growth", "noX"])  # their gaps are still to the bounds of the exact ones
+    assert (alone.solvers, alone.passed) == (2, True)
+
+
+def test_a_solver_of_one_family_is_run_on_its_problems(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allocsolve.bench.gate.suite_problems", _mixed)
+    assert run_gate(file, update=True, solvers=[ManhattanMedian()]).problems == 1
+    assert run_gate(file, solvers=[ManhattanMedian()]).passed
+
+
+def test_problems_that_come_and_go(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third = TINY[:3]
+
+    def problems(*chosen: Problem) -> None:
+        monkeypatch.setattr("allocsolve.bench.gate.suite_problems", lambda _: chosen)
+
+    problems(first, second)
+    assert run_gate(file, update=True, solvers=["noX"]).passed
+    problems(replace(third, name=first.name), third)
+    changes = [(change.what, change.problem) for change in run_gate(file).changes]
+    assert sorted(changes) == [
+        ("problem changed", first.name),
+        ("problem gone", second.name),
+        ("problem new", third.name),
+    ]
+
+
+def test_an_update_keeps_what_was_chosen(file: Path) -> None:
+    run_gate(file, update=True, solvers=["noX", "rigid"])
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["time_factor"], document["budget"]["seed"] = 2.5, 3
+    rows = {row["solver"]: row for row in document["solvers"]}
+    kept = rows["noX"]["time"] = rows["noX"]["time"] * 1.05  # as good as the same
+    rows["rigid"]["time"] *= 3
+    file.write_text(json.dumps(document), encoding="utf-8")
+    assert run_gate(file, update=True).passed
+    baseline = read_baseline(file)
+    assert (baseline.asked, baseline.time_factor, baseline.budget.seed) == (("noX", "rigid"), 2.5, 3)
+    times = {row.solver: row.time for row in baseline.solvers}
+    assert times["noX"] == kept
+    assert times["rigid"] is not None
+    assert times["rigid"] < 0.5 * rows["rigid"]["time"]
+
+
+def _function(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+    return ListScheduling()(problem, budget)
+
+
+class _Nameless:
+    def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[Any]:
+        return ListScheduling()(problem, budget)
+
+
+@pytest.mark.parametrize("solver", [_function, _Nameless()], ids=["function", "object"])
+def test_names_hold_no_addresses(file: Path, solver: AnySolver) -> None:
+    run_gate(file, update=True, solvers=[solver])
+    (row,) = read_baseline(file).solvers
+    assert "0x" not in row.solver
+    assert row.solver.endswith(("test_gate._function", "test_gate._Nameless"))
+    assert run_gate(file, solvers=[solver]).passed
+
+
+def test_what_is_refused(file: Path, tmp_path: Path) -> None:
+    def says(error: type[Exception], text: str, **options: Any) -> None:
+        with pytest.raises(error, match=text) as caught:
+            run_gate(options.pop("baseline", file), **options)
+        assert len(str(caught.value).splitlines()) == 1
+
+    says(FormatError, "gate.json: cannot be read")
+    says(UnknownName, "suite 'tinny'; did you mean tiny", suite="tinny", update=True)
+    says(UnknownName, "unknown solver 'noXX'; did you mean noX", solvers=["noXX"], update=True)
+    unclear = [lambda problem, budget: None]  # noqa: ARG005 - called like a solver
+    says(InvalidOption, "annotate its first parameter", solvers=unclear, update=True)
+    says(
+        InvalidOption,
+        "growth solves none of the problems",
+        solvers=["growth"],
+        suite="klein-5-l1",
+        update=True,
+    )
+    says(InvalidOption, "two evolution solvers are called noX", solvers=["noX", "noX"], update=True)
+    lost = tmp_path / "no" / "gate.json"
+    says(FormatError, "cannot be written", baseline=lost, solvers=["noX"], update=True)
+    assert run_gate(file, update=True, solvers=["noX"]).passed
+    says(InvalidOption, "baseline of the suite tiny, not klein-5-l1", suite="klein-5-l1")
+    says(InvalidOption, "infX is not in the baseline", solvers=["infX"])
+    file.write_text("{}", encoding="utf-8")
+    says(FormatError, "format: null", update=True)
+    assert file.read_text(encoding="utf-8") == "{}"
+
+
+@pytest.mark.parametrize("kind", LADDERS)
+def test_timing_problems_grow(kind: str) -> None:
+    family = next(family for family in FAMILIES if family.kind == kind)
+    problems = [ladder_problem(kind, name) for name in LADDERS[kind]]
+    assert all(isinstance(problem, family.problem) for problem in problems)
+    sizes = [
+        len(p.applications) if isinstance(p, EvolutionProblem) else p.topology.num_nodes for p in problems
+    ]
+    assert sizes == sorted({*sizes})
+
+
+def test_slow_and_failing_solvers_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hasty(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+        return replace(ListScheduling()(problem, budget), limit=Limit.TIME)
+
+    def small(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+        assert len(problem.applications) <= 300
+        return nothing(problem, budget)
+
+    assert rung("evolution", hasty, Budget()) is None
+    assert rung("evolution", raising, Budget()) is None
+    chosen = rung("evolution", small, Budget())
+    assert chosen is not None
+    assert chosen[0] == "300-applications"
+    monkeypatch.setattr("allocsolve.bench.gate_timing._MOST_S", 1e-6)
+    assert rung("evolution", ListScheduling(), Budget()) is None
+
+
+def test_failing_where_it_was_timed_is_slower(file: Path) -> None:
+    def small(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+        assert len(problem.applications) < 100
+        return ListScheduling()(problem, budget)
+
+    assert gate(file, ListScheduling(), update=True).timed == 1
+    (change,) = gate(file, small).changes
+    assert (change.what, change.now) == ("slower", math.inf)
+    assert str(change).endswith("(it fails)")
+
+
+def test_a_time_is_relative_to_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that every call of the reference moves by 2 s, every call of the solver by 3 s."""
+    from allocsolve.bench import _kernels_reference  # noqa: PLC0415 - loads numba
+
+    now = [0.0]
+
+    def passing(seconds: float) -> Callable[..., Result[Any]]:
+        def call(*_: object) -> Result[Any]:
+            now[0] += seconds
+            return Result(Status.UNKNOWN)
+
+        return call
+
+    monkeypatch.setattr("allocsolve.bench.gate_timing.time.thread_time", lambda: now[0])
+    monkeypatch.setattr(_kernels_reference, "reference_work", passing(2))
+    watch = Stopwatch(passing(3), TINY[0], Budget())
+    assert watch.measure() == 1.5

@@ -1,0 +1,97 @@
+"""Files of the gate that are none: every fault is named, in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from json_tools import changed, faults_of, saved, without
+
+from allocsolve.bench.gate_baseline import read_baseline
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD: dict[str, Any] = {
+    "format": "allocsolve-gate/1",
+    "suite": "tiny",
+    "solvers_asked": ["noX"],
+    "budget": {"seconds": 60, "iterations": 200, "seed": 0},
+    "time_factor": 1.5,
+    "problems": [
+        {"problem": "a", "kind": "evolution", "digest": "00", "bound": None},
+        {"problem": "b", "kind": "evolution", "digest": "01", "bound": 8},
+    ],
+    "solvers": [
+        {
+            "kind": "evolution",
+            "solver": "noX",
+            "mean_gap": 0.1,
+            "timed_on": "300-applications",
+            "time": 2.5,
+        }
+    ],
+    "results": [
+        {"problem": "a", "solver": "noX", "status": "feasible", "value": 7, "bound": None},
+        {"problem": "b", "solver": "noX", "status": "optimal", "value": 8, "bound": 8},
+    ],
+}
+
+
+def test_the_good_one(tmp_path: Path) -> None:
+    baseline = read_baseline(saved(tmp_path, GOOD))
+    assert [row.value for row in baseline.results] == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "fault"),
+    [
+        (("format",), "allocsolve-gate/2", "format: 'allocsolve-gate/2' is not 'allocsolve-gate/1'"),
+        (("format",), None, "format: null is not 'allocsolve-gate/1'"),
+        (("suite",), 3, "suite: must be a string, not 3"),
+        (("extra",), 3, "unknown field 'extra' (extra data belongs in meta)"),
+        (("solvers_asked",), "noX", "solvers_asked: must be a list, not 'noX'"),
+        (("solvers_asked", 0), 1, "solvers_asked[0]: must be a string, not 1"),
+        (("budget",), [], "budget: must be an object, not a list of 0"),
+        (("budget", "seconds"), 0, "budget.seconds: 0 is not above 0"),
+        (("budget", "iterations"), 1.5, "budget.iterations: the count must be an integer, not 1.5"),
+        (("budget", "seed"), 2**40, f"budget: seed {2**40} is not in 0..2^31-1"),
+        (("time_factor",), 1, "time_factor: 1 is not above 1"),
+        (("time_factor",), True, "time_factor: must be a number, not true"),
+        (("problems",), {}, "problems: must be a list, not an object of 0"),
+        (("problems", 0), 5, "problems[0]: must be an object, not 5"),
+        (("problems", 1, "digest"), None, "problems[1].digest: must be a string, not null"),
+        (("problems", 1, "bound"), True, "problems[1].bound: must be a number, not true"),
+        (("problems", 1, "problem"), "a", "problems: one stands twice"),
+        (("solvers", 0, "mean_gap"), "x", "solvers[0].mean_gap: must be a number, not 'x'"),
+        (("solvers", 0, "timed_on"), "x", "solvers[0].timed_on: 'x' is no timing problem of this version"),
+        (
+            ("solvers", 0, "timed_on"),
+            [],
+            "solvers[0].timed_on: a list of 0 is no timing problem of this version",
+        ),
+        (("solvers", 0, "time"), None, "solvers[0].time: must be null where timed_on is, and only there"),
+        (("solvers", 0, "time"), 0, "solvers[0].time: 0 is not above 0"),
+        (
+            ("results", 0, "status"),
+            "fine",
+            "results[0].status: 'fine' is not optimal, feasible, infeasible, unknown",
+        ),
+        (("results", 0, "value"), [1], "results[0].value: must be a number, not a list of 1"),
+        (("results", 0, "solver"), "infX", "results: none of 'noX' on 'a'"),
+        (("results", 0, "problem"), "b", "results: one stands twice"),
+    ],
+)
+def test_faults_are_named(tmp_path: Path, path: tuple[str | int, ...], value: object, fault: str) -> None:
+    assert fault in faults_of(lambda: read_baseline(saved(tmp_path, changed(GOOD, path, value))))
+
+
+@pytest.mark.parametrize("name", [name for name in GOOD if name != "format"])
+def test_missing_fields_are_named(tmp_path: Path, name: str) -> None:
+    faults = faults_of(lambda: read_baseline(saved(tmp_path, without(GOOD, name))))
+    assert f"{name}: missing" in faults
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": NaN}', "\x00", "null"])
+def test_what_is_no_json_object_is_refused(tmp_path: Path, text: str) -> None:
+    assert faults_of(lambda: read_baseline(saved(tmp_path, text)))
