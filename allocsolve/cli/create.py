@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.families import describe
 from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import counted, say
 from allocsolve.cli.progress import count_bar, time_bar
 from allocsolve.errors import InvalidOption
+from allocsolve.report import describe
 
 if TYPE_CHECKING:
     import argparse

@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from allocsolve.report.text import counted, limit_text, percent, time_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -134,27 +136,3 @@ def plain(value: object) -> Any:  # noqa: ANN401 - what json.dumps takes
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def limit_text(limit: float) -> str:
-    """Return an expand limit as it is given on the command line."""
-    return str(int(limit)) if float(limit).is_integer() else str(limit)
-
-
-def percent(fraction: float | None, digits: int = 1) -> str:
-    """Return a fraction in per cent, - if there is none."""
-    return "-" if fraction is None or not math.isfinite(fraction) else f"{100 * fraction:.{digits}f} %"
-
-
-def time_text(seconds: float) -> str:
-    """Return a duration in a unit in which it is easy to read."""
-    if seconds < 0.001:
-        return f"{seconds * 1e6:.0f} us"
-    if seconds < 1:
-        return f"{seconds * 1e3:.0f} ms"
-    return f"{seconds:.1f} s"

@@ -69,7 +69,7 @@ def make_parser() -> Parser:
     _add_json(command("solvers", solve.solvers, "list the solvers"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
     _add_gate(command("gate", gate, "fail if a solver got worse or slower than in a baseline"))
-    summary = "compare many solvers on many problems: run, export"
+    summary = "compare many solvers on many problems: run, export, report"
     _add_study(commands.add_parser("study", help=summary, description=f"Studies {summary}."))
     summary = "suites of instances, and what is known of them"
     add_library(commands.add_parser("library", help=summary, description=f"{summary.capitalize()}."))
@@ -166,6 +166,14 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
     text = "the table: .csv, .json or .parquet"
     export.add_argument("--out", type=Path, required=True, metavar="FILE", help=text)
+    text = "write a report of the records"
+    report = steps.add_parser("report", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    report.set_defaults(run=study.report_study)
+    report.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    text = "the page: one file that needs nothing else"
+    report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
+    report.add_argument("--markdown", type=Path, metavar="FILE.md", help="its tables as Markdown, too")
+    report.add_argument("--figures", type=Path, metavar="DIR", help="its figures as single SVG files, too")
 
 
 def _add_reproduce(parser: argparse.ArgumentParser) -> None:

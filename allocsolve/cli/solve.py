@@ -6,7 +6,7 @@ import inspect
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allocsolve.cli.families import check_drawable, describe, metric_fields, plot, show_picture, units
+from allocsolve.cli.families import metric_fields, show_picture
 from allocsolve.cli.files import check_writable, limited, tightened
 from allocsolve.cli.output import (
     counted,
@@ -19,8 +19,15 @@ from allocsolve.cli.output import (
     write_json,
 )
 from allocsolve.cli.progress import time_bar
-from allocsolve.errors import AllocsolveError, InvalidAnswer, PluginError, SolverUnavailable
+from allocsolve.errors import (
+    AllocsolveError,
+    InvalidAnswer,
+    InvalidOption,
+    PluginError,
+    SolverUnavailable,
+)
 from allocsolve.model import Limit, terms
+from allocsolve.report import describe, plot, undrawable, units
 
 if TYPE_CHECKING:
     import argparse
@@ -59,8 +66,9 @@ def solve(args: argparse.Namespace) -> int:
     for path in (args.out, args.plot):
         if path is not None:
             check_writable(path)
-    if args.plot is not None:
-        check_drawable(problem)
+    if args.plot is not None and (reason := undrawable(problem)):
+        msg = f"--plot: {reason}"
+        raise InvalidOption(msg)
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
     try:
         with time_bar(f"{args.solver} on {args.file}", args.seconds):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from allocsolve.cli.files import check_writable
 from allocsolve.cli.output import counted, say, write_json
 from allocsolve.cli.progress import count_bar
+from allocsolve.cli.report import write_report
 from allocsolve.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from allocsolve.bench import RecordStore
 
-__all__ = ["export_study", "run_study", "told_what_is_kept"]
+__all__ = ["export_study", "report_study", "run_study", "told_what_is_kept"]
 
 
 @contextmanager
@@ -81,4 +82,13 @@ def export_study(args: argparse.Namespace) -> int:
         export(store, args.out)
         count = len(store)
     say(f"{args.out}: {counted(count, 'record')}")
+    return 0
+
+
+def report_study(args: argparse.Namespace) -> int:
+    """Write the report of a study."""
+    from allocsolve.bench import RecordStore  # noqa: PLC0415 - as above
+
+    with RecordStore(args.study, read_only=True) as store:
+        write_report(store, args.study.stem, args.out, table=args.markdown, folder=args.figures)
     return 0

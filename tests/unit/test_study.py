@@ -141,6 +141,22 @@ def test_a_study_is_run_once_and_exported(folder: Path, capsys: Capture) -> None
         assert out.stat().st_size > 500
 
 
+def test_a_study_is_reported_on(folder: Path, capsys: Capture) -> None:
+    path = _study(folder, SMALL)
+    run(capsys, "study", "run", path)
+    records, page = path.with_suffix(".sqlite"), folder / "page.html"
+    before = records.read_bytes()
+    more = ("--markdown", folder / "tables.md", "--figures", folder / "figures")
+    assert run(capsys, "study", "report", records, "--out", page, *more).startswith("Report of 3 records: ")
+    assert "noX" in page.read_text(encoding="utf-8")
+    assert "noX" in (folder / "tables.md").read_text(encoding="utf-8")
+    assert {file.suffix for file in (folder / "figures").iterdir()} == {".svg"}
+    assert records.read_bytes() == before
+    assert "there is no such file" in refused(capsys, "study", "report", folder / "x.sqlite", "--out", page)
+    lost = folder / "no" / "page.html"
+    assert "there is no directory" in refused(capsys, "study", "report", records, "--out", lost)
+
+
 def test_more_of_a_study_adds_rows(folder: Path, capsys: Capture) -> None:
     path = _study(folder, SMALL)
     run(capsys, "study", "run", path)

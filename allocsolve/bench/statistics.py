@@ -1,0 +1,274 @@
+"""Statistics for comparing solvers: plain functions on numbers, each with its source."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = [
+    "STATISTICS",
+    "Interval",
+    "Statistic",
+    "Steps",
+    "bootstrap_interval",
+    "holm",
+    "performance_profile",
+    "primal_gap",
+    "primal_integral",
+    "quantile",
+    "shifted_geometric_mean",
+    "signed_rank",
+]
+
+#: Where a step function changes, in increasing order, and what it is from there on.
+Steps: TypeAlias = tuple[tuple[float, float], ...]
+
+#: An end and another, or None if there is no such interval.
+Interval: TypeAlias = tuple[float, float] | None
+
+Statistic: TypeAlias = Literal["mean", "median", "p95"]
+STATISTICS: Final[tuple[Statistic, ...]] = get_args(Statistic)
+
+_RESAMPLES: Final = 1999
+
+#: Up to so many differences the distribution of the sum of ranks is computed, not approximated.
+_EXACT_PAIRS: Final = 50
+
+
+def _quantile(values: Any, share: float, axis: int = -1) -> Any:  # noqa: ANN401 - an array of any shape
+    return np.quantile(values, share, axis=axis, method="inverted_cdf")
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the least value that at least this share of the values does not exceed; some may be infinite.
+
+    Examples
+    --------
+    >>> quantile([4, 1, 3, 2], 0.5), quantile([1, 2, float("inf")], 0.95)
+    (2.0, inf)
+    """
+    return float(_quantile(np.asarray(values, dtype=np.float64), share))
+
+
+def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
+    """Return the geometric mean of the values plus a shift, less the shift (Achterberg 2007, section A.3).
+
+    Against the plain geometric mean, differences far below the shift do not count.
+
+    Parameters
+    ----------
+    values
+        At least one, each >= 0; infinite if one of them is.
+    shift
+        Above 0, in the unit of the values.
+
+    Returns
+    -------
+    float
+        Between the least and the largest value.
+
+    Examples
+    --------
+    >>> round(shifted_geometric_mean([0, 3], 1), 12), shifted_geometric_mean([7, 7], 1)
+    (1.0, 7.0)
+    """
+    if not values or min(values) < 0 or not shift > 0:
+        msg = f"no shifted geometric mean of {len(values)} values from {min(values, default=None)}, shift {shift}"
+        raise InvalidOption(msg)
+    mean = shift * math.expm1(math.fsum(math.log1p(value / shift) for value in values) / len(values))
+    return float(min(max(mean, min(values)), max(values)))  # rounding may leave the range
+
+
+def bootstrap_interval(
+    values: Sequence[float],
+    statistic: Statistic,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """Return the percentile bootstrap interval of a statistic (Efron & Tibshirani 1993, chapter 13).
+
+    The percentile method rather than BCa: its interval holds the estimate and is defined for samples of
+    equal values, both of which are common here. With few values it is too narrow.
+
+    Parameters
+    ----------
+    values
+        Independent of each other: one per instance, whatever the number of seeds.
+    statistic
+        ``p95`` is `quantile` at 0.95.
+    level
+        Of confidence.
+    seed
+        Of the 1999 resamples.
+
+    Returns
+    -------
+    Interval
+        Lower and upper end; None of less than two values, or if one is infinite.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if len(sample) < 2 or not np.isfinite(sample).all():
+        return None
+    from scipy.stats import bootstrap  # noqa: PLC0415 - scipy.stats takes most of a second to load
+
+    functions: dict[str, Callable[..., Any]] = {
+        "mean": np.mean,
+        "median": np.median,
+        "p95": lambda values, axis: _quantile(values, 0.95, axis),
+    }
+    found = bootstrap(
+        (sample,),
+        functions[statistic],
+        vectorized=True,
+        method="percentile",
+        confidence_level=level,
+        n_resamples=_RESAMPLES,
+        batch=max(1, 2_000_000 // len(sample)),  # 16 MB at a time
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(found.low), float(found.high)
+
+
+def signed_rank(differences: Sequence[float]) -> float:
+    """Return the two-sided p-value of Wilcoxon's signed-rank test of paired differences (Wilcoxon 1945).
+
+    Differences of 0 are left out, as Wilcoxon did; without any other the value is 1. Up to 50 the value is
+    exact also when some are equal, which that of scipy is not; beyond, it is that of scipy's normal
+    approximation, corrected for equal ones.
+
+    Notes
+    -----
+    *Complexity*: O(n^3) numbers are added up to 50 differences; O(n log n) beyond.
+
+    Examples
+    --------
+    >>> signed_rank([3, 5, 1, 1, 0]), signed_rank([-1, 1])
+    (0.125, 1.0)
+    """
+    nonzero = np.asarray([term for term in differences if term], dtype=np.float64)
+    if not len(nonzero):
+        return 1.0
+    from scipy import stats  # noqa: PLC0415 - as above
+
+    if len(nonzero) > _EXACT_PAIRS:
+        return float(stats.wilcoxon(nonzero).pvalue)  # of so many, an approximation
+    ranks = (2 * stats.rankdata(np.abs(nonzero))).astype(np.int64)  # whole, also when some are equal
+    # The probability of each sum of the ranks above 0, if every sign is as likely as the other.
+    chances = np.zeros(int(ranks.sum()) + 1)
+    chances[0] = 1.0
+    for rank in ranks.tolist():
+        chances[rank:] = chances[rank:] + chances[:-rank]
+        chances[:] /= 2
+    uneven = np.abs(2 * np.arange(len(chances)) - len(chances) + 1)
+    seen = uneven[ranks[nonzero > 0].sum()]
+    return min(1.0, float(chances[uneven >= seen].sum()))
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Return the p-values adjusted for being several tests (Holm 1979), in the order given.
+
+    Whoever rejects all adjusted values up to alpha makes any false rejection with a probability of at most
+    alpha, however the tests depend on each other.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    (0.03, 0.06, 0.06)
+    """
+    order = sorted(range(len(p_values)), key=lambda idx: p_values[idx])
+    raised = (min(1.0, (len(order) - rank) * p_values[idx]) for rank, idx in enumerate(order))
+    adjusted = dict(zip(order, accumulate(raised, max), strict=True))
+    return tuple(adjusted[idx] for idx in range(len(order)))
+
+
+def performance_profile(costs: Mapping[str, Sequence[float]]) -> dict[str, Steps]:
+    """Return the performance profile of each solver (Dolan & More 2002, section 2).
+
+    Parameters
+    ----------
+    costs
+        Of each solver on the same instances in the same order, >= 0, less is better; infinite where it has
+        not solved the instance.
+
+    Returns
+    -------
+    dict
+        For each solver the points at which its profile rises: a ratio >= 1 to the least cost of all solvers,
+        and the share of the instances on which it is within that ratio. Above a least cost of 0 the ratio is
+        infinite, and such instances count as not solved.
+
+    Raises
+    ------
+    InvalidOption
+        If the solvers have different numbers of instances.
+
+    Examples
+    --------
+    >>> performance_profile({"a": [1, 6], "b": [2, 3]})
+    {'a': ((1.0, 0.5), (2.0, 1.0)), 'b': ((1.0, 0.5), (2.0, 1.0))}
+    """
+    if len({len(mine) for mine in costs.values()}) > 1:
+        counts = ", ".join(f"{solver} {len(mine)}" for solver, mine in costs.items())
+        msg = f"a performance profile is of the same instances for all solvers, not {counts}"
+        raise InvalidOption(msg)
+    least = [min(column) for column in zip(*costs.values(), strict=True)]
+    return {solver: _profile(mine, least) for solver, mine in costs.items()}
+
+
+def _profile(costs: Sequence[float], least: Sequence[float]) -> Steps:
+    ratios = Counter(_ratio(cost, low) for cost, low in zip(costs, least, strict=True))
+    at = sorted(ratio for ratio in ratios if ratio < math.inf)
+    reached = accumulate(ratios[ratio] for ratio in at)
+    return tuple((ratio, count / len(costs)) for ratio, count in zip(at, reached, strict=True))
+
+
+def _ratio(cost: float, least: float) -> float:
+    if math.isinf(cost):
+        return math.inf
+    return 1.0 if cost == least else cost / least if least else math.inf
+
+
+def primal_gap(value: float | None, reference: float) -> float:
+    """Return the distance to a reference, relative to the larger: 0 to 1, and 1 without a value.
+
+    References
+    ----------
+    Berthold, Measuring the impact of primal heuristics, Operations Research Letters 41 (2013).
+    """
+    if value is None or value * reference < 0:
+        return 1.0
+    return 0.0 if value == reference else abs(value - reference) / max(abs(value), abs(reference))
+
+
+def primal_integral(gaps: Steps, end: float) -> float:
+    """Return the integral of the primal gap from 0 to an end (Berthold 2013), in seconds.
+
+    Parameters
+    ----------
+    gaps
+        Seconds, in increasing order, and the primal gap from then on; before, it is 1.
+    end
+        In seconds, >= 0. What comes after it does not count.
+
+    Returns
+    -------
+    float
+        0 to `end`; divided by `end` it is the mean gap.
+
+    Examples
+    --------
+    >>> primal_integral(((1, 0.5), (3, 0.0)), 10)
+    2.0
+    """
+    steps = [(0.0, 1.0), *((min(time, end), gap) for time, gap in gaps), (end, 0.0)]
+    return math.fsum(gap * (later - time) for (time, gap), (later, _) in pairwise(steps))

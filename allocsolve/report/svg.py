@@ -1,0 +1,150 @@
+"""A small writer of SVG, enough for charts, meshes and profiles, on light and dark screens."""
+
+from __future__ import annotations
+
+from colorsys import hls_to_rgb
+from typing import TYPE_CHECKING, Final, Literal
+from xml.sax.saxutils import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["SERIES", "Drawing", "app_hue", "rules"]
+
+#: Classes of shapes: their colours on a light and on a dark screen.
+_FILLED: Final = {
+    "chosen": ("#1864ab", "#74c0fc"),
+    "busy": ("#adb5bd", "#5c636a"),
+    "free": ("#f1f3f5", "#25292e"),
+    "text": ("#212529", "#e9ecef"),
+    "soft": ("#5c636a", "#a5adb5"),
+    "box": ("#a5c8e8", "#2b5279"),
+}
+_STROKED: Final = {
+    "line": (("#c92a2a", "#ff8787"), "stroke-dasharray:4 3"),
+    "axis": (("#495057", "#adb5bd"), ""),
+    "grid": (("#e3e6ea", "#343a40"), ""),
+    "whisker": (("#1864ab", "#74c0fc"), "stroke-width:1.4"),
+    "median": (("#0b2e4f", "#e7f5ff"), "stroke-width:2.4"),
+    "mean": (("#c92a2a", "#ff8787"), "stroke-width:1.8"),
+    "outlier": (("#1864ab", "#74c0fc"), "stroke-linecap:round;stroke-width:3.2;opacity:.55"),
+}
+#: Told apart by readers who are colour-blind, too; the dashes of `_DASHES` help in print.
+_SERIES: Final = (
+    ("#0b6fb8", "#6cb6f5"),
+    ("#d1540a", "#ff9f5a"),
+    ("#0a8a63", "#4fd1a5"),
+    ("#b3368b", "#f08bcd"),
+    ("#8a6d00", "#e0c341"),
+    ("#6a4fb3", "#b7a3f7"),
+    ("#b3261e", "#ff8a80"),
+    ("#3e6b75", "#8fc1cc"),
+    ("#7a4a21", "#d4a373"),
+    ("#4d4d4d", "#c9c9c9"),
+)
+_DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
+
+#: How many series have a class: ``s0``, ``s1``, ...
+SERIES: Final = len(_SERIES)
+
+_FONT: Final = "font:12px system-ui,sans-serif"
+
+
+class Drawing:
+    """Shapes and texts in pixels from the top left corner.
+
+    Parameters
+    ----------
+    width, height
+        Of the drawing.
+    title
+        What a browser calls it.
+    """
+
+    def __init__(self, width: float, height: float, title: str) -> None:
+        self._size = width, height
+        self._parts = [f"<title>{_text(title)}</title>"]
+
+    def rectangles(self, kind: str, boxes: Sequence[tuple[float, float, float, float]]) -> None:
+        """Fill boxes (left, top, width, height) in the colour of a class, as one shape."""
+        d = "".join(f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y, w, h in boxes)
+        if d:
+            self._parts.append(f'<path class="{kind}" d="{d}"/>')
+
+    def area(self, points: Sequence[tuple[float, float]], hue: int, label: str) -> None:
+        """Fill a polygon in a colour of its own; `label` shows under the mouse."""
+        d = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+        # To be told from both backgrounds; not every viewer knows hsl().
+        red, green, blue = (round(255 * part) for part in hls_to_rgb(hue / 360, 0.55, 0.55))
+        fill = f"#{red:02x}{green:02x}{blue:02x}"
+        self._parts.append(f'<path fill="{fill}" d="{d}z"><title>{_text(label)}</title></path>')
+
+    def line(self, *points: tuple[float, float], kind: str = "line", label: str = "") -> None:
+        """Draw a line through points; `label` shows under the mouse."""
+        d = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+        title = f"><title>{_text(label)}</title></path>" if label else "/>"
+        self._parts.append(f'<path class="{kind}" d="{d}"{title}')
+
+    def dots(self, kind: str, points: Iterable[tuple[float, float]]) -> None:
+        """Draw round dots, as one shape."""
+        d = "".join(f"M{x:g} {y:g}h0" for x, y in points)
+        if d:
+            self._parts.append(f'<path class="{kind}" d="{d}"/>')
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        anchor: Literal["start", "middle", "end"] = "start",
+        kind: Literal["text", "soft"] = "text",
+        turned: bool = False,
+    ) -> None:
+        """Write a text from a point on its base line, upwards if turned."""
+        where = f' text-anchor="{anchor}"' if anchor != "start" else ""
+        where += f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
+        self._parts.append(f'<text class="{kind}" x="{x:g}" y="{y:g}"{where}>{_text(text)}</text>')
+
+    def inline(self) -> str:
+        """Return the drawing as part of a page that has the `rules`."""
+        width, height = (f"{side:g}" for side in self._size)
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img">'
+        )
+        return "\n".join([head, *self._parts, "</svg>\n"])
+
+    def __str__(self) -> str:
+        """Return the document."""
+        head, rest = self.inline().split("\n", 1)
+        return f"{head}\n<style>{rules()}</style>\n{rest}"
+
+
+def app_hue(app_idx: int) -> int:
+    """Return the hue of an application, in degrees: the golden angle keeps neighbours apart."""
+    return int(app_idx * 137.508) % 360
+
+
+def rules() -> str:
+    """Return the style of all classes of shapes, for light and dark screens."""
+    light, dark = (_coloured(shade) for shade in (0, 1))
+    shape = "".join(f"svg .{kind}{{fill:none;{more}}}" for kind, (_, more) in _STROKED.items())
+    for idx in range(SERIES):
+        dash = _DASHES[idx % len(_DASHES)]
+        shape += f"svg .s{idx}{{fill:none;stroke-width:2;stroke-dasharray:{dash or 'none'}}}"
+        shape += f"svg .d{idx}{{fill:none;stroke-width:4.4;stroke-linecap:round;opacity:.6}}"
+    edge = "svg .free{stroke:#868e96;stroke-width:.5}"
+    return f"svg text{{{_FONT}}}{shape}{edge}{light}@media(prefers-color-scheme:dark){{{dark}}}"
+
+
+def _coloured(shade: int) -> str:
+    filled = "".join(f"svg .{kind}{{fill:{pair[shade]}}}" for kind, pair in _FILLED.items())
+    stroked = "".join(f"svg .{kind}{{stroke:{pair[shade]}}}" for kind, (pair, _) in _STROKED.items())
+    series = "".join(f"svg .s{idx},svg .d{idx}{{stroke:{pair[shade]}}}" for idx, pair in enumerate(_SERIES))
+    return filled + stroked + series
+
+
+def _text(text: str) -> str:
+    """Return a text as XML can hold it: control characters are left out."""
+    return escape("".join(char for char in text if char.isprintable()))

@@ -1,0 +1,41 @@
+"""How numbers are written for people."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["counted", "limit_text", "number", "percent", "probability", "time_text"]
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def limit_text(limit: float) -> str:
+    """Return an expand limit as it is given on the command line."""
+    return str(int(limit)) if float(limit).is_integer() else str(limit)
+
+
+def percent(fraction: float | None, digits: int = 1) -> str:
+    """Return a fraction in per cent, - if there is none."""
+    return "-" if fraction is None or not math.isfinite(fraction) else f"{100 * fraction:.{digits}f} %"
+
+
+def time_text(seconds: float, *, exact: bool = False) -> str:
+    """Return a duration in a unit in which it is easy to read; with three digits in all if exact."""
+    unit, size = ("us", 1e-6) if seconds < 0.001 else ("ms", 1e-3) if seconds < 1 else ("s", 1.0)
+    digits = max(0, 2 - math.floor(math.log10(max(seconds / size, 1.0)))) if exact else int(unit == "s")
+    return f"{seconds / size:.{digits}f} {unit}"
+
+
+def number(value: float) -> str:
+    """Return a number with six digits at most behind the point, and whole ones with all their digits."""
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.0f}" if value == round(value) else f"{value:.6g}" if abs(value) < 1e6 else f"{value:.1f}"
+
+
+def probability(p: float) -> str:
+    """Return a p-value, three digits behind the point."""
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"

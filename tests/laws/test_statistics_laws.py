@@ -1,0 +1,236 @@
+"""Laws of the statistics, and slow obvious twins of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from statistics import fmean, median
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from allocsolve.bench import (
+    bootstrap_interval,
+    holm,
+    performance_profile,
+    primal_gap,
+    primal_integral,
+    quantile,
+    shifted_geometric_mean,
+    signed_rank,
+)
+from allocsolve.errors import InvalidOption
+
+values = st.floats(0, 1e6)
+maybe_infinite = values | st.just(math.inf)
+shares = st.floats(0, 1)
+#: Few different sizes, so that many are equal.
+differences = st.lists(st.integers(-4, 4).map(float), max_size=9)
+
+
+@given(st.lists(maybe_infinite, min_size=1), st.floats(1e-3, 100))
+def test_a_shifted_mean_lies_between_the_least_and_the_largest(sample: list[float], shift: float) -> None:
+    assert min(sample) <= shifted_geometric_mean(sample, shift) <= max(sample)
+
+
+@given(st.lists(st.floats(0, 1000), min_size=1, max_size=8), st.floats(0.1, 10))
+def test_a_shifted_mean_is_the_root_of_the_product(sample: list[float], shift: float) -> None:
+    product = math.prod(value + shift for value in sample)
+    naive = product ** (1 / len(sample)) - shift
+    assert shifted_geometric_mean(sample, shift) == pytest.approx(naive, rel=1e-9, abs=1e-9 * shift)
+
+
+@given(st.lists(values, min_size=1), st.floats(1e-3, 100), st.floats(1e-3, 100))
+def test_a_larger_shift_gives_no_smaller_mean(sample: list[float], one: float, other: float) -> None:
+    less, more = sorted((one, other))
+    least, most = (shifted_geometric_mean(sample, shift) for shift in (less, more))
+    assert least <= most * (1 + 1e-9) + 1e-9
+    assert most <= fmean(sample) * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize(("sample", "shift"), [([], 1), ([-1.0], 1), ([1.0], 0), ([1.0], math.nan)])
+def test_no_shifted_mean(sample: list[float], shift: float) -> None:
+    with pytest.raises(InvalidOption, match="no shifted geometric mean"):
+        shifted_geometric_mean(sample, shift)
+
+
+@given(st.lists(maybe_infinite, min_size=1), shares)
+def test_a_quantile_is_the_least_value_that_covers_its_share(sample: list[float], share: float) -> None:
+    found = quantile(sample, share)
+    assert found in sample
+    assert sum(value <= found for value in sample) >= share * len(sample) - 1e-9
+    assert sum(value < found for value in sample) <= share * len(sample) + 1e-9
+
+
+def test_the_95th_percentile_by_hand() -> None:
+    assert quantile(range(1, 21), 0.95) == 19
+    assert quantile(range(1, 20), 0.95) == 19
+    assert quantile([1, 2, math.inf], 0.5) == 2
+
+
+@settings(max_examples=30)
+@given(st.lists(values, min_size=2, max_size=40))
+def test_a_bootstrap_interval_holds_the_estimate(sample: list[float]) -> None:
+    estimates = {"mean": fmean(sample), "median": median(sample), "p95": quantile(sample, 0.95)}
+    slack = 1e-9 * max(sample)
+    for name in ("mean", "median", "p95"):
+        found = bootstrap_interval(sample, name)
+        assert found is not None
+        assert min(sample) - slack <= found[0] <= estimates[name] + slack
+        assert estimates[name] - slack <= found[1] <= max(sample) + slack
+        assert bootstrap_interval(sample, name) == found
+
+
+def test_a_bootstrap_interval_of_a_coin() -> None:
+    # The mean of 100 tosses has a standard deviation of 5 %.
+    found = bootstrap_interval([0.0, 1.0] * 50, "mean")
+    assert found == pytest.approx((0.402, 0.598), abs=0.012)
+    narrow = bootstrap_interval([0.0, 1.0] * 50, "mean", level=0.5)
+    assert narrow == pytest.approx((0.466, 0.534), abs=0.012)
+    assert bootstrap_interval([1.0], "mean") is None
+    assert bootstrap_interval([1.0, math.inf], "median") is None
+
+
+def _naive_signed_rank(sample: list[float]) -> float:
+    """The share of the patterns of signs that are at least as uneven."""
+    sizes = sorted(abs(term) for term in sample if term)
+    if not sizes:
+        return 1.0
+    rank = {size: fmean(idx for idx, other in enumerate(sizes, 1) if other == size) for size in sizes}
+    middle = sum(rank[size] for size in sizes) / 2
+    seen = abs(sum(rank[abs(term)] for term in sample if term > 0) - middle)
+    sums = [
+        sum(rank[size] for size, sign in zip(sizes, signs, strict=True) if sign)
+        for signs in itertools.product((False, True), repeat=len(sizes))
+    ]
+    return sum(abs(total - middle) >= seen - 1e-9 for total in sums) / len(sums)
+
+
+@settings(max_examples=40)
+@given(differences)
+def test_signed_rank_by_all_patterns(sample: list[float]) -> None:
+    assert signed_rank(sample) == pytest.approx(_naive_signed_rank(sample), abs=1e-12)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.floats(-100, 100), max_size=40))
+def test_signed_rank_does_not_ask_who_is_first(sample: list[float]) -> None:
+    p = signed_rank(sample)
+    assert 0 <= p <= 1
+    assert signed_rank([-term for term in sample]) == pytest.approx(p)
+    assert signed_rank([0.0, *sample, 0.0]) == p
+
+
+def test_signed_rank_of_many_by_the_normal_distribution() -> None:
+    # Of 60 different differences only the five smallest are below 0: W = 15.
+    z = (60 * 61 / 4 - 15) / math.sqrt(60 * 61 * 121 / 24)
+    sample = [float(term if term > 5 else -term) for term in range(1, 61)]
+    assert signed_rank(sample) == pytest.approx(math.erfc(z / math.sqrt(2)))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=50, unique_by=abs))
+def test_signed_rank_of_different_ones_is_that_of_scipy(sample: list[float]) -> None:
+    nonzero = [term for term in sample if term]
+    if nonzero:
+        assert signed_rank(sample) == pytest.approx(stats.wilcoxon(nonzero, method="exact").pvalue)
+
+
+@given(st.lists(shares, max_size=12))
+def test_holm_raises_in_order(p_values: list[float]) -> None:
+    adjusted = holm(p_values)
+    assert len(adjusted) == len(p_values)
+    pairs = list(zip(p_values, adjusted, strict=True))
+    assert all(p <= raised <= min(1, len(pairs) * p) for p, raised in pairs)
+    for (p, raised), (q, other) in itertools.product(pairs, repeat=2):
+        assert p < q or raised >= other
+
+
+@given(st.lists(shares, max_size=8), st.floats(0, 1, exclude_max=True))
+def test_holm_rejects_step_by_step(p_values: list[float], alpha: float) -> None:
+    rejected = 0
+    for left, p in zip(range(len(p_values), 0, -1), sorted(p_values), strict=True):
+        if left * p > alpha:
+            break
+        rejected += 1
+    assert sum(raised <= alpha for raised in holm(p_values)) == rejected
+
+
+@st.composite
+def _costs(draw: st.DrawFn) -> dict[str, list[float]]:
+    instances = draw(st.integers(1, 6))
+    cost = st.integers(0, 5).map(float) | st.just(math.inf)
+    row = st.lists(cost, min_size=instances, max_size=instances)
+    return draw(st.dictionaries(st.sampled_from("abcd"), row, min_size=1))
+
+
+@given(_costs(), st.floats(1, 10))
+def test_a_performance_profile_counts_the_instances_within_a_ratio(
+    costs: dict[str, list[float]], ratio: float
+) -> None:
+    found = performance_profile(costs)
+    columns = list(zip(*costs.values(), strict=True))
+    for idx, (solver, steps) in enumerate(found.items()):
+        share = max((share for at, share in steps if at <= ratio), default=0.0)
+        within = 0
+        for column in columns:
+            mine, least = column[idx], min(column)
+            within += mine < math.inf and (mine == least or (least > 0 and mine / least <= ratio))
+        assert share * len(columns) == pytest.approx(within), solver
+
+
+@given(_costs())
+def test_a_performance_profile_rises_to_the_share_solved(costs: dict[str, list[float]]) -> None:
+    found = performance_profile(costs)
+    columns = list(zip(*costs.values(), strict=True))
+    assert list(found) == list(costs)
+    for solver, steps in found.items():
+        ratios, shares = [ratio for ratio, _ in steps], [share for _, share in steps]
+        assert ratios == sorted(set(ratios))
+        assert shares == sorted(set(shares))
+        assert all(ratio >= 1 for ratio in ratios)
+        pairs = [(mine, min(column)) for mine, column in zip(costs[solver], columns, strict=True)]
+        solved = sum(mine < math.inf and (mine == least or least > 0) for mine, least in pairs)
+        assert max(shares, default=0) == pytest.approx(solved / len(costs[solver]))
+    at_best = sum(dict(steps).get(1.0, 0.0) for steps in found.values())
+    assert at_best * len(columns) >= sum(min(column) < math.inf for column in columns) - 1e-9
+
+
+def test_a_performance_profile_of_different_instances_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="same instances for all solvers, not a 1, b 2"):
+        performance_profile({"a": [1], "b": [1, 2]})
+
+
+@given(st.none() | st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+def test_a_primal_gap_is_a_share(value: float | None, reference: float) -> None:
+    found = primal_gap(value, reference)
+    assert 0 <= found <= 1
+    assert (found == 0) == (value == reference) or found < 1e-300
+    if value is not None:
+        assert found == primal_gap(reference, value)
+
+
+def test_primal_gaps_by_hand() -> None:
+    assert [primal_gap(value, 100) for value in (None, 200, 125, 100, 80, -5)] == [1, 0.5, 0.2, 0, 0.2, 1]
+    assert (primal_gap(0, 0), primal_gap(3, 0)) == (0, 1)
+
+
+_steps = st.lists(st.tuples(st.integers(0, 30), st.sampled_from([0.0, 0.25, 0.5, 1.0])), max_size=6).map(
+    lambda steps: tuple(sorted(steps, key=lambda step: (step[0], -step[1])))
+)
+
+
+@given(_steps, st.integers(0, 40))
+def test_a_primal_integral_is_the_sum_over_the_seconds(
+    steps: tuple[tuple[int, float], ...], end: int
+) -> None:
+    naive = 0.0
+    for second in range(end):
+        level = 1.0
+        for time, gap in steps:
+            if time <= second:
+                level = gap
+        naive += level
+    assert primal_integral(steps, end) == pytest.approx(naive)

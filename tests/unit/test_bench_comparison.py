@@ -1,0 +1,295 @@
+"""Comparisons and their summaries: the arithmetic by hand, and laws on drawn records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from study_tools import failed, row, timed_out
+
+from allocsolve.bench import (
+    Comparison,
+    Record,
+    compare,
+    duels,
+    gap,
+    primal_curves,
+    profiles,
+    proof_profiles,
+    scores,
+    summaries,
+)
+from allocsolve.errors import InvalidAnswer
+from allocsolve.model import Limit, Status
+
+ROWS = [
+    row("a", "fast", 120, runtime=1),
+    row("a", "fast", 110, runtime=3, seed=1),
+    row("a", "exact", 100, 100, runtime=8),
+    row("b", "fast", 150, runtime=2),
+    timed_out(row("b", "fast", 1, seed=1)),
+    row("b", "exact", 125, 100, limit=Limit.TIME),
+    row("c", "fast", 60),
+    row("c", "exact", 90),
+    row("d", "fast", 5),
+    row("d", "exact", 0, 0),
+    failed(row("e", "fast", 1), "Boom: x"),
+    timed_out(row("e", "exact", 1)),
+]
+
+
+def test_seeds_are_one_cell() -> None:
+    (comparison,) = compare(ROWS)
+    assert (comparison.suite, comparison.kind, comparison.objective) == ("s", "evolution", "makespan")
+    assert comparison.entrants == ("fast", "exact")
+    assert [on.instance for on in comparison.known.values()] == list("abcde")
+    assert comparison.common == tuple(f"digest of {name}" for name in "abcde")
+    cells = {name: comparison.cells["fast"][f"digest of {name}"] for name in "abcde"}
+    assert {name: cell.value for name, cell in cells.items()} == {
+        "a": (115,),
+        "b": None,  # a seed has no answer
+        "c": (60,),
+        "d": (5,),
+        "e": None,
+    }
+    assert {name: cell.gap for name, cell in cells.items()} == {
+        "a": 0.15,
+        "b": None,
+        "c": None,  # no bound
+        "d": math.inf,
+        "e": None,
+    }
+    assert (cells["a"].runtime_s, cells["a"].failed, cells["a"].unanswered) == (2, 0, 0)
+    assert (cells["b"].failed, cells["b"].unanswered, cells["e"].failed, cells["e"].unanswered) == (
+        0,
+        1,
+        1,
+        0,
+    )
+    assert cells["a"].best_run == ROWS[1]
+    assert cells["b"].best_run == ROWS[3]
+    assert cells["e"].best_run is None
+
+
+def test_summaries_by_hand() -> None:
+    (comparison,) = compare(ROWS)
+    fast, exact = summaries(comparison)
+    assert (fast.entrant, fast.instances, fast.runs, fast.failed, fast.unanswered) == ("fast", 5, 7, 1, 1)
+    assert (fast.incomplete, fast.unbounded, fast.infinite) == (2, 1, 1)
+    assert (fast.proven, fast.optimal, fast.best) == (0, 0, 1)
+    assert fast.gap is not None
+    assert (fast.gap.count, fast.gap.mean, fast.gap.median, fast.gap.max) == (2, math.inf, math.inf, math.inf)
+    assert (fast.gap_intervals["mean"], fast.gap.shifted_mean, fast.gap.p95) == (None, math.inf, math.inf)
+    assert (exact.incomplete, exact.unbounded, exact.infinite) == (1, 1, 0)
+    assert (exact.proven, exact.optimal, exact.best) == (2, 2, 3)
+    assert exact.gap is not None
+    assert (exact.gap.count, exact.gap.median, exact.gap.p95, exact.gap.max) == (3, 0, 0.25, 0.25)
+    assert exact.gap.mean == pytest.approx(0.25 / 3)
+    assert exact.gap.shifted_mean == pytest.approx(0.01 * (26 ** (1 / 3) - 1))
+    assert exact.gap_intervals["mean"] == (0, 0.25)  # three of three draws are the same with 1/27 each
+    assert (exact.runtime.count, exact.runtime.max, exact.runtime.mean) == (5, 8, 12 / 5)
+    assert exact.runtime.shifted_mean == pytest.approx((9 * 2**4) ** 0.2 - 1)
+
+
+def test_duels_by_hand() -> None:
+    (comparison,) = compare(ROWS)
+    (duel,) = duels(comparison)
+    assert (duel.one, duel.other, duel.wins, duel.ties, duel.losses) == ("fast", "exact", 1, 1, 3)
+    # 15/115, no answer 1, -30/90, 1, twice no answer 0
+    assert duel.median_difference == 15 / 115
+    # Ranks 1 (a), 2 (c), 3.5 (b), 3.5 (d); below 0: 2. Six of 16 patterns are at least as uneven.
+    assert duel.p == duel.p_holm == 0.375
+
+
+def test_no_answer_is_the_largest_difference() -> None:
+    (duel,) = duels(compare([timed_out(row("a", "x", 1)), row("a", "y", 5)])[0])
+    assert (duel.losses, duel.median_difference) == (1, 1)
+    (duel,) = duels(compare([row("a", "x", 1), failed(row("a", "y", 5), "Boom: x")])[0])
+    assert (duel.wins, duel.median_difference) == (1, -1)
+
+
+def test_profiles_by_hand() -> None:
+    (comparison,) = compare(ROWS)
+    assert profiles(comparison) == {
+        "fast": ((1, 0.2), (1.15, 0.4)),
+        "exact": ((1, 0.6), (1.5, 0.8)),
+    }
+    assert profiles(compare(ROWS[:1] + ROWS[-1:])[0]) == {}  # no common instance
+
+
+def test_profiles_of_proofs_by_hand() -> None:
+    rows = [
+        row("a", "x", 100, 100, runtime=2),
+        row("a", "y", 100, 100, runtime=6),
+        row("b", "x", 100, 100, runtime=4),
+        row("b", "y", 100, 90, runtime=1),
+        *(row(name, "greedy", 120) for name in "ab"),
+    ]
+    found = proof_profiles(compare(rows)[0])
+    assert found == {"x": ((1, 1),), "y": ((3, 0.5),), "greedy": ()}
+    assert proof_profiles(compare(ROWS)[0]) == {}  # one alone has nothing to be compared with
+
+
+def test_primal_curves_by_hand() -> None:
+    rows = [
+        row("a", "anytime", 100, runtime=10, incumbents=((2, 200), (4, 100))),
+        row("a", "anytime", 125, runtime=5, incumbents=((1, 200),), seed=1),
+        row("a", "greedy", 200, runtime=1),
+        timed_out(row("b", "greedy", 1, runtime=1)),
+        row("b", "anytime", 50, runtime=1),
+        row("c", "greedy", None),
+    ]
+    (comparison,) = compare(rows)
+    anytime, greedy = primal_curves(comparison)
+    assert anytime.entrant == "anytime"
+    assert anytime.end == greedy.end == 10
+    # a, seed 0: 1 until 2, 0.5 until 4, 0; seed 1: 1 until 1, 0.5 until 5, then 0.2; b: 1 until 1, then 0.
+    assert [time for time, _ in anytime.steps] == [1, 2, 4, 5]
+    assert [level for _, level in anytime.steps] == pytest.approx([0.375, 0.25, 0.125, 0.05])
+    assert anytime.mean_gap == pytest.approx((3 + (1 + 2 + 5 * 0.2)) / 2 / 2 / 10 + 1 / 2 / 10)
+    assert greedy.steps == ((1, 0.75),)
+    assert greedy.mean_gap == pytest.approx((1 + 9 * 0.5 + 10) / 2 / 10)
+    assert primal_curves(compare(ROWS)[0]) == ()
+
+
+def test_entrants_are_named_by_what_tells_them_apart() -> None:
+    base = row("a", "cpsat", 5)
+    rows = [
+        base,
+        replace(base, seconds=60.0),
+        replace(base, workers=2),
+        replace(base, solver="noX", solver_repr="noX()"),
+        replace(base, solver="ils", iterations=10),
+        replace(base, solver="ils", iterations=None),
+        replace(base, solver="own", solver_repr="Own(1)", version="1"),
+        replace(base, solver="own", solver_repr="Own(2)", version="2"),
+        replace(base, seed=7),
+    ]
+    (comparison,) = compare(rows)
+    assert comparison.entrants == (
+        "cpsat, 10 s, 1 workers",
+        "cpsat, 60 s, 1 workers",
+        "cpsat, 10 s, 2 workers",
+        "noX",
+        "ils, 10 iterations",
+        "ils, no iteration limit",
+        "own, Own(1), version 1",
+        "own, Own(2), version 2",
+    )
+
+
+def test_suites_and_objectives_are_apart_but_share_what_is_known() -> None:
+    shared = row("a", "fast", 120)
+    rows = [
+        shared,
+        replace(shared, suite="t", solver="exact", solver_repr="exact()", value=100, bound=100),
+        replace(shared, objective="waste", value=7),
+        replace(shared, kind="partition", objective="pairwise", value=9),
+    ]
+    first, second, third, fourth = compare(rows)
+    assert [(one.suite, one.objective) for one in (first, second, third, fourth)] == [
+        ("s", "makespan"),
+        ("t", "makespan"),
+        ("s", "waste"),
+        ("s", "pairwise"),
+    ]
+    assert first.cells["fast"]["digest of a"].gap == 0.2
+    assert third.known["digest of a"].value == 7
+
+
+def test_a_contradiction_is_refused() -> None:
+    with pytest.raises(InvalidAnswer, match="contradiction on a: exact claims the bound 100, fast found 99"):
+        compare([row("a", "fast", 99), row("a", "exact", 100, 100)])
+
+
+def test_lexicographic_values_are_compared_whole() -> None:
+    rows = [
+        row("a", "one", (10, 7), objective="makespan,waste", bound=(8, -math.inf)),
+        row("a", "one", (10, 9), objective="makespan,waste", seed=1),
+        row("a", "other", (10, 9), objective="makespan,waste"),
+    ]
+    (comparison,) = compare(rows)
+    cell = comparison.cells["one"]["digest of a"]
+    assert (cell.value, cell.gap) == ((10, 8), 0.25)
+    (duel,) = duels(comparison)
+    assert (duel.wins, duel.ties, duel.losses, duel.p) == (1, 0, 0, 1)
+
+
+@st.composite
+def _records(draw: st.DrawFn) -> list[Record]:
+    """Runs of three solvers on four instances, whose bounds are below all values."""
+    rows = []
+    for instance in "abcd":
+        bound = draw(st.sampled_from([0, 3, -math.inf]))
+        for solver in "xyz":
+            for seed in range(draw(st.integers(0, 2))):
+                value = draw(st.none() | st.integers(3, 6))
+                made = row(instance, solver, value, bound, seed=seed, runtime=draw(st.integers(0, 9)))
+                rows.append(made)
+                if value is None and draw(st.booleans()):
+                    rows[-1] = failed(made, "Boom: x")
+    return draw(st.permutations(rows))
+
+
+@settings(max_examples=60)
+@given(_records())
+def test_nothing_is_dropped(rows: list[Record]) -> None:
+    found = compare(rows)
+    assert len(found) == bool(rows)
+    for comparison in found:
+        every = [run for mine in comparison.cells.values() for cell in mine.values() for run in cell.runs]
+        assert sorted(map(hash, (run.key for run in every))) == sorted(map(hash, (run.key for run in rows)))
+        for one in summaries(comparison):
+            mine = [run for run in rows if run.solver == one.entrant]
+            assert one.instances == len({run.digest for run in mine})
+            assert (one.gap.count if one.gap else 0) + one.unbounded + one.incomplete == one.instances
+            assert (one.runs, one.failed) == (len(mine), sum(bool(run.error) for run in mine))
+            assert one.unanswered == sum(run.value is None and not run.error for run in mine)
+            assert one.optimal <= one.best <= one.instances - one.incomplete
+        for duel in duels(comparison):
+            both = comparison.cells[duel.one].keys() & comparison.cells[duel.other].keys()
+            assert duel.wins + duel.ties + duel.losses == len(both)
+            assert duel.p <= duel.p_holm <= 1
+        _profiles_reach_the_share_answered(comparison)
+
+
+def _profiles_reach_the_share_answered(comparison: Comparison) -> None:
+    common = comparison.common
+    for entrant, steps in profiles(comparison).items():
+        cells = comparison.cells[entrant]
+        answered = sum(cells[digest].value is not None for digest in common)
+        assert max((share for _, share in steps), default=0) == pytest.approx(answered / len(common))
+
+
+@settings(max_examples=60)
+@given(_records())
+def test_one_seed_is_what_score_says(rows: list[Record]) -> None:
+    single = [run for run in rows if run.seed == 0]
+    for comparison in compare(single):
+        for one, score in zip(summaries(comparison), scores(single), strict=True):
+            assert (one.entrant, one.instances, one.failed) == (score.solver, score.instances, score.failed)
+            assert (one.unanswered, one.unbounded) == (score.unanswered, score.unbounded)
+            assert (one.proven, one.optimal, one.best) == (score.proven, score.optimal, score.best)
+            assert (one.gap is None) == (score.gap is None)
+            if one.gap and score.gap:
+                theirs = score.gap
+                assert (one.gap.count, one.gap.median, one.gap.max) == (
+                    theirs.count,
+                    theirs.median,
+                    theirs.max,
+                )
+                assert one.gap.mean == theirs.mean
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=5), st.integers(1, 10**6))
+def test_the_gap_of_the_mean_is_the_mean_of_the_gaps(values: list[int], bound: int) -> None:
+    above = [bound + value for value in values]
+    rows = [row("a", "x", value, bound, seed=seed) for seed, value in enumerate(above)]
+    (comparison,) = compare(rows)
+    mean = fmean(gap(value, bound) for value in above)
+    assert comparison.cells["x"]["digest of a"].gap == pytest.approx(mean)
+    assert all(run.status is not Status.OPTIMAL for run in rows)

@@ -1,0 +1,337 @@
+"""Reports without a browser: what is embedded, escaped, left out, and what the figures and tables say."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html as html_escapes
+import json
+import math
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from study_tools import MemoryStudy, failed, row, run_study, timed_out
+
+from allocsolve.cli.report import write_report
+from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.instances import klein2011, uniform_occupancy
+from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Mesh, Partition, terms
+from allocsolve.report import embedded, examine, figures, html, markdown
+from allocsolve.report.chart import Axis
+from allocsolve.report.embedded import MOST_BYTES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVIL = "</script><img src=x onerror=alert(1)>|*&"
+
+
+@pytest.fixture(scope="module")
+def study() -> MemoryStudy:
+    """Both families, two seeds, a failure and a time-out, names that want to be code."""
+    cubes = [
+        replace(uniform_occupancy(Mesh((4, 3, 3)), 0.3, 6, seed), name=f"cube-{seed}") for seed in range(3)
+    ]
+    tiny = [
+        replace(klein2011([4, idx], num_apps=(4, 5)), name=f"tiny-{idx:02}", expand_limit=2)
+        for idx in range(4)
+    ]
+    tiny[0] = replace(tiny[0], name=f"tiny {EVIL}", application_names=(EVIL, *tiny[0].application_names[1:]))
+    solvers = {
+        "evolution": ["noX", "infX+c", "cpsat"],
+        "partition": ["gen-alg", "random", "branch-and-bound"],
+    }
+    found = run_study([("tiny", tiny), (f"cubes {EVIL}", cubes)], solvers, seeds=(0, 1))
+    found.records[2] = failed(found.records[2], f"RuntimeError: {EVIL}")
+    found.records[-1] = timed_out(found.records[-1])
+    return found
+
+
+class _Reader(HTMLParser):
+    """Collects the tags, the attributes and the contents of scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem:
+            if self.raw and self.raw[-1][0] == str(len(self.tags)):
+                data = self.raw.pop()[1] + data
+            self.raw.append((str(len(self.tags)), data))
+        else:
+            self.texts.append(data)
+
+    def contents(self, tag: str) -> list[tuple[dict[str, str | None], str]]:
+        """Attributes and content of every script or style."""
+        return [
+            (self.tags[int(idx) - 1][1], content)
+            for idx, content in self.raw
+            if self.tags[int(idx) - 1][0] == tag
+        ]
+
+
+def unpacked(block: str) -> Any:
+    return json.loads(gzip.decompress(base64.b64decode(block)))
+
+
+def test_the_page_loads_nothing_and_says_so(study: MemoryStudy) -> None:
+    page = _Reader(html(examine(study, title=EVIL), study))
+    for tag, attributes in page.tags:
+        assert tag not in {"img", "link", "iframe", "object", "embed"}
+        assert not attributes.keys() & {"src", "style", "onclick", "onerror"}
+        assert str(attributes.get("href", "#")).startswith("#")
+    (policy,) = (a["content"] for tag, a in page.tags if tag == "meta" and "http-equiv" in a)
+    assert policy is not None
+    allowed = dict(part.split(" ", 1) for part in policy.split("; "))
+    assert allowed["default-src"] == "'none'"
+    for tag in ("script", "style"):
+        (code,) = (text for attributes, text in page.contents(tag) if "type" not in attributes)
+        digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+        assert allowed[f"{tag}-src"] == f"'sha256-{digest}'"
+
+
+def test_names_and_errors_stay_text(study: MemoryStudy) -> None:
+    page = html(examine(study, title=EVIL), study)
+    assert "onerror=alert(1)>" not in page
+    texts = " ".join(_Reader(page).texts)
+    for text in (f"RuntimeError: {EVIL}", f"tiny {EVIL}", f"cubes {EVIL}: pairwise"):
+        assert text in texts
+
+
+def test_the_embedded_data_are_those_of_the_study(study: MemoryStudy) -> None:
+    index, *blocks = map(unpacked, embedded.embedded(examine(study), study))
+    assert [section["kind"] for section in index["sections"]] == ["evolution", "partition"]
+    for section in index["sections"]:
+        runs = [one for one in study if one.kind == section["kind"]]
+        for place, solver, value, gap, time, count, missing in section["cells"]:
+            instance, name = section["instances"][place], section["solvers"][solver]
+            mine = [one for one in runs if (one.instance, one.solver) == (instance["name"], name)]
+            assert count == len(mine) == 2
+            assert missing == sum(one.value is None for one in mine)
+            assert (value is None) == (gap is None) == bool(missing)
+            assert time == pytest.approx(sum(one.runtime_s for one in mine) / 2, rel=1e-3)
+            block, at = instance["at"]
+            problem, answers = blocks[block - 1][at]
+            answered = [one for one in mine if one.value is not None]
+            assert (str(solver) in answers) == bool(answered)
+            if answered:
+                answer, seed, (worth,) = answers[str(solver)]
+                run = min(answered, key=lambda one: terms(one.value or 0))
+                assert (worth, seed) == (run.value, run.seed)
+                _check_answer(study, run.digest, study.answers[run.key], problem, answer)
+
+
+def _check_answer(study: MemoryStudy, digest: str, kept: object, problem: Any, answer: Any) -> None:
+    original = study.problem(digest)
+    if isinstance(kept, EvolutionSchedule):
+        assert isinstance(original, EvolutionProblem)
+        assert problem["nodes"] == original.num_nodes
+        assert [nodes for steps in problem["steps"] for nodes in steps] == kept.nodes.tolist()
+        assert answer == [kept.starts.tolist(), kept.durations.tolist()]
+    else:
+        assert isinstance(kept, Partition)
+        assert [sum(answer[: idx + 1]) for idx in range(len(answer))] == kept.nodes.tolist()
+
+
+def test_reports_are_the_same_every_time(study: MemoryStudy) -> None:
+    assert html(examine(study), study) == html(examine(study), study)
+
+
+def test_the_failures_are_listed_with_their_reason(study: MemoryStudy) -> None:
+    text = markdown(examine(study))
+    assert "time limit, no answer | 1 |" in text
+    assert r"RuntimeError: \</script\>\<img src=x onerror=alert\(1\)\>\|\*\& | 1 |" in text
+    assert "Nothing failed." in markdown(examine([row("a", "x", 5)]))
+
+
+def test_markdown_by_hand() -> None:
+    rows = [
+        row("a", "x", 120),
+        row("a", "y", 100, 100, runtime=0.002),
+        row("b", "x", 50),
+        row("b", "y", 50, 40),
+    ]
+    lines = markdown(examine(rows, title="One | two")).splitlines()
+    assert lines[0] == r"# One \| two"
+    assert "| s | evolution | makespan | 2 | 1 | 2 | 1 | 4 |" in lines
+    (x,) = [line for line in lines if line.startswith("| x | 2 | 22.50")]
+    assert x.split(" | ")[2:] == [
+        r"22.50 \[20.00, 25.00\]",
+        r"22.50 \[20.00, 25.00\]",
+        r"25.00 \[20.00, 25.00\]",
+        "25.00",
+        "22.37",  # sqrt(21 * 26) - 1
+        *("1", "0", "0", "0", "0 |"),
+    ]
+    assert "| x | y | 0 | 1 | 1 | 8.33 | 1.000 | 1.000 |" in lines
+    table = lines.index("### Pairs of solvers")
+    assert lines[table + 3] == "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_figures_are_documents(study: MemoryStudy) -> None:
+    found = figures(examine(study))
+    assert [name for name in found if name.startswith("tiny")] == [
+        f"tiny-makespan-{kind}" for kind in ("gaps", "profile", "time-gap")
+    ]
+    for name, document in found.items():
+        assert re.fullmatch("[A-Za-z0-9-]+", name)
+        root = ET.fromstring(document)  # noqa: S314 - our own
+        width, height = float(root.attrib["width"]), float(root.attrib["height"])
+        assert "prefers-color-scheme:dark" in document
+        for text in root.iter(f"{SVG}text"):
+            assert 0 <= float(text.attrib["x"]) <= width
+            assert 0 <= float(text.attrib["y"]) <= height
+        for path in root.iter(f"{SVG}path"):
+            for x, y in re.findall(r"[ML](\S+?) ([\d.-]+)", path.attrib["d"]):
+                assert -1 <= float(x) <= width + 1
+                assert -1 <= float(y) <= height + 1
+
+
+def test_more_solvers_than_colours_are_chosen_by_their_gaps() -> None:
+    rows = [
+        row(name, f"s{idx}", 100 + idx, 100 if not idx else -math.inf) for idx in range(15) for name in "ab"
+    ]
+    found = figures(examine(rows))
+    texts = {node.text for node in ET.fromstring(found["s-makespan-profile"]).iter(f"{SVG}text")}  # noqa: S314 - our own
+    assert {f"s{idx}" for idx in range(10)} <= texts
+    assert "s10" not in texts
+    assert "Of 15 solvers the 10 with most answers" in html(
+        examine(rows), MemoryStudy(rows, {f"digest of {name}": PROBLEM for name in "ab"})
+    )
+
+
+PROBLEM = EvolutionProblem(4, (EvolutionProfile([(10, 2)]),))
+
+
+def test_dots_that_cover_each_other_are_drawn_once() -> None:
+    rows = [row(f"i{idx}", "x", 150, 100, runtime=1 + idx / 1e6) for idx in range(500)]
+    document = figures(examine(rows))["s-makespan-time-gap"]
+    dots = [path for path in ET.fromstring(document).iter(f"{SVG}path") if path.attrib["class"] == "d0"]  # noqa: S314 - our own
+    assert [path.attrib["d"].count("M") for path in dots] == [1, 1]  # the legend, and all of them
+
+
+def test_what_nobody_answered_has_no_figures() -> None:
+    found = examine([failed(row("a", "x", 1), "Boom: x"), timed_out(row("a", "y", 1))])
+    assert list(figures(found)) == ["s-makespan-profile"]
+    assert "| x | 1 | - | - | - | - | - | 0 | 0 | 1 | 0 | 0 |" in markdown(found)
+
+
+def test_an_empty_study_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="Study: there is no record to report on"):
+        examine([])
+
+
+def test_pictures_that_are_too_large_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "_BLOCK", 10)
+    monkeypatch.setattr(embedded, "MOST_BYTES", 10)
+    rows = [row(name, "x", 10) for name in "ab"]
+    small = MemoryStudy(rows, {f"digest of {name}": PROBLEM for name in "ab"})
+    index, *blocks = map(unpacked, embedded.embedded(examine(small), small))
+    first, second = index["sections"][0]["instances"]
+    assert (first["at"], first["missing"]) == ([1, 0], "")
+    assert (second["at"], second["missing"]) == (None, "left out: the page would be too large")
+    assert len(blocks) == 1
+    assert MOST_BYTES == 12_000_000
+    app = EvolutionProfile([(1, 1)])
+    huge = MemoryStudy(rows[:1], {"digest of a": EvolutionProblem(4, (app,) * 800)})
+    (index,) = map(unpacked, embedded.embedded(examine(huge), huge))
+    assert "800 applications" in index["sections"][0]["instances"][0]["missing"]
+
+
+@given(
+    st.lists(st.floats(1e-7, 1e7), min_size=1, max_size=20),
+    st.booleans(),
+)
+def test_axes_hold_their_values_and_have_ticks(values: list[float], log: bool) -> None:
+    axis = Axis.around("", values, log=log)
+    places = [axis.fraction(value) for value in sorted(values)]
+    assert places == sorted(places)
+    assert places[0] >= -1e-6
+    assert places[-1] <= 1 + 1e-6
+    ticks = axis.ticks()
+    assert 2 <= len(ticks) <= 12
+    assert all(-1e-6 <= axis.fraction(tick) <= 1 + 1e-6 for tick in ticks)
+    assert len({axis.write(tick) for tick in ticks}) == len(ticks)
+
+
+def test_the_command_writes_all_three(
+    study: MemoryStudy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, table, folder = tmp_path / "r.html", tmp_path / "r.md", tmp_path / "figures"
+    write_report(study, "Mine", page, table=table, folder=folder)
+    assert html_escapes.unescape(page.read_text(encoding="utf-8")).startswith("<!DOCTYPE html>")
+    assert table.read_text(encoding="utf-8").startswith("# Mine\n")
+    assert sorted(file.name for file in folder.iterdir()) == sorted(
+        f"{name}.svg" for name in figures(examine(study))
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        f"Report of 42 records: {page}",
+        f"Tables: {table}",
+        f"7 figures: {folder}",
+    ]
+    with pytest.raises(FormatError, match="cannot be written: there is no directory"):
+        write_report(study, "Mine", tmp_path / "gone" / "r.html")
+
+
+def test_names_that_are_no_unicode_are_written(tmp_path: Path) -> None:
+    lone = MemoryStudy([row("a\ud800", "x\udcff", 5)], {"digest of a\ud800": PROBLEM})
+    page = tmp_path / "r.html"
+    write_report(lone, "Mine", page, table=tmp_path / "r.md", folder=tmp_path / "figures")
+    assert "<td" in page.read_text(encoding="utf-8")
+
+
+def _drawn(document: str, kind: str) -> list[list[tuple[float, float]]]:
+    """The points of each shape of a class."""
+    root = ET.fromstring(document)  # noqa: S314 - our own
+    paths = [path.attrib["d"] for path in root.iter(f"{SVG}path") if path.get("class") == kind]
+    return [[(float(x), float(y)) for x, y in re.findall(r"[ML](\S+?) (\d+\.?\d*)", d)] for d in paths]
+
+
+def test_a_performance_profile_is_drawn_to_scale() -> None:
+    rows = [row("a", "x", 100), row("b", "x", 100), row("a", "y", 110), row("b", "y", 120)]
+    document = figures(examine(rows))["s-makespan-profile"]
+    (((left, top), (_, bottom), (right, _)),) = _drawn(document, "axis")
+    legend, curve = _drawn(document, "s1")
+    assert len(legend) == 2
+    middle, half = (left + right) / 2, (top + bottom) / 2
+    steps = [(left, bottom), (middle, bottom), (middle, half), (right, half), (right, top)]
+    assert curve == [pytest.approx(point, abs=0.06) for point in steps]
+
+
+def test_a_box_is_drawn_to_scale() -> None:
+    gaps = (5, 20, 20, 30, 30, 40, 65, 200)
+    rows = [row(f"i{idx}", "x", 100 + gap, 100) for idx, gap in enumerate(gaps)]
+    document = figures(examine(rows))["s-makespan-gaps"]
+    (((left, _), _, (right, _)),) = _drawn(document, "axis")
+
+    def percent(x: float) -> float:
+        return 200 * (x - left) / (right - left)
+
+    whisker, *_ = _drawn(document, "whisker")
+    assert [percent(x) for x, _ in whisker] == pytest.approx([5, 65], abs=0.05)
+    ((corner,),) = _drawn(document, "box")
+    assert percent(corner[0]) == pytest.approx(20, abs=0.05)
+    ((median, _),) = _drawn(document, "median")
+    assert percent(median[0]) == pytest.approx(30, abs=0.05)
+    ((mean, _),) = _drawn(document, "mean")
+    assert percent(mean[0]) == pytest.approx(sum(gaps) / 8, abs=0.05)
+    ((outlier,),) = _drawn(document, "outlier")
+    assert percent(outlier[0]) == pytest.approx(200, abs=0.05)
