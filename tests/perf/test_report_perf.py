@@ -15,11 +15,15 @@ import numpy as np
 import pytest
 from study_tools import MemoryStudy, row
 
+from allocsolve.bench import RecordStore
+from allocsolve.cli import main
 from allocsolve.instances import digest, klein2011, uniform_occupancy
 from allocsolve.model import EvolutionProblem, EvolutionSchedule, Mesh, Partition
 from allocsolve.report import examine, figures, html, markdown
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_benchmark.fixture import BenchmarkFixture
 
     from allocsolve.model import Answer, Problem
@@ -90,3 +94,14 @@ def test_tables_and_figures_of_hundred_thousand_records(benchmark: BenchmarkFixt
     assert len(text) < 20_000
     assert len(drawn) == 4
     assert max(map(len, drawn.values())) < 500_000
+
+
+def test_the_command_on_a_file(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """The same from the file of a study: 100,000 rows are read, and 10,000 answers looked up."""
+    study, path, page = _study("evolution"), tmp_path / "study.sqlite", tmp_path / "page.html"
+    with RecordStore(path) as store:
+        for record in study:
+            store.append(record, study.problems[record.digest], study.answers[record.key])
+    command = ["study", "report", str(path), "--out", str(page)]
+    assert benchmark.pedantic(main, args=(command,), rounds=1) == 0
+    assert page.stat().st_size < 20e6
