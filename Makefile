@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: score test perf lint clean
+.PHONY: score test perf lint docs clean
 
 # How far is each published heuristic from the proven optimum? Small instances, a minute or two.
 score: $(VENV)/.installed
@@ -22,8 +22,12 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# The site: docs/_build/html/index.html
+docs: $(VENV)/.installed-dev
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going docs docs/_build/html
+
 clean:
-	rm -rf $(VENV) out .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) out docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

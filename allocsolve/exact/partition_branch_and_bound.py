@@ -28,9 +28,11 @@ _PATIENCE = 0.3
 class BranchAndBound:
     """Prove an optimum of partition shaping, free or contiguous, on meshes and tori of any dimension.
 
-    Notes ----- *Model.* The cost is a sum of s(k - s) over cuts of the machine, s being the chosen nodes on
-    one side, and the cuts of one axis depend on the counts of its layers only. A node of the search is an
-    interval for each of these counts and a state for each cell (free node): open, excluded or forced.
+    Notes
+    -----
+    *Model.* The cost is a sum of s(k - s) over cuts of the machine, s being the chosen nodes on one side, and
+    the cuts of one axis depend on the counts of its layers only. A node of the search is an interval for each
+    of these counts and a state for each cell (free node): open, excluded or forced.
 
     *Bound.* Lagrangian relaxation of the equations between the cells and the counts of all axes but one.
     What is left falls apart into the choice of cells with the counts of the main axis, and the counts of

@@ -28,6 +28,7 @@ Order: TypeAlias = Literal[
     "random",  # by the seed of the budget
 ]
 
+#: All list orders.
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 

@@ -35,11 +35,13 @@ __all__ = [
     "parse_evolution_objective",
 ]
 
+#: What can be minimised of a schedule.
 EvolutionTerm: TypeAlias = Literal["makespan", "completion", "waste"]
 
 #: What to minimise: one term, or several of which the first comes first (lexicographic).
 EvolutionObjective: TypeAlias = tuple[EvolutionTerm, ...]
 
+#: All terms of objectives, the default first.
 EVOLUTION_OBJECTIVES: tuple[EvolutionTerm, ...] = get_args(EvolutionTerm)
 
 

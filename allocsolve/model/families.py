@@ -9,5 +9,7 @@ from allocsolve.model.partition import Partition, PartitionProblem
 
 __all__ = ["Answer", "Problem"]
 
+#: A problem of any family.
 Problem: TypeAlias = EvolutionProblem | PartitionProblem
+#: An answer to a problem of any family.
 Answer: TypeAlias = EvolutionSchedule | Partition

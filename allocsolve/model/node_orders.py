@@ -28,6 +28,7 @@ NodeOrder: TypeAlias = Literal[
     "morton",  # by interleaved bits of the coordinates
 ]
 
+#: All node orders.
 NODE_ORDERS: tuple[NodeOrder, ...] = get_args(NodeOrder)
 
 #: Slurm's Hilbert order has this many bits per axis, however small the machine.

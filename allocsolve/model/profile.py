@@ -30,6 +30,7 @@ __all__ = [
     "max_expanded_durations",
 ]
 
+#: Seconds, nodes, node ids and the like: 64-bit integers.
 IntArray: TypeAlias = NDArray[np.int64]
 
 #: One step of a profile: (duration in seconds, nodes).

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_NODES", "BoolArray", "Mesh", "Topology", "Torus"]
 
+#: A mask, such as one over the nodes of a machine.
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: The largest topology. Together with `MAX_SIDE` it keeps sums of pairwise distances inside 64 bits.

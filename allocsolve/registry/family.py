@@ -10,6 +10,7 @@ from allocsolve.model import Budget, Result, parse_objective
 
 __all__ = ["AnySolver", "Entry", "Family", "Feature"]
 
+#: A solver of some family; see `allocsolve.model.Solver`.
 AnySolver: TypeAlias = Callable[[Any, Budget], Result[Any]]
 
 #: What a feature of a problem may be: as JSON holds it.
