@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from allocsolve.bench.bender2008 import HEURISTICS, OccupancyTable, TightCase, occupancy_tables, tight_family
+from allocsolve.bench.comparison import Cell, Comparison, compare
+from allocsolve.bench.executors import open_executor
+from allocsolve.bench.export import EXPORTS, export
 from allocsolve.bench.gate import GateReport, SolverLike, run_gate
 from allocsolve.bench.gate_compare import GateChange
 from allocsolve.bench.klein2011 import ALGORITHMS, Reproduction, reproduce
 from allocsolve.bench.klein2011_sample import SampleTable, sample
 from allocsolve.bench.klein2011_tables import COLUMNS, EPSILON, PAPER, Column, Spread
-from allocsolve.bench.executors import open_executor
-from allocsolve.bench.export import EXPORTS, export
 from allocsolve.bench.library_design import DESIGN, SuiteDesign, build_library
 from allocsolve.bench.library_improve import Change, improve_suites, improved
 from allocsolve.bench.library_selections import SELECTIONS
@@ -17,11 +18,6 @@ from allocsolve.bench.library_verify import verify_suite
 from allocsolve.bench.records import Record, RecordKey
 from allocsolve.bench.runner import MEMORY_MB, Progress, complete, run
 from allocsolve.bench.scores import Best, Gaps, SolverScore, best, gap, scores
-from allocsolve.bench.store import RecordStore
-from allocsolve.bench.study import Study, problems_of, read_study
-from allocsolve.bench.suites import SUITES, suite
-from allocsolve.bench.tasks import Task, family_of_all, plan
-from allocsolve.bench.comparison import Cell, Comparison, compare
 from allocsolve.bench.statistics import (
     bootstrap_interval,
     holm,
@@ -32,11 +28,14 @@ from allocsolve.bench.statistics import (
     shifted_geometric_mean,
     signed_rank,
 )
+from allocsolve.bench.store import RecordStore
+from allocsolve.bench.study import Study, problems_of, read_study
+from allocsolve.bench.suites import SUITES, suite
 from allocsolve.bench.summary import (
     GAP_SHIFT,
     TIME_SHIFT,
-    Duel,
     Distribution,
+    Duel,
     PrimalCurve,
     Summary,
     duels,
@@ -45,36 +44,38 @@ from allocsolve.bench.summary import (
     proof_profiles,
     summaries,
 )
+from allocsolve.bench.tasks import Task, family_of_all, plan
 
 __all__ = [
     "ALGORITHMS",
-    "Best",
     "COLUMNS",
+    "DESIGN",
+    "EPSILON",
+    "EXPORTS",
+    "GAP_SHIFT",
+    "HEURISTICS",
+    "MEMORY_MB",
+    "PAPER",
+    "SELECTIONS",
+    "SUITES",
+    "TIME_SHIFT",
+    "Best",
     "Cell",
     "Change",
     "Column",
     "Comparison",
-    "DESIGN",
     "Distribution",
     "Duel",
-    "EPSILON",
-    "EXPORTS",
-    "GAP_SHIFT",
     "Gaps",
     "GateChange",
     "GateReport",
-    "HEURISTICS",
-    "MEMORY_MB",
     "OccupancyTable",
-    "PAPER",
     "PrimalCurve",
     "Progress",
     "Record",
     "RecordKey",
     "RecordStore",
     "Reproduction",
-    "SELECTIONS",
-    "SUITES",
     "SampleTable",
     "SolverLike",
     "SolverScore",
@@ -82,7 +83,6 @@ __all__ = [
     "Study",
     "SuiteDesign",
     "Summary",
-    "TIME_SHIFT",
     "Task",
     "TightCase",
     "best",

@@ -123,8 +123,8 @@ class Cell:
         if self._process is not None and self._process.poll() is None:
             return self._process
         self.close()
-        self._stderr = tempfile.TemporaryFile()
-        self._process = process = subprocess.Popen(  # noqa: S603 - this very interpreter
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the cell
+        self._process = process = subprocess.Popen(
             [sys.executable, "-c", "from allocsolve.bench.cell import live; live()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

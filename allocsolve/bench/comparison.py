@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,7 +11,7 @@ from allocsolve.bench.scores import Best, best, gap
 from allocsolve.model import Status, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from allocsolve.bench.records import Record
 
@@ -141,9 +140,7 @@ def compare(records: Iterable[Record]) -> tuple[Comparison, ...]:
 def _comparison(rows: Sequence[Record], known: Mapping[str, Best]) -> Comparison:
     grouped: dict[_Entrant, dict[str, list[Record]]] = {}
     for row in rows:
-        entrant = _Entrant(
-            row.solver, row.solver_repr, row.seconds, row.iterations, row.workers, row.version
-        )
+        entrant = _Entrant(row.solver, row.solver_repr, row.seconds, row.iterations, row.workers, row.version)
         grouped.setdefault(entrant, {}).setdefault(row.digest, []).append(row)
     names = _names(grouped)
     return Comparison(

@@ -12,11 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from allocsolve.bench.records import Record
 from allocsolve.errors import FormatError, SolverUnavailable, UnknownName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from allocsolve.bench.records import Record
 
 __all__ = ["EXPORTS", "export"]
 

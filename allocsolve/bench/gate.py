@@ -13,7 +13,7 @@ from allocsolve.bench.gate_baseline import Baseline, GateSolver, read_baseline, 
 from allocsolve.bench.gate_compare import GateChange, changes, failures
 from allocsolve.bench.gate_measure import Contestant, measure
 from allocsolve.bench.suites import suite as suite_problems
-from allocsolve.errors import FormatError, InvalidOption, UnknownName
+from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ def run_gate(
     suite
         The suite; by default that of the baseline, ``tiny`` for a new one.
     solvers
-        Names, and solvers; each runs on the problems of its families. By default those of the baseline; for a new one, or one that was written
-        by default, all heuristics and the exact solver that is the baseline of its family.
+        Names, and solvers; each runs on the problems of its families. By default those of the baseline; for a
+        new one, or one that was written by default, all heuristics and the exact solver that is the baseline
+        of its family.
     progress
         Told before each run, and once at the end.
 

@@ -10,10 +10,11 @@ JSON with a line for each problem, solver and result, sorted, so that a change s
      "results": [{"problem": "tiny-00", "solver": "noX", "status": "feasible", "value": 133325,
                   "bound": null}, ...]}
 
-``solvers_asked`` are the names that an update was told to take, null for the default ones; a ``bound`` is null
-for none, that of a problem is the best of all solvers and of `allocsolve.bounds`; ``mean_gap`` a fraction (0.05 is 5 %) or null, ``time`` the CPU time of a call on the problem
-``timed_on`` in units of the reference kernel, both null for a solver that is not timed. The budget and
-``time_factor`` may be edited: updates keep them.
+``solvers_asked`` are the names that an update was told to take, null for the default ones; a ``bound`` is
+null for none, that of a problem is the best of all solvers and of `allocsolve.bounds`; ``mean_gap`` a
+fraction (0.05 is 5 %) or null, ``time`` the CPU time of a call on the problem ``timed_on`` in units of the
+reference kernel, both null for a solver that is not timed. The budget and ``time_factor`` may be edited:
+updates keep them.
 """
 
 from __future__ import annotations

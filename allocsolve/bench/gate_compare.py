@@ -112,7 +112,7 @@ def _differences(
 
 
 def _of_solvers(before: Baseline, now: Measured, *, same_problems: bool) -> Iterator[GateChange]:
-    """Yield what concerns a solver as a whole: its mean gap, if that is over the same problems, and its time."""
+    """Yield what concerns a solver as a whole: its mean gap, if over the same problems, and its time."""
     known = {(row.kind, row.solver): row for row in before.solvers}
     for row in now.solvers:
         old = known.get((row.kind, row.solver))

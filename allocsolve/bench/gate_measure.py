@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from allocsolve import judge, registry
 from allocsolve.bench.gate_baseline import GateProblem, GateResult, GateSolver
 from allocsolve.bench.gate_timing import Stopwatch, ladder_problem, rung
-from allocsolve.bench.tasks import warm_up
 from allocsolve.bench.scores import gap
+from allocsolve.bench.tasks import warm_up
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import digest
 from allocsolve.model import Limit, Status, terms
@@ -126,8 +126,8 @@ def _result(contestant: Contestant, problem: Problem, budget: Budget, *, finish:
         raise KeyboardInterrupt
     if finish and confirmed.limit is Limit.TIME:
         msg = (
-            f"{contestant.name} on {problem.name} stopped at the time limit of {budget.seconds:g} s, which is not "
-            f"the same work on every machine: leave this solver out, or choose another suite"
+            f"{contestant.name} on {problem.name} stopped at the time limit of {budget.seconds:g} s, "
+            f"which is not the same work on every machine: leave this solver out, or choose another suite"
         )
         raise InvalidOption(msg)
     value = None if confirmed.objective is None else _number(terms(confirmed.objective)[0])

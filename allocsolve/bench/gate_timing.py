@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["LADDERS", "Stopwatch", "ladder_problem", "rung"]
 
 #: Problems to time solvers on, by kind, from small to large. The names stand in baselines: a problem that is
-#: changed needs a new name. The largest mesh has more nodes than a processor can learn the branches of: on one
-#: of 128x128 the same scan takes one or four times as long, depending on what else is running.
+#: changed needs a new name. The largest mesh has more nodes than a processor can learn the branches of: on
+#: one of 128x128 the same scan takes one or four times as long, depending on what else is running.
 LADDERS: Final[Mapping[str, Mapping[str, Callable[[], Problem]]]] = {
     "evolution": {
         f"{count}-applications": functools.partial(klein2011, 1, num_apps=(count, count))

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from allocsolve.bench.library_selections import SELECTIONS
+from allocsolve.errors import InvalidProblem
 from allocsolve.instances import (
     amr,
     churned_occupancy,
@@ -19,8 +21,6 @@ from allocsolve.instances import (
     write_index,
     write_problem,
 )
-from allocsolve.bench.library_selections import SELECTIONS
-from allocsolve.errors import InvalidProblem
 from allocsolve.model import Mesh, Topology, Torus
 from allocsolve.registry import make_allocator
 
@@ -142,9 +142,13 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
     _occupancy(Mesh((8, 8, 8)), (4, 8, 16, 32, 48), seed=888),
     _occupancy(Torus((16, 16)), (4, 8, 16, 24, 32), seed=161600),
     _occupancy(Torus((8, 8, 8)), (4, 8, 16, 24, 32), seed=88800),
-    SuiteDesign("median-worst-case", "Bender et al. 2008, ratio of the median method goes to 7/4", _worst_cases),
+    SuiteDesign(
+        "median-worst-case", "Bender et al. 2008, ratio of the median method goes to 7/4", _worst_cases
+    ),
     SuiteDesign("towns", "empty machines: the most compact sets of all", _towns),
-    SuiteDesign("counterexamples", "what is easily believed and wrong; the reason is in meta", _counterexamples),
+    SuiteDesign(
+        "counterexamples", "what is easily believed and wrong; the reason is in meta", _counterexamples
+    ),
 )
 
 

@@ -55,6 +55,10 @@ def verify_suite(suite: Suite) -> Iterator[str]:
             yield f"{member}: nothing is known of its {family.objectives[0]}"
         for row in rows.get(member, ()):
             yield from _row_faults(suite, member, problem, row)
+    yield from _strangers(expected)
+
+
+def _strangers(expected: dict[Path, set[str]]) -> Iterator[str]:
     for solutions, names in expected.items():
         for path in sorted(solutions.glob("*")):
             if path.name not in names:

@@ -9,13 +9,14 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allocsolve.bench.cell import close_all, run_isolated
-from allocsolve.bench.records import Record
 from allocsolve.bench.store import RecordStore
 from allocsolve.bench.tasks import Done, Task, execute
 from allocsolve.errors import AllocsolveError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from allocsolve.bench.records import Record
 
 __all__ = ["MEMORY_MB", "Progress", "complete", "run"]
 

@@ -82,7 +82,8 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
     (1.0, 7.0)
     """
     if not values or min(values) < 0 or not shift > 0:
-        msg = f"no shifted geometric mean of {len(values)} values from {min(values, default=None)}, shift {shift}"
+        least = min(values, default=None)
+        msg = f"no shifted geometric mean of {len(values)} values from {least}, shift {shift}"
         raise InvalidOption(msg)
     mean = shift * math.expm1(math.fsum(math.log1p(value / shift) for value in values) / len(values))
     return float(min(max(mean, min(values)), max(values)))  # rounding may leave the range

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import fields
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from allocsolve.bench.records import Record, RecordKey
 from allocsolve.errors import FormatError
@@ -88,7 +88,9 @@ class RecordStore:
             for idx, *key in self._base.execute(query):
                 self._ids[RecordKey._make(key)] = idx
             self._digests = {row[0] for row in self._base.execute("SELECT digest FROM problems")}
-            self._machines: dict[str, int] = {row[1]: row[0] for row in self._base.execute("SELECT id, facts FROM machines")}
+            self._machines: dict[str, int] = {
+                row[1]: row[0] for row in self._base.execute("SELECT id, facts FROM machines")
+            }
 
     def _connected(self) -> sqlite3.Connection:
         if self._read_only:
@@ -148,7 +150,9 @@ class RecordStore:
             try:
                 if record.digest not in self._digests:
                     document = _packed(problem_document(problem))
-                    self._base.execute("INSERT OR IGNORE INTO problems VALUES (?, ?)", (record.digest, document))
+                    self._base.execute(
+                        "INSERT OR IGNORE INTO problems VALUES (?, ?)", (record.digest, document)
+                    )
                 cells[_FIELDS.index("machine")] = machine = self._machine(record.machine)
                 marks = ", ".join("?" * (len(cells) + 1))
                 insert = f"INSERT OR IGNORE INTO records ({', '.join(_COLUMNS)}, answer) VALUES ({marks})"  # noqa: S608 - names of fields
@@ -190,7 +194,11 @@ class RecordStore:
         """Return the answer of a row, None if it has none."""
         with self._told():
             row = self._base.execute("SELECT answer FROM records WHERE id = ?", (self._ids[key],)).fetchone()
-        return None if row[0] is None else parse_solution(_unpacked(row[0]), self._source, self.problem(key.digest))
+        return (
+            None
+            if row[0] is None
+            else parse_solution(_unpacked(row[0]), self._source, self.problem(key.digest))
+        )
 
     def __getitem__(self, key: RecordKey) -> Record:
         (record,) = self._select("WHERE records.id = ?", (self._ids[key],))
@@ -229,7 +237,7 @@ class RecordStore:
                     self._base.execute("PRAGMA journal_mode = DELETE")
             self._base.close()
 
-    def __enter__(self) -> RecordStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

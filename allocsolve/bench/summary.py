@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = [
     "GAP_SHIFT",
     "TIME_SHIFT",
+    "Distribution",
     "Duel",
     "PrimalCurve",
-    "Distribution",
     "Summary",
     "duels",
     "primal_curves",
@@ -160,9 +160,7 @@ def duels(comparison: Comparison) -> tuple[Duel, ...]:
             differences = [_difference(a[0], b[0]) for a, b in pairs]
             wins, losses = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
             ties = len(pairs) - wins - losses
-            found.append(
-                (one, other, wins, ties, losses, median(differences), signed_rank(differences))
-            )
+            found.append((one, other, wins, ties, losses, median(differences), signed_rank(differences)))
     adjusted = holm([p for *_, p in found])
     return tuple(Duel(*duel, p_holm) for duel, p_holm in zip(found, adjusted, strict=True))
 
@@ -180,8 +178,7 @@ def profiles(comparison: Comparison) -> dict[str, tuple[tuple[float, float], ...
     """Return the performance profiles of the first term of the values, on the common instances."""
     common = comparison.common
     costs = {
-        entrant: [mine[digest].order[0] for digest in common]
-        for entrant, mine in comparison.cells.items()
+        entrant: [mine[digest].order[0] for digest in common] for entrant, mine in comparison.cells.items()
     }
     return performance_profile(costs) if common else {}
 
@@ -212,14 +209,20 @@ def primal_curves(comparison: Comparison) -> tuple[PrimalCurve, ...]:
         return ()
     end = max(run.runtime_s for run in runs)
     return tuple(
-        curve for entrant, mine in comparison.cells.items() if (curve := _curve(entrant, mine, comparison, end))
+        curve
+        for entrant, mine in comparison.cells.items()
+        if (curve := _curve(entrant, mine, comparison, end))
     )
 
 
 def _curve(entrant: str, mine: Mapping[str, Cell], comparison: Comparison, end: float) -> PrimalCurve | None:
     drops: dict[float, float] = {}
     integrals = []
-    valued = [(cell, on.value) for digest, cell in mine.items() if (on := comparison.known[digest]).value is not None]
+    valued = [
+        (cell, on.value)
+        for digest, cell in mine.items()
+        if (on := comparison.known[digest]).value is not None
+    ]
     for cell, value in valued:
         weight = 1 / (len(valued) * len(cell.runs))
         for run in cell.runs:

@@ -10,7 +10,6 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
@@ -22,7 +21,7 @@ from allocsolve.instances import digest
 from allocsolve.model import Answer, Budget, Limit, Problem, Result, Status, Value, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["Done", "Task", "execute", "failed", "family_of_all", "plan", "prepare", "warm_up"]
 

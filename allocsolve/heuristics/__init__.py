@@ -39,6 +39,7 @@ from allocsolve.heuristics.nearest import (
     manhattan_median_swaps,
     mc1x1,
 )
+from allocsolve.heuristics.resource_profile import ResourceProfile
 from allocsolve.heuristics.submesh import Submesh, submesh_best_fit, submesh_first_fit
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "Paging",
     "Placement",
     "RandomNodes",
+    "ResourceProfile",
     "Rigid",
     "Submesh",
     "best_fit_run",

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 from numba import njit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["kernel"]
+__all__ = ["inner_kernel", "kernel"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+#: Inlined, or every call would count references to all arrays of a tuple that it passes on; no wrappers.
+_INNER: Final[dict[str, Any]] = {
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function on bare arrays at its first call; the machine code is cached on disk."""
     return cast("Callable[P, R]", njit(cache=True)(function))
+
+
+def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function that only kernels call: it has no entry from Python, which halves the compilation.
+
+    Its code is part of the kernels that call it and is cached with them: whoever changes an inner kernel and
+    not its callers clears the cache.
+    """
+    return cast("Callable[P, R]", njit(**_INNER)(function))

@@ -18,7 +18,7 @@ from allocsolve.model import EvolutionProfile, expand_ratio, frozen, max_expande
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = ["Placement", "compact", "fit"]
+__all__ = ["Placement", "compact", "fit", "placement_of", "request_arrays"]
 
 
 class Placement(NamedTuple):
@@ -44,7 +44,10 @@ def _segments(occupied: EvolutionProfile) -> tuple[IntArray, IntArray]:
     return times, usage
 
 
-def _request(profile: EvolutionProfile, num_nodes: int, limit: float) -> tuple[IntArray, IntArray, IntArray]:
+def request_arrays(
+    profile: EvolutionProfile, num_nodes: int, limit: float
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return (durations, nodes, longest durations) as the kernels take them; refuses what never fits."""
     if not profile.steps:
         msg = "the requested profile has no steps"
         raise InvalidProblem(msg)
@@ -56,7 +59,8 @@ def _request(profile: EvolutionProfile, num_nodes: int, limit: float) -> tuple[I
     return durations, nodes, max_expanded_durations(durations, expand_ratio(limit))
 
 
-def _placement(profile: EvolutionProfile, starts: IntArray) -> Placement:
+def placement_of(profile: EvolutionProfile, starts: IntArray) -> Placement:
+    """Return the placement of a request whose steps begin at `starts`."""
     held = [*np.diff(starts).tolist(), profile.steps[-1][0]]
     return Placement(int(starts[0]), profile.expanded(held))
 
@@ -119,7 +123,7 @@ def fit(
     if earliest_start < 0:
         msg = f"earliest_start {earliest_start} is negative"
         raise InvalidOption(msg)
-    durations, nodes, max_durations = _request(profile, num_nodes, expand_limit)
+    durations, nodes, max_durations = request_arrays(profile, num_nodes, expand_limit)
     times, usage = _segments(occupied)
     starts = np.empty_like(durations)
     work = np.empty((2, len(durations)), dtype=np.int64)
@@ -135,7 +139,7 @@ def fit(
         starts,
         work,
     )
-    return _placement(profile, starts)
+    return placement_of(profile, starts)
 
 
 def compact(
@@ -179,7 +183,7 @@ def compact(
     >>> placement.start, compact(request, busy, 10, placement=placement).start
     (0, 90)
     """
-    durations, nodes, max_durations = _request(profile, num_nodes, expand_limit)
+    durations, nodes, max_durations = request_arrays(profile, num_nodes, expand_limit)
     times, usage = _segments(occupied)
     starts = np.empty_like(durations)
     if not kernels.compact(
@@ -195,4 +199,4 @@ def compact(
     ):
         msg = f"nothing fits that ends at {placement.completion}"
         raise InvalidProblem(msg)
-    return _placement(profile, starts)
+    return placement_of(profile, starts)

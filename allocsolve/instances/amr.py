@@ -63,8 +63,8 @@ def amr(
     An application makes 1000 steps. Its data grows in phases of 1 to 200 steps: by a speed v per step, which
     rises by 0.01 per step in one phase and falls by 5 % per step in the next; with Gaussian noise (deviation
     2 where the peak is 1000), then scaled such that the peak demands the nodes that were drawn. Each step
-    asks for the most nodes that it uses with an efficiency of 75 %. Steps are merged until the demand leaves the
-    range of `change` round that of the first of them; together they hold the largest demand among them.
+    asks for the most nodes that it uses with an efficiency of 75 %. Steps are merged until the demand leaves
+    the range of `change` round that of the first of them; together they hold the largest demand among them.
 
     Parameters
     ----------

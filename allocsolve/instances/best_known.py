@@ -15,7 +15,7 @@ none; ``status`` is ``optimal`` if they meet, else ``open``. Both follow from th
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -209,7 +209,7 @@ def _number(check: Checker, value: object, place: str) -> float:
 
 def _is_day(text: str) -> bool:
     try:
-        return datetime.date.fromisoformat(text).isoformat() == text
+        return dt.date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
 

@@ -62,7 +62,6 @@ __all__ = [
     "read_solution",
     "solution_digest",
     "solution_document",
-    "write_document",
     "write_problem",
     "write_solution",
 ]

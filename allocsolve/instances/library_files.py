@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.errors import FormatError, UnknownName
 from allocsolve.instances._checker import Checker, show
-from allocsolve.instances.json_files import load, save
 from allocsolve.instances.best_known import BestKnown, read_best_known
+from allocsolve.instances.json_files import load, save
 from allocsolve.instances.json_format import read_problem
 
 if TYPE_CHECKING:

@@ -82,6 +82,7 @@ class SwfLog:
     submits: IntArray  #: submit times in seconds
     runs: IntArray  #: run times in seconds, >= 1
     procs: IntArray  #: processors, in 1..max_procs
+    requested_times: IntArray  #: requested run times in seconds, <= 0 if unknown; a few jobs ran longer
     report: CleaningReport
 
 
@@ -214,9 +215,20 @@ def _clean(source: str, sha256: str, lines: _Lines, max_procs: int) -> SwfLog:
     }
     rows = rows[np.argsort(submits[rows], kind="stable")]
     report = CleaningReport(len(runs) + len(lines.faults), dropped, unusual, lines.faults)
-    table = np.stack([numbers, submits, runs, procs])[:, rows]
+    table = np.stack([numbers, submits, runs, procs, limits])[:, rows]
     table.setflags(write=False)
-    return SwfLog(source, sha256, lines.header, max_procs, table[0], table[1], table[2], table[3], report)
+    return SwfLog(
+        source,
+        sha256,
+        lines.header,
+        max_procs,
+        numbers=table[0],
+        submits=table[1],
+        runs=table[2],
+        procs=table[3],
+        requested_times=table[4],
+        report=report,
+    )
 
 
 def swf_problem(log: SwfLog, *, from_job: int, jobs: int, queued: bool = False) -> EvolutionProblem:

@@ -37,7 +37,7 @@ def _percents(line: str) -> list[float]:
 
 def test_each_is_run_here_and_named_in_the_readme() -> None:
     scripts = {path.name for path in EXAMPLES.glob("*.py")}
-    assert scripts == {"my_heuristic.py", "event_loop.py", "simulator_mask.py"}
+    assert scripts == {"backfilling.py", "event_loop.py", "my_heuristic.py", "simulator_mask.py"}
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`(\w+\.py)`", text)) == scripts
 

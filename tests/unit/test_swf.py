@@ -63,6 +63,7 @@ def test_a_clean_log(tmp_path: Path) -> None:
     log = read(tmp_path, HEADER + "\n" + job(1, 5) + "  " + job(2, 7, 61, 100) + "\n")
     assert jobs_of(log) == [(1, 5, 60, 4), (2, 7, 61, 100)]
     assert (log.source, log.max_procs, log.header) == ("log.swf", 100, {"MaxProcs": "100"})
+    assert log.requested_times.tolist() == [3600, 3600]
     assert log.sha256 == hashlib.sha256((tmp_path / "log.swf").read_bytes()).hexdigest()
     assert not any(column.flags.writeable for column in (log.numbers, log.submits, log.runs, log.procs))
     check_counts(log, 2, 2)
