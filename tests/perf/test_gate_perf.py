@@ -34,7 +34,7 @@ KERNELS = {
 
 
 def _both_families(_: str) -> tuple[Problem, ...]:
-    return suite("klein-5")[0], suite("mesh-16x8")[0]
+    return suite("klein-5-inf")[0], suite("mesh-16x8")[0]
 
 
 @pytest.fixture
