@@ -14,6 +14,7 @@ from rich.progress import (
     ProgressColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.progress_bar import ProgressBar
 from rich.text import Text
@@ -43,17 +44,34 @@ class _Clock(ProgressColumn):
         return Text(f"{task.elapsed or 0.0:.0f}{of} s")
 
 
+class _Rate(ProgressColumn):
+    """How many are done in a second, of late."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if not speed else f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each")
+
+
 @contextmanager
 def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show how many things are done; yields the function that is told (done, total, what).
+    """Show how many things are done, how fast, and the time that is left; yields what is told of them.
+
+    That is a function of (done, total, what comes next or was just done). What was done before the bar is
+    not counted into the rate.
 
     Nothing is shown if stderr is no terminal.
     """
     text = TextColumn("{task.description}", markup=False)
-    bar = _progress(text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    left = TimeRemainingColumn(compact=True)
+    bar = _progress(text, BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn(), left)
     task = bar.add_task(what, total=None)
+    told = False
 
     def update(done: int, total: int, what: str) -> None:
+        nonlocal told
+        if not told:  # rows of an earlier run took no time in this one
+            bar.reset(task, completed=done, total=total)
+            told = True
         bar.update(task, completed=done, total=total, description=what)
 
     with _shown(bar):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import time
@@ -88,10 +89,16 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, *, delay: float = 0.01) -> _Ter
 def test_progress_counts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = on_terminal(monkeypatch)
     with progress.count_bar("scoring") as tell:
-        tell(1, 3, "noX on [a] file")
+        tell(1, 30, "nothing yet")
+        for done in range(2, 6):
+            time.sleep(0.1)
+            tell(done, 30, "noX on [a] file")
         time.sleep(0.2)
     assert "noX on [a] file" in screen.getvalue()
-    assert "1/3" in screen.getvalue()
+    assert "5/30" in screen.getvalue()
+    rates = [float(rate) for rate in re.findall(r"([\d.]+)/s", screen.getvalue())]
+    assert rates, "how fast it goes"
+    assert max(rates) < 20, "what was done before does not count"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(30.0, "0 of at most 30 s"), (None, "0 s")])
