@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,12 +55,16 @@ def run_cpsat(
     on_solution: Callable[[Callable[[cp_model.LinearExpr], int]], bool],
     *,
     linear: bool = False,
+    effort: float = math.inf,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Minimise the model within the time left.
 
     `on_solution` is called with a function that values expressions, for each better answer; it returns
     whether to go on. `linear` tells that the objective weighs many variables, so that linear relaxations pay
-    (for makespan and completion they only take time). The search runs in a thread of its own: the main
+    (for makespan and completion they only take time). `effort` limits the run in CP-SAT's deterministic
+    seconds: with one worker the run is the same every time. `stop` is asked now and then whether to stop. The
+    search runs in a thread of its own: the main
     thread stays free for Ctrl-C, which ends the search and is told in the outcome.
     """
     solver = cp_model.CpSolver()
@@ -70,6 +75,8 @@ def run_cpsat(
     parameters.catch_sigint_signal = False
     if budget.workers > 1:
         parameters.shared_tree_num_workers = budget.workers
+    if effort < math.inf:
+        parameters.max_deterministic_time = effort
     parameters.max_time_in_seconds = min(clock.remaining, 1e9)
     callback = _Callback(on_solution)
     statuses: list[object] = []
@@ -88,7 +95,7 @@ def run_cpsat(
             done.wait(_TICK)
         except KeyboardInterrupt:
             interrupted = True
-        if interrupted:
+        if interrupted or stop():
             solver.stop_search()
     if callback.error is not None:
         raise callback.error

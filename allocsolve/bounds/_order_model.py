@@ -40,6 +40,9 @@ class _Timing(Protocol):
     def before(self, one: Block, two: Block) -> cp_model.LiteralT:
         """Return a literal that implies that `one` ends before `two` starts."""
 
+    def orders(self, times: list[list[int]], apps: list[int]) -> list[cp_model.LiteralT]:
+        """Return the literals between some applications that say what holds at given step times."""
+
     def step_times(self, app: int) -> list[cp_model.LinearExpr]:
         """Return the starts of the steps of an application, then its completion."""
 
@@ -139,6 +142,15 @@ class _FixedTiming:
         literal = self._at_least(two.app, one.app, 1 - gap)
         return (not literal) if isinstance(literal, bool) else ~literal
 
+    def orders(self, times: list[list[int]], apps: list[int]) -> list[cp_model.LiteralT]:
+        """D >= v or its negation, for every threshold."""
+        among = set(apps)
+        return [
+            literal if times[b][0] - times[a][0] >= value else ~literal
+            for (a, b, value), literal in self._literals.items()
+            if a in among and b in among
+        ]
+
     def step_times(self, app: int) -> list[cp_model.LinearExpr]:
         """Return start + offset of each step."""
         return [self._starts[app] + offset for offset in self._offsets[app]]
@@ -211,6 +223,17 @@ class _ElasticTiming:
             if not any(o != k and o[0] <= k[0] and o[1] >= k[1] for o in implying):
                 self._model.add_implication(own[k], literal)
 
+    def orders(self, times: list[list[int]], apps: list[int]) -> list[cp_model.LiteralT]:
+        """end of i <= start of j, where that holds; what does not hold stays open."""
+        among = set(apps)
+        return [
+            literal
+            for (a, b), own in self._literals.items()
+            if a in among and b in among
+            for (i, j), literal in own.items()
+            if times[a][i + 1] <= times[b][j]
+        ]
+
     def step_times(self, app: int) -> list[cp_model.LinearExpr]:
         """Return the variables themselves."""
         return self._times[app]
@@ -265,6 +288,12 @@ class OrderModel:
             for (duration, nodes), (start, end) in zip(profile.steps, pairwise(times), strict=True)
         ]
         return cp_model.LinearExpr.sum(held)
+
+    def orders(self, starts: IntArray, ends: IntArray, apps: list[int]) -> list[cp_model.LiteralT]:
+        """Return the literals between some applications that say what holds at given step times."""
+        offsets = self._problem.packed.offsets.tolist()
+        times = [[*starts[a:b].tolist(), int(ends[b - 1])] for a, b in pairwise(offsets)]
+        return self._timing.orders(times, apps)
 
     def read_times(self, value: Callable[[cp_model.LinearExpr], int]) -> tuple[IntArray, IntArray]:
         """Return starts and ends of all steps, given the value of an expression."""

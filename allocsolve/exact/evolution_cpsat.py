@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.bounds import makespan_bound, total_completion
 from allocsolve.bounds._conflicts import blocks_of, violated_covers
 from allocsolve.errors import InvalidAnswer
-from allocsolve.heuristics.list_scheduling import Fit, list_order, list_starts, schedule_of
-from allocsolve.heuristics.order_search import anneal_starts, mirrored, mirrored_starts
-from allocsolve.model import EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
+from allocsolve.heuristics import Annealing, Fit, list_starts
+from allocsolve.heuristics.annealing import public_value
+from allocsolve.heuristics.list_scheduling import schedule_of
+from allocsolve.heuristics.order_search import interval_value
+from allocsolve.model import Budget, EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from allocsolve.bounds._conflicts import Block
     from allocsolve.bounds._order_model import OrderModel
     from allocsolve.model import (
-        Budget,
+        Clock,
         EvolutionObjective,
         EvolutionProblem,
         EvolutionTerm,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
         Value,
     )
 
-__all__ = ["CpSat"]
+__all__ = ["CpSat", "start_budget", "step_starts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class _Search:
         self.blocks = blocks_of(problem)
         self.best: tuple[IntArray, IntArray] | None = None
         self.best_values: tuple[int, ...] = ()
+        self.incumbents: list[tuple[float, Value]] = []
         self.bounds: list[int] = []  # proven, for the terms treated so far
         self._covers: set[tuple[Block, ...]] = set()  # violated by some relaxed answer
 
@@ -108,12 +111,7 @@ class _Search:
 
     def value(self, term: EvolutionTerm, starts: IntArray, ends: IntArray) -> int:
         """Return an objective term; completion as the total."""
-        offsets, durations, nodes, _, _ = self.problem.packed
-        if term == "makespan":
-            return int(ends.max())
-        if term == "completion":
-            return int(ends[offsets[1:] - 1].sum())
-        return int((nodes * (ends - starts - durations)).sum())
+        return interval_value(self.problem, starts, ends, (term,))[0]
 
     def fits(self, starts: IntArray, ends: IntArray) -> bool:
         """Tell whether a vector of step times is a schedule of the problem."""
@@ -130,11 +128,12 @@ class _Search:
 
     def offer(self, starts: IntArray, ends: IntArray) -> None:
         """Keep a feasible schedule if it is better than the best."""
-        values = tuple(self.value(term, starts, ends) for term in self.objective)
+        values = interval_value(self.problem, starts, ends, self.objective)
         if self.best is None or values < self.best_values:
             self.best, self.best_values = (starts, ends), values
+            self.incumbents.append((self.clock.elapsed, self._public(values)))
 
-    def offer_step_starts(self, starts: IntArray) -> None:
+    def offerstep_starts(self, starts: IntArray) -> None:
         """Offer a list schedule: last steps are not expanded."""
         schedule = schedule_of(self.problem, starts)
         self.offer(starts, starts + schedule.durations)
@@ -143,52 +142,45 @@ class _Search:
         """Offer the caller's schedule, once it is checked."""
         packed = self.problem.packed
         if np.array_equal(start.offsets, packed.offsets) and np.array_equal(start.nodes, packed.nodes):
-            before = np.cumsum(start.durations) - start.durations
-            shift = start.starts - before[start.offsets[:-1]]
-            starts = before + np.repeat(shift, np.diff(start.offsets))
+            starts = step_starts(start)
             if self.fits(starts, starts + start.durations):
                 self.offer(starts, starts + start.durations)
                 return
         msg = "the start schedule is not a feasible schedule of the problem"
         raise InvalidAnswer(msg)
 
-    def find_start(self) -> None:
-        """Offer list schedules: sorted orders, then annealed ones."""
-        problem = self.problem
-        fits = [Fit(1), Fit(compacting=True)] if problem.expand_limit > 1 else [Fit(1)]
-        for fit in fits:
-            for order in ("submission", "largest", "longest", "highest"):
-                self.offer_step_starts(list_starts(problem, list_order(problem, order), fit))
-        self._anneal(fits)
+    def offer_schedule(self, schedule: EvolutionSchedule) -> None:
+        """Offer a schedule that is feasible."""
+        starts = step_starts(schedule)
+        self.offer(starts, starts + schedule.durations)
 
-    def _anneal(self, fits: list[Fit]) -> None:
-        if self.objective[0] == "waste" or len(self.problem.applications) < 2:
-            return
-        target: Literal["makespan", "completion"] = self.objective[0]
-        iterations = min(20_000, 4_000_000 // len(self.problem.packed.durations))
-        for fit in fits:
-            self.offer_step_starts(
-                anneal_starts(self.problem, fit, target, iterations=iterations, seed=self.budget.seed)
-            )
-        if target == "makespan" and not any(self.problem.releases):
-            image = replace(mirrored(self.problem), expand_limit=1)
-            backward = anneal_starts(image, Fit(1), target, iterations=iterations, seed=self.budget.seed)
-            self.offer_step_starts(mirrored_starts(self.problem, backward))
+    def find_start(self) -> None:
+        """Offer the best list schedule that annealing finds in a small part of the budget."""
+        spent = self.clock.elapsed
+        found = Annealing(self.objective)(self.problem, start_budget(self.problem, self.budget, self.clock))
+        assert found.answer is not None
+        if self.best is None:
+            self.incumbents += [(spent + seconds, value) for seconds, value in found.incumbents[:-1]]
+        self.offer_schedule(found.answer)
+        if found.limit is Limit.INTERRUPTED:
+            self.limit = found.limit
 
     def polish(self, starts: IntArray, ends: IntArray) -> None:
         """Offer list schedules in the order of a relaxed answer, by starts and by completions."""
         offsets = self.problem.packed.offsets
         for key in (starts[offsets[:-1]], ends[offsets[1:] - 1]):
             order = np.argsort(key, kind="stable")
-            self.offer_step_starts(list_starts(self.problem, order, Fit(1)))
+            self.offerstep_starts(list_starts(self.problem, order, Fit(1)))
             if self.problem.expand_limit > 1:
-                self.offer_step_starts(list_starts(self.problem, order, Fit(compacting=True)))
+                self.offerstep_starts(list_starts(self.problem, order, Fit(compacting=True)))
 
     # The exact search
 
     def run(self, *, small: bool) -> None:
         """Minimise one term after the other, as far as the budget goes."""
         for idx, term in enumerate(self.objective):
+            if self.limit is Limit.INTERRUPTED:
+                return
             self.bounds.append(self._combinatorial_bound(term))
             if self.bounds[idx] < self.best_values[idx]:
                 if not small:
@@ -313,13 +305,23 @@ class _Search:
             self._public(tuple(bounds)),
             None if proven else self.limit or Limit.TIME,
             self.clock.elapsed,
+            tuple(self.incumbents),
         )
 
     def _public(self, values: tuple[float, ...]) -> Value:
-        """Turn the total completion time into the mean, and a single term into a number."""
-        count = len(self.problem.applications)
-        shown = tuple(
-            value / count if term == "completion" else value
-            for term, value in zip(self.objective, values, strict=True)
-        )
-        return shown[0] if len(shown) == 1 else shown
+        return public_value(values, self.objective, len(self.problem.applications))
+
+
+def start_budget(problem: EvolutionProblem, budget: Budget, clock: Clock) -> Budget:
+    """Return what the annealing before an exact search may spend: less for few applications."""
+    count, steps = len(problem.applications), len(problem.packed.durations)
+    seconds = max(1e-9, 0.1 * clock.remaining)
+    return Budget(seconds, min(1000 * count**2, 20_000_000 // max(1, steps)), seed=budget.seed)
+
+
+def step_starts(schedule: EvolutionSchedule) -> IntArray:
+    """Return the starts of all steps of a schedule."""
+    before: IntArray = np.cumsum(schedule.durations) - schedule.durations
+    shift: IntArray = schedule.starts - before[schedule.offsets[:-1]]
+    starts: IntArray = before + np.repeat(shift, np.diff(schedule.offsets))
+    return starts

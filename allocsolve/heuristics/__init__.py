@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allocsolve.heuristics.annealing import Annealing
 from allocsolve.heuristics.blocks import (
     MultipleBuddy,
     Paging,
@@ -44,6 +45,7 @@ from allocsolve.heuristics.submesh import Submesh, submesh_best_fit, submesh_fir
 
 __all__ = [
     "ORDERS",
+    "Annealing",
     "CurveFit",
     "Fit",
     "GenAlg",

@@ -24,8 +24,11 @@ _INNER: Final[dict[str, Any]] = {
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function on bare arrays at its first call; the machine code is cached on disk."""
-    return cast("Callable[P, R]", njit(cache=True)(function))
+    """Compile a function on bare arrays at its first call; the machine code is cached on disk.
+
+    While it runs, other Python threads go on: it may not share writable arrays with them.
+    """
+    return cast("Callable[P, R]", njit(cache=True, nogil=True)(function))
 
 
 def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,11 @@ from allocsolve.heuristics._jit import kernel
 from allocsolve.heuristics._kernels_fit import add, compact, place
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from allocsolve.model import IntArray
 
-__all__ = ["anneal_order", "list_schedule"]
+__all__ = ["Walk", "anneal_order", "list_schedule", "new_walk"]
 
 
 @kernel
@@ -25,29 +27,45 @@ def _place_all(
     releases: IntArray,
     num_nodes: int,
     compacting: bool,
+    weight: tuple[float, float, float],
+    too_much: float,
     starts: IntArray,
     profile: IntArray,
     work: IntArray,
-) -> None:
-    """Write the starts of all steps into `starts`, shape (steps,).
+) -> float:
+    """Write the starts of all steps into `starts`, shape (steps,), and return the cost.
 
-    `profile` has shape (2, steps + applications + 1), `work` (3, >= steps of any application).
+    The cost is `weight` times (makespan, total completion, waste). Gives up, with infinite cost, once it is
+    sure to exceed `too_much`. `profile` has shape (2, steps + applications + 1), `work` (3, >= steps of any
+    application).
     """
     times, usage = profile[0], profile[1]
     times[0] = 0
     usage[0] = 0
     count = 1
+    makespan, total, waste = 0, 0, 0
+    for app in order:
+        total += releases[app] + durations[offsets[app] : offsets[app + 1]].sum()
     for app in order:
         a, b = offsets[app], offsets[app + 1]
         ds, ns, ls, placed = durations[a:b], nodes[a:b], max_durations[a:b], starts[a:b]
         place(times, usage, count, ds, ns, ls, num_nodes, releases[app], placed, work)
         completion = placed[-1] + ds[-1]
         # An application that was not stretched has nothing to gain.
-        stretched = completion - placed[0] > ds.sum()
+        length = ds.sum()
+        stretched = completion - placed[0] > length
         late = work[2, : b - a]
         if compacting and stretched and compact(times, usage, count, ds, ns, ls, num_nodes, completion, late):
             placed[:] = late
+        makespan = max(makespan, completion)
+        total += completion - releases[app] - length
+        if stretched:
+            for i in range(b - a - 1):
+                waste += ns[i] * (placed[i + 1] - placed[i] - ds[i])
+        if weight[0] * makespan + weight[1] * total + weight[2] * waste > too_much:
+            return np.inf
         count = add(times, usage, count, placed, ns, completion)
+    return weight[0] * makespan + weight[1] * total + weight[2] * waste
 
 
 @kernel
@@ -80,6 +98,8 @@ def list_schedule(
         releases,
         num_nodes,
         compacting,
+        (0.0, 0.0, 0.0),
+        np.inf,
         starts,
         profile,
         work,
@@ -87,9 +107,39 @@ def list_schedule(
     return starts
 
 
+class Walk(NamedTuple):
+    """State of one annealing walk over list orders; the kernel goes on where it stopped."""
+
+    #: Shape (applications,): the order that moves start from.
+    order: IntArray
+    #: Its cost, and the least cost met.
+    costs: NDArray[np.float64]
+    #: Shape (steps,): the step starts of the least cost.
+    best_starts: IntArray
+    #: One number: the state of the random numbers, which are thus the same however a walk is cut in pieces.
+    random: NDArray[np.uint64]
+
+
+def new_walk(order: IntArray, num_steps: int, seed: int) -> Walk:
+    """Return a walk that begins with an order; the first step evaluates that order itself."""
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
+    return Walk(order.copy(), np.full(2, np.inf), np.zeros(num_steps, dtype=np.int64), state)
+
+
+@kernel
+def _uniform(random: NDArray[np.uint64]) -> float:
+    """Return a number in [0, 1): xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
+    x = random[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    random[0] = x
+    return float((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(11)) / 9007199254740992.0
+
+
 @kernel
 def anneal_order(
-    order: IntArray,
+    walk: Walk,
     offsets: IntArray,
     durations: IntArray,
     nodes: IntArray,
@@ -97,18 +147,17 @@ def anneal_order(
     releases: IntArray,
     num_nodes: int,
     compacting: bool,
-    weight: tuple[float, float],
+    weight: tuple[float, float, float],
     temperatures: tuple[float, float],
     iterations: int,
-    seed: int,
-) -> tuple[float, IntArray]:
-    """Return the least cost met and its step starts, by simulated annealing over list orders.
+) -> None:
+    """Walk on by `iterations` moves, each a swap of two applications or the insertion of one elsewhere.
 
-    The cost is ``weight[0] * makespan + weight[1] * total completion``; a move swaps two applications or
-    inserts one elsewhere; the temperature falls geometrically from the first to the second of
-    `temperatures`. Needs at least one application.
+    Needs at least two applications. The temperature falls geometrically from the first to the second of
+    `temperatures`. The random number of
+    a move is drawn before its schedule, which can be given up as soon as it is sure to be refused.
     """
-    np.random.seed(seed)  # noqa: NPY002 - jitted code has its own generator, private to this thread
+    order, random = walk.order, walk.random
     num_apps = len(order)
     longest = 0
     for app in range(num_apps):
@@ -116,15 +165,24 @@ def anneal_order(
     starts = np.zeros(len(durations), dtype=np.int64)
     profile = np.empty((2, len(durations) + num_apps + 1), dtype=np.int64)
     work = np.empty((3, longest), dtype=np.int64)
-    current = order.copy()
     trial = order.copy()
-    best_starts = starts.copy()
-    current_cost = np.inf
-    best_cost = np.inf
     temperature = temperatures[0]
     cooling = (temperatures[1] / temperatures[0]) ** (1.0 / max(iterations, 1))
-    for _ in range(iterations + 1):
-        _place_all(
+    for _ in range(iterations):
+        trial[:] = order
+        if walk.costs[0] < np.inf:
+            a, b = int(_uniform(random) * num_apps), int(_uniform(random) * (num_apps - 1))
+            b += b >= a
+            if _uniform(random) < 0.5:
+                trial[a], trial[b] = order[b], order[a]
+            else:
+                moved = order[a]
+                step = 1 if b > a else -1
+                for k in range(a, b, step):
+                    trial[k] = order[k + step]
+                trial[b] = moved
+        bar = walk.costs[0] - temperature * np.log(1.0 - _uniform(random))
+        cost = _place_all(
             trial,
             offsets,
             durations,
@@ -133,32 +191,16 @@ def anneal_order(
             releases,
             num_nodes,
             compacting,
+            weight,
+            bar,
             starts,
             profile,
             work,
         )
-        makespan, total = 0, 0
-        for app in range(num_apps):
-            completion = starts[offsets[app + 1] - 1] + durations[offsets[app + 1] - 1]
-            makespan = max(makespan, completion)
-            total += completion
-        cost = weight[0] * makespan + weight[1] * total
-        worse = cost - current_cost
-        if worse <= 0 or np.random.random() < np.exp(-worse / temperature):  # noqa: NPY002 - as above
-            current[:] = trial
-            current_cost = cost
-            if cost < best_cost:
-                best_cost = cost
-                best_starts[:] = starts
-        trial[:] = current
-        a, b = np.random.randint(num_apps), np.random.randint(num_apps)  # noqa: NPY002 - as above
-        if np.random.random() < 0.5:  # noqa: NPY002 - as above
-            trial[a], trial[b] = current[b], current[a]
-        else:
-            moved = current[a]
-            step = 1 if b > a else -1
-            for k in range(a, b, step):
-                trial[k] = current[k + step]
-            trial[b] = moved
+        if cost <= bar:
+            order[:] = trial
+            walk.costs[0] = cost
+            if cost < walk.costs[1]:
+                walk.costs[1] = cost
+                walk.best_starts[:] = starts
         temperature *= cooling
-    return best_cost, best_starts

@@ -1,84 +1,176 @@
-"""Search over list orders: a good schedule for the start of an exact search."""
+"""Search over list orders by simulated annealing, forward and backward in time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import itertools
+import math
+from typing import TYPE_CHECKING
 
-from allocsolve.heuristics._kernels_list import anneal_order
+import numpy as np
+
+from allocsolve.heuristics._kernels_list import anneal_order, new_walk
 from allocsolve.heuristics.list_scheduling import Fit, list_order
 from allocsolve.model import EvolutionProblem, EvolutionProfile
 
 if TYPE_CHECKING:
-    from allocsolve.model import IntArray
+    from collections.abc import Iterator
 
-__all__ = ["anneal_starts", "mirrored", "mirrored_starts"]
+    from allocsolve.model import EvolutionObjective, IntArray
+
+__all__ = ["anneal", "anneal_in_rounds", "interval_value", "list_value", "mirrored", "mirrored_starts"]
+
+#: Moves of the first round; each further round of all variants has twice as many.
+_FIRST_ROUND = 16384
+#: Steps that are placed between two looks at the clock: about 20 ms.
+_STEPS_PER_LOOK = 100_000
 
 
 def mirrored(problem: EvolutionProblem) -> EvolutionProblem:
     """Return the problem with time running backwards: each profile reversed.
 
-    Only for problems whose releases are all 0. With an expand limit of 1 its schedules, mirrored, are those
-    of the problem; a list in this direction finds schedules that no forward list finds.
+    Only for problems whose releases are all 0. Its schedules, mirrored, are those of the problem, for any
+    expand limit; a list in this direction finds schedules that no forward list finds.
     """
     apps = tuple(EvolutionProfile(app.steps[::-1]) for app in problem.applications)
     return EvolutionProblem(problem.num_nodes, apps, expand_limit=problem.expand_limit)
 
 
 def mirrored_starts(problem: EvolutionProblem, backward: IntArray) -> IntArray:
-    """Return step starts for `problem` from step starts for its mirror image (expand limit 1).
+    """Return step starts for `problem` from step starts for its mirror image.
 
-    The schedule is turned round at its own makespan.
+    The schedule is turned round at its own makespan. Last steps are not expanded in either.
     """
     offsets, durations, _, _, _ = problem.packed
     starts = backward.copy()
     for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        starts[a:b] = -(backward[a:b] + durations[a:b][::-1])[::-1]
+        ends = np.append(backward[a + 1 : b], backward[b - 1] + durations[a])
+        starts[a:b] = -ends[::-1]
     starts -= starts.min(initial=0)
     return starts
 
 
-def anneal_starts(
+def interval_value(
+    problem: EvolutionProblem, starts: IntArray, ends: IntArray, objective: EvolutionObjective
+) -> tuple[int, ...]:
+    """Return the terms of the objective for starts and ends of all steps; completion as the total."""
+    offsets, durations, nodes, _, _ = problem.packed
+    values = {
+        "makespan": int(ends.max(initial=0)),
+        "completion": int(ends[offsets[1:] - 1].sum()),
+        "waste": int((nodes * (ends - starts - durations)).sum()),
+    }
+    return tuple(values[term] for term in objective)
+
+
+def list_value(problem: EvolutionProblem, starts: IntArray, objective: EvolutionObjective) -> tuple[int, ...]:
+    """Return the same for step starts whose last steps are not expanded."""
+    offsets, durations, _, _, _ = problem.packed
+    last = offsets[1:] - 1
+    ends = np.roll(starts, -1)
+    ends[last] = starts[last] + durations[last]
+    return interval_value(problem, starts, ends, objective)
+
+
+def _weights(problem: EvolutionProblem, objective: EvolutionObjective) -> tuple[float, float, float]:
+    """Return the cost of a second of makespan, of total completion, and of a node-second of waste.
+
+    The first term that is not waste leads (waste is 0 without expansion); the others break ties.
+    """
+    most = {
+        "completion": problem.horizon * len(problem.releases),
+        "waste": problem.horizon * problem.num_nodes,
+    }
+    lead = next((term for term in objective if term != "waste"), "waste")
+    weight = {term: 1e-3 / most.get(term, problem.horizon) for term in ("makespan", "completion", "waste")}
+    return tuple(  # type: ignore[return-value]  # one for each of three
+        1.0 if term == lead else weight[term] * (term != "waste" or term in objective)
+        for term in ("makespan", "completion", "waste")
+    )
+
+
+def anneal(
     problem: EvolutionProblem,
     fit: Fit,
-    objective: Literal["makespan", "completion"],
+    objective: EvolutionObjective,
     *,
     iterations: int,
-    seed: int = 0,
-) -> IntArray:
-    """Return the step starts of the best list schedule found by simulated annealing over the order.
+    most: float = math.inf,
+    seed: int,
+) -> Iterator[tuple[int, IntArray]]:
+    """Anneal the list order; yield now and then how many schedules were tried and the best's step starts.
 
     Parameters
     ----------
     problem
-        With at least one application.
+        With at least two applications.
     fit
         How each application is placed.
     objective
-        What to minimise; the other one breaks ties.
+        What to minimise.
     iterations
-        Schedules that are tried, each O(one list schedule): about 10 microseconds for 15-20 applications.
+        Schedules that are tried, each O(one list schedule): 5 to 10 microseconds for 15-20 applications.
+    most
+        Stop after so many of them, whatever the temperature.
     seed
         Of the moves; same seed, same answer.
 
-    Returns
-    -------
-    Array of shape (steps,), seconds. No guarantee on the quality.
+    Notes
+    -----
+    A move swaps two applications or inserts one elsewhere. The temperature begins at 5 % of the mean
+    application's share of the horizon and ends at 0.2 %: next to no uphill step is left.
     """
     offsets, durations, nodes, _, releases = problem.packed
-    # Near 1 % of the cost at first, hardly any uphill step at the end.
-    scale = float(problem.horizon) / len(releases) * (1 if objective == "makespan" else len(releases))
-    _, starts = anneal_order(
-        list_order(problem, "largest"),
-        offsets,
-        durations,
-        nodes,
-        fit.max_durations(problem),
-        releases,
-        problem.num_nodes,
-        fit.compacting,
-        (1.0, 1e-6) if objective == "makespan" else (1e-6, 1.0),
-        (0.1 * scale, 0.001 * scale),
-        iterations,
-        seed,
-    )
-    return starts
+    weights = _weights(problem, objective)
+    scale = float(problem.horizon) / len(releases)
+    if weights[0] < 1:  # a total over all applications
+        scale *= len(releases)
+    hot, cold = 0.05 * scale, 0.002 * scale
+    walk = new_walk(list_order(problem, "largest"), len(durations), seed)
+    longest = fit.max_durations(problem)
+    look = max(1, _STEPS_PER_LOOK // len(durations))
+    done = 0
+    while done < min(iterations, most):
+        piece = int(min(look, iterations - done, most - done))
+        temperatures = tuple(hot * (cold / hot) ** ((done + k) / iterations) for k in (0, piece))
+        anneal_order(
+            walk,
+            offsets,
+            durations,
+            nodes,
+            longest,
+            releases,
+            problem.num_nodes,
+            fit.compacting,
+            weights,
+            temperatures,
+            piece,
+        )
+        done += piece
+        yield piece, walk.best_starts
+
+
+def anneal_in_rounds(
+    problem: EvolutionProblem, objective: EvolutionObjective, *, most: float, seed: int
+) -> Iterator[tuple[int, IntArray]]:
+    """Anneal, `most` schedules in all: all variants in turn, each round twice as long as the one before.
+
+    Needs at least two applications. Variants are without expansion and, where the problem allows it,
+    compacted with all of it; forward and, for a makespan without releases, backward in time. Yields as
+    `anneal`, step starts for `problem` itself.
+    """
+    fits = [Fit(1)]
+    if problem.expand_limit > 1 and objective[0] != "waste":
+        fits.append(Fit(compacting=True))
+    lead = next((term for term in objective if term != "waste"), "waste")
+    image = mirrored(problem) if lead == "makespan" and not any(problem.releases) else None
+    variants = [(fit, towards) for fit in fits for towards in (problem, image) if towards is not None]
+    for number in itertools.count():
+        if most <= 0:
+            return
+        (fit, towards), double = variants[number % len(variants)], number // len(variants)
+        walk = anneal(
+            towards, fit, objective, iterations=_FIRST_ROUND << double, most=most, seed=seed + number
+        )
+        for tried, starts in walk:
+            most -= tried
+            yield tried, starts if towards is problem else mirrored_starts(problem, starts)

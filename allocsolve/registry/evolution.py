@@ -23,10 +23,28 @@ def _rigid() -> AnySolver:
     return Rigid()
 
 
+def _annealing() -> AnySolver:
+    from allocsolve.heuristics import Annealing  # noqa: PLC0415 - as above
+
+    return Annealing()
+
+
 def _cpsat() -> AnySolver:
     from allocsolve.exact import CpSat  # noqa: PLC0415 - as above
 
     return CpSat()
+
+
+def _conflict_search() -> AnySolver:
+    from allocsolve.exact import ConflictSearch  # noqa: PLC0415 - as above
+
+    return ConflictSearch()
+
+
+def _lns() -> AnySolver:
+    from allocsolve.exact import Lns  # noqa: PLC0415 - as above
+
+    return Lns()
 
 
 def _milp() -> AnySolver:
@@ -56,7 +74,16 @@ _TABLE = (
         "base fit, no expand limit, compacting",
         lambda: _list_scheduling(math.inf, compacting=True),
     ),
+    Entry("annealing", EvolutionProblem, "heuristic", "annealing over list orders, both ways", _annealing),
+    Entry("lns", EvolutionProblem, "heuristic", "neighbourhoods of the best schedule by CP-SAT", _lns),
     Entry("cpsat", EvolutionProblem, "exact", "CP-SAT, order literals and lazy covers", _cpsat),
+    Entry(
+        "conflict-search",
+        EvolutionProblem,
+        "exact",
+        "clause learning on start differences, else cpsat",
+        _conflict_search,
+    ),
     Entry("milp", EvolutionProblem, "exact", "time-indexed MILP by CBC, toys only", _milp),
 )
 

@@ -1,0 +1,260 @@
+"""The conflict-driven search over start differences, in slices: decide, propagate, learn, restart.
+
+A decision closes one side of a hole for a pair of applications. With no open hole left, the earliest times
+are an answer unless a clause of the problem fails at them, which is then decided upon.
+"""
+# ruff: noqa: C901, PLR0912, PLR0915
+# A call of a kernel is one loop.
+
+from __future__ import annotations
+
+import numpy as np
+
+from allocsolve.exact._kernels_conflict import learn
+from allocsolve.exact._kernels_offsets import (
+    ARC,
+    CLAUSES,
+    CLEANED,
+    CONFLICTS,
+    HEAD,
+    KEEP,
+    LEVEL,
+    NO_REASON,
+    PACE,
+    RESTARTS,
+    TRAIL,
+    Engine,
+    attach,
+    propagate,
+    raise_arc,
+    undo,
+)
+from allocsolve.heuristics._jit import kernel
+
+__all__ = ["ANSWER", "MORE", "NO_ANSWER", "REFUTED", "add_fact", "search"]
+
+#: What a call of `search` may say: nothing fits the ground facts; nothing ends by the assumed time; the
+#: values of the arcs from the origin are times that fit all clauses; there is more to do.
+NO_ANSWER, REFUTED, ANSWER, MORE = range(4)
+
+#: Learned clauses that span so few levels are kept.
+_GLUE = 3
+
+
+@kernel
+def _raise(e: Engine, n: int, arc: int, value: int, reason: int) -> bool:
+    return raise_arc(
+        e.values,
+        e.latest,
+        e.trail,
+        e.hole_offsets,
+        e.holes,
+        e.state,
+        arc,
+        (arc % n) * n + arc // n,
+        value,
+        reason,
+    )
+
+
+@kernel
+def add_fact(e: Engine, n: int, arc: int, value: int) -> bool:
+    """Undo all decisions and raise an arc for good; tell whether this is a contradiction by itself."""
+    undo(e, 0)
+    return value > e.values[arc] and _raise(e, n, arc, value, NO_REASON)
+
+
+@kernel
+def _clean_up(e: Engine, n: int) -> bool:
+    """At level 0: propagate, drop what is satisfied and the less useful learned clauses; watch the rest.
+
+    Returns whether there is a contradiction.
+    """
+    state, values = e.state, e.values
+    total = state[CLAUSES]
+    # Short of room, clauses that span few levels are no longer safe.
+    glue = _GLUE if 2 * e.clause_offsets[total] < len(e.clause_arcs) and 2 * total < len(e.clause_span) else 0
+    activity = np.empty(total)
+    learned = 0
+    for clause in range(total):
+        if e.clause_span[clause] > glue:
+            activity[learned] = e.clause_activity[clause]
+            learned += 1
+    bar = -1.0
+    if learned > state[KEEP]:
+        bar = np.sort(activity[:learned])[learned - state[KEEP] // 2]
+    e.bucket_first[:] = -1
+    to = begin = end = 0
+    for clause in range(total):
+        start = end
+        end = e.clause_offsets[clause + 1]
+        if e.clause_span[clause] > glue and e.clause_activity[clause] < bar:
+            continue
+        satisfied = False
+        for at in range(start, end):
+            satisfied = satisfied or values[e.clause_arcs[at]] >= e.clause_values[at]
+        if satisfied:
+            continue
+        stop = begin
+        for at in range(start, end):
+            arc, value = e.clause_arcs[at], e.clause_values[at]
+            if values[(arc % n) * n + arc // n] < 1 - value:
+                e.clause_arcs[stop], e.clause_values[stop] = arc, value
+                stop += 1
+        if stop == begin:
+            return True
+        if stop == begin + 1:
+            if _raise(e, n, e.clause_arcs[begin], e.clause_values[begin], NO_REASON):
+                return True
+            continue
+        e.clause_span[to], e.clause_activity[to] = e.clause_span[clause], e.clause_activity[clause]
+        to += 1
+        begin = e.clause_offsets[to] = stop
+    state[CLAUSES] = state[CLEANED] = to
+    for clause in range(to):
+        attach(e, clause)
+    state[HEAD] = 0
+    if propagate(e, n):
+        return True
+    # What holds at level 0 needs no explanation: the trail begins again.
+    for entry in range(state[TRAIL]):
+        e.latest[e.trail[entry, ARC]] = -1
+    e.ground[:] = e.values
+    state[TRAIL] = state[HEAD] = 0
+    return False
+
+
+@kernel
+def _decide(e: Engine, n: int) -> tuple[int, int]:
+    """Return a fact (arc, value) on the open pair of most activity, at its hole of most; (-1, 0) if none."""
+    values = e.values
+    chosen, most = -1, -1.0
+    for i in range(n - 2):
+        for j in range(i + 1, n - 2):
+            pair = i * n + j
+            if e.pair_activity[pair] <= most:
+                continue
+            low, high = values[pair], -values[j * n + i]
+            for hole in range(e.hole_offsets[pair], e.hole_offsets[pair + 1]):
+                if low < e.holes[hole, 0] and e.holes[hole, 1] < high:
+                    chosen, most = pair, e.pair_activity[pair]
+                    break
+    if chosen < 0:
+        return -1, 0
+    i, j = chosen // n, chosen % n
+    low, high = values[chosen], -values[j * n + i]
+    best, most = -1, -1.0
+    for hole in range(e.hole_offsets[chosen], e.hole_offsets[chosen + 1]):
+        if low < e.holes[hole, 0] and e.holes[hole, 1] < high and e.hole_activity[hole] > most:
+            best, most = hole, e.hole_activity[hole]
+    # Away from the best schedule known: what differs from it is refuted sooner.
+    if e.target[j] - e.target[i] > e.holes[best, 1]:
+        return j * n + i, 1 - e.holes[best, 0]
+    return chosen, e.holes[best, 1] + 1
+
+
+@kernel
+def _open_clause(e: Engine, n: int) -> tuple[int, int]:
+    """Return an open fact of a clause of the problem that fails at the earliest times; (-1, 0) if none."""
+    times = e.values[(n - 2) * n : (n - 1) * n]
+    for clause in range(e.state[CLAUSES]):
+        if e.clause_span[clause] > 0:
+            continue
+        open_at = -1
+        for at in range(e.clause_offsets[clause], e.clause_offsets[clause + 1]):
+            arc, value = e.clause_arcs[at], e.clause_values[at]
+            i, j = arc // n, arc % n
+            if times[j] - times[i] >= value:
+                open_at = -2
+                break
+            if e.values[j * n + i] < 1 - value:
+                open_at = at
+        if open_at != -2:
+            return e.clause_arcs[open_at], e.clause_values[open_at]
+    return -1, 0
+
+
+@kernel
+def _luby(index: int) -> int:
+    """Return term `index` of 1, 1, 2, 1, 1, 2, 4, ... (Luby, Sinclair & Zuckerman 1993)."""
+    index += 1
+    power = 1
+    while power < index + 1:
+        power *= 2
+    while power - 1 != index:
+        power //= 2
+        if index >= power:
+            index -= power - 1
+    return power // 2
+
+
+@kernel
+def search(e: Engine, n: int, by: int, conflicts: int) -> int:
+    """Search on for `conflicts` more of them: an answer that ends at time `by` or earlier, or a proof.
+
+    All decisions of an earlier call are undone, clauses and activities stay. Clauses appended since then
+    take part.
+    """
+    state = e.state
+    undo(e, 0)
+    if _clean_up(e, n):
+        return NO_ANSWER
+    origin, end = n - 2, n - 1
+    last = state[CONFLICTS] + conflicts
+    restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
+    while True:
+        if propagate(e, n):
+            state[CONFLICTS] += 1
+            if state[LEVEL] == 0:
+                return NO_ANSWER
+            level = learn(e, n)
+            if level < 0:
+                return NO_ANSWER
+            undo(e, level)
+            clause = state[CLAUSES] - 1
+            begin = e.clause_offsets[clause]
+            reason = n + clause
+            if e.clause_offsets[clause + 1] == begin + 1:
+                state[CLAUSES] = clause
+                reason = NO_REASON
+            else:
+                attach(e, clause)
+            if _raise(e, n, e.clause_arcs[begin], e.clause_values[begin], reason):
+                if level > 0:
+                    raise AssertionError("a learned clause fails where it acts")
+                return NO_ANSWER
+            e.growth[0] /= 0.98
+            e.growth[1] /= 0.999
+            if e.growth[1] > 1e100:
+                e.clause_activity[:] *= 1e-100
+                e.growth[1] *= 1e-100
+            continue
+        room = len(e.clause_arcs) - e.clause_offsets[state[CLAUSES]]
+        crowded = (
+            state[CLAUSES] - state[CLEANED] > state[KEEP]
+            or room < 2 * n * n
+            or state[CLAUSES] + 2 > len(e.clause_span)
+        )
+        if state[CONFLICTS] >= min(restart, last) or crowded:
+            undo(e, 0)
+            if state[CONFLICTS] >= last:
+                return MORE
+            if crowded and _clean_up(e, n):
+                return NO_ANSWER
+            state[RESTARTS] += 1
+            restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
+            continue
+        if state[LEVEL] == 0 and e.values[origin * n + end] > by:
+            return REFUTED
+        if state[LEVEL] == 0 and -e.values[end * n + origin] > by:
+            arc, value = end * n + origin, -by
+        else:
+            arc, value = _decide(e, n)
+            if arc < 0:
+                arc, value = _open_clause(e, n)
+            if arc < 0:
+                return ANSWER
+        state[LEVEL] += 1
+        e.marks[state[LEVEL]] = state[TRAIL]
+        if _raise(e, n, arc, value, NO_REASON):
+            raise AssertionError("a decision contradicts what is known")

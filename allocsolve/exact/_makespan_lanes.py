@@ -1,0 +1,204 @@
+"""What takes part in proving a makespan without expansion: shared knowledge, and searches that add to it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.bounds import makespan_bound
+from allocsolve.exact._kernels_offset_search import ANSWER, NO_ANSWER, REFUTED
+from allocsolve.exact._offset_model import OffsetModel
+from allocsolve.heuristics import Fit, list_starts
+from allocsolve.heuristics.order_search import mirrored, mirrored_starts
+from allocsolve.model import Budget, Limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from ortools.sat.python import cp_model
+
+    from allocsolve.bounds._conflicts import Block
+    from allocsolve.model import Clock, EvolutionProblem, IntArray
+
+    class Lane(Protocol):
+        """One search of several."""
+
+        def advance(self) -> None:
+            """Search for a while."""
+
+
+__all__ = ["CpSatLane", "FromAbove", "FromBelow", "Knowledge"]
+
+#: Conflicts that the search from below spends on one time before it takes a nearer one.
+_PATIENCE = 2000
+#: It first looks at the bound plus this part of the gap, and at nearer times down to the second part.
+_PART, _LEAST_PART = 8, 64
+#: Conflicts of one slice, for one point; about a tenth of a second for 20 applications.
+_SLICE = 200_000
+
+
+class Knowledge:
+    """The best schedule and the bound, shared by the lanes of one solve (threads).
+
+    Parameters
+    ----------
+    problem
+        Its expand limit is taken to be 1.
+    clock
+        Of the solve.
+    starts
+        Of all steps, in a feasible schedule.
+    """
+
+    def __init__(self, problem: EvolutionProblem, clock: Clock, starts: IntArray) -> None:
+        self.problem = problem
+        self.clock = clock
+        self.stop = threading.Event()
+        #: Why the search ends, if it is not done by then.
+        self.limit = Limit.TIME
+        self.bound = makespan_bound(problem)
+        self.starts = starts
+        self.makespan = self._ends(starts)
+        #: Seconds and makespan of each better schedule.
+        self.incumbents: list[tuple[float, int]] = []
+        self._lock = threading.Lock()
+
+    def _ends(self, starts: IntArray) -> int:
+        return int((starts + self.problem.packed.durations).max())
+
+    def offer(self, starts: IntArray) -> None:
+        """Keep a feasible schedule, as step starts, if it is better than the best."""
+        makespan = self._ends(starts)
+        with self._lock:
+            if makespan < self.makespan:
+                self.makespan, self.starts = makespan, starts
+                self.incumbents.append((self.clock.elapsed, makespan))
+
+    def take(self, starts: IntArray, ends: IntArray, covers: set[tuple[Block, ...]]) -> None:
+        """Offer an answer of the relaxation, or list schedules in its order if it violates covers."""
+        if not covers:
+            self.offer(starts)
+            return
+        problem = self.problem
+        offsets = problem.packed.offsets
+        for key in (starts[offsets[:-1]], ends[offsets[1:] - 1]):
+            order = np.argsort(key, kind="stable")
+            self.offer(list_starts(problem, order, Fit(1)))
+            if not any(problem.releases):
+                backward = list_starts(mirrored(problem), order[::-1].copy(), Fit(1))
+                self.offer(mirrored_starts(problem, backward))
+
+    def prove(self, bound: int) -> None:
+        """Note a lower bound."""
+        with self._lock:
+            self.bound = max(self.bound, bound)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is a gap left, and time."""
+        return self.bound < self.makespan and self.clock.remaining > 0 and not self.stop.is_set()
+
+
+class FromAbove:
+    """Conflict search for a schedule better than the best one known; in the end a proof of its absence."""
+
+    def __init__(self, known: Knowledge, seed: int) -> None:
+        self.known = known
+        self.horizon = known.makespan - 1
+        self.model = OffsetModel(known.problem, self.horizon, known.clock, seed=seed)
+        self._slice = max(20, _SLICE // (len(known.problem.applications) + 2) ** 2)
+
+    def aim(self) -> int:
+        """Return the time by which an answer is to end."""
+        return self.horizon
+
+    def advance(self) -> None:
+        """Search for one slice of conflicts and share what comes of it."""
+        known, model = self.known, self.model
+        if known.makespan - 1 < self.horizon:
+            self.horizon = known.makespan - 1
+            model.must_end_by(self.horizon)
+        model.lean_away_from(known.starts[known.problem.packed.offsets[:-1]])
+        by = self.aim()
+        try:
+            outcome = NO_ANSWER if model.contradiction else model.search(by, self._slice)
+        except MemoryError:  # more raises in one branch than there is room for: never met so far
+            known.limit = Limit.SIZE
+            known.stop.set()
+            return
+        if outcome == NO_ANSWER:
+            known.prove(self.horizon + 1)
+        elif outcome == REFUTED:
+            known.prove(max(by + 1, model.least_end()))
+        elif outcome == ANSWER:
+            starts, ends = model.read_times()
+            covers = model.violated(starts, ends)
+            known.take(starts, ends, covers)
+            for cover in sorted(covers):
+                model.exclude(cover)
+
+
+class FromBelow(FromAbove):
+    """The same search, refuting times a little above the bound: it raises the bound long before the proof."""
+
+    def __init__(self, known: Knowledge, seed: int) -> None:
+        super().__init__(known, seed)
+        self._part, self._patience = _PART, _PATIENCE
+        self._by = self._since = 0
+
+    def aim(self) -> int:
+        """Return the time to refute next: the same until its conflicts are spent, then a nearer one."""
+        known, conflicts = self.known, self.model.conflicts
+        if known.bound < self._by:
+            if conflicts - self._since <= self._patience:
+                return min(self._by, self.horizon)
+            self._part *= 2
+            if self._part > _LEAST_PART:
+                self._part, self._patience = _PART, 2 * self._patience
+        elif conflicts - self._since < self._patience // 4:
+            self._part = max(3, self._part // 2)
+        self._since = conflicts
+        gap = known.makespan - known.bound
+        self._by = min(self.horizon, known.bound + max(1, gap // self._part))
+        return self._by
+
+
+class CpSatLane:
+    """CP-SAT, one thread, on the same relaxation: a search from above."""
+
+    def __init__(self, known: Knowledge, seed: int) -> None:
+        self._known = known
+        self._seed = seed
+        self._covers: set[tuple[Block, ...]] = set()
+
+    def advance(self) -> None:
+        """Search until an answer that is new to the model, a proof, or a better schedule from elsewhere."""
+        from allocsolve.bounds._conflicts import violated_covers  # noqa: PLC0415 - with its user below
+        from allocsolve.bounds._cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
+        from allocsolve.bounds._order_model import OrderModel  # noqa: PLC0415 - as above
+
+        known = self._known
+        horizon = known.makespan - 1
+        model = OrderModel(known.problem, horizon, known.clock, largest_cover=3)
+        for cover in sorted(self._covers):
+            model.exclude(cover)
+
+        def take(value: Callable[[cp_model.LinearExpr], int]) -> bool:
+            starts, ends = model.read_times(value)
+            covers = violated_covers(model.blocks, known.problem.num_nodes, starts, ends)
+            known.take(starts, ends, covers)
+            self._covers |= covers
+            return False
+
+        outcome = run_cpsat(
+            model.model,
+            Budget(seed=self._seed),
+            known.clock,
+            take,
+            stop=lambda: not known.open or known.makespan <= horizon,
+        )
+        if outcome.infeasible:
+            known.prove(horizon + 1)

@@ -1,0 +1,223 @@
+"""The ordering relaxation without expansion as facts on start differences: what the conflict search works on.
+
+The same relaxation as `allocsolve.bounds._order_model`, and the same clauses: of the blocks of a conflicting
+set (see `allocsolve.bounds._conflicts`), some one ends before some other starts. For two applications these
+clauses are holes in the difference of their starts.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations, takewhile
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.bounds._conflicts import blocks_of, conflicting_sets, violated_covers
+from allocsolve.exact._kernels_conflict import UNNEEDED
+from allocsolve.exact._kernels_offset_search import add_fact, search
+from allocsolve.exact._kernels_offsets import CLAUSES, CONFLICTS, KEEP, PACE, STATE_SIZE, Engine
+
+if TYPE_CHECKING:
+    from allocsolve.bounds._conflicts import Block
+    from allocsolve.model import Clock, EvolutionProblem, IntArray
+
+__all__ = ["OffsetModel"]
+
+#: Room for learned clauses, and for facts in them.
+_ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
+#: Trail entries per arc.
+_ROOM_TRAIL = 400
+#: Learned clauses to keep at a clean-up; conflicts between restarts.
+_KEEP, _PACE = 6000, 128
+#: Ranges in which the watches of an arc without holes are kept.
+_RANGES = 60
+#: A boundary above every value.
+_BEYOND = 1 << 60
+
+
+class OffsetModel:
+    """The relaxation of a problem without expansion, and one search in it.
+
+    Parameters
+    ----------
+    problem
+        With at least one application; its expand limit is taken to be 1.
+    horizon
+        Seconds; only answers that end by then count. Nothing is known about others.
+    clock
+        Clauses are collected while it has time left; what is missing only makes the relaxation weaker.
+    seed
+        Of the first decisions.
+    """
+
+    def __init__(self, problem: EvolutionProblem, horizon: int, clock: Clock, *, seed: int) -> None:
+        self.blocks = blocks_of(problem)
+        self._problem = problem
+        self._offsets = [[0, *np.cumsum(app.durations).tolist()] for app in problem.applications]
+        self._points = len(problem.applications) + 2
+        self._covers: set[tuple[Block, ...]] = set()
+        holes = self._holes()
+        triples = takewhile(
+            lambda _: clock.remaining > 0, conflicting_sets(self.blocks, problem.num_nodes, 3)
+        )
+        clauses = [self._clause(cover) for cover in triples]
+        self._engine = self._empty(holes, horizon, len(clauses), sum(map(len, clauses)))
+        spread = np.random.default_rng(seed).random(len(self._engine.pair_activity))
+        lengths = self._engine.holes[:, 1] - self._engine.holes[:, 0] + 1
+        owners = np.repeat(np.arange(self._points**2), np.diff(self._engine.hole_offsets))
+        # Pairs with the longest holes first; little enough that the first conflicts take over.
+        self._engine.pair_activity[:] = np.bincount(owners, lengths, self._points**2) * (1 + spread)
+        self._engine.pair_activity[:] /= 1e6 * max(1, horizon)
+        for clause in clauses:
+            self._append(clause)
+        self.contradiction = self._ground(horizon)
+
+    def _holes(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
+        """No two blocks that exceed the cluster overlap: the differences at which they would, merged."""
+        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for one, two in conflicting_sets(self.blocks, self._problem.num_nodes, 2):
+            a, b = self._offsets[one.app], self._offsets[two.app]
+            low, high = a[one.first] - b[two.last + 1] + 1, a[one.last + 1] - b[two.first] - 1
+            found.setdefault((one.app, two.app), []).append((low, high))
+        holes = {}
+        for (a_app, b_app), own in found.items():
+            merged: list[tuple[int, int]] = []
+            for low, high in sorted(own):
+                if merged and low <= merged[-1][1] + 1:
+                    merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+                else:
+                    merged.append((low, high))
+            holes[a_app, b_app] = merged
+            holes[b_app, a_app] = [(-high, -low) for low, high in reversed(merged)]
+        return holes
+
+    def _clause(self, cover: tuple[Block, ...]) -> list[tuple[int, int]]:
+        """Of blocks that do not all fit, one ends before another starts: (arc, value) of each case."""
+        return [
+            (
+                one.app * self._points + two.app,
+                self._offsets[one.app][one.last + 1] - self._offsets[two.app][two.first],
+            )
+            for one, two in permutations(cover, 2)
+        ]
+
+    def _empty(
+        self, holes: dict[tuple[int, int], list[tuple[int, int]]], horizon: int, clauses: int, facts: int
+    ) -> Engine:
+        """Return an engine with holes, without clauses or facts."""
+        n = self._points
+        arcs = n * n
+        own = [holes.get(divmod(arc, n), []) for arc in range(arcs)]
+        # Ranges of the watches: between holes, and no longer than a part of the horizon.
+        even = np.linspace(-horizon, horizon, _RANGES).astype(np.int64).tolist()
+        cuts = [sorted({*even, *(high for _, high in part)}) for part in own]
+        ends = [end for cut in cuts for end in [*cut, _BEYOND]]
+        clauses, facts = clauses + _ROOM_CLAUSES, facts + _ROOM_FACTS
+
+        def zeros(*shape: int) -> IntArray:
+            return np.zeros(shape, dtype=np.int64)
+
+        engine = Engine(
+            values=zeros(arcs),
+            ground=zeros(arcs),
+            latest=np.full(arcs, -1, dtype=np.int64),
+            trail=zeros(arcs * _ROOM_TRAIL, 6),
+            marks=zeros(arcs * _ROOM_TRAIL),
+            hole_offsets=np.cumsum([0, *map(len, own)]),
+            holes=np.array([hole for part in own for hole in part], dtype=np.int64).reshape(-1, 2),
+            pair_activity=np.zeros(arcs),
+            hole_activity=np.zeros(sum(map(len, own))),
+            clause_offsets=zeros(clauses + 1),
+            clause_arcs=zeros(facts),
+            clause_values=zeros(facts),
+            clause_span=zeros(clauses),
+            clause_activity=np.zeros(clauses),
+            watches=zeros(2 * clauses, 4),
+            bucket_first=np.full(len(ends), -1, dtype=np.int64),
+            bucket_offsets=np.cumsum([0, *(len(cut) + 1 for cut in cuts)]),
+            bucket_ends=np.array(ends, dtype=np.int64),
+            needed=np.full(arcs, UNNEEDED, dtype=np.int64),
+            needed_at=zeros(arcs),
+            listed=zeros(arcs),
+            touched=zeros(arcs),
+            premise_arcs=zeros(arcs),
+            premise_values=zeros(arcs),
+            target=zeros(n - 2),
+            growth=np.ones(2),
+            state=zeros(STATE_SIZE),
+        )
+        engine.state[KEEP], engine.state[PACE] = _KEEP, _PACE
+        return engine
+
+    def _ground(self, horizon: int) -> bool:
+        """release <= start, start + duration <= end <= horizon; tell whether this contradicts itself."""
+        n = self._points
+        origin, end = n - 2, n - 1
+        lengths = [offsets[-1] for offsets in self._offsets]
+        latest = [horizon - length for length in lengths]
+        earliest = list(self._problem.releases)
+        # A value for every arc, each a consequence of the above, so that nothing is minus infinity.
+        table = np.zeros((n, n), dtype=np.int64)
+        for i, (late, length) in enumerate(zip(latest, lengths, strict=True)):
+            table[i, :-2] = np.array(earliest) - late
+            table[origin, i], table[i, origin] = earliest[i], -late
+            table[i, end], table[end, i] = length, earliest[i] - horizon
+        np.fill_diagonal(table, 0)
+        table[origin, end], table[end, origin] = max(map(sum, zip(earliest, lengths, strict=True))), -horizon
+        if (table + table.T > 0).any():
+            return True
+        engine = self._engine
+        engine.values[:] = engine.ground[:] = table.ravel() - 1  # so that every arc is raised, and propagated
+        return any(add_fact(engine, n, arc, int(table.flat[arc])) for arc in range(n * n) if arc % (n + 1))
+
+    def _append(self, clause: list[tuple[int, int]]) -> None:
+        """Add a clause of the problem; the next search takes it up."""
+        engine, number = self._engine, int(self._engine.state[CLAUSES])
+        begin = int(engine.clause_offsets[number])
+        for at, (arc, value) in enumerate(clause, begin):
+            engine.clause_arcs[at], engine.clause_values[at] = arc, value
+        engine.clause_offsets[number + 1] = begin + len(clause)
+        engine.clause_span[number] = 0
+        engine.state[CLAUSES] = number + 1
+
+    def exclude(self, cover: tuple[Block, ...]) -> None:
+        """Add the clause of blocks that do not all fit, unless it is there already."""
+        if cover not in self._covers:
+            self._covers.add(cover)
+            self._append(self._clause(cover))
+
+    def must_end_by(self, time: int) -> None:
+        """Count only answers that end at `time` or earlier, from now on."""
+        origin, end = self._points - 2, self._points - 1
+        if add_fact(self._engine, self._points, end * self._points + origin, -time):
+            self.contradiction = True
+
+    def lean_away_from(self, starts: IntArray) -> None:
+        """Tell the decisions the best schedule known: starts of the applications."""
+        self._engine.target[:] = starts
+
+    def search(self, by: int, conflicts: int) -> int:
+        """Look for an answer that ends at `by` or earlier, for so many conflicts."""
+        return search(self._engine, self._points, by, conflicts)
+
+    @property
+    def conflicts(self) -> int:
+        """Conflicts met so far."""
+        return int(self._engine.state[CONFLICTS])
+
+    def least_end(self) -> int:
+        """Return the least time at which an answer can end; meaningful after a search without an answer."""
+        return int(self._engine.values[(self._points - 2) * self._points + self._points - 1])
+
+    def read_times(self) -> tuple[IntArray, IntArray]:
+        """Return starts and ends of all steps of the answer that the search has just met."""
+        packed = self._problem.packed
+        origin = self._points - 2
+        starts = self._engine.values[origin * self._points : origin * self._points + origin]
+        before = np.concatenate([offsets[:-1] for offsets in self._offsets]).astype(np.int64)
+        times = before + np.repeat(starts, np.diff(packed.offsets))
+        return times, times + packed.durations
+
+    def violated(self, starts: IntArray, ends: IntArray) -> set[tuple[Block, ...]]:
+        """Return the covers that step times violate."""
+        return violated_covers(self.blocks, self._problem.num_nodes, starts, ends)

@@ -1,0 +1,83 @@
+"""Laws of annealing over list orders: feasible, seeded, within its budget, no worse than its start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import evolution_problems
+
+from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Status
+from allocsolve.heuristics import ORDERS, Annealing, Fit, ListScheduling, list_order, list_starts
+from allocsolve.heuristics.list_scheduling import schedule_of
+from allocsolve.heuristics.order_search import anneal, list_value
+from allocsolve.judge import confirm, evolution_violations
+from allocsolve.model import Limit, terms
+
+if TYPE_CHECKING:
+    from allocsolve.model import EvolutionObjective
+
+OBJECTIVES: tuple[EvolutionObjective, ...] = (
+    ("makespan",),
+    ("completion",),
+    ("waste",),
+    ("makespan", "waste"),
+    ("waste", "completion"),
+    ("completion", "makespan", "waste"),
+)
+
+
+@given(
+    evolution_problems(min_apps=2, max_apps=5, releases=True),
+    st.sampled_from(OBJECTIVES),
+    st.sampled_from((Fit(1), Fit(compacting=True))),
+)
+def test_annealing_is_feasible_seeded_and_no_worse_than_its_start(
+    problem: EvolutionProblem, objective: EvolutionObjective, fit: Fit
+) -> None:
+    runs = [list(anneal(problem, fit, objective, iterations=30, seed=5)) for _ in range(2)]
+    assert [tried for tried, _ in runs[0]] == [tried for tried, _ in runs[1]]
+    assert sum(tried for tried, _ in runs[0]) == 30
+    assert np.array_equal(runs[0][-1][1], runs[1][-1][1])
+    starts = runs[0][-1][1]
+    found = schedule_of(problem, starts)
+    assert not evolution_violations(problem, found)
+    judged = confirm(problem, Result(Status.FEASIBLE, found), objective).objective
+    assert judged is not None
+    values = tuple(
+        value / len(problem.applications) if term == "completion" else value
+        for term, value in zip(objective, list_value(problem, starts, objective), strict=True)
+    )
+    assert terms(judged) == values
+    first = list_value(problem, list_starts(problem, list_order(problem, "largest"), fit), objective)
+    if objective[0] != "waste":  # which does not lead the search
+        assert list_value(problem, starts, objective)[0] <= first[0]
+
+
+@given(evolution_problems(max_apps=5, releases=True), st.sampled_from(OBJECTIVES), st.integers(0, 3000))
+def test_the_annealing_solver_is_no_worse_than_sorted_lists(
+    problem: EvolutionProblem, objective: EvolutionObjective, iterations: int
+) -> None:
+    budget = Budget(iterations=len(ORDERS) + iterations, seed=7)
+    result, again = Annealing(objective)(problem, budget), Annealing(objective)(problem, budget)
+    assert result.answer is not None
+    assert result.answer == again.answer
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.ITERATIONS)
+    confirm(problem, result, objective)
+    assert result.incumbents[-1][1] == result.objective
+    assert [value for _, value in result.incumbents] == [value for _, value in again.incumbents]
+    for order in ORDERS:
+        if order != "random":
+            listed = ListScheduling(Fit(1), order)(problem, Budget())
+            value = confirm(problem, listed, objective).objective
+            assert value is not None
+            assert result.objective is not None
+            assert terms(result.objective) <= terms(value)
+
+
+def test_the_annealing_solver_keeps_its_time() -> None:
+    result = Annealing()(EvolutionProblem(9, (EvolutionProfile([(5, 5)]),) * 300), Budget(seconds=0.2))
+    assert result.limit == "time"
+    assert result.runtime < 20  # not a measurement: it stops

@@ -1,0 +1,136 @@
+"""Laws of the conflict search: its optima are those of brute force and of CP-SAT, its bounds are bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_optimum import optimum
+from strategies import evolution_problems
+
+from allocsolve import Budget, EvolutionProblem, Status
+from allocsolve.errors import UnknownName
+from allocsolve.exact import ConflictSearch, CpSat
+from allocsolve.exact._kernels_offset_search import ANSWER, MORE, NO_ANSWER, REFUTED
+from allocsolve.exact._offset_model import OffsetModel
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import klein2011
+from allocsolve.judge import confirm
+from allocsolve.model import Limit
+
+if TYPE_CHECKING:
+    from allocsolve.model import EvolutionObjective
+
+rigid_problems = evolution_problems(
+    min_apps=2, max_apps=4, max_steps=4, max_nodes=6, expand_limits=(1,), releases=True
+)
+OBJECTIVES: tuple[EvolutionObjective, ...] = (("makespan",), ("makespan", "waste"), ("waste", "makespan"))
+
+
+def verdict(problem: EvolutionProblem, by: int, *, slices: int) -> int:
+    """Whether there is a schedule that ends by then, from the search alone: no annealing, no other bound."""
+    model = OffsetModel(problem, problem.horizon, Budget().start(), seed=1)
+    while not model.contradiction:
+        outcome = model.search(by, slices)
+        if outcome == ANSWER:
+            starts, ends = model.read_times()
+            covers = model.violated(starts, ends)
+            if not covers:
+                assert ends.max() <= by
+                return outcome
+            for cover in covers:
+                model.exclude(cover)
+        elif outcome != MORE:
+            return outcome
+    return NO_ANSWER
+
+
+@settings(max_examples=200)
+@given(rigid_problems, st.sampled_from((1, 7, 1000)))
+def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum(
+    problem: EvolutionProblem, slices: int
+) -> None:
+    (least,) = optimum(problem, ("makespan",))
+    assert verdict(problem, int(least), slices=slices) == ANSWER
+    assert verdict(problem, int(least) - 1, slices=slices) in (REFUTED, NO_ANSWER)
+
+
+@settings(max_examples=60)
+@given(rigid_problems, st.sampled_from(OBJECTIVES), st.sampled_from((1, 2, 3)))
+def test_optima_are_those_of_brute_force(
+    problem: EvolutionProblem, objective: EvolutionObjective, workers: int
+) -> None:
+    result = ConflictSearch(objective)(problem, Budget(seconds=60, workers=workers))
+    confirm(problem, result, objective)
+    assert result.status is Status.OPTIMAL
+    found = result.objective if isinstance(result.objective, tuple) else (result.objective,)
+    assert found == optimum(problem, objective)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_both_exact_methods_agree(seed: int) -> None:
+    """Enough conflicts to learn, forget and restart."""
+    problem = replace(klein2011([77, seed], num_apps=(6, 9)), expand_limit=1)
+    clauses = ConflictSearch()(problem, Budget(seconds=120))
+    cpsat = CpSat()(problem, Budget(seconds=120, workers=2))
+    assert (clauses.status, cpsat.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert clauses.objective == cpsat.objective
+
+
+def test_refuting_step_by_step_meets_the_optimum() -> None:
+    """What is learned under one time stays true under the next."""
+    problem = replace(klein2011([77, 3], num_apps=(8, 8)), expand_limit=1)
+    best = CpSat()(problem, Budget(seconds=120, workers=2))
+    assert isinstance(best.objective, int)
+    greedy = ListScheduling()(problem, Budget()).answer
+    assert greedy is not None
+    model = OffsetModel(problem, int(greedy.completions.max()), Budget().start(), seed=0)
+    bound = 0
+    for part in np.linspace(0.5, 1, 12)[:-1]:
+        by = int(part * best.objective)
+        outcome = MORE
+        while outcome == MORE:
+            outcome = model.search(by, 500)
+            if outcome == ANSWER:
+                starts, ends = model.read_times()
+                covers = model.violated(starts, ends)
+                assert covers, "a schedule better than the optimum"
+                for cover in covers:
+                    model.exclude(cover)
+                outcome = MORE
+        assert outcome == REFUTED
+        assert bound <= model.least_end() <= best.objective
+        bound = max(by + 1, model.least_end())
+
+
+def test_same_seed_same_answer_with_one_worker() -> None:
+    problem = replace(klein2011([77, 5], num_apps=(9, 9)), expand_limit=1)
+    results = [ConflictSearch()(problem, Budget(seed=4)) for _ in range(2)]
+    assert results[0].answer == results[1].answer
+    assert [value for _, value in results[0].incumbents] == [value for _, value in results[1].incumbents]
+
+
+def test_a_tiny_budget_is_a_result() -> None:
+    result = ConflictSearch(("makespan", "waste"))(
+        replace(klein2011(1), expand_limit=1), Budget(seconds=1e-9)
+    )
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
+    assert isinstance(result.bound, tuple)
+    assert result.bound[0] > 0
+    assert result.bound[1] == -math.inf
+
+
+def test_a_problem_that_is_too_large_gets_a_schedule_and_a_bound() -> None:
+    problem = replace(klein2011(1), expand_limit=1)
+    result = ConflictSearch(max_applications=5)(problem, Budget(seconds=5))
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
+
+
+def test_an_unknown_objective_is_named() -> None:
+    with pytest.raises(UnknownName, match="makespam"):
+        ConflictSearch(("makespam",))  # type: ignore[arg-type]  # what a typo does

@@ -1,0 +1,73 @@
+"""What only the neighbourhood search has: neighbourhoods of a schedule, proofs by freeing all, budgets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from naive_optimum import optimum
+from strategies import evolution_problems
+
+from allocsolve import Budget, EvolutionProblem, Status
+from allocsolve.bounds._cpsat import run_cpsat
+from allocsolve.bounds._order_model import OrderModel
+from allocsolve.errors import UnknownName
+from allocsolve.exact import Lns
+from allocsolve.heuristics import Annealing, ListScheduling
+from allocsolve.instances import klein2011
+from allocsolve.judge import confirm
+from allocsolve.model import Limit, terms
+
+
+@settings(max_examples=25)
+@given(evolution_problems(min_apps=2, max_apps=3, max_duration=2, releases=True))
+def test_with_all_applications_free_it_proves_the_optimum(problem: EvolutionProblem) -> None:
+    for objective in (("makespan",), ("makespan", "waste")):
+        result = Lns(objective)(problem, Budget(iterations=60))
+        confirm(problem, result, objective)
+        assert result.objective is not None
+        if result.status is Status.OPTIMAL:
+            assert terms(result.objective) == optimum(problem, objective)
+
+
+@settings(max_examples=25)
+@given(evolution_problems(min_apps=2, max_apps=4, max_duration=3))
+def test_the_orders_of_a_schedule_hold_in_it(problem: EvolutionProblem) -> None:
+    """With all orders kept, the model still has an answer that is no worse than the schedule."""
+    answer = ListScheduling()(problem, Budget()).answer
+    assert answer is not None
+    before = answer.durations.cumsum() - answer.durations
+    starts = before + (answer.starts - before[answer.offsets[:-1]]).repeat(
+        answer.offsets[1:] - answer.offsets[:-1]
+    )
+    clock = Budget().start()
+    model = OrderModel(problem, problem.horizon, clock, largest_cover=3)
+    model.model.add_bool_and(
+        model.orders(starts, starts + answer.durations, list(range(len(problem.applications))))
+    )
+    model.model.add(model.term("makespan") <= int(answer.completions.max()))
+    assert run_cpsat(model.model, Budget(), clock, lambda _: False).infeasible is False
+
+
+@pytest.mark.parametrize("limit", [1, 2, math.inf])
+def test_it_is_no_worse_than_annealing_and_repeats_itself(limit: float) -> None:
+    problem = replace(klein2011([3, 1], num_apps=(8, 8)), expand_limit=limit)
+    results = [Lns()(problem, Budget(iterations=4, seed=2)) for _ in range(2)]
+    assert results[0].answer == results[1].answer
+    confirm(problem, results[0], ("makespan",))
+    annealed = Annealing()(problem, Budget(iterations=64_000, seed=2)).objective
+    assert isinstance(annealed, int)
+    assert isinstance(results[0].objective, int)
+    assert results[0].objective <= annealed
+    assert results[0].incumbents[-1][1] == results[0].objective
+
+
+def test_limits_are_told() -> None:
+    problem = klein2011(1)
+    assert Lns()(problem, Budget(seconds=1e-9)).limit is Limit.TIME
+    assert Lns(max_applications=3)(problem, Budget(seconds=1)).limit is Limit.SIZE
+    assert Lns()(klein2011(1, num_apps=(9, 9)), Budget(iterations=1)).limit is Limit.ITERATIONS
+    with pytest.raises(UnknownName, match="makespam"):
+        Lns(("makespam",))  # type: ignore[arg-type]  # what a typo does
