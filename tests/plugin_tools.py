@@ -13,6 +13,7 @@ from allocsolve import registry
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from types import ModuleType
 
     import pytest
 
@@ -64,8 +65,13 @@ def site(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         registry.plugins.cache_clear()
         yield Site(folder)
     registry.plugins.cache_clear()
-    for name in set(sys.modules) - before:
-        module = sys.modules[name]
-        places = [getattr(module, "__file__", None), *getattr(module, "__path__", [])]
-        if any(str(place).startswith(str(folder)) for place in places):
-            del sys.modules[name]
+    new = {name: sys.modules[name] for name in set(sys.modules) - before}
+    # All are looked at before one is forgotten: the path of a namespace asks its parent.
+    ours = [name for name, module in new.items() if _is_below(folder, module)]
+    for name in ours:
+        del sys.modules[name]
+
+
+def _is_below(folder: Path, module: ModuleType) -> bool:
+    places = [getattr(module, "__file__", None), *getattr(module, "__path__", [])]
+    return any(str(place).startswith(str(folder)) for place in places)
