@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from allocsolve.bench.bender2008 import HEURISTICS, OccupancyTable, TightCase, occupancy_tables, tight_family
+from allocsolve.bench.brackets import FEWEST, Bracket, Ratios
 from allocsolve.bench.comparison import Cell, Comparison, compare
 from allocsolve.bench.executors import open_executor
+from allocsolve.bench.expansion import (
+    ExpansionInstance,
+    ExpansionStudy,
+    HeuristicRow,
+    WorthRow,
+    examine_expansion,
+)
+from allocsolve.bench.expansion_runs import (
+    HEURISTIC_SECONDS,
+    ExpansionDraw,
+    Heuristic,
+    expansion_draws,
+    expansion_tasks,
+)
 from allocsolve.bench.export import EXPORTS, export
 from allocsolve.bench.gate import GateReport, SolverLike, run_gate
 from allocsolve.bench.gate_compare import GateChange
 from allocsolve.bench.klein2011 import ALGORITHMS, Reproduction, reproduce
-from allocsolve.bench.klein2011_sample import SampleTable, sample
 from allocsolve.bench.klein2011_tables import COLUMNS, EPSILON, PAPER, Column, Spread
-from allocsolve.bench.library_design import DESIGN, SuiteDesign, build_library
+from allocsolve.bench.library_design import DESIGN, KLEIN, SuiteDesign, build_library, klein_problem
 from allocsolve.bench.library_improve import Change, improve_suites, improved
 from allocsolve.bench.library_selections import SELECTIONS
 from allocsolve.bench.library_verify import verify_suite
@@ -52,31 +66,40 @@ __all__ = [
     "DESIGN",
     "EPSILON",
     "EXPORTS",
+    "FEWEST",
     "GAP_SHIFT",
     "HEURISTICS",
+    "HEURISTIC_SECONDS",
+    "KLEIN",
     "MEMORY_MB",
     "PAPER",
     "SELECTIONS",
     "SUITES",
     "TIME_SHIFT",
     "Best",
+    "Bracket",
     "Cell",
     "Change",
     "Column",
     "Comparison",
     "Distribution",
     "Duel",
+    "ExpansionDraw",
+    "ExpansionInstance",
+    "ExpansionStudy",
     "Gaps",
     "GateChange",
     "GateReport",
+    "Heuristic",
+    "HeuristicRow",
     "OccupancyTable",
     "PrimalCurve",
     "Progress",
+    "Ratios",
     "Record",
     "RecordKey",
     "RecordStore",
     "Reproduction",
-    "SampleTable",
     "SolverLike",
     "SolverScore",
     "Spread",
@@ -85,18 +108,23 @@ __all__ = [
     "Summary",
     "Task",
     "TightCase",
+    "WorthRow",
     "best",
     "bootstrap_interval",
     "build_library",
     "compare",
     "complete",
     "duels",
+    "examine_expansion",
+    "expansion_draws",
+    "expansion_tasks",
     "export",
     "family_of_all",
     "gap",
     "holm",
     "improve_suites",
     "improved",
+    "klein_problem",
     "occupancy_tables",
     "open_executor",
     "performance_profile",
@@ -112,7 +140,6 @@ __all__ = [
     "reproduce",
     "run",
     "run_gate",
-    "sample",
     "scores",
     "shifted_geometric_mean",
     "signed_rank",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.bench.library_selections import SELECTIONS
 from allocsolve.errors import InvalidProblem
@@ -25,14 +26,39 @@ from allocsolve.model import Mesh, Topology, Torus
 from allocsolve.registry import make_allocator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from allocsolve.model import PartitionProblem, Problem
+    from allocsolve.model import EvolutionProblem, PartitionProblem, Problem
 
-__all__ = ["DESIGN", "SuiteDesign", "build_library"]
+__all__ = ["DESIGN", "KLEIN", "LIMITS", "KleinDraw", "SuiteDesign", "build_library", "klein_problem"]
 
-_LIMITS: Final = {"l1": 1.0, "l2": 2.0, "inf": math.inf}
+
+class KleinDraw(NamedTuple):
+    """How the applications of some suites are drawn: how many, and from which seeds."""
+
+    least: int
+    most: int
+    seed: int  #: problem i has the seed [seed, i]
+
+    @property
+    def apps(self) -> str:
+        """How many applications, as people read it."""
+        return str(self.least) if self.least == self.most else f"{self.least}-{self.most}"
+
+
+#: Expand limits, by what the names of suites end in.
+LIMITS: Final[Mapping[str, float]] = MappingProxyType({"l1": 1.0, "l2": 2.0, "inf": math.inf})
+#: The suites after Klein & Perez 2011, by what their names begin with.
+KLEIN: Final[Mapping[str, KleinDraw]] = MappingProxyType(
+    {
+        "klein-5": KleinDraw(5, 5, seed=5),
+        "klein-8": KleinDraw(8, 8, seed=8),
+        "klein-10": KleinDraw(10, 10, seed=10),
+        "klein-12": KleinDraw(12, 12, seed=12),
+        "klein": KleinDraw(15, 20, seed=2011),
+    }
+)
 #: Places the jobs of the churned machines: as Slurm does.
 _ALLOCATOR: Final = "hilbert-best-fit+largest-runs"
 
@@ -51,20 +77,46 @@ class SuiteDesign:
             yield replace(problem, name=f"{self.name}-{suffix}")
 
 
-def _klein(stem: str, least: int, most: int, seed: int) -> Iterator[SuiteDesign]:
-    """Yield a suite per expand limit, with the same ten draws of applications."""
-    apps = f"{least} applications" if least == most else f"{least}-{most} applications"
-    for suffix, limit in _LIMITS.items():
+def klein_problem(stem: str, limit: str, idx: int) -> EvolutionProblem:
+    """Return the problem ``<stem>-<limit>-<idx>`` of the library; from 10 on, one drawn like those.
 
-        def draw(limit: float = limit) -> Iterator[tuple[str, Problem]]:
+    The applications are the same under each limit.
+
+    Parameters
+    ----------
+    stem
+        A key of `KLEIN`.
+    limit
+        A key of `LIMITS`.
+    idx
+        From 0 on.
+
+    Examples
+    --------
+    >>> problem = klein_problem("klein-5", "l2", 12)
+    >>> problem.name, len(problem.applications), problem.expand_limit
+    ('klein-5-l2-12', 5, 2.0)
+    """
+    draw = KLEIN[stem]
+    apps = draw.least, draw.most
+    problem = klein2011([draw.seed, idx], num_apps=apps, expand_limit=LIMITS[limit])
+    return replace(problem, name=f"{stem}-{limit}-{idx:02}")
+
+
+def _klein(stem: str) -> Iterator[SuiteDesign]:
+    """Yield a suite per expand limit, with the same ten draws of applications."""
+    apps = f"{KLEIN[stem].apps} applications"
+    for suffix, limit in LIMITS.items():
+
+        def draw(suffix: str = suffix) -> Iterator[tuple[str, Problem]]:
             for idx in range(10):
-                yield f"{idx:02}", klein2011([seed, idx], num_apps=(least, most), expand_limit=limit)
+                yield f"{idx:02}", klein_problem(stem, suffix, idx)
 
         yield SuiteDesign(f"{stem}-{suffix}", f"Klein & Perez 2011, {apps}, {_limit_text(limit)}", draw)
 
 
 def _amr() -> Iterator[SuiteDesign]:
-    for suffix, limit in _LIMITS.items():
+    for suffix, limit in LIMITS.items():
 
         def draw(limit: float = limit) -> Iterator[tuple[str, Problem]]:
             for idx in range(4):
@@ -74,7 +126,7 @@ def _amr() -> Iterator[SuiteDesign]:
 
 
 def _evotree() -> Iterator[SuiteDesign]:
-    for suffix, limit in _LIMITS.items():
+    for suffix, limit in LIMITS.items():
         if suffix == "l2":
             continue
 
@@ -129,11 +181,7 @@ def _counterexamples() -> Iterator[tuple[str, Problem]]:
 
 #: All suites. Seeds are never changed: what is known of an instance is tied to its digest.
 DESIGN: Final[tuple[SuiteDesign, ...]] = (
-    *_klein("klein-5", 5, 5, seed=5),
-    *_klein("klein-8", 8, 8, seed=8),
-    *_klein("klein-10", 10, 10, seed=10),
-    *_klein("klein-12", 12, 12, seed=12),
-    *_klein("klein", 15, 20, seed=2011),
+    *(suite for stem in KLEIN for suite in _klein(stem)),
     *_amr(),
     *_evotree(),
     _occupancy(Mesh((16, 8)), (4, 8, 16, 24, 32), seed=168),

@@ -13,8 +13,7 @@ from allocsolve.cli import options as opt
 from allocsolve.cli.gate import gate
 from allocsolve.cli.parser_generate import add_generators
 from allocsolve.cli.parser_library import add_library
-from allocsolve.cli.reproduce_bender2008 import bender2008
-from allocsolve.cli.reproduce_klein2011 import klein2011
+from allocsolve.cli.parser_reproduce import add_papers
 from allocsolve.errors import AllocsolveError
 from allocsolve.registry import FAMILIES
 
@@ -74,7 +73,7 @@ def make_parser() -> Parser:
     summary = "suites of instances, and what is known of them"
     add_library(commands.add_parser("library", help=summary, description=f"{summary.capitalize()}."))
     summary = "redo the experiments of a paper"
-    _add_reproduce(commands.add_parser("reproduce", help=summary, description=f"Redo{summary[4:]}."))
+    add_papers(commands.add_parser("reproduce", help=summary, description=f"Redo{summary[4:]}."))
     return parser
 
 
@@ -174,43 +173,6 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
     report.add_argument("--markdown", type=Path, metavar="FILE.md", help="its tables as Markdown, too")
     report.add_argument("--figures", type=Path, metavar="DIR", help="its figures as single SVG files, too")
-
-
-def _add_reproduce(parser: argparse.ArgumentParser) -> None:
-    papers = parser.add_subparsers(title="papers", metavar="PAPER", required=True, dest="paper")
-    for name, run, summary, tests, seed, seconds in (
-        (
-            "klein2011",
-            klein2011,
-            "Klein & Perez 2011, tables 1 and 2, beside optima",
-            None,
-            2011,
-            20.0,
-        ),
-        (
-            "bender2008",
-            bender2008,
-            "Bender et al. 2008: the tight family of the median method, and heuristics beside optima",
-            30,
-            2008,
-            10.0,
-        ),
-    ):
-        paper = papers.add_parser(name, help=summary, description=summary + ".")
-        paper.set_defaults(run=run)
-        default = "" if tests is None else " (default: %(default)s)"
-        paper.add_argument(
-            "--tests",
-            type=opt.integer(1),
-            required=tests is None,
-            default=tests,
-            metavar="N",
-            help=f"how many problems{'' if tests is None else ' of each kind'}{default}",
-        )
-        _add_seed(paper, seed)
-        help_text = "time limit for each optimum (default: %(default)s)"
-        paper.add_argument("--seconds", type=opt.seconds, default=seconds, metavar="T", help=help_text)
-        _add_json(paper)
 
 
 def _add_objective(parser: argparse.ArgumentParser) -> None:

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-import math
-import os
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.output import limit_text, say, show_table, time_text, write_json
+from allocsolve.cli.output import say, show_table, write_json
 from allocsolve.cli.progress import count_bar
+from allocsolve.cli.reproduce_expansion import expansion
+from allocsolve.errors import InvalidOption
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from allocsolve.bench import Reproduction, SampleTable, Spread
+    from allocsolve.bench import Reproduction, Spread
 
 __all__ = ["klein2011"]
 
-#: Problems of each suite for which optima are sought, however many tests the tables have.
-SAMPLE_SIZE = 5
+#: Options that only --optimal has a use for.
+_OPTIMAL_ONLY = ("seconds", "workers", "out", "plot")
 
 
 def klein2011(args: argparse.Namespace) -> int:
-    """Show the tables of the paper beside ours, then optima and bounds, which the paper could not have."""
-    from allocsolve.bench import PAPER, reproduce, sample  # noqa: PLC0415 - when the command runs
+    """Show the tables of the paper beside ours or, with --optimal, what expansion is worth to the optimum."""
+    if args.optimal:
+        return expansion(args)
+    for name in _OPTIMAL_ONLY:
+        if getattr(args, name) is not None:
+            msg = f"--{name} {getattr(args, name)} goes with --optimal only"
+            raise InvalidOption(msg)
+    if args.tests is None:
+        msg = "--tests is missing: how many problems the tables are made of (the paper: 1000)"
+        raise InvalidOption(msg)
+    from allocsolve.bench import PAPER, reproduce  # noqa: PLC0415 - when the command runs
 
     with count_bar("scheduling") as progress:
         ours = reproduce(args.tests, args.seed, progress=progress)
-    if not args.json:
-        for number in (1, 2):
-            _show_table(number, ours)
-    with count_bar("proving optima") as progress:
-        tables = sample(
-            tests=min(args.tests, SAMPLE_SIZE),
-            seconds=args.seconds,
-            workers=min(2, os.cpu_count() or 1),
-            progress=progress,
-        )
     if args.json:
         rows = {
             algorithm: {
@@ -45,13 +44,11 @@ def klein2011(args: argparse.Namespace) -> int:
             for algorithm, row in ours.rows.items()
         }
         head = {"paper": args.paper, "tests": ours.tests, "seed": ours.seed, "runtime_s": ours.seconds}
-        write_json({**head, "algorithms": rows, "sample": tables})
+        write_json({**head, "algorithms": rows})
         return 0
-    say("What the paper could not have: makespans relative to the proven optimum and to the best bound,")
-    say("min/avg/max. Every algorithm keeps its own expand limit; one that expands may be below an optimum")
-    say("that does not.")
-    for suite in dict.fromkeys(table.suite for table in tables):
-        _show_sample([table for table in tables if table.suite == suite])
+    for number in (1, 2):
+        _show_table(number, ours)
+    say("What the paper could not have, the optimum: allocsolve reproduce klein2011 --optimal")
     return 0
 
 
@@ -92,30 +89,3 @@ def _spread(spread: Spread, unit: str) -> str:
 
 def _no_zero(number: str) -> str:
     return number.removeprefix("0") if number.startswith("0.") else number
-
-
-def _show_sample(tables: Sequence[SampleTable]) -> None:
-    """Show the tables of one suite side by side."""
-    heads = [
-        f"limit {limit_text(table.expand_limit)}\n{reference}"
-        for table in tables
-        for reference in ("optimum", "bound")
-    ]
-    rows = (
-        (
-            algorithm,
-            *(_ratio(column[algorithm]) for table in tables for column in (table.optimum, table.bound)),
-        )
-        for algorithm in tables[0].bound
-    )
-    say("")
-    show_table(("", *heads), rows, title=f"{tables[0].suite}, {tables[0].tests} problems")
-    say("")
-    for table in tables:
-        mean, longest = time_text(table.runtime_s.avg), time_text(table.runtime_s.max)
-        proven = f"{table.proven} of {table.tests} optima proven"
-        say(f"Limit {limit_text(table.expand_limit)}: {proven}, mean time {mean}, longest {longest}.")
-
-
-def _ratio(spread: Spread) -> str:
-    return "-" if math.isnan(spread.avg) else "/".join(f"{value:.2f}" for value in spread)

@@ -133,7 +133,7 @@ class _Search:
             self.best, self.best_values = (starts, ends), values
             self.incumbents.append((self.clock.elapsed, self._public(values)))
 
-    def offerstep_starts(self, starts: IntArray) -> None:
+    def offer_starts(self, starts: IntArray) -> None:
         """Offer a list schedule: last steps are not expanded."""
         schedule = schedule_of(self.problem, starts)
         self.offer(starts, starts + schedule.durations)
@@ -170,9 +170,9 @@ class _Search:
         offsets = self.problem.packed.offsets
         for key in (starts[offsets[:-1]], ends[offsets[1:] - 1]):
             order = np.argsort(key, kind="stable")
-            self.offerstep_starts(list_starts(self.problem, order, Fit(1)))
+            self.offer_starts(list_starts(self.problem, order, Fit(1)))
             if self.problem.expand_limit > 1:
-                self.offerstep_starts(list_starts(self.problem, order, Fit(compacting=True)))
+                self.offer_starts(list_starts(self.problem, order, Fit(compacting=True)))
 
     # The exact search
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allocsolve.report.expansion import expansion_picture
 from allocsolve.report.figures import figures
 from allocsolve.report.markdown import markdown
 from allocsolve.report.page import html
@@ -16,6 +17,7 @@ __all__ = [
     "StudyRecords",
     "describe",
     "examine",
+    "expansion_picture",
     "figures",
     "html",
     "markdown",

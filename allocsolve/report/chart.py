@@ -119,6 +119,8 @@ class Chart:
         Names of the series, at most `SERIES`.
     dotted
         Whether the series are dots, not lines.
+    pitch
+        Pixels from a row to the next.
     """
 
     WIDTH: Final = 560
@@ -133,9 +135,10 @@ class Chart:
         rows: Sequence[str] = (),
         legend: Sequence[str] = (),
         dotted: bool = False,
+        pitch: float = 26.0,
     ) -> None:
         assert len(legend) <= SERIES, "the caller has chosen"
-        self._x, self._y, self._pitch = x, y, 26.0
+        self._x, self._y, self._pitch = x, y, pitch
         columns = 2 if max(map(len, legend), default=0) > 18 else 3
         lines = -(-len(legend) // columns)
         self.left = 66.0 if y else 22 + 7.3 * max(len(_short(name)) for name in rows)

@@ -44,7 +44,8 @@ _SERIES: Final = (
 )
 _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 
-#: How many series have a class: ``s0``, ``s1``, ...
+#: How many series have classes, each in one colour: ``s0`` is a line with the dashes of the series, ``c0`` a
+#: thin whole one, ``o0`` a thin dotted one, and ``d0`` dots; ``s1`` and so on.
 SERIES: Final = len(_SERIES)
 
 _FONT: Final = "font:12px system-ui,sans-serif"
@@ -106,6 +107,15 @@ class Drawing:
         where += f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
         self._parts.append(f'<text class="{kind}" x="{x:g}" y="{y:g}"{where}>{_text(text)}</text>')
 
+    def place(self, other: Drawing, x: float, y: float) -> None:
+        """Put another drawing into this one, its top left corner at a point."""
+        self._parts += [f'<g transform="translate({x:g} {y:g})">', *other._parts, "</g>"]
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height."""
+        return self._size
+
     def inline(self) -> str:
         """Return the drawing as part of a page that has the `rules`."""
         width, height = (f"{side:g}" for side in self._size)
@@ -133,7 +143,10 @@ def rules() -> str:
     for idx in range(SERIES):
         dash = _DASHES[idx % len(_DASHES)]
         shape += f"svg .s{idx}{{fill:none;stroke-width:2;stroke-dasharray:{dash or 'none'}}}"
-        shape += f"svg .d{idx}{{fill:none;stroke-width:4.4;stroke-linecap:round;opacity:.6}}"
+        shape += f"svg .c{idx}{{fill:none;stroke-width:1.6}}svg .o{idx}{{fill:none;stroke-width:1.6;"
+        shape += (
+            f"stroke-dasharray:2 3}}svg .d{idx}{{fill:none;stroke-width:4.4;stroke-linecap:round;opacity:.6}}"
+        )
     edge = "svg .free{stroke:#868e96;stroke-width:.5}"
     return f"svg text{{{_FONT}}}{shape}{edge}{light}@media(prefers-color-scheme:dark){{{dark}}}"
 
@@ -141,7 +154,10 @@ def rules() -> str:
 def _coloured(shade: int) -> str:
     filled = "".join(f"svg .{kind}{{fill:{pair[shade]}}}" for kind, pair in _FILLED.items())
     stroked = "".join(f"svg .{kind}{{stroke:{pair[shade]}}}" for kind, (pair, _) in _STROKED.items())
-    series = "".join(f"svg .s{idx},svg .d{idx}{{stroke:{pair[shade]}}}" for idx, pair in enumerate(_SERIES))
+    series = "".join(
+        f"{','.join(f'svg .{sort}{idx}' for sort in 'scod')}{{stroke:{pair[shade]}}}"
+        for idx, pair in enumerate(_SERIES)
+    )
     return filled + stroked + series
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from allocsolve import registry
-from allocsolve.bench import ALGORITHMS, COLUMNS, EPSILON, PAPER, Reproduction, Spread, reproduce, sample
+from allocsolve.bench import ALGORITHMS, COLUMNS, EPSILON, PAPER, Reproduction, Spread, reproduce
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Result, Status
 
@@ -163,45 +163,3 @@ def test_schedules_are_judged_within_the_limit_of_their_algorithm(
 def test_no_tests() -> None:
     with pytest.raises(InvalidOption, match="tests 0 is below 1"):
         reproduce(0)
-
-
-def test_sample_compares_with_the_optimum() -> None:
-    told: list[int] = []
-    tables = sample(["klein-5-inf"], tests=2, seconds=30, progress=lambda done, *_: told.append(done))
-    assert told == [0, 1, 2, 3, 4]
-    assert [(table.suite, table.expand_limit) for table in tables] == [
-        ("klein-5-inf", 1),
-        ("klein-5-inf", math.inf),
-    ]
-    for table in tables:
-        assert (table.tests, table.proven) == (2, 2)
-        assert table.optimum == table.bound, "all of them are proven"
-        assert tuple(table.optimum) == (*ORDER, "cpsat")
-        assert table.optimum["cpsat"] == Spread(1, 1, 1)
-        assert table.optimum["noX"].min >= 1
-        assert table.runtime_s.max < 30
-    rigid, unlimited = tables
-    assert unlimited.optimum["infX"].min >= 1
-    assert unlimited.optimum["noX"].avg >= rigid.optimum["noX"].avg
-
-
-def test_sample_is_of_evolution_problems() -> None:
-    with pytest.raises(InvalidOption, match="suite mesh-16x8 is not one of evolution problems"):
-        sample(["mesh-16x8"])
-
-
-def test_sample_without_proofs(replaced: Callable[[str, registry.AnySolver], None]) -> None:
-    replaced("cpsat", _nothing)
-    (table,) = sample(["klein-5-inf"], [1], tests=2)
-    assert table.proven == 0
-    assert all(math.isnan(cell) for cell in table.optimum["noX"])
-    assert all(math.isnan(cell) for cell in table.bound["cpsat"])
-    assert table.bound["noX"].min > 1
-
-
-def test_a_failed_run_of_the_sample_is_loud(replaced: Callable[[str, registry.AnySolver], None]) -> None:
-    replaced("cpsat", _all_at_once)
-    with pytest.raises(
-        InvalidAnswer, match="cpsat on klein-5-inf-00: InvalidAnswer: the answer is not feasible"
-    ):
-        sample(["klein-5-inf"], tests=1)

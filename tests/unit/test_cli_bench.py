@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import functools
 import itertools
 import json
 from typing import TYPE_CHECKING, Any
@@ -165,26 +164,17 @@ def test_score_says_what_was_not_answered(folder: Path, tmp_path: Path, capsys: 
     assert f"{name}: no answer to 3 of 3" in run(capsys, *args)
 
 
-@pytest.fixture
-def quick_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a heuristic stand in for the exact solver of the sample."""
-    quick = functools.partial(bench.sample, solver="noX")
-    monkeypatch.setattr("allocsolve.bench.sample", quick)
-
-
-@pytest.mark.usefixtures("quick_sample")
 def test_reproduce_shows_the_paper_beside_ours(capsys: Capture) -> None:
-    text = run(capsys, "reproduce", "klein2011", "--tests", 6, "--seconds", 1)
+    text = run(capsys, "reproduce", "klein2011", "--tests", 6)
     assert max(map(len, text.splitlines())) <= 100
     lines = [line.split() for line in text.splitlines()]
     for algorithm in bench.ALGORITHMS:
         assert sum(line[:2] == [algorithm, "paper"] for line in lines) == 2
     assert sum(line[:1] == ["ours"] for line in lines) == 12
-    assert ["klein-5-inf,", "5", "problems"] in lines
+    assert text.endswith("allocsolve reproduce klein2011 --optimal\n")
     assert "nan" not in text
 
 
-@pytest.mark.usefixtures("quick_sample")
 def test_reproduce_json(capsys: Capture) -> None:
     found = run_json(capsys, "reproduce", "klein2011", "--tests", 2, "--seed", 5)
     assert (found["paper"], found["tests"], found["seed"]) == ("klein2011", 2, 5)
@@ -194,4 +184,3 @@ def test_reproduce_json(capsys: Capture) -> None:
             assert cell["paper"] == bench.PAPER[algorithm][column]._asdict()
             if column != "schedule_time":
                 assert cell["ours"] == ours[algorithm][column]._asdict()
-    assert {table["suite"] for table in found["sample"]} == {"klein-5-inf", "klein-8-inf"}

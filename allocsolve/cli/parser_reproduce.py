@@ -1,0 +1,57 @@
+"""The papers of `reproduce` and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allocsolve.cli import options as opt
+from allocsolve.cli.reproduce_bender2008 import bender2008
+from allocsolve.cli.reproduce_klein2011 import klein2011
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+__all__ = ["add_papers"]
+
+
+def add_papers(parser: argparse.ArgumentParser) -> None:
+    """Add one command per paper below `reproduce`."""
+    papers = parser.add_subparsers(title="papers", metavar="PAPER", required=True, dest="paper")
+
+    def paper(
+        name: str, run: Callable[[argparse.Namespace], int], summary: str, seed: int
+    ) -> argparse.ArgumentParser:
+        added = papers.add_parser(name, help=summary, description=f"{summary}.")
+        added.set_defaults(run=run)
+        help_text = "seed of every random choice (default: %(default)s)"
+        added.add_argument(
+            "--seed", type=opt.integer(0, 2**31 - 1), default=seed, metavar="S", help=help_text
+        )
+        added.add_argument("--json", action="store_true", help="print one JSON object")
+        return added
+
+    summary = "Klein & Perez 2011: tables 1 and 2; with --optimal, what expansion is worth to the optimum"
+    _add_klein2011(paper("klein2011", klein2011, summary, 2011))
+    summary = "Bender et al. 2008: the tight family of the median method, and heuristics beside optima"
+    added = paper("bender2008", bender2008, summary, 2008)
+    help_text = "how many problems of each kind (default: %(default)s)"
+    added.add_argument("--tests", type=opt.integer(1), default=30, metavar="N", help=help_text)
+    help_text = "time limit for each optimum (default: %(default)s)"
+    added.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
+
+
+def _add_klein2011(parser: argparse.ArgumentParser) -> None:
+    help_text = "how many problems; needed for the tables. With --optimal, of each size (default: 10)"
+    parser.add_argument("--tests", type=opt.integer(1), metavar="N", help=help_text)
+    parser.add_argument("--optimal", action="store_true", help="least makespans within limits 1, 2 and inf")
+    only = parser.add_argument_group("with --optimal")
+    # No defaults here: given without --optimal, they are refused.
+    help_text = "time limit for each optimum in seconds (default: 60)"
+    only.add_argument("--seconds", type=opt.seconds, metavar="T", help=help_text)
+    help_text = "threads of the exact solver (default: 2 if there are)"
+    only.add_argument("--workers", type=opt.integer(1), metavar="W", help=help_text)
+    help_text = "where records.sqlite goes; what is there is not run again (default: out)"
+    only.add_argument("--out", type=Path, metavar="DIR", help=help_text)
+    only.add_argument("--plot", type=Path, metavar="SVG", help="draw what is found into this file")
