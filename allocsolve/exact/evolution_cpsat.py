@@ -15,7 +15,15 @@ from allocsolve.heuristics import Annealing, Fit, list_starts
 from allocsolve.heuristics.annealing import public_value
 from allocsolve.heuristics.list_scheduling import schedule_of
 from allocsolve.heuristics.order_search import interval_value
-from allocsolve.model import Budget, EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
+from allocsolve.model import (
+    Budget,
+    Clock,
+    EvolutionSchedule,
+    Limit,
+    Result,
+    Status,
+    parse_evolution_objective,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +33,6 @@ if TYPE_CHECKING:
     from allocsolve.bounds._conflicts import Block
     from allocsolve.bounds._order_model import OrderModel
     from allocsolve.model import (
-        Clock,
         EvolutionObjective,
         EvolutionProblem,
         EvolutionTerm,
@@ -34,6 +41,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = ["CpSat", "start_budget", "step_starts"]
+
+#: How much of the time goes into the search from above; the rest into refuting values from below.
+_FROM_ABOVE = 0.75
+#: How much of the time left goes into one value, and how much nearer the next is if that was not enough.
+_LEAST_TRY, _PART, _NEARER = 0.35, 0.4, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +74,8 @@ class CpSat:
     *Method*: a relaxation knows the resource only through clauses over "block I of application a ends before
     block J of application b starts" (`allocsolve.bounds.pairs_relaxation`). Minimise it below the best known
     schedule; an answer that over-commits the cluster gives new clauses (and a list schedule in its order,
-    perhaps better than the best known one); no answer below the best known schedule proves it optimal.
+    perhaps better than the best known one); no answer below the best known schedule proves it optimal. If
+    that is not done in most of the time, the rest goes into refuting values between bound and best value.
     *Guarantee*: ``optimal`` is a proof; the bound holds at any time. Finite: there are finitely many covers.
     *Complexity*: exponential. Klein-sized steps: 5-12 applications take seconds without expansion, up to
     about 8 with unlimited expansion.
@@ -186,19 +199,24 @@ class _Search:
                 if not small:
                     self.limit = Limit.SIZE
                     return
-                self._minimise(self._model(idx), idx)
+                self._minimise(idx)
             if self.bounds[idx] < self.best_values[idx]:
                 return
 
-    def _model(self, idx: int) -> OrderModel:
-        """Return a model for term `idx`: all earlier terms at their optimum, all covers learned so far.
+    def _open(self, idx: int) -> bool:
+        """Tell whether term `idx` has a gap left."""
+        return self.bounds[idx] < self.best_values[idx]
+
+    def _model(self, idx: int, most: int) -> OrderModel:
+        """Return a model for term `idx` up to `most`: earlier terms at their optimum, all covers learned.
 
         Each term needs its own: the cutoffs of one exclude the very schedules that the next one chooses from.
         """
         from allocsolve.bounds._order_model import OrderModel  # noqa: PLC0415 - imports ortools
 
         problem = self._reduced(idx)
-        model = OrderModel(problem, self._horizon(), self.clock, largest_cover=self._largest_cover())
+        horizon = self._horizon(idx, most)
+        model = OrderModel(problem, horizon, self.clock, largest_cover=self._largest_cover())
         for cover in self._covers:
             model.exclude(cover)
         for term, proven in zip(self.objective[:idx], self.bounds, strict=False):
@@ -225,16 +243,17 @@ class _Search:
             return 0
         return makespan_bound(self.problem) if term == "makespan" else total_completion(self.problem)
 
-    def _horizon(self) -> int:
-        """Return a time by which every schedule that is better than the best one is over."""
+    def _horizon(self, idx: int, most: int) -> int:
+        """Return a time by which every schedule is over that is better than the best one, with `most`."""
         assert self.best is not None
         # Waste is 0 in the best schedule, so a better one is no worse in the term after it.
         term = next((term for term in self.objective if term != "waste"), None)
+        best = most if term == self.objective[idx] else self.value(term, *self.best) if term else 0
         if term == "makespan":
-            return min(self.problem.horizon, self.value(term, *self.best))
+            return min(self.problem.horizon, best)
         if term == "completion":
             # All others complete as soon as they can, one takes what is left.
-            slack = self.value(term, *self.best) - total_completion(self.problem)
+            slack = best - total_completion(self.problem)
             ends = [
                 r + app.duration
                 for r, app in zip(self.problem.releases, self.problem.applications, strict=True)
@@ -242,23 +261,30 @@ class _Search:
             return min(self.problem.horizon, max(ends) + slack)
         return self.problem.horizon
 
-    def _minimise(self, model: OrderModel, idx: int) -> None:
-        """Close the gap between the bound and the best value of a term, if the time suffices."""
+    def _minimise(self, idx: int) -> None:
+        """Close the gap between the bound and the best value of a term, as far as the time goes."""
+        share = 1.0 if self.objective[idx] == "waste" else _FROM_ABOVE
+        self._search_from_above(idx, Clock(share * self.clock.remaining))
+        if self.limit is not Limit.INTERRUPTED and self._open(idx):
+            self._refute_from_below(idx)
+        if self._open(idx):
+            self.limit = self.limit or Limit.TIME
+
+    def _search_from_above(self, idx: int, clock: Clock) -> None:
+        """Look for something better than the best value, again and again; in the end there is nothing."""
         from allocsolve.bounds._cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
+        model = self._model(idx, self.best_values[idx])
         expression = model.term(self.objective[idx])
         model.model.minimize(expression)
-        while self.bounds[idx] < self.best_values[idx]:
-            if self.clock.remaining == 0:
-                self.limit = Limit.TIME
-                return
+        while self._open(idx) and clock.remaining and self.limit is not Limit.INTERRUPTED:
             cutoff = self.best_values[idx]
             model.model.add(expression < cutoff)
             model.model.add(expression >= self.bounds[idx])
             outcome = run_cpsat(
                 model.model,
                 self.budget,
-                self.clock,
+                clock,
                 self._on_relaxed_answer(model),
                 linear=self.objective[idx] == "waste",
             )
@@ -268,13 +294,39 @@ class _Search:
             self.bounds[idx] = max(self.bounds[idx], bound)
             for cover in self._covers:
                 model.exclude(cover)  # those that it has already are passed over
-            if outcome.interrupted:
-                return
 
-    def _on_relaxed_answer(self, model: OrderModel) -> Callable[[Callable[[cp_model.LinearExpr], int]], bool]:
-        """Return the callback of one run: take answers that fit, learn covers from those that do not."""
+    def _refute_from_below(self, idx: int) -> None:
+        """Refute values between the bound and the best one, as far up as the time goes.
+
+        The effort grows steeply with the value: most of the gap closes long before the search from above
+        ends. Each value is a model of its own, whose horizon is part of it.
+        """
+        from allocsolve.bounds._cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
+
+        part = _PART
+        while self._open(idx) and self.clock.remaining and self.limit is not Limit.INTERRUPTED:
+            known = len(self._covers)
+            aim = self.bounds[idx] + int(part * (self.best_values[idx] - 1 - self.bounds[idx]))
+            model = self._model(idx, aim)
+            model.model.add(model.term(self.objective[idx]) <= aim)
+            clock = Clock(max(_LEAST_TRY * self.clock.remaining, min(1.0, self.clock.remaining)))
+            outcome = run_cpsat(model.model, self.budget, clock, self._on_relaxed_answer(model, young=0))
+            if outcome.interrupted:
+                self.limit = Limit.INTERRUPTED
+            if outcome.infeasible:
+                self.bounds[idx] = max(self.bounds[idx], aim + 1)
+            elif len(self._covers) == known:
+                part *= _NEARER
+
+    def _on_relaxed_answer(
+        self, model: OrderModel, young: float | None = None
+    ) -> Callable[[Callable[[cp_model.LinearExpr], int]], bool]:
+        """Return the callback of one run: take answers that fit, learn covers from those that do not.
+
+        A search that is `young` (s) is better begun again with the new covers.
+        """
         begun = self.clock.elapsed
-        young = max(1.0, 0.1 * begun)
+        limit = max(1.0, 0.1 * begun) if young is None else young
 
         def take(value: Callable[[cp_model.LinearExpr], int]) -> bool:
             starts, ends = model.read_times(value)
@@ -284,8 +336,7 @@ class _Search:
                 return True
             self._covers |= covers
             self.polish(starts, ends)
-            # A young search is better begun again with the new covers.
-            return self.clock.elapsed - begun > young
+            return self.clock.elapsed - begun > limit
 
         return take
 

@@ -1,0 +1,55 @@
+"""CP-SAT from above and from below: whichever ends with the proof, it is that of brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_optimum import optimum
+from strategies import evolution_problems
+
+from allocsolve.bounds import longest_application
+from allocsolve.exact import CpSat
+from allocsolve.instances import klein2011
+from allocsolve.judge import confirm
+from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, Status
+
+OBJECTIVES: tuple[EvolutionObjective, ...] = (("makespan",), ("completion",), ("makespan", "waste"))
+
+
+@settings(max_examples=80)
+@given(
+    evolution_problems(max_nodes=3, max_apps=3, max_steps=2, max_duration=3),
+    st.sampled_from(OBJECTIVES),
+    st.sampled_from((0.0, 1.0)),
+    st.sampled_from((1, 2)),
+)
+def test_optima_from_either_side_are_those_of_brute_force(
+    problem: EvolutionProblem, objective: EvolutionObjective, above: float, workers: int
+) -> None:
+    with (
+        mock.patch("allocsolve.exact.evolution_cpsat._FROM_ABOVE", above),
+        # A weak bound, so that something is left to prove.
+        mock.patch("allocsolve.exact.evolution_cpsat.makespan_bound", longest_application),
+    ):
+        result = CpSat(objective)(problem, Budget(seconds=60, workers=workers))
+    confirm(problem, result, objective)
+    assert result.status is Status.OPTIMAL
+    found = result.objective if isinstance(result.objective, tuple) else (result.objective,)
+    assert found == optimum(problem, objective)
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bound_from_below_is_never_above_the_optimum(limit: float, seed: int) -> None:
+    problem = replace(klein2011([78, seed], num_apps=(6, 6)), expand_limit=limit)
+    best = CpSat()(problem, Budget(seconds=120, workers=2))
+    assert best.status is Status.OPTIMAL
+    with mock.patch("allocsolve.exact.evolution_cpsat._FROM_ABOVE", 0.0):
+        for seconds in (0.3, 1.0, 60.0):
+            result = CpSat()(problem, Budget(seconds=seconds, workers=2))
+            assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # one term
+        assert result.objective == result.bound
