@@ -44,8 +44,9 @@ __all__ = ["CpSat", "start_budget", "step_starts"]
 
 #: How much of the time goes into the search from above; the rest into refuting values from below.
 _FROM_ABOVE = 0.75
-#: How much of the time left goes into one value, and how much nearer the next is if that was not enough.
-_LEAST_TRY, _PART, _NEARER = 0.35, 0.4, 0.6
+#: A value from below is this part of the gap above the bound, half of it after one has failed, on which this
+#: share of the time left was spent. (20 applications: 4 s up to 84 % of the best, 7 s up to 88 %.)
+_PART, _TRY = 0.2, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,14 +310,15 @@ class _Search:
             aim = self.bounds[idx] + int(part * (self.best_values[idx] - 1 - self.bounds[idx]))
             model = self._model(idx, aim)
             model.model.add(model.term(self.objective[idx]) <= aim)
-            clock = Clock(max(_LEAST_TRY * self.clock.remaining, min(1.0, self.clock.remaining)))
+            clock = Clock(max(_TRY * self.clock.remaining, min(1.0, self.clock.remaining)))
             outcome = run_cpsat(model.model, self.budget, clock, self._on_relaxed_answer(model, young=0))
             if outcome.interrupted:
                 self.limit = Limit.INTERRUPTED
             if outcome.infeasible:
                 self.bounds[idx] = max(self.bounds[idx], aim + 1)
+                part = _PART
             elif len(self._covers) == known:
-                part *= _NEARER
+                part /= 2
 
     def _on_relaxed_answer(
         self, model: OrderModel, young: float | None = None
