@@ -177,7 +177,8 @@ def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.Monkey
         rows = [row for row in baseline.solvers if row.kind == family.kind]
         assert {row.solver for row in rows} == names
         untimed = {row.solver for row in rows if row.time is None}
-        assert untimed == {family.baseline}
+        searches = {"annealing", "lns"}  # too slow on the smallest problem that others are timed on
+        assert untimed == {family.baseline} | (searches & names)
     assert baseline.asked is None
     assert told[-1][0] == told[-1][1]
     assert [done for done, _ in told] == sorted(done for done, _ in told)

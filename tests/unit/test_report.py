@@ -189,7 +189,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_figures_are_documents(study: MemoryStudy) -> None:
     found = figures(examine(study))
     assert [name for name in found if name.startswith("tiny")] == [
-        f"tiny-makespan-{kind}" for kind in ("gaps", "profile", "time-gap")
+        f"tiny-makespan-{kind}" for kind in ("gaps", "profile", "time-gap", "primal")
     ]
     for name, document in found.items():
         assert re.fullmatch("[A-Za-z0-9-]+", name)
@@ -285,7 +285,7 @@ def test_the_command_writes_all_three(
     assert capsys.readouterr().out.splitlines() == [
         f"Report of 42 records: {page}",
         f"Tables: {table}",
-        f"7 figures: {folder}",
+        f"8 figures: {folder}",
     ]
     with pytest.raises(FormatError, match="cannot be written: there is no directory"):
         write_report(study, "Mine", tmp_path / "gone" / "r.html")
