@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import naive_nearest as naive
@@ -12,9 +11,9 @@ import pytest
 from allocator_strategies import requests
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from nearest_tools import ALLOCATORS, SOLVERS
 
 from allocsolve.bounds import partition_bound, star_bound
-from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
 from allocsolve.heuristics import _kernels_nearest as kernels
 from allocsolve.heuristics import _kernels_rings as rings
 from allocsolve.heuristics import _nearest_search as search
@@ -23,43 +22,18 @@ from allocsolve.heuristics._lattice import lattice, pairwise_distance
 from allocsolve.heuristics.nearest import (
     CENTRES,
     LAST_SHELLS,
-    GenAlg,
-    ManhattanMedian,
-    Mc1x1,
-    gen_alg,
     manhattan_median,
     manhattan_median_greedy_ring,
     manhattan_median_swaps,
     mc1x1,
 )
 from allocsolve.instances import median_worst_case
-from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus, frozen
+from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
 
 if TYPE_CHECKING:
-    from allocsolve.model import BoolArray, IntArray, Partition, Solver
+    from allocsolve.model import BoolArray, IntArray
 
 Request = tuple[Topology, "BoolArray", int]
-
-ALLOCATORS: dict[str, Any] = {
-    "mm": manhattan_median,
-    "mm free": partial(manhattan_median, centres="free"),
-    "mm all": partial(manhattan_median, centres="all"),
-    "mm greedy": manhattan_median_greedy_ring,
-    "mm swaps": manhattan_median_swaps,
-    "gen-alg": gen_alg,
-    "mc1x1": mc1x1,
-    "mc1x1 greedy": partial(mc1x1, last_shell="greedy"),
-}
-SOLVERS: dict[str, Solver[PartitionProblem, Partition]] = {
-    "mm": ManhattanMedian(),
-    "mm free": ManhattanMedian("free"),
-    "mm all": ManhattanMedian("all"),
-    "mm greedy": ManhattanMedian(last_ring="greedy"),
-    "mm swaps": ManhattanMedian("all", "greedy", 30),
-    "gen-alg": GenAlg(),
-    "mc1x1": Mc1x1(),
-    "mc1x1 greedy": Mc1x1("greedy"),
-}
 
 #: Small enough for all sets to be tried: at most 12 over 6 of them.
 tiny = requests(max_nodes=12)
@@ -339,75 +313,6 @@ def test_swaps_reach_the_town_where_all_sets_of_medians_are_the_same() -> None:
     assert cost_of(mesh, manhattan_median(mesh, free, 32)) == 1865
     assert cost_of(mesh, manhattan_median_greedy_ring(mesh, free, 32)) == 1853
     assert cost_of(mesh, manhattan_median_swaps(mesh, free, 32)) == 1840
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("topology", [Mesh((20, 20)), Torus((20, 20))])
-def test_without_time_there_is_still_an_answer(name: str, topology: Topology) -> None:
-    free = np.arange(400) % 3 > 0
-    result = SOLVERS[name](PartitionProblem(topology, free, 30), Budget(seconds=1e-9))
-    assert result.limit is Limit.TIME
-    assert result.answer is not None
-    assert free[result.answer.nodes].all()
-    assert len(result.answer.nodes) == 30
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-def test_with_time_to_spare_a_limit_makes_no_difference(name: str) -> None:
-    problem = PartitionProblem(Mesh((9, 9)), np.arange(81) % 3 > 0, 11)
-    limited, unlimited = (SOLVERS[name](problem, budget) for budget in (Budget(seconds=1e6), Budget()))
-    assert limited.limit is unlimited.limit is None
-    assert limited.answer == unlimited.answer
-
-
-def test_a_set_that_is_not_connected_is_no_answer_to_a_contiguous_problem() -> None:
-    # A row of eight nodes, and apart from it eight nodes of one colour of a chessboard, which cost less.
-    row, board = range(8), [8 * y + x for y in range(2, 6) for x in range(4) if (x + y) % 2]
-    mesh = Mesh((8, 6))
-    free = np.isin(np.arange(48), [*row, *board])
-    found = ManhattanMedian()(PartitionProblem(mesh, free, 8), Budget()).answer
-    assert found is not None
-    assert found.nodes.tolist() == board
-    assert (
-        ManhattanMedian()(PartitionProblem(mesh, free, 8, contiguous=True), Budget()).status is Status.UNKNOWN
-    )
-    nine = PartitionProblem(mesh, free, 9, contiguous=True)
-    assert ManhattanMedian()(nine, Budget()).status is Status.INFEASIBLE
-
-
-@pytest.mark.parametrize("name", ALLOCATORS)
-@pytest.mark.parametrize(
-    ("num_nodes", "size", "message"),
-    [
-        (6, 0, "size 0 is below 1"),
-        (6, 7, "size 7 is above the 6 free nodes"),
-        (5, 2, "free is bool of shape"),
-    ],
-)
-def test_bad_requests_are_refused(name: str, num_nodes: int, size: int, message: str) -> None:
-    with pytest.raises(InvalidProblem, match=message):
-        ALLOCATORS[name](Mesh((3, 2)), np.ones(num_nodes, dtype=np.bool_), size)
-
-
-def test_unknown_options_are_refused() -> None:
-    mesh, free = Mesh((3,)), np.ones(3, dtype=np.bool_)
-    with pytest.raises(UnknownName, match="unknown choice of centres 'gird'; did you mean grid"):
-        manhattan_median(mesh, free, 2, centres="gird")  # type: ignore[arg-type]  # refused
-    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
-        mc1x1(mesh, free, 2, last_shell="frist")  # type: ignore[arg-type]  # refused
-    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
-        ManhattanMedian(last_ring="frist")  # type: ignore[arg-type]  # refused
-    with pytest.raises(InvalidOption, match="swaps from -1 centres"):
-        manhattan_median_swaps(mesh, free, 2, starts=-1)
-
-
-def test_every_kind_of_mask_is_read() -> None:
-    mesh, free = Mesh((6, 5)), np.arange(30) % 4 > 0
-    strided = np.repeat(free, 2)[::2]
-    for method in ALLOCATORS.values():
-        expected = method(mesh, free, 7).tolist()
-        assert method(mesh, frozen(free.copy()), 7).tolist() == expected  # type: ignore[arg-type]  # any array
-        assert method(mesh, strided, 7).tolist() == expected
 
 
 @given(requests(max_nodes=25), st.integers(0, 2))

@@ -1,0 +1,85 @@
+"""Edge cases of the nearest family: no time, bad requests, unknown options, masks of every kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nearest_tools import ALLOCATORS, SOLVERS
+
+from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
+from allocsolve.heuristics.nearest import (
+    ManhattanMedian,
+    manhattan_median,
+    manhattan_median_swaps,
+    mc1x1,
+)
+from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus, frozen
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("topology", [Mesh((20, 20)), Torus((20, 20))])
+def test_without_time_there_is_still_an_answer(name: str, topology: Topology) -> None:
+    free = np.arange(400) % 3 > 0
+    result = SOLVERS[name](PartitionProblem(topology, free, 30), Budget(seconds=1e-9))
+    assert result.limit is Limit.TIME
+    assert result.answer is not None
+    assert free[result.answer.nodes].all()
+    assert len(result.answer.nodes) == 30
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_with_time_to_spare_a_limit_makes_no_difference(name: str) -> None:
+    problem = PartitionProblem(Mesh((9, 9)), np.arange(81) % 3 > 0, 11)
+    limited, unlimited = (SOLVERS[name](problem, budget) for budget in (Budget(seconds=1e6), Budget()))
+    assert limited.limit is unlimited.limit is None
+    assert limited.answer == unlimited.answer
+
+
+def test_a_set_that_is_not_connected_is_no_answer_to_a_contiguous_problem() -> None:
+    # A row of eight nodes, and apart from it eight nodes of one colour of a chessboard, which cost less.
+    row, board = range(8), [8 * y + x for y in range(2, 6) for x in range(4) if (x + y) % 2]
+    mesh = Mesh((8, 6))
+    free = np.isin(np.arange(48), [*row, *board])
+    found = ManhattanMedian()(PartitionProblem(mesh, free, 8), Budget()).answer
+    assert found is not None
+    assert found.nodes.tolist() == board
+    assert (
+        ManhattanMedian()(PartitionProblem(mesh, free, 8, contiguous=True), Budget()).status is Status.UNKNOWN
+    )
+    nine = PartitionProblem(mesh, free, 9, contiguous=True)
+    assert ManhattanMedian()(nine, Budget()).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+@pytest.mark.parametrize(
+    ("num_nodes", "size", "message"),
+    [
+        (6, 0, "size 0 is below 1"),
+        (6, 7, "size 7 is above the 6 free nodes"),
+        (5, 2, "free is bool of shape"),
+    ],
+)
+def test_bad_requests_are_refused(name: str, num_nodes: int, size: int, message: str) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        ALLOCATORS[name](Mesh((3, 2)), np.ones(num_nodes, dtype=np.bool_), size)
+
+
+def test_unknown_options_are_refused() -> None:
+    mesh, free = Mesh((3,)), np.ones(3, dtype=np.bool_)
+    with pytest.raises(UnknownName, match="unknown choice of centres 'gird'; did you mean grid"):
+        manhattan_median(mesh, free, 2, centres="gird")  # type: ignore[arg-type]  # refused
+    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
+        mc1x1(mesh, free, 2, last_shell="frist")  # type: ignore[arg-type]  # refused
+    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
+        ManhattanMedian(last_ring="frist")  # type: ignore[arg-type]  # refused
+    with pytest.raises(InvalidOption, match="swaps from -1 centres"):
+        manhattan_median_swaps(mesh, free, 2, starts=-1)
+
+
+def test_every_kind_of_mask_is_read() -> None:
+    mesh, free = Mesh((6, 5)), np.arange(30) % 4 > 0
+    strided = np.repeat(free, 2)[::2]
+    for method in ALLOCATORS.values():
+        expected = method(mesh, free, 7).tolist()
+        assert method(mesh, frozen(free.copy()), 7).tolist() == expected  # type: ignore[arg-type]  # any array
+        assert method(mesh, strided, 7).tolist() == expected
