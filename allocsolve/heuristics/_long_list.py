@@ -38,8 +38,9 @@ def long_list_schedule(  # noqa: PLR0917 - the signature of the kernel that it s
     work = np.empty((3, max(longest, len(classes))), dtype=np.int64)
     starts = np.zeros(len(durations), dtype=np.int64)
     times = used = np.zeros(1, dtype=np.int64)
-    # What lists leave idle, on average; a wrong guess costs another tree.
-    busy = float(durations.astype(float) @ nodes) / num_nodes
+    # What lists leave idle, on average; a wrong guess costs another tree. (No scalar product: the threads of
+    # the BLAS behind it go on spinning beside the kernel for as long as it runs.)
+    busy = float((durations.astype(float) * nodes).sum()) / num_nodes
     until = int(releases.max()) + int(1.45 * busy) + 2 * int(spans.max())
     segments = len(durations) + len(releases) + 1
     position = 0
