@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["duration_classes", "flat", "make_tree"]
 
-#: Least segments per leaf, on average, when the tree is full: longer scans against more leaves.
-_SEGMENTS = 12
+#: Least segments per leaf, on average, when the tree is full: longer scans against more leaves. Fewer as long
+#: as the index stays in the cache, that is, up to so many segments.
+_SEGMENTS, _FEW_SEGMENTS, _FEW = 12, 6, 200_000
 
 #: What pads the index, above every stored peak: no window begins there.
 _NEVER = np.iinfo(np.int16).max
@@ -42,7 +43,7 @@ def duration_classes(windows: IntArray, spans: IntArray) -> IntArray:
     longest = max(int(windows[-1]), int(spans[int(0.9 * (len(spans) - 1))]))
     chosen = [
         np.ones(1, dtype=np.int64),
-        windows[np.linspace(0, len(windows) - 1, 32).astype(np.int64)],
+        windows[np.linspace(0, len(windows) - 1, 16).astype(np.int64)],
         np.geomspace(int(windows[-1]), longest, 9)[1:].astype(np.int64),
     ]
     return np.unique(np.concatenate(chosen))
@@ -74,7 +75,7 @@ def make_tree(
         Of durations, see `duration_classes`.
     """
     origin = int(times[0])
-    wanted = max(segments // _SEGMENTS, 16)
+    wanted = max(segments // (_FEW_SEGMENTS if segments < _FEW else _SEGMENTS), 16)
     shift = ((until - origin) // wanted).bit_length()  # wanted / 2 to wanted leaves
     num_leaves = (((until - origin) >> shift) // 16 + 1) * 16
     begins = origin + (np.arange(num_leaves, dtype=np.int64) << shift)

@@ -60,6 +60,16 @@ def test_a_hundred_thousand_applications(
     assert not evolution_violations(drawn, result.answer)
 
 
+@pytest.mark.parametrize("limit", [1, 2, math.inf])
+@pytest.mark.parametrize("name", ["1-75", "1-768", "log-uniform"])
+def test_ten_thousand_applications(benchmark: BenchmarkFixture, name: str, limit: float) -> None:
+    """Asked for: 0.15 s."""
+    problem = _log_uniform(10_000) if name == "log-uniform" else _uniform(10_000, int(name[2:]))
+    solver, budget = ListScheduling(Fit(limit)), Budget()
+    result = benchmark.pedantic(solver, (problem, budget), rounds=7, warmup_rounds=1)
+    assert not evolution_violations(problem, result.answer)
+
+
 def test_a_million_rigid_jobs(benchmark: BenchmarkFixture) -> None:
     problem = klein2011(0, num_apps=(10**6, 10**6), num_steps=(1, 1), nodes=(1, 75), num_nodes=NODES)
     solver, budget = Rigid(), Budget()
