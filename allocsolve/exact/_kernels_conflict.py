@@ -23,7 +23,7 @@ from allocsolve.exact._kernels_offsets import (
     Engine,
     before_hole,
 )
-from allocsolve.heuristics._jit import kernel
+from allocsolve.heuristics._jit import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -34,7 +34,7 @@ __all__ = ["UNNEEDED", "learn"]
 UNNEEDED = -(1 << 62)
 
 
-@kernel
+@inner_kernel
 def _bump(e: Engine, n: int, arc: int, value: int) -> None:
     """Raise the activity of a pair, and of its hole that is nearest to the fact."""
     i, j = arc // n, arc % n
@@ -42,21 +42,24 @@ def _bump(e: Engine, n: int, arc: int, value: int) -> None:
         i, j, value = j, i, 1 - value
     pair = i * n + j
     growth = e.growth[0]
+    hole_offsets, holes = e.hole_offsets, e.holes
     e.pair_activity[pair] += growth
     nearest, distance = -1, 1 << 62
-    for hole in range(e.hole_offsets[pair], e.hole_offsets[pair + 1]):
-        away = max(e.holes[hole, 0] - value, value - e.holes[hole, 1] - 1, 0)
+    for hole in range(hole_offsets[pair], hole_offsets[pair + 1]):
+        away = max(holes[hole, 0] - value, value - holes[hole, 1] - 1, 0)
         if away < distance:
             nearest, distance = hole, away
     if nearest >= 0:
         e.hole_activity[nearest] += growth
     if e.pair_activity[pair] > 1e100:
-        e.pair_activity[:] *= 1e-100
-        e.hole_activity[:] *= 1e-100
+        for at in range(len(e.pair_activity)):
+            e.pair_activity[at] *= 1e-100
+        for at in range(len(e.hole_activity)):
+            e.hole_activity[at] *= 1e-100
         e.growth[0] *= 1e-100
 
 
-@kernel
+@inner_kernel
 def _since(trail: IntArray, entry: int, value: int) -> int:
     """Return the entry, from `entry` back on its arc, by which the arc first had `value`; -1: always."""
     while entry >= 0 and trail[entry, OLD] >= value:
@@ -64,44 +67,47 @@ def _since(trail: IntArray, entry: int, value: int) -> int:
     return entry
 
 
-@kernel
+@inner_kernel
 def _need(e: Engine, arc: int, value: int, listed: int, here: int) -> tuple[int, int]:
     """Add a premise; return the lengths of the list of premises and of its part on the current level."""
-    if e.needed[arc] >= value:
+    needed, needed_at = e.needed, e.needed_at
+    if needed[arc] >= value:
         return listed, here
     trail, level = e.trail, e.state[LEVEL]
     entry = _since(trail, e.latest[arc], value)
     if entry < 0 or trail[entry, DEPTH] == 0:
         return listed, here
-    if trail[entry, DEPTH] == level and (e.needed[arc] == UNNEEDED or trail[e.needed_at[arc], DEPTH] < level):
+    if trail[entry, DEPTH] == level and (needed[arc] == UNNEEDED or trail[needed_at[arc], DEPTH] < level):
         here += 1
     if e.touched[arc] == 0:
         e.touched[arc] = 1
         e.listed[listed] = arc
         listed += 1
-    e.needed[arc] = value
-    e.needed_at[arc] = entry
+    needed[arc] = value
+    needed_at[arc] = entry
     return listed, here
 
 
-@kernel
+@inner_kernel
 def _explain(e: Engine, n: int, entry: int, value: int) -> int:
     """Write premises, all from before `entry`, that imply that its arc has `value`; return their number."""
-    trail = e.trail
+    trail, latest = e.trail, e.latest
+    premise_arcs, premise_values = e.premise_arcs, e.premise_values
     arc, reason = trail[entry, ARC], trail[entry, REASON]
     if reason >= n:
         clause = reason - n
         e.clause_activity[clause] += e.growth[1]
+        arcs, bars = e.clause_arcs, e.clause_values
         count = 0
         for at in range(e.clause_offsets[clause], e.clause_offsets[clause + 1]):
-            other = e.clause_arcs[at]
+            other = arcs[at]
             if other != arc:
-                e.premise_arcs[count] = (other % n) * n + other // n
-                e.premise_values[count] = 1 - e.clause_values[at]
+                premise_arcs[count] = (other % n) * n + other // n
+                premise_values[count] = 1 - bars[at]
                 count += 1
         return count
     first, second = (arc // n) * n + reason, reason * n + arc % n
-    first_entry, second_entry = e.latest[first], e.latest[second]
+    first_entry, second_entry = latest[first], latest[second]
     while first_entry >= entry:
         first_entry = trail[first_entry, PREVIOUS]
     while second_entry >= entry:
@@ -117,34 +123,35 @@ def _explain(e: Engine, n: int, entry: int, value: int) -> int:
         one -= slack
     else:
         two -= slack
-    e.premise_arcs[0], e.premise_values[0] = first, one
-    e.premise_arcs[1], e.premise_values[1] = second, two
+    premise_arcs[0], premise_values[0] = first, one
+    premise_arcs[1], premise_values[1] = second, two
     return 2
 
 
-@kernel
+@inner_kernel
 def _is_implied(e: Engine, n: int, arc: int) -> bool:
     """Tell whether a premise follows from the others, by a path of two or by its own reason."""
     i, j = arc // n, arc % n
-    least = before_hole(e.hole_offsets, e.holes, arc, e.needed[arc])
+    needed, trail = e.needed, e.trail
+    least = before_hole(e.hole_offsets, e.holes, arc, needed[arc])
     for k in range(n):
-        one, two = e.needed[i * n + k], e.needed[k * n + j]
+        one, two = needed[i * n + k], needed[k * n + j]
         if k not in (i, j) and UNNEEDED not in (one, two) and one + two >= least:
             return True
     entry = e.needed_at[arc]
-    if e.trail[entry, REASON] < 0:
+    if trail[entry, REASON] < 0:
         return False
-    for at in range(_explain(e, n, entry, e.needed[arc])):
+    for at in range(_explain(e, n, entry, needed[arc])):
         premise, value = e.premise_arcs[at], e.premise_values[at]
-        if premise != arc and e.needed[premise] >= value:
+        if premise != arc and needed[premise] >= value:
             continue
-        since = _since(e.trail, e.latest[premise], value)
-        if since >= 0 and e.trail[since, DEPTH] > 0:
+        since = _since(trail, e.latest[premise], value)
+        if since >= 0 and trail[since, DEPTH] > 0:
             return False
     return True
 
 
-@kernel
+@inner_kernel
 def learn(e: Engine, n: int) -> int:
     """Append the clause that the conflict at hand teaches; return the level at which it acts, -1 if empty.
 
@@ -191,7 +198,7 @@ def learn(e: Engine, n: int) -> int:
     return _write_clause(e, n, listed, pivot)
 
 
-@kernel
+@inner_kernel
 def _write_clause(e: Engine, n: int, listed: int, pivot: int) -> int:
     """Append the negated premises without those that follow from the others; clear the work space."""
     state, trail = e.state, e.trail

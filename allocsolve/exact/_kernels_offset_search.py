@@ -3,7 +3,7 @@
 A decision closes one side of a hole for a pair of applications. With no open hole left, the earliest times
 are an answer unless a clause of the problem fails at them, which is then decided upon.
 """
-# ruff: noqa: C901, PLR0912, PLR0915
+# ruff: noqa: C901, PLR0912
 # A call of a kernel is one loop.
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from allocsolve.exact._kernels_offsets import (
     raise_arc,
     undo,
 )
-from allocsolve.heuristics._jit import kernel
+from allocsolve.heuristics._jit import inner_kernel, kernel
 
-__all__ = ["ANSWER", "MORE", "NO_ANSWER", "REFUTED", "add_fact", "search"]
+__all__ = ["ANSWER", "MORE", "NO_ANSWER", "add_fact", "search"]
 
-#: What a call of `search` may say: nothing fits the ground facts; nothing ends by the assumed time; the
-#: values of the arcs from the origin are times that fit all clauses; there is more to do.
-NO_ANSWER, REFUTED, ANSWER, MORE = range(4)
+#: What a call of `search` may say: there is no answer; the values of the arcs from the origin are times that
+#: fit all clauses; there is more to do.
+NO_ANSWER, ANSWER, MORE = range(3)
 
 #: Learned clauses that span so few levels are kept.
 _GLUE = 3
 
 
-@kernel
+@inner_kernel
 def _raise(e: Engine, n: int, arc: int, value: int, reason: int) -> bool:
     return raise_arc(
         e.values,
@@ -124,57 +124,65 @@ def _clean_up(e: Engine, n: int) -> bool:
     return False
 
 
-@kernel
+@inner_kernel
 def _decide(e: Engine, n: int) -> tuple[int, int]:
     """Return a fact (arc, value) on the open pair of most activity, at its hole of most; (-1, 0) if none."""
-    values = e.values
+    values, hole_offsets, holes = e.values, e.hole_offsets, e.holes
+    pair_activity, hole_activity = e.pair_activity, e.hole_activity
     chosen, most = -1, -1.0
-    for i in range(n - 2):
-        for j in range(i + 1, n - 2):
+    for i in range(n - 1):
+        for j in range(i + 1, n - 1):
             pair = i * n + j
-            if e.pair_activity[pair] <= most:
+            if pair_activity[pair] <= most:
                 continue
             low, high = values[pair], -values[j * n + i]
-            for hole in range(e.hole_offsets[pair], e.hole_offsets[pair + 1]):
-                if low < e.holes[hole, 0] and e.holes[hole, 1] < high:
-                    chosen, most = pair, e.pair_activity[pair]
+            for hole in range(hole_offsets[pair], hole_offsets[pair + 1]):
+                if low < holes[hole, 0] and holes[hole, 1] < high:
+                    chosen, most = pair, pair_activity[pair]
                     break
     if chosen < 0:
         return -1, 0
     i, j = chosen // n, chosen % n
     low, high = values[chosen], -values[j * n + i]
     best, most = -1, -1.0
-    for hole in range(e.hole_offsets[chosen], e.hole_offsets[chosen + 1]):
-        if low < e.holes[hole, 0] and e.holes[hole, 1] < high and e.hole_activity[hole] > most:
-            best, most = hole, e.hole_activity[hole]
+    for hole in range(hole_offsets[chosen], hole_offsets[chosen + 1]):
+        if low < holes[hole, 0] and holes[hole, 1] < high and hole_activity[hole] > most:
+            best, most = hole, hole_activity[hole]
     # Away from the best schedule known: what differs from it is refuted sooner.
-    if e.target[j] - e.target[i] > e.holes[best, 1]:
-        return j * n + i, 1 - e.holes[best, 0]
-    return chosen, e.holes[best, 1] + 1
+    if e.target[j] - e.target[i] > holes[best, 1]:
+        return j * n + i, 1 - holes[best, 0]
+    return chosen, holes[best, 1] + 1
 
 
-@kernel
+@inner_kernel
 def _open_clause(e: Engine, n: int) -> tuple[int, int]:
     """Return an open fact of a clause of the problem that fails at the earliest times; (-1, 0) if none."""
-    times = e.values[(n - 2) * n : (n - 1) * n]
+    values, offsets, arcs, bars, span = (
+        e.values,
+        e.clause_offsets,
+        e.clause_arcs,
+        e.clause_values,
+        e.clause_span,
+    )
+    times = values[(n - 1) * n :]
     for clause in range(e.state[CLAUSES]):
-        if e.clause_span[clause] > 0:
+        if span[clause] > 0:
             continue
         open_at = -1
-        for at in range(e.clause_offsets[clause], e.clause_offsets[clause + 1]):
-            arc, value = e.clause_arcs[at], e.clause_values[at]
+        for at in range(offsets[clause], offsets[clause + 1]):
+            arc, value = arcs[at], bars[at]
             i, j = arc // n, arc % n
             if times[j] - times[i] >= value:
                 open_at = -2
                 break
-            if e.values[j * n + i] < 1 - value:
+            if values[j * n + i] < 1 - value:
                 open_at = at
         if open_at != -2:
-            return e.clause_arcs[open_at], e.clause_values[open_at]
+            return arcs[open_at], bars[open_at]
     return -1, 0
 
 
-@kernel
+@inner_kernel
 def _luby(index: int) -> int:
     """Return term `index` of 1, 1, 2, 1, 1, 2, 4, ... (Luby, Sinclair & Zuckerman 1993)."""
     index += 1
@@ -189,8 +197,8 @@ def _luby(index: int) -> int:
 
 
 @kernel
-def search(e: Engine, n: int, by: int, conflicts: int) -> int:
-    """Search on for `conflicts` more of them: an answer that ends at time `by` or earlier, or a proof.
+def search(e: Engine, n: int, conflicts: int) -> int:
+    """Search on for `conflicts` more of them: an answer, or a proof that there is none.
 
     All decisions of an earlier call are undone, clauses and activities stay. Clauses appended since then
     take part.
@@ -199,7 +207,6 @@ def search(e: Engine, n: int, by: int, conflicts: int) -> int:
     undo(e, 0)
     if _clean_up(e, n):
         return NO_ANSWER
-    origin, end = n - 2, n - 1
     last = state[CONFLICTS] + conflicts
     restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
     while True:
@@ -244,16 +251,11 @@ def search(e: Engine, n: int, by: int, conflicts: int) -> int:
             state[RESTARTS] += 1
             restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
             continue
-        if state[LEVEL] == 0 and e.values[origin * n + end] > by:
-            return REFUTED
-        if state[LEVEL] == 0 and -e.values[end * n + origin] > by:
-            arc, value = end * n + origin, -by
-        else:
-            arc, value = _decide(e, n)
-            if arc < 0:
-                arc, value = _open_clause(e, n)
-            if arc < 0:
-                return ANSWER
+        arc, value = _decide(e, n)
+        if arc < 0:
+            arc, value = _open_clause(e, n)
+        if arc < 0:
+            return ANSWER
         state[LEVEL] += 1
         e.marks[state[LEVEL]] = state[TRAIL]
         if _raise(e, n, arc, value, NO_REASON):

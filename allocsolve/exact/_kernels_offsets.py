@@ -1,7 +1,7 @@
 """Start differences under propagation: the theory side of the conflict-driven search.
 
-Variables are times x of N = applications + 2 points: the starts of the applications, then the *origin* (time
-0) and the *end* (the makespan). A fact is "x_j - x_i >= v", on the *arc* i * N + j; its negation is
+Variables are times x of N = applications + 1 points: the starts of the applications, then the *origin*, time
+0. A fact is "x_j - x_i >= v", on the *arc* i * N + j; its negation is
 "x_i - x_j >= 1 - v", on the reverse arc. The state is one value per arc, closed under
 
 * paths: value(i, j) >= value(i, k) + value(k, j),
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.heuristics._jit import kernel
+from allocsolve.heuristics._jit import inner_kernel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,13 +66,14 @@ class Engine(NamedTuple):
     hole_activity: NDArray[np.float64]
     #: Facts of clause c: entries ``clause_offsets[c]:clause_offsets[c + 1]``; the first two are watched.
     clause_offsets: IntArray
-    clause_arcs: IntArray
-    clause_values: IntArray
+    clause_arcs: NDArray[np.int32]
+    clause_values: NDArray[np.int32]
     #: Decision levels that a learned clause spans (the fewer, the better); 0 for a clause of the problem.
     clause_span: IntArray
     clause_activity: NDArray[np.float64]
-    #: Watches 2c and 2c + 1 of clause c in linked lists, one per arc and range of values (*bucket*).
-    watches: IntArray
+    #: Watches 2c and 2c + 1 of clause c in linked lists, one per arc and range of values (*bucket*). Like the
+    #: clauses in 32 bits: reading them is most of the work, and this way most of them stay in the cache.
+    watches: NDArray[np.int32]
     bucket_first: IntArray
     bucket_offsets: IntArray
     bucket_ends: IntArray
@@ -90,7 +91,7 @@ class Engine(NamedTuple):
     state: IntArray
 
 
-@kernel
+@inner_kernel
 def _after_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -> int:
     """Return the least allowed difference from `value` on. O(log holes)."""
     a, b = hole_offsets[arc], hole_offsets[arc + 1]
@@ -105,7 +106,7 @@ def _after_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -
     return value
 
 
-@kernel
+@inner_kernel
 def before_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -> int:
     """Return the least bound that implies the bound `value`: the first value of its hole, or itself."""
     for hole in range(hole_offsets[arc], hole_offsets[arc + 1]):
@@ -116,7 +117,7 @@ def before_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -
     return value
 
 
-@kernel
+@inner_kernel
 def raise_arc(
     values: IntArray,
     latest: IntArray,
@@ -146,7 +147,7 @@ def raise_arc(
     return bool(value + values[reverse] > 0)
 
 
-@kernel
+@inner_kernel
 def _bucket(offsets: IntArray, ends: IntArray, arc: int, value: int) -> int:
     """Return the bucket of the watches of an arc in which `value` is: the first that ends at it or later."""
     a, b = offsets[arc], offsets[arc + 1] - 1
@@ -159,7 +160,7 @@ def _bucket(offsets: IntArray, ends: IntArray, arc: int, value: int) -> int:
     return int(a)
 
 
-@kernel
+@inner_kernel
 def attach(e: Engine, clause: int) -> None:
     """Watch the first two facts of a clause."""
     begin = e.clause_offsets[clause]
@@ -174,7 +175,7 @@ def attach(e: Engine, clause: int) -> None:
         e.bucket_first[bucket] = watch
 
 
-@kernel
+@inner_kernel
 def propagate(e: Engine, n: int) -> bool:
     """Close the values under paths, holes and clauses (`n` points); tell whether there is a conflict.
 
@@ -184,6 +185,7 @@ def propagate(e: Engine, n: int) -> bool:
     hole_offsets, holes = e.hole_offsets, e.holes
     arcs, bars, clause_offsets = e.clause_arcs, e.clause_values, e.clause_offsets
     watches, first = e.watches, e.bucket_first
+    bucket_offsets, bucket_ends = e.bucket_offsets, e.bucket_ends
     state[CULPRIT] = -1
     while state[HEAD] < state[TRAIL]:
         entry = state[HEAD]
@@ -208,8 +210,8 @@ def propagate(e: Engine, n: int) -> bool:
         reverse = j * n + i
         lowest, highest = 1 - value, -trail[entry, OLD]
         for bucket in range(
-            _bucket(e.bucket_offsets, e.bucket_ends, reverse, lowest),
-            _bucket(e.bucket_offsets, e.bucket_ends, reverse, highest) + 1,
+            _bucket(bucket_offsets, bucket_ends, reverse, lowest),
+            _bucket(bucket_offsets, bucket_ends, reverse, highest) + 1,
         ):
             before = -1
             watch = first[bucket]
@@ -239,7 +241,7 @@ def propagate(e: Engine, n: int) -> bool:
                                 first[bucket] = after
                             else:
                                 watches[before, NEXT] = after
-                            to = _bucket(e.bucket_offsets, e.bucket_ends, new_arc, new_bar)
+                            to = _bucket(bucket_offsets, bucket_ends, new_arc, new_bar)
                             watches[watch, NEXT] = first[to]
                             watches[watch, BAR] = new_bar
                             first[to] = watch
@@ -269,7 +271,7 @@ def propagate(e: Engine, n: int) -> bool:
     return False
 
 
-@kernel
+@inner_kernel
 def undo(e: Engine, level: int) -> None:
     """Take back all decisions above `level`, and what followed from them."""
     state, trail = e.state, e.trail

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.bounds import makespan_bound
-from allocsolve.exact._kernels_offset_search import ANSWER, NO_ANSWER, REFUTED
+from allocsolve.exact._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact._offset_model import OffsetModel
 from allocsolve.heuristics import Fit, list_starts
 from allocsolve.heuristics.order_search import mirrored, mirrored_starts
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CpSatLane", "FromAbove", "FromBelow", "Knowledge"]
 
-#: Conflicts that the search from below spends on one time before it takes a nearer one.
-_PATIENCE = 2000
-#: It first looks at the bound plus this part of the gap, and at nearer times down to the second part.
-_PART, _LEAST_PART = 8, 64
-#: Conflicts of one slice, for one point; about a tenth of a second for 20 applications.
-_SLICE = 200_000
+#: The search from below looks at the bound plus this part of the gap, and at nearer times down to the second
+#: part. It spends at least so many conflicts on one time, and as many as this multiple of all spent before.
+_PART, _LEAST_PART = 4, 32
+_PATIENCE, _GROWTH = 20_000, 4
+#: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
+_SLICE = 500_000
 
 
 class Knowledge:
@@ -102,37 +102,30 @@ class Knowledge:
         return self.bound < self.makespan and self.clock.remaining > 0 and not self.stop.is_set()
 
 
-class FromAbove:
-    """Conflict search for a schedule better than the best one known; in the end a proof of its absence."""
+class Refutation:
+    """Conflict search for a schedule that ends by a time and is better than the best one known."""
 
-    def __init__(self, known: Knowledge, seed: int) -> None:
-        self.known = known
-        self.horizon = known.makespan - 1
-        self.model = OffsetModel(known.problem, self.horizon, known.clock, seed=seed)
-        self._slice = max(20, _SLICE // (len(known.problem.applications) + 2) ** 2)
-
-    def aim(self) -> int:
-        """Return the time by which an answer is to end."""
-        return self.horizon
+    def __init__(self, known: Knowledge, time: int, seed: int) -> None:
+        self._known = known
+        self.time = time
+        self.model = OffsetModel(known.problem, time, known.clock, seed=seed)
+        self._slice = max(20, _SLICE // (len(known.problem.applications) + 1) ** 2)
 
     def advance(self) -> None:
         """Search for one slice of conflicts and share what comes of it."""
-        known, model = self.known, self.model
-        if known.makespan - 1 < self.horizon:
-            self.horizon = known.makespan - 1
-            model.must_end_by(self.horizon)
+        known, model = self._known, self.model
+        if known.makespan - 1 < self.time:
+            self.time = known.makespan - 1
+            model.must_end_by(self.time)
         model.lean_away_from(known.starts[known.problem.packed.offsets[:-1]])
-        by = self.aim()
         try:
-            outcome = NO_ANSWER if model.contradiction else model.search(by, self._slice)
+            outcome = NO_ANSWER if model.contradiction else model.search(self._slice)
         except MemoryError:  # more raises in one branch than there is room for: never met so far
             known.limit = Limit.SIZE
             known.stop.set()
             return
         if outcome == NO_ANSWER:
-            known.prove(self.horizon + 1)
-        elif outcome == REFUTED:
-            known.prove(max(by + 1, model.least_end()))
+            known.prove(self.time + 1)
         elif outcome == ANSWER:
             starts, ends = model.read_times()
             covers = model.violated(starts, ends)
@@ -141,29 +134,44 @@ class FromAbove:
                 model.exclude(cover)
 
 
-class FromBelow(FromAbove):
-    """The same search, refuting times a little above the bound: it raises the bound long before the proof."""
+class FromAbove(Refutation):
+    """Looks for a schedule better than the best one; in the end its absence is proven."""
 
     def __init__(self, known: Knowledge, seed: int) -> None:
-        super().__init__(known, seed)
-        self._part, self._patience = _PART, _PATIENCE
-        self._by = self._since = 0
+        super().__init__(known, known.makespan - 1, seed)
 
-    def aim(self) -> int:
-        """Return the time to refute next: the same until its conflicts are spent, then a nearer one."""
-        known, conflicts = self.known, self.model.conflicts
-        if known.bound < self._by:
-            if conflicts - self._since <= self._patience:
-                return min(self._by, self.horizon)
-            self._part *= 2
-            if self._part > _LEAST_PART:
-                self._part, self._patience = _PART, 2 * self._patience
-        elif conflicts - self._since < self._patience // 4:
-            self._part = max(3, self._part // 2)
-        self._since = conflicts
-        gap = known.makespan - known.bound
-        self._by = min(self.horizon, known.bound + max(1, gap // self._part))
-        return self._by
+
+class FromBelow:
+    """Refutes times a little above the bound, one after the other: the bound rises long before the proof.
+
+    Each time has a model of its own: with the horizon among its facts it is refuted several times as fast as
+    with the horizon as an assumption, although nothing that was learned can be kept.
+    """
+
+    def __init__(self, known: Knowledge, seed: int) -> None:
+        self._known, self._seed = known, seed
+        self._part, self._patience, self._spent = _PART, _PATIENCE, 0
+        self._now: Refutation | None = None
+
+    def advance(self) -> None:
+        """Search for one slice of conflicts; take a new time next if this one is refuted or takes too long."""
+        known = self._known
+        if self._now is None:
+            gap = known.makespan - known.bound
+            self._now = Refutation(known, known.bound + max(1, gap // self._part) - 1, self._seed)
+        self._now.advance()
+        if known.bound > self._now.time:
+            self._end(_PART)
+        elif self._now.model.conflicts > max(self._patience, _GROWTH * self._spent):
+            self._end(2 * self._part)
+
+    def _end(self, part: int) -> None:
+        """Take a new time next, at this part of the gap."""
+        assert self._now is not None
+        self._spent += self._now.model.conflicts
+        self._part, self._now = part, None
+        if part > _LEAST_PART:
+            self._part, self._patience = _PART, 2 * self._patience
 
 
 class CpSatLane:

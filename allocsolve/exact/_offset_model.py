@@ -18,10 +18,15 @@ from allocsolve.exact._kernels_offset_search import add_fact, search
 from allocsolve.exact._kernels_offsets import CLAUSES, CONFLICTS, KEEP, PACE, STATE_SIZE, Engine
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from allocsolve.bounds._conflicts import Block
     from allocsolve.model import Clock, EvolutionProblem, IntArray
 
-__all__ = ["OffsetModel"]
+__all__ = ["LATEST", "OffsetModel"]
+
+#: Seconds up to which a horizon is allowed, so that all differences fit 32 bits.
+LATEST = 1 << 29
 
 #: Room for learned clauses, and for facts in them.
 _ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
@@ -43,7 +48,7 @@ class OffsetModel:
     problem
         With at least one application; its expand limit is taken to be 1.
     horizon
-        Seconds; only answers that end by then count. Nothing is known about others.
+        Seconds, at most `LATEST`; only answers that end by then count. Nothing is known about others.
     clock
         Clauses are collected while it has time left; what is missing only makes the relaxation weaker.
     seed
@@ -54,7 +59,7 @@ class OffsetModel:
         self.blocks = blocks_of(problem)
         self._problem = problem
         self._offsets = [[0, *np.cumsum(app.durations).tolist()] for app in problem.applications]
-        self._points = len(problem.applications) + 2
+        self._points = len(problem.applications) + 1
         self._covers: set[tuple[Block, ...]] = set()
         holes = self._holes()
         triples = takewhile(
@@ -117,6 +122,9 @@ class OffsetModel:
         def zeros(*shape: int) -> IntArray:
             return np.zeros(shape, dtype=np.int64)
 
+        def small_zeros(*shape: int) -> NDArray[np.int32]:
+            return np.zeros(shape, dtype=np.int32)
+
         engine = Engine(
             values=zeros(arcs),
             ground=zeros(arcs),
@@ -128,11 +136,11 @@ class OffsetModel:
             pair_activity=np.zeros(arcs),
             hole_activity=np.zeros(sum(map(len, own))),
             clause_offsets=zeros(clauses + 1),
-            clause_arcs=zeros(facts),
-            clause_values=zeros(facts),
+            clause_arcs=small_zeros(facts),
+            clause_values=small_zeros(facts),
             clause_span=zeros(clauses),
             clause_activity=np.zeros(clauses),
-            watches=zeros(2 * clauses, 4),
+            watches=small_zeros(2 * clauses, 4),
             bucket_first=np.full(len(ends), -1, dtype=np.int64),
             bucket_offsets=np.cumsum([0, *(len(cut) + 1 for cut in cuts)]),
             bucket_ends=np.array(ends, dtype=np.int64),
@@ -142,7 +150,7 @@ class OffsetModel:
             touched=zeros(arcs),
             premise_arcs=zeros(arcs),
             premise_values=zeros(arcs),
-            target=zeros(n - 2),
+            target=zeros(n - 1),
             growth=np.ones(2),
             state=zeros(STATE_SIZE),
         )
@@ -150,22 +158,15 @@ class OffsetModel:
         return engine
 
     def _ground(self, horizon: int) -> bool:
-        """release <= start, start + duration <= end <= horizon; tell whether this contradicts itself."""
+        """release <= start <= horizon - duration; tell whether this contradicts itself."""
         n = self._points
-        origin, end = n - 2, n - 1
-        lengths = [offsets[-1] for offsets in self._offsets]
-        latest = [horizon - length for length in lengths]
-        earliest = list(self._problem.releases)
-        # A value for every arc, each a consequence of the above, so that nothing is minus infinity.
-        table = np.zeros((n, n), dtype=np.int64)
-        for i, (late, length) in enumerate(zip(latest, lengths, strict=True)):
-            table[i, :-2] = np.array(earliest) - late
-            table[origin, i], table[i, origin] = earliest[i], -late
-            table[i, end], table[end, i] = length, earliest[i] - horizon
-        np.fill_diagonal(table, 0)
-        table[origin, end], table[end, origin] = max(map(sum, zip(earliest, lengths, strict=True))), -horizon
-        if (table + table.T > 0).any():
+        earliest = np.array([*self._problem.releases, 0])
+        latest = np.array([*(horizon - offsets[-1] for offsets in self._offsets), 0])
+        if (earliest > latest).any():
             return True
+        # A value for every arc, each a consequence of the above, so that nothing is minus infinity.
+        table = earliest[None, :] - latest[:, None]
+        np.fill_diagonal(table, 0)
         engine = self._engine
         engine.values[:] = engine.ground[:] = table.ravel() - 1  # so that every arc is raised, and propagated
         return any(add_fact(engine, n, arc, int(table.flat[arc])) for arc in range(n * n) if arc % (n + 1))
@@ -188,32 +189,29 @@ class OffsetModel:
 
     def must_end_by(self, time: int) -> None:
         """Count only answers that end at `time` or earlier, from now on."""
-        origin, end = self._points - 2, self._points - 1
-        if add_fact(self._engine, self._points, end * self._points + origin, -time):
-            self.contradiction = True
+        n = self._points
+        for app, offsets in enumerate(self._offsets):
+            if add_fact(self._engine, n, app * n + n - 1, offsets[-1] - time):
+                self.contradiction = True
 
     def lean_away_from(self, starts: IntArray) -> None:
         """Tell the decisions the best schedule known: starts of the applications."""
         self._engine.target[:] = starts
 
-    def search(self, by: int, conflicts: int) -> int:
-        """Look for an answer that ends at `by` or earlier, for so many conflicts."""
-        return search(self._engine, self._points, by, conflicts)
+    def search(self, conflicts: int) -> int:
+        """Look for an answer, for so many conflicts."""
+        return search(self._engine, self._points, conflicts)
 
     @property
     def conflicts(self) -> int:
         """Conflicts met so far."""
         return int(self._engine.state[CONFLICTS])
 
-    def least_end(self) -> int:
-        """Return the least time at which an answer can end; meaningful after a search without an answer."""
-        return int(self._engine.values[(self._points - 2) * self._points + self._points - 1])
-
     def read_times(self) -> tuple[IntArray, IntArray]:
         """Return starts and ends of all steps of the answer that the search has just met."""
         packed = self._problem.packed
-        origin = self._points - 2
-        starts = self._engine.values[origin * self._points : origin * self._points + origin]
+        origin = self._points - 1
+        starts = self._engine.values[origin * self._points : -1]
         before = np.concatenate([offsets[:-1] for offsets in self._offsets]).astype(np.int64)
         times = before + np.repeat(starts, np.diff(packed.offsets))
         return times, times + packed.durations

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from allocsolve.exact._makespan_lanes import CpSatLane, FromAbove, FromBelow, Knowledge
+from allocsolve.exact._offset_model import LATEST
 from allocsolve.exact.evolution_cpsat import CpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.list_scheduling import schedule_of
 from allocsolve.model import Limit, Result, Status, parse_evolution_objective, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from allocsolve.exact._makespan_lanes import Lane
     from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, EvolutionSchedule, Value
 
@@ -50,8 +49,8 @@ class ConflictSearch:
     pair has holes (offsets at which two of their blocks would over-commit the cluster), and triples of blocks
     give clauses of six differences. Conflicts are analysed to clauses as in a SAT solver. The relaxation is
     closed by covers, added when an answer violates them. One search looks for a better schedule than the best
-    known, from above; one refutes times from below, in turn. A second worker runs CP-SAT on the same
-    relaxation, which is quick on other instances; more workers search from above with other seeds.
+    known, from above; one refutes times from below: in turn with one worker, else beside each other. A third
+    worker runs CP-SAT on the same relaxation; more search from above with other seeds.
     *Guarantee*: ``optimal`` is a proof; the bound holds at any time. With one worker and no time limit the
     same seed gives the same answer.
     *Complexity*: exponential; 15-17 applications of Klein's kind take seconds, 18-20 seconds to hours.
@@ -78,6 +77,7 @@ class ConflictSearch:
             or "makespan" not in self.objective
             or "completion" in self.objective
             or not len(packed.releases)
+            or problem.horizon > LATEST
         ):
             return CpSat(self.objective)(problem, budget)
         clock = budget.start()
@@ -121,28 +121,30 @@ class ConflictSearch:
 def _run(known: Knowledge, budget: Budget) -> None:
     """Let the lanes search: in turn if there is one worker, else in threads."""
     above, below = FromAbove(known, budget.seed), FromBelow(known, budget.seed)
-    own = itertools.cycle((above, above, below))
     if budget.workers == 1:
-        while known.open:
-            next(own).advance()
+        turns: tuple[Lane, ...] = (above, above, below)
+        for lane in itertools.takewhile(lambda _: known.open, itertools.cycle(turns)):
+            lane.advance()
         return
-    others: list[Lane] = [CpSatLane(known, budget.seed)]
-    others += [FromAbove(known, (budget.seed + number) % 2**31) for number in range(2, budget.workers)]
+    lanes: list[Lane] = [above, below]
+    if budget.workers > 2:
+        lanes.append(CpSatLane(known, budget.seed))
+    lanes += [FromAbove(known, (budget.seed + number) % 2**31) for number in range(3, budget.workers)]
     faults: list[BaseException] = []
     done = threading.Semaphore(0)
 
-    def work(lanes: Iterator[Lane]) -> None:
+    def work(lane: Lane) -> None:
         try:
             while known.open:
-                next(lanes).advance()
+                lane.advance()
         except BaseException as fault:  # noqa: BLE001 - raised again in the caller's thread
             faults.append(fault)
         finally:
             known.stop.set()
             done.release()
 
-    for lanes in (own, *map(itertools.repeat, others)):
-        threading.Thread(target=work, args=(lanes,), daemon=True).start()
+    for lane in lanes:
+        threading.Thread(target=work, args=(lane,), daemon=True).start()
     left, interrupted = budget.workers, False
     while left:
         try:

@@ -15,9 +15,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-#: Inlined, or every call would count references to all arrays of a tuple that it passes on; no wrappers.
+#: Inlined, no wrappers, and no counting of references: it would go over all arrays of a tuple at every call.
 _INNER: Final[dict[str, Any]] = {
     "forceinline": True,
+    "_nrt": False,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }

@@ -147,7 +147,10 @@ def change(tree: Tree, starts: IntArray, nodes: IntArray, completion: int, sign:
     last = (completion - 1 - tree.origin) >> tree.shift
     tree.leaves[first : last + 1, STALE] = 1
     if sign < 0:
-        _lower(tree, first, last, nodes.max())
+        most = nodes[0]
+        for i in range(1, len(nodes)):
+            most = max(most, nodes[i])
+        _lower(tree, first, last, most)
 
 
 @inner_kernel

@@ -237,7 +237,10 @@ def place_in(
 @inner_kernel
 def _is_elastic(durations: IntArray, max_durations: IntArray) -> bool:
     """Tell whether any step may be stretched; the first and the last never are."""
-    return bool((max_durations[1:-1] > durations[1:-1]).any())
+    elastic = False
+    for i in range(1, len(durations) - 1):
+        elastic = elastic or max_durations[i] > durations[i]
+    return elastic
 
 
 @inner_kernel
