@@ -154,7 +154,7 @@ class FromBelow:
         self._now: Refutation | None = None
 
     def advance(self) -> None:
-        """Search for one slice of conflicts; take a new time next if this one is refuted or takes too long."""
+        """Search for one slice of conflicts; end it if the time is refuted or takes too long."""
         known = self._known
         if self._now is None:
             gap = known.makespan - known.bound
