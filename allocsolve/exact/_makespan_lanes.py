@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CpSatLane", "FromAbove", "FromBelow", "Knowledge"]
 
-#: The search from below looks at the bound plus this part of the gap, and at nearer times down to the second
-#: part. It spends at least so many conflicts on one time, and as many as this multiple of all spent before.
-_PART, _LEAST_PART = 4, 32
-_PATIENCE, _GROWTH = 20_000, 4
+#: The first step of the search from below is this part of the gap. A step is to take two to three times as many
+#: conflicts as the one before: it grows and shrinks by these factors, and is given up after so many times as
+#: many, at least so many.
+_PART, _LONGER, _SHORTER = 6, 1.4, 0.6
+_PATIENCE, _LEAST = 6, 10_000
 #: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
 _SLICE = 500_000
 
@@ -150,28 +151,26 @@ class FromBelow:
 
     def __init__(self, known: Knowledge, seed: int) -> None:
         self._known, self._seed = known, seed
-        self._part, self._patience, self._spent = _PART, _PATIENCE, 0
+        self._step = (known.makespan - known.bound) / _PART
+        self._effort = _LEAST
         self._now: Refutation | None = None
 
     def advance(self) -> None:
         """Search for one slice of conflicts; end it if the time is refuted or takes too long."""
         known = self._known
         if self._now is None:
-            gap = known.makespan - known.bound
-            self._now = Refutation(known, known.bound + max(1, gap // self._part) - 1, self._seed)
-        self._now.advance()
-        if known.bound > self._now.time:
-            self._end(_PART)
-        elif self._now.model.conflicts > max(self._patience, _GROWTH * self._spent):
-            self._end(2 * self._part)
-
-    def _end(self, part: int) -> None:
-        """Take a new time next, at this part of the gap."""
-        assert self._now is not None
-        self._spent += self._now.model.conflicts
-        self._part, self._now = part, None
-        if part > _LEAST_PART:
-            self._part, self._patience = _PART, 2 * self._patience
+            time = min(known.bound + int(self._step), known.makespan - 1)
+            self._now = Refutation(known, time, self._seed)
+        now = self._now
+        now.advance()
+        if known.bound > now.time:
+            self._step *= _LONGER if now.model.conflicts < 2 * self._effort else 1
+            self._step *= _SHORTER if now.model.conflicts > 3 * self._effort else 1
+            self._effort = max(_LEAST, now.model.conflicts)
+            self._now = None
+        elif now.model.conflicts > _PATIENCE * self._effort:
+            self._step *= _SHORTER
+            self._now = None
 
 
 class CpSatLane:
