@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CpSatLane", "FromAbove", "FromBelow", "Knowledge"]
 
-#: The first step of the search from below is this part of the gap. A step is to take two to three times as many
-#: conflicts as the one before: it grows and shrinks by these factors, and is given up after so many times as
-#: many, at least so many.
+#: The first step of the search from below is this part of the gap. A step is to take two to three times as
+#: many conflicts as the one before: it grows and shrinks by these factors, and is given up after that many
+#: times as many, at least so many.
 _PART, _LONGER, _SHORTER = 6, 1.4, 0.6
 _PATIENCE, _LEAST = 6, 10_000
 #: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
