@@ -97,13 +97,13 @@ def test_tasks_are_the_heuristics_in_their_limits_and_the_baseline_in_all() -> N
     draws = _draws(2)
     tasks = expansion_tasks(draws, seconds=60, workers=2, seed=7)
     assert len({task.key for task in tasks}) == len(tasks)
-    baseline = [task for task in tasks if task.solver == "cpsat"]
+    baseline = [task for task in tasks if task.solver == "conflict-search"]
     assert len(baseline) == 6
     assert {task.suite for task in tasks} == {"klein-5-l1", "klein-5-l2", "klein-5-inf"}
     for task in tasks:
         key = task.key
         assert (key.objective, key.workers, key.seed) == ("makespan", 2, 7)
-        assert key.seconds == (60 if task.solver == "cpsat" else HEURISTIC_SECONDS)
+        assert key.seconds == (60 if task.solver == "conflict-search" else HEURISTIC_SECONDS)
         if task.solver in ALGORITHMS:
             assert isinstance(task.problem, EvolutionProblem)
             assert task.problem.expand_limit == ALGORITHMS[task.solver]

@@ -47,7 +47,7 @@ def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) 
     values = {(record.instance, record.solver): record.value for record in kept}
     for one in found["instances"]:
         (low, high), (least, most) = one["optimum"]["1"], one["worth"]["inf"]
-        assert low <= high <= values[one["name"].replace("5-", "5-l1-"), "cpsat"]
+        assert low <= high <= values[one["name"].replace("5-", "5-l1-"), "conflict-search"]
         assert least <= one["optimum"]["inf"][1] / high <= most
         for by in one["heuristics"]:
             suffix = {"1": "l1"}.get(by["limit"], by["limit"].replace("2", "l2"))
