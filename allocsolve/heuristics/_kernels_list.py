@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics._jit import kernel
+from allocsolve.heuristics._jit import inner_kernel, kernel
 from allocsolve.heuristics._kernels_fit import add, compact, place
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = ["Walk", "anneal_order", "list_schedule", "new_walk"]
+__all__ = ["Walk", "anneal_order", "draw_order", "list_schedule", "new_walk", "uniform"]
 
 
 @kernel
@@ -112,6 +112,8 @@ class Walk(NamedTuple):
 
     #: Shape (applications,): the order that moves start from.
     order: IntArray
+    #: Shape (applications, 2): a step of the application and the step of another that it waits for, or -1.
+    waits: IntArray
     #: Its cost, and the least cost met.
     costs: NDArray[np.float64]
     #: Shape (steps,): the step starts of the least cost.
@@ -123,11 +125,12 @@ class Walk(NamedTuple):
 def new_walk(order: IntArray, num_steps: int, seed: int) -> Walk:
     """Return a walk that begins with an order; the first step evaluates that order itself."""
     state = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
-    return Walk(order.copy(), np.full(2, np.inf), np.zeros(num_steps, dtype=np.int64), state)
+    waits = np.full((len(order), 2), -1, dtype=np.int64)
+    return Walk(order.copy(), waits, np.full(2, np.inf), np.zeros(num_steps, dtype=np.int64), state)
 
 
-@kernel
-def _uniform(random: NDArray[np.uint64]) -> float:
+@inner_kernel
+def uniform(random: NDArray[np.uint64]) -> float:
     """Return a number in [0, 1): xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
     x = random[0]
     x ^= x >> np.uint64(12)
@@ -135,6 +138,24 @@ def _uniform(random: NDArray[np.uint64]) -> float:
     x ^= x >> np.uint64(27)
     random[0] = x
     return float((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(11)) / 9007199254740992.0
+
+
+@inner_kernel
+def draw_order(order: IntArray, random: NDArray[np.uint64], trial: IntArray) -> tuple[int, int]:
+    """Swap two applications of `trial` or insert one elsewhere; return the first and last change.
+
+    `trial` is a copy of `order` of at least two applications.
+    """
+    a, b = int(uniform(random) * len(order)), int(uniform(random) * (len(order) - 1))
+    b += b >= a
+    if uniform(random) < 0.5:
+        trial[a], trial[b] = order[b], order[a]
+    else:
+        step = 1 if b > a else -1
+        for k in range(a, b, step):
+            trial[k] = order[k + step]
+        trial[b] = order[a]
+    return min(a, b), max(a, b)
 
 
 @kernel
@@ -154,8 +175,8 @@ def anneal_order(
     """Walk on by `iterations` moves, each a swap of two applications or the insertion of one elsewhere.
 
     Needs at least two applications. The temperature falls geometrically from the first to the second of
-    `temperatures`. The random number of
-    a move is drawn before its schedule, which can be given up as soon as it is sure to be refused.
+    `temperatures`. The random number of a move is drawn before its schedule, which can be given up as soon as
+    it is sure to be refused.
     """
     order, random = walk.order, walk.random
     num_apps = len(order)
@@ -171,17 +192,8 @@ def anneal_order(
     for _ in range(iterations):
         trial[:] = order
         if walk.costs[0] < np.inf:
-            a, b = int(_uniform(random) * num_apps), int(_uniform(random) * (num_apps - 1))
-            b += b >= a
-            if _uniform(random) < 0.5:
-                trial[a], trial[b] = order[b], order[a]
-            else:
-                moved = order[a]
-                step = 1 if b > a else -1
-                for k in range(a, b, step):
-                    trial[k] = order[k + step]
-                trial[b] = moved
-        bar = walk.costs[0] - temperature * np.log(1.0 - _uniform(random))
+            draw_order(order, random, trial)
+        bar = walk.costs[0] - temperature * np.log(1.0 - uniform(random))
         cost = _place_all(
             trial,
             offsets,

@@ -33,7 +33,7 @@ _MANY, _TRIES_PER_ORDER = 8, 1000
 
 @dataclass(frozen=True, slots=True)
 class Annealing:
-    """Search over the orders of list scheduling: swaps and insertions, forward and backward in time.
+    """Search over list orders, with delays where nothing is expanded, forward and backward in time.
 
     Parameters
     ----------
@@ -48,14 +48,15 @@ class Annealing:
 
     Notes
     -----
-    Rounds of simulated annealing, each twice as long as the one before, from the order by area; the best
-    schedule of all. The budget's iterations count list schedules; without iterations and seconds it stops
-    after 250,000, and in any case once it must have met every order of a few applications. Same seed and
-    iterations, same answer.
+    Rounds of simulated annealing, equally long, each from the order by area; the best schedule of all. The
+    budget's iterations count list schedules; without iterations and seconds it stops after 250,000, and in
+    any case once it must have met every order of a few applications. Same seed and iterations, same answer.
 
-    *Guarantee*: feasible; no worse than list scheduling in the sorted orders, which it tries first. Not
-    complete: for some problems no list order in either direction is optimal.
-    *Complexity*: about 5 microseconds per schedule of 15-20 applications.
+    *Guarantee*: feasible; no worse than list scheduling in the sorted orders, which it tries first. No bound.
+    Without expansion every schedule that cannot be tightened is some order with some delays; with expansion,
+    for some problems no list order in either direction is optimal.
+    *Complexity*: 2 to 5 microseconds per schedule of 15-20 applications; without expansion O(applications x
+    steps) memory, or no delays if these are more than 2^18.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Search over list orders by simulated annealing, forward and backward in time."""
+"""Search over list orders and delays by simulated annealing, forward and backward in time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics._kernels_list import anneal_order, new_walk
+from allocsolve.heuristics._kernels_waits import anneal_waits, staircases
 from allocsolve.heuristics.list_scheduling import Fit, list_order
 from allocsolve.model import EvolutionProblem, EvolutionProfile
 
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["anneal", "anneal_in_rounds", "interval_value", "list_value", "mirrored", "mirrored_starts"]
 
-#: Moves of the first round; each further round of all variants has twice as many.
-_FIRST_ROUND = 16384
+#: Moves of a round: at least, and for each application. Longer rounds are stuck more often than they gain.
+_ROUND, _ROUND_PER_APPLICATION = 16384, 800
 #: Steps that are placed between two looks at the clock: about 20 ms.
 _STEPS_PER_LOOK = 100_000
+#: Applications times steps up to which a profile is kept for each position: 8 MB.
+_MOST_SEGMENTS = 1 << 18
 
 
 def mirrored(problem: EvolutionProblem) -> EvolutionProblem:
@@ -116,35 +119,43 @@ def anneal(
 
     Notes
     -----
-    A move swaps two applications or inserts one elsewhere. The temperature begins at 5 % of the mean
-    application's share of the horizon and ends at 0.2 %: next to no uphill step is left.
+    A move swaps two applications or inserts one elsewhere; without expansion, a fifth of the moves make an
+    application wait for another or end that (`_kernels_waits`), unless there are too many applications. The
+    temperature falls from 10 % to 3 % of the mean application's share of the horizon for a makespan; for a
+    total over all applications from 5 % to 0.2 % of the horizon.
     """
     offsets, durations, nodes, _, releases = problem.packed
     weights = _weights(problem, objective)
-    scale = float(problem.horizon) / len(releases)
-    if weights[0] < 1:  # a total over all applications
-        scale *= len(releases)
-    hot, cold = 0.05 * scale, 0.002 * scale
     walk = new_walk(list_order(problem, "largest"), len(durations), seed)
     longest = fit.max_durations(problem)
+    stays_rigid = min(fit.expand_limit, problem.expand_limit) == 1
+    small = len(releases) * len(durations) <= _MOST_SEGMENTS
+    apps = staircases(offsets, durations, nodes, releases) if stays_rigid and small else None
+    if weights[0] == 1:  # the makespan leads
+        hot, cold = (share * problem.horizon / len(releases) for share in (0.1, 0.03))
+    else:  # a total over all applications
+        hot, cold = (share * problem.horizon for share in (0.05, 0.002))
     look = max(1, _STEPS_PER_LOOK // len(durations))
     done = 0
     while done < min(iterations, most):
         piece = int(min(look, iterations - done, most - done))
         temperatures = tuple(hot * (cold / hot) ** ((done + k) / iterations) for k in (0, piece))
-        anneal_order(
-            walk,
-            offsets,
-            durations,
-            nodes,
-            longest,
-            releases,
-            problem.num_nodes,
-            fit.compacting,
-            weights,
-            temperatures,
-            piece,
-        )
+        if apps is not None:
+            anneal_waits(walk, apps, problem.num_nodes, weights[:2], temperatures, piece)
+        else:
+            anneal_order(
+                walk,
+                offsets,
+                durations,
+                nodes,
+                longest,
+                releases,
+                problem.num_nodes,
+                fit.compacting,
+                weights,
+                temperatures,
+                piece,
+            )
         done += piece
         yield piece, walk.best_starts
 
@@ -152,7 +163,7 @@ def anneal(
 def anneal_in_rounds(
     problem: EvolutionProblem, objective: EvolutionObjective, *, most: float, seed: int
 ) -> Iterator[tuple[int, IntArray]]:
-    """Anneal, `most` schedules in all: all variants in turn, each round twice as long as the one before.
+    """Anneal, `most` schedules in all: all variants in turn, in rounds of equal length.
 
     Needs at least two applications. Variants are without expansion and, where the problem allows it,
     compacted with all of it; forward and, for a makespan without releases, backward in time. Yields as
@@ -164,13 +175,12 @@ def anneal_in_rounds(
     lead = next((term for term in objective if term != "waste"), "waste")
     image = mirrored(problem) if lead == "makespan" and not any(problem.releases) else None
     variants = [(fit, towards) for fit in fits for towards in (problem, image) if towards is not None]
+    length = max(_ROUND, _ROUND_PER_APPLICATION * len(problem.releases))
     for number in itertools.count():
         if most <= 0:
             return
-        (fit, towards), double = variants[number % len(variants)], number // len(variants)
-        walk = anneal(
-            towards, fit, objective, iterations=_FIRST_ROUND << double, most=most, seed=seed + number
-        )
+        fit, towards = variants[number % len(variants)]
+        walk = anneal(towards, fit, objective, iterations=length, most=most, seed=seed + number)
         for tried, starts in walk:
             most -= tried
             yield tried, starts if towards is problem else mirrored_starts(problem, starts)

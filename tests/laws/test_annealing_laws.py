@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import naive
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Status
-from allocsolve.heuristics import ORDERS, Annealing, Fit, ListScheduling, list_order, list_starts
+from allocsolve.heuristics import (
+    ORDERS,
+    Annealing,
+    Fit,
+    ListScheduling,
+    list_order,
+    list_starts,
+    order_search,
+)
+from allocsolve.heuristics._kernels_list import Walk, new_walk
+from allocsolve.heuristics._kernels_waits import anneal_waits, staircases
 from allocsolve.heuristics.list_scheduling import schedule_of
 from allocsolve.heuristics.order_search import anneal, list_value
 from allocsolve.judge import confirm, evolution_violations
 from allocsolve.model import Limit, terms
 
 if TYPE_CHECKING:
+    import pytest
+
     from allocsolve.model import EvolutionObjective
 
 OBJECTIVES: tuple[EvolutionObjective, ...] = (
@@ -75,6 +88,52 @@ def test_the_annealing_solver_is_no_worse_than_sorted_lists(
             assert value is not None
             assert result.objective is not None
             assert terms(result.objective) <= terms(value)
+
+
+def naive_makespan(problem: EvolutionProblem, walk: Walk) -> int:
+    """Place the walk's order by the slow fit, each application no earlier than the step that it waits for."""
+    offsets, durations, _, _, _ = problem.packed
+    occupied = EvolutionProfile()
+    ends: dict[int, int] = {}
+    for idx in walk.order.tolist():
+        app, (step, other) = problem.applications[idx], walk.waits[idx].tolist()
+        start = problem.releases[idx]
+        if other in ends and step >= 0:
+            start = max(start, ends[other] - int(durations[offsets[idx] : step].sum()))
+        start = naive.earliest_fit(app, occupied, problem.num_nodes, 1, start).start
+        occupied += app.delayed(start)
+        held = durations[offsets[idx] : offsets[idx + 1]].cumsum() + start
+        ends |= dict(enumerate(held.tolist(), int(offsets[idx])))
+    return max(ends.values())
+
+
+@given(
+    evolution_problems(min_apps=2, max_apps=6, max_steps=4, releases=True, expand_limits=(1,)),
+    st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    st.integers(0, 99),
+)
+def test_a_walk_with_waits_is_its_slow_twin_and_the_same_in_pieces(
+    problem: EvolutionProblem, pieces: list[int], seed: int
+) -> None:
+    offsets, durations, nodes, _, releases = problem.packed
+    apps = staircases(offsets, durations, nodes, releases)
+    whole, cut = (new_walk(list_order(problem), len(durations), seed) for _ in range(2))
+    anneal_waits(whole, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), sum(pieces))
+    for piece in pieces:
+        anneal_waits(cut, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), piece)
+        assert cut.costs[0] == naive_makespan(problem, cut)
+        found = schedule_of(problem, cut.best_starts)
+        assert not evolution_violations(problem, found)
+        assert cut.costs[1] == found.completions.max()
+    assert all(np.array_equal(one, other) for one, other in zip(whole, cut, strict=True))
+
+
+def test_many_applications_are_annealed_without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = EvolutionProblem(3, (EvolutionProfile([(1, 2), (2, 1)]),) * 5, expand_limit=1)
+    monkeypatch.setattr(order_search, "_MOST_SEGMENTS", 0)
+    result = Annealing()(problem, Budget(iterations=100))
+    confirm(problem, result, ("makespan",))
+    assert result.limit is Limit.ITERATIONS
 
 
 def test_the_annealing_solver_keeps_its_time() -> None:
