@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allocsolve.bounds.busy_time import mean_busy_time
 from allocsolve.bounds.evolution import (
     configuration_lp,
     energy,
@@ -18,6 +19,7 @@ __all__ = [
     "energy",
     "longest_application",
     "makespan_bound",
+    "mean_busy_time",
     "pairs_relaxation",
     "partition_bound",
     "star_bound",

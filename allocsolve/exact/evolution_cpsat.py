@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.bounds import makespan_bound, total_completion
+from allocsolve.bounds import makespan_bound, mean_busy_time, total_completion
 from allocsolve.bounds._conflicts import blocks_of, violated_covers
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics import Annealing, Fit, list_starts
@@ -242,7 +242,7 @@ class _Search:
     def _combinatorial_bound(self, term: EvolutionTerm) -> int:
         if term == "waste":
             return 0
-        return makespan_bound(self.problem) if term == "makespan" else total_completion(self.problem)
+        return makespan_bound(self.problem) if term == "makespan" else mean_busy_time(self.problem)
 
     def _horizon(self, idx: int, most: int) -> int:
         """Return a time by which every schedule is over that is better than the best one, with `most`."""
