@@ -33,7 +33,7 @@ _ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
 #: Trail entries per arc.
 _ROOM_TRAIL = 400
 #: Learned clauses to keep at a clean-up; conflicts between restarts.
-_KEEP, _PACE = 6000, 128
+_KEEP, _PACE = 12_000, 128
 #: Ranges in which the watches of an arc without holes are kept.
 _RANGES = 60
 #: A boundary above every value.
