@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import threading
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,7 @@ from allocsolve.bounds import makespan_bound
 from allocsolve.exact._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact._offset_model import OffsetModel
 from allocsolve.heuristics import Fit, list_starts
-from allocsolve.heuristics.order_search import mirrored, mirrored_starts
+from allocsolve.heuristics.order_search import anneal_in_rounds, mirrored, mirrored_starts
 from allocsolve.model import Budget, Limit
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
             """Search for a while."""
 
 
-__all__ = ["CpSatLane", "FromAbove", "FromBelow", "Knowledge"]
+__all__ = ["CpSatLane", "FromAbove", "FromBelow", "Knowledge", "Orders"]
 
 #: The first step of the search from below is this part of the gap. A step is to take two to three times as
 #: many conflicts as the one before: it grows and shrinks by these factors, and is given up after that many
@@ -39,6 +41,8 @@ _PART, _LONGER, _SHORTER = 6, 1.4, 0.6
 _PATIENCE, _LEAST = 6, 10_000
 #: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
 _SLICE = 500_000
+#: Looks of the annealing in a slice, about 3 ms each.
+_LOOKS = 16
 
 
 class Knowledge:
@@ -171,6 +175,19 @@ class FromBelow:
         elif now.model.conflicts > _PATIENCE * self._effort:
             self._step *= _SHORTER
             self._now = None
+
+
+class Orders:
+    """Annealing of list orders goes on: a better schedule helps all searches."""
+
+    def __init__(self, known: Knowledge, seed: int) -> None:
+        self._known = known
+        self._walk = anneal_in_rounds(known.problem, ("makespan",), most=math.inf, seed=seed)
+
+    def advance(self) -> None:
+        """Anneal for about half as long as the slice of a conflict search."""
+        for _, starts in itertools.islice(self._walk, _LOOKS):
+            self._known.offer(starts.copy())
 
 
 class CpSatLane:

@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allocsolve.exact._makespan_lanes import CpSatLane, FromAbove, FromBelow, Knowledge
+from allocsolve.exact._makespan_lanes import CpSatLane, FromAbove, FromBelow, Knowledge, Orders
 from allocsolve.exact._offset_model import LATEST
 from allocsolve.exact.evolution_cpsat import CpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing
@@ -49,8 +49,8 @@ class ConflictSearch:
     pair has holes (offsets at which two of their blocks would over-commit the cluster), and triples of blocks
     give clauses of six differences. Conflicts are analysed to clauses as in a SAT solver. The relaxation is
     closed by covers, added when an answer violates them. One search looks for a better schedule than the best
-    known, from above; one refutes times from below: in turn with one worker, else beside each other. A third
-    worker runs CP-SAT on the same relaxation; more search from above with other seeds.
+    known, from above; one refutes times from below, while annealing goes on: in turn with one worker, else in
+    two threads. A third worker runs CP-SAT on the same relaxation; more search from above with other seeds.
     *Guarantee*: ``optimal`` is a proof; the bound holds at any time. With one worker and no time limit the
     same seed gives the same answer.
     *Complexity*: exponential; 15-17 applications of Klein's kind take seconds, 18-20 seconds to hours.
@@ -121,21 +121,22 @@ class ConflictSearch:
 def _run(known: Knowledge, budget: Budget) -> None:
     """Let the lanes search: in turn if there is one worker, else in threads."""
     above, below = FromAbove(known, budget.seed), FromBelow(known, budget.seed)
+    orders = Orders(known, (budget.seed + 1_000_003) % 2**31)  # the start had the numbers of the seed itself
     if budget.workers == 1:
-        turns: tuple[Lane, ...] = (above, above, below)
+        turns: tuple[Lane, ...] = (above, above, below, above, above, below, orders)
         for lane in itertools.takewhile(lambda _: known.open, itertools.cycle(turns)):
             lane.advance()
         return
-    lanes: list[Lane] = [above, below]
+    lanes: list[tuple[Lane, ...]] = [(above,), (below, below, below, orders)]
     if budget.workers > 2:
-        lanes.append(CpSatLane(known, budget.seed))
-    lanes += [FromAbove(known, (budget.seed + number) % 2**31) for number in range(3, budget.workers)]
+        lanes.append((CpSatLane(known, budget.seed),))
+    lanes += [(FromAbove(known, (budget.seed + number) % 2**31),) for number in range(3, budget.workers)]
     faults: list[BaseException] = []
     done = threading.Semaphore(0)
 
-    def work(lane: Lane) -> None:
+    def work(turns: tuple[Lane, ...]) -> None:
         try:
-            while known.open:
+            for lane in itertools.takewhile(lambda _: known.open, itertools.cycle(turns)):
                 lane.advance()
         except BaseException as fault:  # noqa: BLE001 - raised again in the caller's thread
             faults.append(fault)
@@ -143,8 +144,8 @@ def _run(known: Knowledge, budget: Budget) -> None:
             known.stop.set()
             done.release()
 
-    for lane in lanes:
-        threading.Thread(target=work, args=(lane,), daemon=True).start()
+    for turns in lanes:
+        threading.Thread(target=work, args=(turns,), daemon=True).start()
     left, interrupted = budget.workers, False
     while left:
         try:
