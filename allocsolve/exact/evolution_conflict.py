@@ -121,7 +121,7 @@ class ConflictSearch:
 def _run(known: Knowledge, budget: Budget) -> None:
     """Let the lanes search: in turn if there is one worker, else in threads."""
     above, below = FromAbove(known, budget.seed), FromBelow(known, budget.seed)
-    orders = Orders(known, (budget.seed + 1_000_003) % 2**31)  # the start had the numbers of the seed itself
+    orders = Orders(known, (budget.seed + 1) % 2**31)  # the start was the walk of the seed itself
     if budget.workers == 1:
         turns: tuple[Lane, ...] = (above, above, below, above, above, below, orders)
         for lane in itertools.takewhile(lambda _: known.open, itertools.cycle(turns)):

@@ -180,7 +180,8 @@ def anneal_in_rounds(
         if most <= 0:
             return
         fit, towards = variants[number % len(variants)]
-        walk = anneal(towards, fit, objective, iterations=length, most=most, seed=seed + number)
+        own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])  # no two seeds share a round
+        walk = anneal(towards, fit, objective, iterations=length, most=most, seed=own)
         for tried, starts in walk:
             most -= tried
             yield tried, starts if towards is problem else mirrored_starts(problem, starts)
