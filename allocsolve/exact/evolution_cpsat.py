@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -42,11 +42,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CpSat", "start_budget", "step_starts"]
 
-#: How much of the time goes into the search from above; the rest into refuting values from below.
-_FROM_ABOVE = 0.75
+#: How much of the time goes into the search from above; the rest into refuting values from below. Of 12
+#: applications the mean completion is proven in half a minute or not in several.
+_FROM_ABOVE: Final[dict[EvolutionTerm, float]] = {"makespan": 0.75, "completion": 0.5, "waste": 1.0}
 #: A value from below is this part of the gap above the bound, half of it after one has failed, on which this
 #: share of the time left was spent. (20 applications: 4 s up to 84 % of the best, 7 s up to 88 %.)
-_PART, _TRY = 0.2, 0.5
+_PART, _TRY = 0.3, 0.65
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class CpSat:
     block J of application b starts" (`allocsolve.bounds.pairs_relaxation`). Minimise it below the best known
     schedule; an answer that over-commits the cluster gives new clauses (and a list schedule in its order,
     perhaps better than the best known one); no answer below the best known schedule proves it optimal. If
-    that is not done in most of the time, the rest goes into refuting values between bound and best value.
+    that is not done in most of the time (half of it for completion), the rest goes into refuting values
+    between the bound and the best value.
     *Guarantee*: ``optimal`` is a proof; the bound holds at any time. Finite: there are finitely many covers.
     *Complexity*: exponential. Klein-sized steps: 5-12 applications take seconds without expansion, up to
     about 8 with unlimited expansion.
@@ -264,8 +266,7 @@ class _Search:
 
     def _minimise(self, idx: int) -> None:
         """Close the gap between the bound and the best value of a term, as far as the time goes."""
-        share = 1.0 if self.objective[idx] == "waste" else _FROM_ABOVE
-        self._search_from_above(idx, Clock(share * self.clock.remaining))
+        self._search_from_above(idx, Clock(_FROM_ABOVE[self.objective[idx]] * self.clock.remaining))
         if self.limit is not Limit.INTERRUPTED and self._open(idx):
             self._refute_from_below(idx)
         if self._open(idx):

@@ -20,6 +20,11 @@ from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, Statu
 OBJECTIVES: tuple[EvolutionObjective, ...] = (("makespan",), ("completion",), ("makespan", "waste"))
 
 
+def shares(above: float) -> dict[EvolutionTerm, float]:
+    """How much of the time goes into the search from above, whatever the term."""
+    return {"makespan": above, "completion": above, "waste": 1.0}
+
+
 @settings(max_examples=80)
 @given(
     evolution_problems(max_nodes=3, max_apps=3, max_steps=2, max_duration=3),
@@ -31,7 +36,7 @@ def test_optima_from_either_side_are_those_of_brute_force(
     problem: EvolutionProblem, objective: EvolutionObjective, above: float, workers: int
 ) -> None:
     with (
-        mock.patch("allocsolve.exact.evolution_cpsat._FROM_ABOVE", above),
+        mock.patch("allocsolve.exact.evolution_cpsat._FROM_ABOVE", shares(above)),
         # A weak bound, so that something is left to prove.
         mock.patch("allocsolve.exact.evolution_cpsat.makespan_bound", longest_application),
     ):
@@ -48,7 +53,7 @@ def test_a_bound_from_below_is_never_above_the_optimum(limit: float, seed: int) 
     problem = replace(klein2011([78, seed], num_apps=(6, 6)), expand_limit=limit)
     best = CpSat()(problem, Budget(seconds=120, workers=2))
     assert best.status is Status.OPTIMAL
-    with mock.patch("allocsolve.exact.evolution_cpsat._FROM_ABOVE", 0.0):
+    with mock.patch("allocsolve.exact.evolution_cpsat._FROM_ABOVE", shares(0.0)):
         for seconds in (0.3, 1.0, 60.0):
             result = CpSat()(problem, Budget(seconds=seconds, workers=2))
             assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # one term
