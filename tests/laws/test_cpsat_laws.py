@@ -15,7 +15,7 @@ from allocsolve.bounds import longest_application
 from allocsolve.exact import CpSat
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
-from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, Status
+from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, EvolutionTerm, Status
 
 OBJECTIVES: tuple[EvolutionObjective, ...] = (("makespan",), ("completion",), ("makespan", "waste"))
 
