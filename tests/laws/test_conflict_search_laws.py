@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from naive_optimum import optimum
 from strategies import evolution_problems
 
-from allocsolve import Budget, EvolutionProblem, Status
+from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import UnknownName
 from allocsolve.exact import ConflictSearch, CpSat
 from allocsolve.exact._kernels_offset_search import ANSWER, MORE, NO_ANSWER
-from allocsolve.exact._offset_model import OffsetModel
+from allocsolve.exact._offset_model import LATEST, OffsetModel
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
@@ -126,6 +126,14 @@ def test_a_problem_that_is_too_large_gets_a_schedule_and_a_bound() -> None:
     problem = replace(klein2011(1), expand_limit=1)
     result = ConflictSearch(max_applications=5)(problem, Budget(seconds=5))
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
+
+
+def test_times_beyond_32_bits_are_handed_to_cpsat() -> None:
+    long = EvolutionProfile([(LATEST, 2), (LATEST, 1)])
+    problem = EvolutionProblem(3, (long, long, EvolutionProfile([(LATEST, 1)])), expand_limit=1)
+    result = ConflictSearch()(problem, Budget(seconds=60))
+    assert result.status is Status.OPTIMAL
+    assert result.objective == 3 * LATEST  # the steps on two nodes do not overlap
 
 
 def test_an_unknown_objective_is_named() -> None:
