@@ -176,6 +176,7 @@ def anneal_in_rounds(
     image = mirrored(problem) if lead == "makespan" and not any(problem.releases) else None
     variants = [(fit, towards) for fit in fits for towards in (problem, image) if towards is not None]
     length = max(_ROUND, _ROUND_PER_APPLICATION * len(problem.releases))
+    length = max(1, int(min(length, most / len(variants))))  # each direction gets to cool down
     for number in itertools.count():
         if most <= 0:
             return
