@@ -56,6 +56,7 @@ AIMS = {
 
 #: Proven makespans of `klein2011` instances with seed [2011, index], limit 1.
 KLEIN_OPTIMA = {
+    0: 97019,
     2: 89824,
     3: 65032,
     4: 122717,
