@@ -97,13 +97,13 @@ def _explain(e: Engine, n: int, entry: int, value: int) -> int:
     if reason >= n:
         clause = reason - n
         e.clause_activity[clause] += e.growth[1]
-        arcs, bars = e.clause_arcs, e.clause_values
+        facts = e.clause_facts
         count = 0
         for at in range(e.clause_offsets[clause], e.clause_offsets[clause + 1]):
-            other = arcs[at]
+            other = facts[at, 0]
             if other != arc:
                 premise_arcs[count] = (other % n) * n + other // n
-                premise_values[count] = 1 - bars[at]
+                premise_values[count] = 1 - facts[at, 1]
                 count += 1
         return count
     first, second = (arc // n) * n + reason, reason * n + arc % n
@@ -135,8 +135,8 @@ def _is_implied(e: Engine, n: int, arc: int) -> bool:
     needed, trail = e.needed, e.trail
     least = before_hole(e.hole_offsets, e.holes, arc, needed[arc])
     for k in range(n):
-        one, two = needed[i * n + k], needed[k * n + j]
-        if k not in (i, j) and UNNEEDED not in (one, two) and one + two >= least:
+        one, two = max(needed[i * n + k], e.ground[i * n + k]), max(needed[k * n + j], e.ground[k * n + j])
+        if k not in (i, j) and one + two >= least:
             return True
     entry = e.needed_at[arc]
     if trail[entry, REASON] < 0:
@@ -175,10 +175,10 @@ def learn(e: Engine, n: int) -> int:
         clause = state[CULPRIT]
         e.clause_activity[clause] += e.growth[1]
         for at in range(e.clause_offsets[clause], e.clause_offsets[clause + 1]):
-            arc = e.clause_arcs[at]
+            arc = e.clause_facts[at, 0]
             reverse = (arc % n) * n + arc // n
-            listed, here = _need(e, reverse, 1 - e.clause_values[at], listed, here)
-            _bump(e, n, reverse, 1 - e.clause_values[at])
+            listed, here = _need(e, reverse, 1 - e.clause_facts[at, 1], listed, here)
+            _bump(e, n, reverse, 1 - e.clause_facts[at, 1])
     entry = state[TRAIL]
     pivot = -1
     while here > 0:
@@ -206,8 +206,8 @@ def _write_clause(e: Engine, n: int, listed: int, pivot: int) -> int:
     begin = e.clause_offsets[clause]
     end = begin
     if pivot >= 0:
-        e.clause_arcs[end] = (pivot % n) * n + pivot // n
-        e.clause_values[end] = 1 - e.needed[pivot]
+        e.clause_facts[end, 0] = (pivot % n) * n + pivot // n
+        e.clause_facts[end, 1] = 1 - e.needed[pivot]
         end += 1
     level, span, second = 0, 1, -1
     for at in range(listed):
@@ -218,12 +218,12 @@ def _write_clause(e: Engine, n: int, listed: int, pivot: int) -> int:
         if _is_implied(e, n, arc):
             e.needed[arc] = UNNEEDED
             continue
-        e.clause_arcs[end] = (arc % n) * n + arc // n
-        e.clause_values[end] = 1 - e.needed[arc]
+        e.clause_facts[end, 0] = (arc % n) * n + arc // n
+        e.clause_facts[end, 1] = 1 - e.needed[arc]
         depth = trail[e.needed_at[arc], DEPTH]
         new = True
         for before in range(begin + 1, end):
-            other = e.clause_arcs[before]
+            other = e.clause_facts[before, 0]
             new = new and trail[e.needed_at[(other % n) * n + other // n], DEPTH] != depth
         span += new
         if depth > level:
@@ -234,8 +234,9 @@ def _write_clause(e: Engine, n: int, listed: int, pivot: int) -> int:
     if end == begin:
         return -1
     if second > begin + 1:
-        for column in (e.clause_arcs, e.clause_values):
-            column[second], column[begin + 1] = column[begin + 1], column[second]
+        facts = e.clause_facts
+        for column in range(2):
+            facts[second, column], facts[begin + 1, column] = facts[begin + 1, column], facts[second, column]
     e.clause_offsets[clause + 1] = end
     e.clause_span[clause] = span
     e.clause_activity[clause] = e.growth[1]

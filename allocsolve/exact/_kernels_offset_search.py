@@ -23,6 +23,7 @@ from allocsolve.exact._kernels_offsets import (
     PACE,
     RESTARTS,
     TRAIL,
+    WATCHES,
     Engine,
     attach,
     propagate,
@@ -39,6 +40,10 @@ NO_ANSWER, ANSWER, MORE = range(3)
 
 #: Learned clauses that span so few levels are kept.
 _GLUE = 3
+#: What the activity of a pair counts beside that of one of its holes, in a decision.
+_PAIR = 0.2
+#: What is left, at the next conflict, of the activities of pairs and holes, and of clauses.
+_DECAY, _CLAUSE_DECAY = 0.9975, 0.999
 
 
 @inner_kernel
@@ -73,7 +78,8 @@ def _clean_up(e: Engine, n: int) -> bool:
     state, values = e.state, e.values
     total = state[CLAUSES]
     # Short of room, clauses that span few levels are no longer safe.
-    glue = _GLUE if 2 * e.clause_offsets[total] < len(e.clause_arcs) and 2 * total < len(e.clause_span) else 0
+    roomy = 2 * e.clause_offsets[total] < len(e.clause_facts) and 2 * total < len(e.clause_span)
+    glue = _GLUE if roomy else 0
     activity = np.empty(total)
     learned = 0
     for clause in range(total):
@@ -83,7 +89,8 @@ def _clean_up(e: Engine, n: int) -> bool:
     bar = -1.0
     if learned > state[KEEP]:
         bar = np.sort(activity[:learned])[learned - state[KEEP] // 2]
-    e.bucket_first[:] = -1
+    e.buckets[:] = 0
+    state[WATCHES] = 0
     to = begin = end = 0
     for clause in range(total):
         start = end
@@ -92,19 +99,19 @@ def _clean_up(e: Engine, n: int) -> bool:
             continue
         satisfied = False
         for at in range(start, end):
-            satisfied = satisfied or values[e.clause_arcs[at]] >= e.clause_values[at]
+            satisfied = satisfied or values[e.clause_facts[at, 0]] >= e.clause_facts[at, 1]
         if satisfied:
             continue
         stop = begin
         for at in range(start, end):
-            arc, value = e.clause_arcs[at], e.clause_values[at]
+            arc, value = e.clause_facts[at, 0], e.clause_facts[at, 1]
             if values[(arc % n) * n + arc // n] < 1 - value:
-                e.clause_arcs[stop], e.clause_values[stop] = arc, value
+                e.clause_facts[stop, 0], e.clause_facts[stop, 1] = arc, value
                 stop += 1
         if stop == begin:
             return True
         if stop == begin + 1:
-            if _raise(e, n, e.clause_arcs[begin], e.clause_values[begin], NO_REASON):
+            if _raise(e, n, e.clause_facts[begin, 0], e.clause_facts[begin, 1], NO_REASON):
                 return True
             continue
         e.clause_span[to], e.clause_activity[to] = e.clause_span[clause], e.clause_activity[clause]
@@ -126,28 +133,22 @@ def _clean_up(e: Engine, n: int) -> bool:
 
 @inner_kernel
 def _decide(e: Engine, n: int) -> tuple[int, int]:
-    """Return a fact (arc, value) on the open pair of most activity, at its hole of most; (-1, 0) if none."""
+    """Return a fact (arc, value) that closes one side of the open hole of most activity; (-1, 0) if none."""
     values, hole_offsets, holes = e.values, e.hole_offsets, e.holes
     pair_activity, hole_activity = e.pair_activity, e.hole_activity
-    chosen, most = -1, -1.0
+    chosen, best, most = -1, -1, -1.0
     for i in range(n - 1):
         for j in range(i + 1, n - 1):
             pair = i * n + j
-            if pair_activity[pair] <= most:
-                continue
             low, high = values[pair], -values[j * n + i]
             for hole in range(hole_offsets[pair], hole_offsets[pair + 1]):
                 if low < holes[hole, 0] and holes[hole, 1] < high:
-                    chosen, most = pair, pair_activity[pair]
-                    break
+                    score = hole_activity[hole] + _PAIR * pair_activity[pair]
+                    if score > most:
+                        chosen, best, most = pair, hole, score
     if chosen < 0:
         return -1, 0
     i, j = chosen // n, chosen % n
-    low, high = values[chosen], -values[j * n + i]
-    best, most = -1, -1.0
-    for hole in range(hole_offsets[chosen], hole_offsets[chosen + 1]):
-        if low < holes[hole, 0] and holes[hole, 1] < high and hole_activity[hole] > most:
-            best, most = hole, hole_activity[hole]
     # Away from the best schedule known: what differs from it is refuted sooner.
     if e.target[j] - e.target[i] > holes[best, 1]:
         return j * n + i, 1 - holes[best, 0]
@@ -157,20 +158,14 @@ def _decide(e: Engine, n: int) -> tuple[int, int]:
 @inner_kernel
 def _open_clause(e: Engine, n: int) -> tuple[int, int]:
     """Return an open fact of a clause of the problem that fails at the earliest times; (-1, 0) if none."""
-    values, offsets, arcs, bars, span = (
-        e.values,
-        e.clause_offsets,
-        e.clause_arcs,
-        e.clause_values,
-        e.clause_span,
-    )
+    values, offsets, facts, span = e.values, e.clause_offsets, e.clause_facts, e.clause_span
     times = values[(n - 1) * n :]
     for clause in range(e.state[CLAUSES]):
         if span[clause] > 0:
             continue
         open_at = -1
         for at in range(offsets[clause], offsets[clause + 1]):
-            arc, value = arcs[at], bars[at]
+            arc, value = facts[at, 0], facts[at, 1]
             i, j = arc // n, arc % n
             if times[j] - times[i] >= value:
                 open_at = -2
@@ -178,7 +173,7 @@ def _open_clause(e: Engine, n: int) -> tuple[int, int]:
             if values[j * n + i] < 1 - value:
                 open_at = at
         if open_at != -2:
-            return arcs[open_at], bars[open_at]
+            return facts[open_at, 0], facts[open_at, 1]
     return -1, 0
 
 
@@ -226,21 +221,22 @@ def search(e: Engine, n: int, conflicts: int) -> int:
                 reason = NO_REASON
             else:
                 attach(e, clause)
-            if _raise(e, n, e.clause_arcs[begin], e.clause_values[begin], reason):
+            if _raise(e, n, e.clause_facts[begin, 0], e.clause_facts[begin, 1], reason):
                 if level > 0:
                     raise AssertionError("a learned clause fails where it acts")
                 return NO_ANSWER
-            e.growth[0] /= 0.98
-            e.growth[1] /= 0.999
+            e.growth[0] /= _DECAY
+            e.growth[1] /= _CLAUSE_DECAY
             if e.growth[1] > 1e100:
                 e.clause_activity[:] *= 1e-100
                 e.growth[1] *= 1e-100
             continue
-        room = len(e.clause_arcs) - e.clause_offsets[state[CLAUSES]]
+        room = len(e.clause_facts) - e.clause_offsets[state[CLAUSES]]
         crowded = (
             state[CLAUSES] - state[CLEANED] > state[KEEP]
             or room < 2 * n * n
             or state[CLAUSES] + 2 > len(e.clause_span)
+            or 2 * state[WATCHES] > len(e.watches)
         )
         if state[CONFLICTS] >= min(restart, last) or crowded:
             undo(e, 0)

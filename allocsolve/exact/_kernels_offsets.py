@@ -32,8 +32,8 @@ __all__ = ["Engine", "attach", "before_hole", "propagate", "raise_arc", "undo"]
 #: number of clauses; why there is a conflict (a clause, or -1: the last raise contradicts the reverse arc);
 #: totals of conflicts and restarts; learned clauses to keep at a clean-up; clauses at the last clean-up;
 #: conflicts between restarts, times Luby's sequence.
-TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE = range(10)
-STATE_SIZE = 10
+TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES = range(11)
+STATE_SIZE = 11
 
 #: Columns of `Engine.trail`.
 ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
@@ -41,8 +41,11 @@ ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
 #: Reason of decisions and of what holds without one.
 NO_REASON = -1
 
-#: Columns of `Engine.watches`.
-NEXT, BAR, OTHER_ARC, OTHER_VALUE = range(4)
+#: Columns of `Engine.watches`: the fact's value, the other watched fact, and 2 * clause + which of the two.
+BAR, OTHER_ARC, OTHER_VALUE, WATCH = range(4)
+
+#: Columns of `Engine.buckets`: where the watches of a bucket begin, how many there are, and room for them.
+BEGIN, COUNT, ROOM = range(3)
 
 
 class Engine(NamedTuple):
@@ -64,17 +67,17 @@ class Engine(NamedTuple):
     #: How often pairs (on the arc i < j) and holes took part in conflicts lately.
     pair_activity: NDArray[np.float64]
     hole_activity: NDArray[np.float64]
-    #: Facts of clause c: entries ``clause_offsets[c]:clause_offsets[c + 1]``; the first two are watched.
+    #: Facts (arc, value) of clause c: rows ``clause_offsets[c]:clause_offsets[c + 1]``. The first two
+    #: are watched.
     clause_offsets: IntArray
-    clause_arcs: NDArray[np.int32]
-    clause_values: NDArray[np.int32]
+    clause_facts: NDArray[np.int32]
     #: Decision levels that a learned clause spans (the fewer, the better); 0 for a clause of the problem.
     clause_span: IntArray
     clause_activity: NDArray[np.float64]
-    #: Watches 2c and 2c + 1 of clause c in linked lists, one per arc and range of values (*bucket*). Like the
-    #: clauses in 32 bits: reading them is most of the work, and this way most of them stay in the cache.
+    #: The watches of an arc and a range of values (*bucket*) stand together. Like the facts in 32 bits:
+    #: reading them is most of the work, and this way most of them stay in the cache.
     watches: NDArray[np.int32]
-    bucket_first: IntArray
+    buckets: NDArray[np.int32]
     bucket_offsets: IntArray
     bucket_ends: IntArray
     #: Work space of the analysis, see `_kernels_conflict`; shape (N * N,).
@@ -161,18 +164,53 @@ def _bucket(offsets: IntArray, ends: IntArray, arc: int, value: int) -> int:
 
 
 @inner_kernel
+def _watch(
+    watches: NDArray[np.int32],
+    buckets: NDArray[np.int32],
+    state: IntArray,
+    bucket: int,
+    bar: int,
+    other_arc: int,
+    other_value: int,
+    watch: int,
+) -> None:
+    """Append a watch to a bucket; a full one moves to where there is twice the room."""
+    count = buckets[bucket, COUNT]
+    if count == buckets[bucket, ROOM]:
+        old, new = buckets[bucket, BEGIN], state[WATCHES]
+        room = 2 * count + 2
+        if new + room > len(watches):
+            raise MemoryError("the watches are full")
+        for at in range(count):
+            for column in range(4):
+                watches[new + at, column] = watches[old + at, column]
+        buckets[bucket, BEGIN] = new
+        buckets[bucket, ROOM] = room
+        state[WATCHES] = new + room
+    at = buckets[bucket, BEGIN] + count
+    watches[at, BAR] = bar
+    watches[at, OTHER_ARC] = other_arc
+    watches[at, OTHER_VALUE] = other_value
+    watches[at, WATCH] = watch
+    buckets[bucket, COUNT] = count + 1
+
+
+@inner_kernel
 def attach(e: Engine, clause: int) -> None:
     """Watch the first two facts of a clause."""
-    begin = e.clause_offsets[clause]
+    begin, facts = e.clause_offsets[clause], e.clause_facts
     for side in range(2):
-        arc, value = e.clause_arcs[begin + side], e.clause_values[begin + side]
-        bucket = _bucket(e.bucket_offsets, e.bucket_ends, arc, value)
-        watch = 2 * clause + side
-        e.watches[watch, NEXT] = e.bucket_first[bucket]
-        e.watches[watch, BAR] = value
-        e.watches[watch, OTHER_ARC] = e.clause_arcs[begin + 1 - side]
-        e.watches[watch, OTHER_VALUE] = e.clause_values[begin + 1 - side]
-        e.bucket_first[bucket] = watch
+        arc, value = facts[begin + side, 0], facts[begin + side, 1]
+        _watch(
+            e.watches,
+            e.buckets,
+            e.state,
+            _bucket(e.bucket_offsets, e.bucket_ends, arc, value),
+            value,
+            facts[begin + 1 - side, 0],
+            facts[begin + 1 - side, 1],
+            2 * clause + side,
+        )
 
 
 @inner_kernel
@@ -183,8 +221,8 @@ def propagate(e: Engine, n: int) -> bool:
     """
     values, latest, trail, state = e.values, e.latest, e.trail, e.state
     hole_offsets, holes = e.hole_offsets, e.holes
-    arcs, bars, clause_offsets = e.clause_arcs, e.clause_values, e.clause_offsets
-    watches, first = e.watches, e.bucket_first
+    facts, clause_offsets = e.clause_facts, e.clause_offsets
+    watches, buckets = e.watches, e.buckets
     bucket_offsets, bucket_ends = e.bucket_offsets, e.bucket_ends
     state[CULPRIT] = -1
     while state[HEAD] < state[TRAIL]:
@@ -213,61 +251,59 @@ def propagate(e: Engine, n: int) -> bool:
             _bucket(bucket_offsets, bucket_ends, reverse, lowest),
             _bucket(bucket_offsets, bucket_ends, reverse, highest) + 1,
         ):
-            before = -1
-            watch = first[bucket]
-            while watch >= 0:
-                after = watches[watch, NEXT]
-                bar = watches[watch, BAR]
+            at = int(buckets[bucket, BEGIN])
+            end = at + int(buckets[bucket, COUNT])
+            while at < end:
+                bar = watches[at, BAR]
                 if (
                     bar < lowest
                     or bar > highest
-                    or values[watches[watch, OTHER_ARC]] >= watches[watch, OTHER_VALUE]
+                    or values[watches[at, OTHER_ARC]] >= watches[at, OTHER_VALUE]
                 ):
-                    before = watch
-                    watch = after
+                    at += 1
                     continue
+                watch = watches[at, WATCH]
                 clause, side = watch >> 1, watch & 1
                 begin = clause_offsets[clause]
-                other_arc, other_bar = arcs[begin + 1 - side], bars[begin + 1 - side]
-                watches[watch, OTHER_ARC], watches[watch, OTHER_VALUE] = other_arc, other_bar
+                other_arc, other_bar = facts[begin + 1 - side, 0], facts[begin + 1 - side, 1]
+                watches[at, OTHER_ARC], watches[at, OTHER_VALUE] = other_arc, other_bar
+                if values[other_arc] >= other_bar:
+                    at += 1
+                    continue
                 moved = False
-                if values[other_arc] < other_bar:
-                    for at in range(begin + 2, clause_offsets[clause + 1]):
-                        new_arc, new_bar = arcs[at], bars[at]
-                        if values[(new_arc % n) * n + new_arc // n] < 1 - new_bar:
-                            arcs[at], bars[at] = arcs[begin + side], bars[begin + side]
-                            arcs[begin + side], bars[begin + side] = new_arc, new_bar
-                            if before < 0:
-                                first[bucket] = after
-                            else:
-                                watches[before, NEXT] = after
-                            to = _bucket(bucket_offsets, bucket_ends, new_arc, new_bar)
-                            watches[watch, NEXT] = first[to]
-                            watches[watch, BAR] = new_bar
-                            first[to] = watch
-                            moved = True
-                            break
-                    if not moved:
-                        other_reverse = (other_arc % n) * n + other_arc // n
-                        if values[other_reverse] >= 1 - other_bar:
-                            state[CULPRIT] = clause
-                            return True
-                        if raise_arc(
-                            values,
-                            latest,
-                            trail,
-                            hole_offsets,
-                            holes,
-                            state,
-                            other_arc,
-                            other_reverse,
-                            other_bar,
-                            n + clause,
-                        ):
-                            return True
-                if not moved:
-                    before = watch
-                watch = after
+                for rest in range(begin + 2, clause_offsets[clause + 1]):
+                    new_arc, new_bar = facts[rest, 0], facts[rest, 1]
+                    if values[(new_arc % n) * n + new_arc // n] < 1 - new_bar:
+                        facts[rest, 0], facts[rest, 1] = facts[begin + side, 0], facts[begin + side, 1]
+                        facts[begin + side, 0], facts[begin + side, 1] = new_arc, new_bar
+                        end -= 1
+                        for column in range(4):
+                            watches[at, column] = watches[end, column]
+                        buckets[bucket, COUNT] -= 1
+                        to = _bucket(bucket_offsets, bucket_ends, new_arc, new_bar)
+                        _watch(watches, buckets, state, to, new_bar, other_arc, other_bar, watch)
+                        moved = True
+                        break
+                if moved:
+                    continue
+                at += 1
+                other_reverse = (other_arc % n) * n + other_arc // n
+                if values[other_reverse] >= 1 - other_bar:
+                    state[CULPRIT] = clause
+                    return True
+                if raise_arc(
+                    values,
+                    latest,
+                    trail,
+                    hole_offsets,
+                    holes,
+                    state,
+                    other_arc,
+                    other_reverse,
+                    other_bar,
+                    n + clause,
+                ):
+                    return True
     return False
 
 

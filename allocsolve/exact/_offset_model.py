@@ -30,6 +30,8 @@ LATEST = 1 << 29
 
 #: Room for learned clauses, and for facts in them.
 _ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
+#: Watches per clause. Two are in use; with buckets that double, at most 16 are taken after a clean-up.
+_ROOM_WATCHES = 40
 #: Trail entries per arc.
 _ROOM_TRAIL = 400
 #: Learned clauses to keep at a clean-up; conflicts between restarts.
@@ -136,12 +138,11 @@ class OffsetModel:
             pair_activity=np.zeros(arcs),
             hole_activity=np.zeros(sum(map(len, own))),
             clause_offsets=zeros(clauses + 1),
-            clause_arcs=small_zeros(facts),
-            clause_values=small_zeros(facts),
+            clause_facts=small_zeros(facts, 2),
             clause_span=zeros(clauses),
             clause_activity=np.zeros(clauses),
-            watches=small_zeros(2 * clauses, 4),
-            bucket_first=np.full(len(ends), -1, dtype=np.int64),
+            watches=small_zeros(_ROOM_WATCHES * clauses, 4),
+            buckets=small_zeros(len(ends), 3),
             bucket_offsets=np.cumsum([0, *(len(cut) + 1 for cut in cuts)]),
             bucket_ends=np.array(ends, dtype=np.int64),
             needed=np.full(arcs, UNNEEDED, dtype=np.int64),
@@ -176,7 +177,7 @@ class OffsetModel:
         engine, number = self._engine, int(self._engine.state[CLAUSES])
         begin = int(engine.clause_offsets[number])
         for at, (arc, value) in enumerate(clause, begin):
-            engine.clause_arcs[at], engine.clause_values[at] = arc, value
+            engine.clause_facts[at] = arc, value
         engine.clause_offsets[number + 1] = begin + len(clause)
         engine.clause_span[number] = 0
         engine.state[CLAUSES] = number + 1
