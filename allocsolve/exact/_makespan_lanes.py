@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,12 +18,13 @@ from allocsolve.heuristics.order_search import anneal_in_rounds, mirrored, mirro
 from allocsolve.model import Budget, Limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Protocol
 
     from ortools.sat.python import cp_model
 
     from allocsolve.bounds._conflicts import Block
+    from allocsolve.exact._offset_model import Lemmas
     from allocsolve.model import Clock, EvolutionProblem, IntArray
 
     class Lane(Protocol):
@@ -41,6 +43,8 @@ _PART, _LONGER, _SHORTER = 6, 1.4, 0.6
 _PATIENCE, _LEAST = 6, 10_000
 #: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
 _SLICE = 500_000
+#: Levels that a learned clause may span to be told to other searches.
+_SHARED = 5
 #: Looks of the annealing in a slice, about 3 ms each.
 _LOOKS = 16
 
@@ -116,12 +120,16 @@ class Refutation:
         self.model = OffsetModel(known.problem, time, known.clock, seed=seed)
         self._slice = max(20, _SLICE // (len(known.problem.applications) + 1) ** 2)
 
+    def _follow(self) -> None:
+        """Look for nothing but what is better than the best."""
+        if self._known.makespan - 1 < self.time:
+            self.time = self._known.makespan - 1
+            self.model.must_end_by(self.time)
+
     def advance(self) -> None:
         """Search for one slice of conflicts and share what comes of it."""
         known, model = self._known, self.model
-        if known.makespan - 1 < self.time:
-            self.time = known.makespan - 1
-            model.must_end_by(self.time)
+        self._follow()
         model.lean_away_from(known.starts[known.problem.packed.offsets[:-1]])
         try:
             outcome = NO_ANSWER if model.contradiction else model.search(self._slice)
@@ -140,10 +148,32 @@ class Refutation:
 
 
 class FromAbove(Refutation):
-    """Looks for a schedule better than the best one; in the end its absence is proven."""
+    """Looks for a schedule better than the best one; in the end its absence is proven.
+
+    Several of them, in threads of their own, tell each other what they learn.
+    """
 
     def __init__(self, known: Knowledge, seed: int) -> None:
         super().__init__(known, known.makespan - 1, seed)
+        self._inbox: deque[Lemmas] = deque()
+        self._others: list[FromAbove] = []
+
+    def share_with(self, others: Iterable[FromAbove]) -> None:
+        """Tell these searches of the same problem, from now on, what this one learns."""
+        self._others = [other for other in others if other is not self]
+
+    def advance(self) -> None:
+        """Search for one slice of conflicts, with what the others have learned."""
+        self._follow()
+        while self._inbox:
+            lemmas = self._inbox.popleft()
+            if lemmas.time >= self.time:  # else they hold for fewer answers than are looked for
+                self.model.adopt(lemmas)
+        super().advance()
+        if self._others:
+            lemmas = self.model.lemmas(self.time, _SHARED)
+            for other in self._others:
+                other._inbox.append(lemmas)  # noqa: SLF001 - of the same class
 
 
 class FromBelow:

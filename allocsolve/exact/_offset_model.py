@@ -8,14 +8,14 @@ clauses are holes in the difference of their starts.
 from __future__ import annotations
 
 from itertools import permutations, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allocsolve.bounds._conflicts import blocks_of, conflicting_sets, violated_covers
 from allocsolve.exact._kernels_conflict import UNNEEDED
 from allocsolve.exact._kernels_offset_search import add_fact, search
-from allocsolve.exact._kernels_offsets import CLAUSES, CONFLICTS, KEEP, PACE, STATE_SIZE, Engine
+from allocsolve.exact._kernels_offsets import CLAUSES, CLEANED, CONFLICTS, KEEP, PACE, STATE_SIZE, Engine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allocsolve.bounds._conflicts import Block
     from allocsolve.model import Clock, EvolutionProblem, IntArray
 
-__all__ = ["LATEST", "OffsetModel"]
+__all__ = ["LATEST", "Lemmas", "OffsetModel"]
 
 #: Seconds up to which a horizon is allowed, so that all differences fit 32 bits.
 LATEST = 1 << 29
@@ -40,6 +40,18 @@ _KEEP, _PACE = 12_000, 128
 _RANGES = 60
 #: A boundary above every value.
 _BEYOND = 1 << 60
+
+
+class Lemmas(NamedTuple):
+    """What a search has learned about all answers that end by a time."""
+
+    time: int
+    #: Clauses one after the other, rows (arc, value); the number of facts and the span of each.
+    facts: NDArray[np.int32]
+    lengths: IntArray
+    spans: IntArray
+    #: The least difference of each arc.
+    ground: IntArray
 
 
 class OffsetModel:
@@ -202,6 +214,34 @@ class OffsetModel:
     def search(self, conflicts: int) -> int:
         """Look for an answer, for so many conflicts."""
         return search(self._engine, self._points, conflicts)
+
+    def lemmas(self, time: int, span: int) -> Lemmas:
+        """Return what the last search learned of answers that end by `time`: clauses of few levels."""
+        engine = self._engine
+        first, last = int(engine.state[CLEANED]), int(engine.state[CLAUSES])
+        offsets, spans = engine.clause_offsets[first : last + 1], engine.clause_span[first:last]
+        lengths = np.diff(offsets)
+        good = (spans > 0) & (spans <= span)
+        facts = engine.clause_facts[offsets[0] : offsets[-1]][np.repeat(good, lengths)]
+        return Lemmas(time, facts, lengths[good], spans[good], engine.ground.copy())
+
+    def adopt(self, lemmas: Lemmas) -> None:
+        """Use from now on what was learned about answers that end by the same time or later."""
+        engine, number = self._engine, int(self._engine.state[CLAUSES])
+        count, begin = len(lemmas.lengths), int(engine.clause_offsets[number])
+        for arc in np.flatnonzero(lemmas.ground > engine.values).tolist():
+            if add_fact(engine, self._points, arc, int(lemmas.ground[arc])):
+                self.contradiction = True
+        if (
+            number + count >= len(engine.clause_span) // 2
+            or begin + len(lemmas.facts) > len(engine.clause_facts) // 2
+        ):
+            return  # nothing is lost but help
+        engine.clause_facts[begin : begin + len(lemmas.facts)] = lemmas.facts
+        engine.clause_offsets[number + 1 : number + count + 1] = begin + np.cumsum(lemmas.lengths)
+        engine.clause_span[number : number + count] = lemmas.spans
+        engine.clause_activity[number : number + count] = engine.growth[1]
+        engine.state[CLAUSES] = number + count
 
     @property
     def conflicts(self) -> int:

@@ -49,8 +49,9 @@ class ConflictSearch:
     pair has holes (offsets at which two of their blocks would over-commit the cluster), and triples of blocks
     give clauses of six differences. Conflicts are analysed to clauses as in a SAT solver. The relaxation is
     closed by covers, added when an answer violates them. One search looks for a better schedule than the best
-    known, from above; one refutes times from below, while annealing goes on: in turn with one worker, else in
-    two threads. A third worker runs CP-SAT on the same relaxation; more search from above with other seeds.
+    known, from above; one refutes times from below, while annealing goes on. With one worker they take turns;
+    with two, the second thread has a second search from above besides, and the two tell each other short
+    clauses. A third worker runs CP-SAT on the same relaxation; more search from above.
     *Guarantee*: ``optimal`` is a proof; the bound holds at any time. With one worker and no time limit the
     same seed gives the same answer.
     *Complexity*: exponential; 15-17 applications of Klein's kind take seconds, 18-20 seconds to hours.
@@ -118,19 +119,34 @@ class ConflictSearch:
         return values[0] if len(values) == 1 else values
 
 
+def _turns(known: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
+    """Return for each worker the lanes that take turns in it."""
+
+    def seed(number: int) -> int:
+        return (budget.seed + number) % 2**31
+
+    # The start was the walk of the seed itself.
+    below, orders = FromBelow(known, budget.seed), Orders(known, seed(1))
+    if budget.workers == 1:
+        above = FromAbove(known, budget.seed)
+        return [(above, above, below, above, above, below, orders)]
+    searches = [FromAbove(known, seed(number)) for number in (0, *range(2, max(3, budget.workers)))]
+    for search in searches:
+        search.share_with(searches)
+    first, second, *more = searches
+    turns: list[tuple[Lane, ...]] = [(first,), (below, second, below, second, orders)]
+    if budget.workers > 2:
+        turns.append((CpSatLane(known, budget.seed),))
+    return [*turns, *((lane,) for lane in more)]
+
+
 def _run(known: Knowledge, budget: Budget) -> None:
     """Let the lanes search: in turn if there is one worker, else in threads."""
-    above, below = FromAbove(known, budget.seed), FromBelow(known, budget.seed)
-    orders = Orders(known, (budget.seed + 1) % 2**31)  # the start was the walk of the seed itself
-    if budget.workers == 1:
-        turns: tuple[Lane, ...] = (above, above, below, above, above, below, orders)
-        for lane in itertools.takewhile(lambda _: known.open, itertools.cycle(turns)):
+    turns_of_all = _turns(known, budget)
+    if len(turns_of_all) == 1:
+        for lane in itertools.takewhile(lambda _: known.open, itertools.cycle(turns_of_all[0])):
             lane.advance()
         return
-    lanes: list[tuple[Lane, ...]] = [(above,), (below, below, below, orders)]
-    if budget.workers > 2:
-        lanes.append((CpSatLane(known, budget.seed),))
-    lanes += [(FromAbove(known, (budget.seed + number) % 2**31),) for number in range(3, budget.workers)]
     faults: list[BaseException] = []
     done = threading.Semaphore(0)
 
@@ -144,9 +160,9 @@ def _run(known: Knowledge, budget: Budget) -> None:
             known.stop.set()
             done.release()
 
-    for turns in lanes:
+    for turns in turns_of_all:
         threading.Thread(target=work, args=(turns,), daemon=True).start()
-    left, interrupted = budget.workers, False
+    left, interrupted = len(turns_of_all), False
     while left:
         try:
             left -= done.acquire(timeout=_TICK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from strategies import evolution_problems
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import UnknownName
 from allocsolve.exact import ConflictSearch, CpSat
-from allocsolve.exact._kernels_offset_search import ANSWER, MORE, NO_ANSWER
+from allocsolve.exact._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact._offset_model import LATEST, OffsetModel
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
@@ -31,20 +32,31 @@ rigid_problems = evolution_problems(
 OBJECTIVES: tuple[EvolutionObjective, ...] = (("makespan",), ("makespan", "waste"), ("waste", "makespan"))
 
 
-def verdict(problem: EvolutionProblem, by: int, *, slices: int) -> int:
-    """Whether there is a schedule that ends by then, from the search alone: no annealing, no other bound."""
-    model = OffsetModel(problem, by, Budget().start(), seed=1)
-    while not model.contradiction:
+def verdict(problem: EvolutionProblem, by: int, *, slices: int, later: tuple[int, ...] = (0,)) -> int:
+    """Whether there is a schedule that ends by then, from the search alone: no annealing, no other bound.
+
+    One search for each entry of `later`, the time that it allows beyond `by`; each tells the first one what
+    it learns, as soon as it learns it.
+    """
+    models = [OffsetModel(problem, by + more, Budget().start(), seed=seed) for seed, more in enumerate(later)]
+    first = models[0]
+    for model, more in itertools.cycle(zip(models, later, strict=True)):
+        if first.contradiction:
+            break
+        if model.contradiction:
+            continue
         outcome = model.search(slices)
+        if model is not first:
+            first.adopt(model.lemmas(by + more, 9))
         if outcome == ANSWER:
             starts, ends = model.read_times()
             covers = model.violated(starts, ends)
-            if not covers:
+            if not covers and model is first:
                 assert ends.max() <= by
                 return outcome
             for cover in covers:
                 model.exclude(cover)
-        elif outcome != MORE:
+        elif outcome == NO_ANSWER:
             return outcome
     return NO_ANSWER
 
@@ -57,6 +69,25 @@ def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum(
     (least,) = optimum(problem, ("makespan",))
     assert verdict(problem, int(least), slices=slices) == ANSWER
     assert verdict(problem, int(least) - 1, slices=slices) == NO_ANSWER
+
+
+@settings(max_examples=100)
+@given(rigid_problems, st.integers(0, 3), st.sampled_from((1, 7, 50)))
+def test_what_another_search_tells_is_true(problem: EvolutionProblem, more: int, slices: int) -> None:
+    (least,) = optimum(problem, ("makespan",))
+    assert verdict(problem, int(least), slices=slices, later=(0, 0, more)) == ANSWER
+    assert verdict(problem, int(least) - 1, slices=slices, later=(0, 0, more)) == NO_ANSWER
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_searches_that_tell_each_other_agree_with_cpsat(seed: int) -> None:
+    """Hundreds of conflicts, thousands of lemmas."""
+    problem = replace(klein2011([77, seed], num_apps=(10, 10)), expand_limit=1)
+    best = CpSat()(problem, Budget(seconds=120, workers=2))
+    assert isinstance(best.objective, int)
+    for later in ((0, 0), (0, 1000)):
+        assert verdict(problem, best.objective, slices=50, later=later) == ANSWER
+        assert verdict(problem, best.objective - 1, slices=50, later=later) == NO_ANSWER
 
 
 @settings(max_examples=60)
