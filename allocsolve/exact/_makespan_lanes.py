@@ -34,13 +34,16 @@ if TYPE_CHECKING:
             """Search for a while."""
 
 
-__all__ = ["CpSatLane", "FromAbove", "FromBelow", "Knowledge", "Orders"]
+__all__ = ["Beside", "CpSatLane", "FromAbove", "FromBelow", "Knowledge", "Orders"]
 
-#: The first step of the search from below is this part of the gap. A step is to take two to three times as
-#: many conflicts as the one before: it grows and shrinks by these factors, and is given up after that many
-#: times as many, at least so many.
-_PART, _LONGER, _SHORTER = 6, 1.4, 0.6
-_PATIENCE, _LEAST = 6, 10_000
+#: The first step of the search from below is this part of the gap. A step is to take so many times the
+#: conflicts of the one before, which taken together make it no more than so much longer; it is cut short to
+#: a part when it takes several times what is expected. Fewer conflicts than the least tell nothing.
+_PART, _GROWTH, _LONGER = 6, 2.0, 1.2
+_SHORTER, _PATIENCE, _LEAST = 0.6, 3, 5_000
+#: The search from below gets so many times the conflicts of the search from above beside it: the first number
+#: up to so many conflicts, while bounds are cheap, then the last.
+_SHARE, _CHEAP, _LATER_SHARE = 2, 300_000, 0.25
 #: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
 _SLICE = 500_000
 #: Levels that a learned clause may span to be told to other searches.
@@ -120,16 +123,16 @@ class Refutation:
         self.model = OffsetModel(known.problem, time, known.clock, seed=seed)
         self._slice = max(20, _SLICE // (len(known.problem.applications) + 1) ** 2)
 
-    def _follow(self) -> None:
-        """Look for nothing but what is better than the best."""
-        if self._known.makespan - 1 < self.time:
-            self.time = self._known.makespan - 1
-            self.model.must_end_by(self.time)
+    def lower(self, time: int) -> None:
+        """Look only for schedules that end by this time, if it is earlier."""
+        if time < self.time:
+            self.time = time
+            self.model.must_end_by(time)
 
     def advance(self) -> None:
         """Search for one slice of conflicts and share what comes of it."""
         known, model = self._known, self.model
-        self._follow()
+        self.lower(known.makespan - 1)
         model.lean_away_from(known.starts[known.problem.packed.offsets[:-1]])
         try:
             outcome = NO_ANSWER if model.contradiction else model.search(self._slice)
@@ -164,7 +167,7 @@ class FromAbove(Refutation):
 
     def advance(self) -> None:
         """Search for one slice of conflicts, with what the others have learned."""
-        self._follow()
+        self.lower(self._known.makespan - 1)
         while self._inbox:
             lemmas = self._inbox.popleft()
             if lemmas.time >= self.time:  # else they hold for fewer answers than are looked for
@@ -180,31 +183,64 @@ class FromBelow:
     """Refutes times a little above the bound, one after the other: the bound rises long before the proof.
 
     Each time has a model of its own: with the horizon among its facts it is refuted several times as fast as
-    with the horizon as an assumption, although nothing that was learned can be kept.
+    with the horizon as an assumption. What is learned under a time holds under an earlier one only: it is
+    kept when a step was too long.
     """
 
     def __init__(self, known: Knowledge, seed: int) -> None:
         self._known, self._seed = known, seed
         self._step = (known.makespan - known.bound) / _PART
-        self._effort = _LEAST
+        #: Where the last step began, and its conflicts.
+        self._begin, self._effort = known.bound, _LEAST
+        #: Conflicts after which, and seconds left at which, it is cut short.
+        self._limit, self._alarm = 0.0, 0.0
+        self._before = 0
         self._now: Refutation | None = None
 
     def advance(self) -> None:
-        """Search for one slice of conflicts; end it if the time is refuted or takes too long."""
+        """Search for one slice of conflicts; go on if the time is refuted, go back if it takes too long."""
         known = self._known
         if self._now is None:
             time = min(known.bound + int(self._step), known.makespan - 1)
             self._now = Refutation(known, time, self._seed)
+            self._begin, self._limit = known.bound, _PATIENCE * _GROWTH * self._effort
+            self._alarm = known.clock.remaining / 2
         now = self._now
         now.advance()
+        conflicts = now.model.conflicts
         if known.bound > now.time:
-            self._step *= _LONGER if now.model.conflicts < 2 * self._effort else 1
-            self._step *= _SHORTER if now.model.conflicts > 3 * self._effort else 1
-            self._effort = max(_LEAST, now.model.conflicts)
+            grown = max(1.01, conflicts / self._effort)
+            length = now.time + 1 - self._begin
+            self._step = length * min(_LONGER, math.log(_GROWTH) / math.log(grown))
+            self._effort = max(_LEAST, conflicts)
+            self._before += conflicts
             self._now = None
-        elif now.model.conflicts > _PATIENCE * self._effort:
+        elif conflicts > self._limit or known.clock.remaining < self._alarm:
             self._step *= _SHORTER
-            self._now = None
+            now.lower(known.bound + int(self._step))
+            self._limit, self._alarm = 2 * self._limit, self._alarm / 2
+
+    @property
+    def conflicts(self) -> int:
+        """Conflicts met so far."""
+        return self._before + (self._now.model.conflicts if self._now else 0)
+
+
+class Beside:
+    """The search from below and a second one from above, in one thread.
+
+    A proof that is not there after half the time seldom comes in the other half: then only the bound counts.
+    """
+
+    def __init__(self, known: Knowledge, below: FromBelow, above: FromAbove) -> None:
+        self._known, self._below, self._above = known, below, above
+
+    def advance(self) -> None:
+        """Let one of them search for a slice."""
+        share = _SHARE if self._below.conflicts < _CHEAP else _LATER_SHARE
+        late = self._known.clock.elapsed > self._known.clock.remaining
+        below = late or self._below.conflicts <= share * self._above.model.conflicts
+        (self._below if below else self._above).advance()
 
 
 class Orders:

@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allocsolve.exact._makespan_lanes import CpSatLane, FromAbove, FromBelow, Knowledge, Orders
+from allocsolve.exact._makespan_lanes import Beside, CpSatLane, FromAbove, FromBelow, Knowledge, Orders
 from allocsolve.exact._offset_model import LATEST
 from allocsolve.exact.evolution_cpsat import CpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing
@@ -134,7 +134,8 @@ def _turns(known: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
     for search in searches:
         search.share_with(searches)
     first, second, *more = searches
-    turns: list[tuple[Lane, ...]] = [(first,), (below, second, below, second, orders)]
+    beside = Beside(known, below, second)
+    turns: list[tuple[Lane, ...]] = [(first,), (beside, beside, beside, orders)]
     if budget.workers > 2:
         turns.append((CpSatLane(known, budget.seed),))
     return [*turns, *((lane,) for lane in more)]
