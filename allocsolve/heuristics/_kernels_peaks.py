@@ -82,8 +82,10 @@ def _store(tree: Tree, leaf: int, duration_class: int, value: int) -> None:
         if value == tree.peaks[block, duration_class, leaf & 15]:
             return
         tree.peaks[block, duration_class, leaf & 15] = value
-        for k in range(16):
-            value = min(value, tree.peaks[block, duration_class, k])
+        least = tree.peaks[block, duration_class, 0]
+        for k in range(1, 16):
+            least = min(least, tree.peaks[block, duration_class, k])
+        value = least
         leaf >>= 4
 
 
@@ -91,7 +93,8 @@ def _store(tree: Tree, leaf: int, duration_class: int, value: int) -> None:
 def repair(tree: Tree, leaf: int, best: IntArray) -> None:
     """Compute the bounds of a leaf anew, as they are now. `best` is work space, shape (classes,).
 
-    A window that begins at the begin of a segment has no higher peak than those that begin later in it.
+    A window that begins at the begin of a segment has no higher peak than those that begin later in it, nor
+    than those that begin in the next segment if as many nodes or more are busy there.
     O(segments of the leaf x leaves and segments within the longest class), usually much less.
     """
     classes = tree.classes
@@ -100,6 +103,8 @@ def repair(tree: Tree, leaf: int, best: IntArray) -> None:
     width = 1 << tree.shift
     first = tree.leaves[leaf, BASE]
     for begin in range(first, first + tree.leaves[leaf, SIZE]):
+        if begin > first and tree.segments[begin - 1, USED] <= tree.segments[begin, USED]:
+            continue
         start = tree.segments[begin, TIME]
         top = 0
         j = 0

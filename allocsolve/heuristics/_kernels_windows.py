@@ -157,25 +157,30 @@ def _blocked(tree: Tree, table: IntArray, count: int, starts: IntArray) -> int:
 
 
 @inner_kernel
-def _held(
-    tree: Tree, starts: IntArray, durations: IntArray, nodes: IntArray, num_nodes: int, work: IntArray
-) -> int:
-    """Return the last step that cannot hold its nodes until the next begins, -1 if none.
+def _hold(
+    tree: Tree,
+    starts: IntArray,
+    durations: IntArray,
+    longest: IntArray,
+    nodes: IntArray,
+    num_nodes: int,
+    held: IntArray,
+) -> bool:
+    """Raise the bounds of steps that cannot hold their nodes until the next begins; tell whether any was.
 
-    ``work[1, i]`` then says where it may begin. The windows at both ends of a step cover what it holds if
-    that is at most twice its duration. Up to ``work[0, i]`` its nodes were found free: bounds only rise.
+    Goes once from the last step to the first. The windows at both ends of a step cover what it holds if that
+    is at most twice its duration. Up to ``held[i]`` its nodes were found free: bounds only rise.
     """
-    i = len(starts) - 2
-    found = -1
-    while i > 0 and found < 0:
+    raised = False
+    for i in range(len(starts) - 2, 0, -1):
         end = starts[i + 1]
         if end - starts[i] > 2 * durations[i]:
-            work[1, i] = last_busy(tree, max(starts[i], work[0, i]), end, num_nodes - nodes[i])
-            work[0, i] = end
-            if work[1, i] >= 0:
-                found = i
-        i -= 1
-    return found
+            to = last_busy(tree, max(starts[i], held[i]), end, num_nodes - nodes[i])
+            held[i] = end
+            if to >= 0:
+                _raise(starts, i, to, durations, longest)
+                raised = True
+    return raised
 
 
 @inner_kernel
@@ -199,7 +204,7 @@ def place_in(
     table
         Shape (>= 3 * steps, `TABLE_COLUMNS`), work space.
     work
-        Shape (3, >= steps and >= classes), work space.
+        Shape (2, >= steps and >= classes), work space.
     """
     num_steps = len(durations)
     starts[0] = earliest
@@ -211,14 +216,11 @@ def place_in(
     _ranked(tree, table, count, variables, durations, max_durations)
     work[0] = -1
     while True:
-        if elastic:
-            held = _held(tree, starts, durations, nodes, num_nodes, work)
-            if held >= 0:
-                _raise(starts, held, work[1, held], durations, max_durations)
-                continue
         c = _ruled_out(tree, table, count, variables)
         if c >= 0:
             to = tree.origin + (table[c, FIRST] << tree.shift)
+        elif elastic and _hold(tree, starts, durations, max_durations, nodes, num_nodes, work[0]):
+            continue
         else:
             c = _blocked(tree, table, count, variables)
             if c < 0:
@@ -228,7 +230,7 @@ def place_in(
             if (to - tree.origin) >> tree.shift > leaf:
                 table[c, VERIFIED] = -1
                 if tree.leaves[leaf, STALE]:
-                    repair(tree, leaf, work[2, : len(tree.classes)])
+                    repair(tree, leaf, work[1, : len(tree.classes)])
         _raise(variables, table[c, VARIABLE], to - table[c, OFFSET], durations, max_durations)
     for i in range(1, num_steps):
         starts[i] = max(starts[i], starts[i - 1] + durations[i - 1])

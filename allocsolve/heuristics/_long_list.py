@@ -35,7 +35,7 @@ def long_list_schedule(  # noqa: PLR0917 - the signature of the kernel that it s
     classes = duration_classes(durations, spans)
     longest = int(sizes.max())
     table = np.empty((3 * longest, TABLE_COLUMNS), dtype=np.int64)
-    work = np.empty((3, max(longest, len(classes))), dtype=np.int64)
+    work = np.empty((2, max(longest, len(classes))), dtype=np.int64)
     starts = np.zeros(len(durations), dtype=np.int64)
     times = used = np.zeros(1, dtype=np.int64)
     # What lists leave idle, on average; a wrong guess costs another tree. (No scalar product: the threads of

@@ -193,7 +193,7 @@ class ResourceProfile:
         self._make_room(max(int(self._tree.state[END]), earliest) + profile.duration, len(durations))
         tree = self._tree
         table = np.empty((3 * len(durations), TABLE_COLUMNS), dtype=np.int64)
-        work = np.empty((3, max(len(durations), len(tree.classes))), dtype=np.int64)
+        work = np.empty((2, max(len(durations), len(tree.classes))), dtype=np.int64)
         starts = np.empty_like(durations)
         kernels.find(
             tree, durations, nodes, longest, self._num_nodes, earliest, compacting, table, work, starts
