@@ -221,6 +221,11 @@ class FromBelow:
             self._limit, self._alarm = 2 * self._limit, self._alarm / 2
 
     @property
+    def time(self) -> int:
+        """The time that is being refuted, the bound between two of them."""
+        return self._now.time if self._now else self._known.bound
+
+    @property
     def conflicts(self) -> int:
         """Conflicts met so far."""
         return self._before + (self._now.model.conflicts if self._now else 0)

@@ -15,9 +15,11 @@ from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import UnknownName
-from allocsolve.exact import ConflictSearch, CpSat
+from allocsolve.exact import ConflictSearch, CpSat, _makespan_lanes
 from allocsolve.exact._kernels_offset_search import ANSWER, NO_ANSWER
+from allocsolve.exact._makespan_lanes import FromBelow, Knowledge
 from allocsolve.exact._offset_model import LATEST, OffsetModel
+from allocsolve.exact.evolution_cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
@@ -88,6 +90,25 @@ def test_searches_that_tell_each_other_agree_with_cpsat(seed: int) -> None:
     for later in ((0, 0), (0, 1000)):
         assert verdict(problem, best.objective, slices=50, later=later) == ANSWER
         assert verdict(problem, best.objective - 1, slices=50, later=later) == NO_ANSWER
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_from_below_end_at_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However steps are shortened on the way, here after a few conflicts already."""
+    for name, value in {"_PART": 1, "_LEAST": 10, "_SLICE": 1}.items():
+        monkeypatch.setattr(_makespan_lanes, name, value)
+    problem = replace(klein2011([78, seed], num_apps=(12, 12)), expand_limit=1)
+    best = CpSat()(problem, Budget(seconds=120, workers=2))
+    assert best.answer is not None
+    known = Knowledge(problem, Budget().start(), step_starts(best.answer))
+    below, tried, bounds = FromBelow(known, seed), [], [known.bound]
+    while known.open:
+        below.advance()
+        tried.append(below.time)
+        bounds.append(known.bound)
+    assert bounds == sorted(bounds)
+    assert known.bound == best.objective
+    assert any(later < earlier for earlier, later in itertools.pairwise(tried))
 
 
 @settings(max_examples=60)
