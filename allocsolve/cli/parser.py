@@ -190,7 +190,7 @@ def _add_limit(parser: argparse.ArgumentParser, help_text: str) -> None:
 def _add_budget(parser: argparse.ArgumentParser, help_text: str, seconds: float) -> None:
     parser.add_argument("--seconds", type=opt.seconds, default=seconds, metavar="T", help=help_text)
     workers = min(2, os.cpu_count() or 1)
-    help_text = "threads of an exact solver (default: %(default)s)"
+    help_text = "threads of an exact solver and of annealing (default: %(default)s)"
     parser.add_argument("--workers", type=opt.integer(1), default=workers, metavar="W", help=help_text)
 
 

@@ -49,6 +49,6 @@ def add_library(parser: argparse.ArgumentParser) -> None:
     help_text = "time limit per problem and solver in seconds (default: %(default)s)"
     added.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
     workers = min(2, os.cpu_count() or 1)
-    help_text = "threads of an exact solver (default: %(default)s)"
+    help_text = "threads of an exact solver and of annealing (default: %(default)s)"
     added.add_argument("--workers", type=opt.integer(1), default=workers, metavar="W", help=help_text)
     action("build", library.build, "write the problems that the library is made of, where they are missing")

@@ -253,7 +253,8 @@ class Orders:
 
     def __init__(self, known: Knowledge, seed: int) -> None:
         self._known = known
-        self._walk = anneal_in_rounds(known.problem, ("makespan",), most=math.inf, seed=seed)
+        rounds = anneal_in_rounds(known.problem, ("makespan",), most=math.inf, seed=seed)
+        self._walk = itertools.chain.from_iterable(rounds)
 
     def advance(self) -> None:
         """Anneal for about half as long as the slice of a conflict search."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from allocsolve.exact._makespan_lanes import Beside, CpSatLane, FromAbove, FromBelow, Knowledge, Orders
 from allocsolve.exact._offset_model import LATEST
 from allocsolve.exact.evolution_cpsat import CpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing
+from allocsolve.heuristics._threads import run_in_threads
 from allocsolve.heuristics.list_scheduling import schedule_of
 from allocsolve.model import Limit, Result, Status, parse_evolution_objective, terms
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, EvolutionSchedule, Value
 
 __all__ = ["ConflictSearch"]
-
-#: Seconds between two looks for Ctrl-C.
-_TICK = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,34 +141,16 @@ def _turns(known: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
 
 def _run(known: Knowledge, budget: Budget) -> None:
     """Let the lanes search: in turn if there is one worker, else in threads."""
-    turns_of_all = _turns(known, budget)
-    if len(turns_of_all) == 1:
-        for lane in itertools.takewhile(lambda _: known.open, itertools.cycle(turns_of_all[0])):
-            lane.advance()
-        return
-    faults: list[BaseException] = []
-    done = threading.Semaphore(0)
 
-    def work(turns: tuple[Lane, ...]) -> None:
+    def search(turns: tuple[Lane, ...]) -> None:
         try:
             for lane in itertools.takewhile(lambda _: known.open, itertools.cycle(turns)):
                 lane.advance()
-        except BaseException as fault:  # noqa: BLE001 - raised again in the caller's thread
-            faults.append(fault)
         finally:
             known.stop.set()
-            done.release()
 
-    for turns in turns_of_all:
-        threading.Thread(target=work, args=(turns,), daemon=True).start()
-    left, interrupted = len(turns_of_all), False
-    while left:
-        try:
-            left -= done.acquire(timeout=_TICK)
-        except KeyboardInterrupt:
-            interrupted = True
-            known.stop.set()
-    if faults:
-        raise faults[0]
-    if interrupted:
-        raise KeyboardInterrupt
+    alone, *more = _turns(known, budget)
+    if more:
+        run_in_threads([partial(search, turns) for turns in (alone, *more)], known.stop)
+    else:
+        search(alone)

@@ -370,7 +370,8 @@ def start_budget(problem: EvolutionProblem, budget: Budget, clock: Clock) -> Bud
     """Return what the annealing before an exact search may spend: less for few applications."""
     count, steps = len(problem.applications), len(problem.packed.durations)
     seconds = max(1e-9, 0.1 * clock.remaining)
-    return Budget(seconds, min(1000 * count**2, 20_000_000 // max(1, steps)), seed=budget.seed)
+    schedules = min(1000 * count**2, 20_000_000 // max(1, steps))
+    return Budget(seconds, schedules, seed=budget.seed, workers=budget.workers)
 
 
 def step_starts(schedule: EvolutionSchedule) -> IntArray:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from allocsolve.heuristics._threads import run_in_threads
 from allocsolve.heuristics.list_scheduling import ORDERS, Fit, list_order, list_starts, schedule_of
 from allocsolve.heuristics.order_search import anneal_in_rounds, list_value
 from allocsolve.model import Limit, Result, Status, parse_evolution_objective
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import (
         Budget,
+        Clock,
         EvolutionObjective,
         EvolutionProblem,
         EvolutionSchedule,
@@ -50,7 +53,8 @@ class Annealing:
     -----
     Rounds of simulated annealing, equally long, each from the order by area; the best schedule of all. The
     budget's iterations count list schedules; without iterations and seconds it stops after 250,000, and in
-    any case once it must have met every order of a few applications. Same seed and iterations, same answer.
+    any case once it must have met every order of a few applications. Rounds run in as many threads as there
+    are workers. Same seed and iterations, same answer, however many.
 
     *Guarantee*: feasible; no worse than list scheduling in the sorted orders, which it tries first. No bound.
     Without expansion every schedule that cannot be tightened is some order with some delays; with expansion,
@@ -80,41 +84,70 @@ class Annealing:
             most = _DEFAULT_ITERATIONS
         if count < _MANY:
             most = min(most, _TRIES_PER_ORDER * math.factorial(count))
-        best: tuple[tuple[int, ...], IntArray] | None = None
-        incumbents: list[tuple[float, Value]] = []
-        limit = Limit.ITERATIONS
+        best = _Best(problem, self.objective, clock)
+        limit = None
         try:
-            for starts in self._schedules(problem, most, budget.seed):
-                values = list_value(problem, starts, self.objective)
-                if best is None or values < best[0]:
-                    best = values, starts.copy()
-                    incumbents.append((clock.elapsed, public_value(values, self.objective, count)))
-                if clock.remaining == 0:
-                    limit = Limit.TIME
-                    break
+            for tried, order in enumerate(ORDERS):
+                if not tried or (tried < most and clock.remaining > 0):
+                    best.offer(-1, list_starts(problem, list_order(problem, order, budget.seed), Fit(1)))
+            if count > 1:
+                rounds = anneal_in_rounds(problem, self.objective, most=most - len(ORDERS), seed=budget.seed)
+                best.search(rounds, budget.workers)
         except KeyboardInterrupt:
-            if best is None:
+            if not best.incumbents:
                 raise
             limit = Limit.INTERRUPTED
-        assert best is not None
         return Result(
             Status.FEASIBLE,
-            schedule_of(problem, best[1]),
-            public_value(best[0], self.objective, count),
-            limit=limit,
+            schedule_of(problem, best.starts),
+            public_value(best.values, self.objective, count),
+            limit=limit or (Limit.ITERATIONS if clock.remaining > 0 else Limit.TIME),
             runtime=clock.elapsed,
-            incumbents=tuple(incumbents),
+            incumbents=tuple(best.incumbents),
         )
 
-    def _schedules(self, problem: EvolutionProblem, most: float, seed: int) -> Iterator[IntArray]:
-        """Yield step starts: of the sorted lists, then now and then of the best annealed one."""
-        for tried, order in enumerate(ORDERS):
-            if tried < max(1, most):
-                yield list_starts(problem, list_order(problem, order, seed), Fit(1))
-        if len(problem.applications) > 1:
-            walk = anneal_in_rounds(problem, self.objective, most=most - len(ORDERS), seed=seed)
-            for _, starts in walk:
-                yield starts
+
+class _Best:
+    """The best schedule of several threads; of equal ones that of the earliest round, as with one thread."""
+
+    def __init__(self, problem: EvolutionProblem, objective: EvolutionObjective, clock: Clock) -> None:
+        self._problem, self._objective, self._clock = problem, objective, clock
+        self._lock = threading.Lock()
+        self._round = -1
+        self.values: tuple[float, ...] = (math.inf,)
+        self.starts: IntArray
+        self.incumbents: list[tuple[float, Value]] = []
+
+    def offer(self, number: int, starts: IntArray) -> None:
+        """Keep the step starts, found in this round, if they are better."""
+        values = list_value(self._problem, starts, self._objective)
+        with self._lock:
+            if values < self.values:
+                count = len(self._problem.applications)
+                self.incumbents.append((self._clock.elapsed, public_value(values, self._objective, count)))
+            if (values, number) < (self.values, self._round):
+                self.values, self._round, self.starts = values, number, starts.copy()
+
+    def search(self, rounds: Iterator[Iterator[tuple[int, IntArray]]], workers: int) -> None:
+        """Work through the rounds, as many at a time as there are workers, as long as there is time."""
+        stop = threading.Event()
+        numbered = enumerate(rounds)
+
+        def work() -> None:
+            while self._clock.remaining > 0 and not stop.is_set():
+                with self._lock:
+                    number, walk = next(numbered, (0, None))
+                if walk is None:
+                    return
+                for _, starts in walk:
+                    self.offer(number, starts)
+                    if self._clock.remaining == 0 or stop.is_set():
+                        return
+
+        if workers > 1:
+            run_in_threads([work] * workers, stop)
+        else:
+            work()
 
 
 def public_value(values: tuple[float, ...], objective: EvolutionObjective, num_applications: int) -> Value:

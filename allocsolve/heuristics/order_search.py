@@ -162,12 +162,12 @@ def anneal(
 
 def anneal_in_rounds(
     problem: EvolutionProblem, objective: EvolutionObjective, *, most: float, seed: int
-) -> Iterator[tuple[int, IntArray]]:
-    """Anneal, `most` schedules in all: all variants in turn, in rounds of equal length.
+) -> Iterator[Iterator[tuple[int, IntArray]]]:
+    """Yield rounds of annealing, `most` schedules in all: all variants in turn, in rounds of equal length.
 
     Needs at least two applications. Variants are without expansion and, where the problem allows it,
-    compacted with all of it; forward and, for a makespan without releases, backward in time. Yields as
-    `anneal`, step starts for `problem` itself.
+    compacted with all of it; forward and, for a makespan without releases, backward in time. A round yields
+    as `anneal`, step starts for `problem` itself. No round depends on another.
     """
     fits = [Fit(1)]
     if problem.expand_limit > 1 and objective[0] != "waste":
@@ -177,12 +177,15 @@ def anneal_in_rounds(
     variants = [(fit, towards) for fit in fits for towards in (problem, image) if towards is not None]
     length = max(_ROUND, _ROUND_PER_APPLICATION * len(problem.releases))
     length = max(1, int(min(length, most / len(variants))))  # each direction gets to cool down
+
+    def anneal_round(number: int, most: float) -> Iterator[tuple[int, IntArray]]:
+        fit, towards = variants[number % len(variants)]
+        own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])  # no two seeds share a round
+        for tried, starts in anneal(towards, fit, objective, iterations=length, most=most, seed=own):
+            yield tried, starts if towards is problem else mirrored_starts(problem, starts)
+
     for number in itertools.count():
         if most <= 0:
             return
-        fit, towards = variants[number % len(variants)]
-        own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])  # no two seeds share a round
-        walk = anneal(towards, fit, objective, iterations=length, most=most, seed=own)
-        for tried, starts in walk:
-            most -= tried
-            yield tried, starts if towards is problem else mirrored_starts(problem, starts)
+        yield anneal_round(number, most)
+        most -= length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import naive
@@ -24,6 +25,7 @@ from allocsolve.heuristics._kernels_list import Walk, new_walk
 from allocsolve.heuristics._kernels_waits import anneal_waits, staircases
 from allocsolve.heuristics.list_scheduling import schedule_of
 from allocsolve.heuristics.order_search import anneal, list_value
+from allocsolve.instances import klein2011
 from allocsolve.judge import confirm, evolution_violations
 from allocsolve.model import Limit, terms
 
@@ -88,6 +90,21 @@ def test_the_annealing_solver_is_no_worse_than_sorted_lists(
             assert value is not None
             assert result.objective is not None
             assert terms(result.objective) <= terms(value)
+
+
+@given(evolution_problems(max_apps=5, releases=True), st.sampled_from(OBJECTIVES), st.integers(2, 4))
+def test_the_answer_does_not_depend_on_the_number_of_workers(
+    problem: EvolutionProblem, objective: EvolutionObjective, workers: int
+) -> None:
+    alone = Annealing(objective)(problem, Budget(iterations=500, seed=3))
+    many = Annealing(objective)(problem, Budget(iterations=500, seed=3, workers=workers))
+    assert (many.answer, many.objective) == (alone.answer, alone.objective)
+
+
+def test_nor_does_it_in_many_rounds() -> None:
+    problem = replace(klein2011(5), expand_limit=1)
+    answers = [Annealing()(problem, Budget(iterations=150_000, workers=workers)) for workers in (1, 2, 5)]
+    assert answers[0].answer == answers[1].answer == answers[2].answer
 
 
 def naive_makespan(problem: EvolutionProblem, walk: Walk) -> int:

@@ -122,7 +122,7 @@ def test_annealing_against_proven_optima(benchmark: BenchmarkFixture) -> None:
     def run() -> list[float]:
         excess = []
         for idx, problem in every.items():
-            found = confirm(problem, Annealing()(problem, Budget(seconds=3)), ("makespan",)).objective
+            found = confirm(problem, Annealing()(problem, Budget(3, workers=2)), ("makespan",)).objective
             assert found is not None
             excess.append(100 * (terms(found)[0] / KLEIN_OPTIMA[idx] - 1))
         return excess

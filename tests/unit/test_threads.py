@@ -1,0 +1,46 @@
+"""Searches in threads: what fails in one is raised, and Ctrl-C ends all of them with what is known."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from dataclasses import replace
+
+import pytest
+
+from allocsolve import Budget
+from allocsolve.exact import ConflictSearch
+from allocsolve.heuristics import Annealing
+from allocsolve.heuristics._threads import run_in_threads
+from allocsolve.instances import klein2011
+from allocsolve.judge import confirm
+from allocsolve.model import Limit
+
+
+def test_a_fault_in_one_stops_the_others_and_is_raised() -> None:
+    stop, stopped = threading.Event(), []
+
+    def fails() -> None:
+        msg = "broken"
+        raise ArithmeticError(msg)
+
+    def waits() -> None:
+        stopped.append(stop.wait(60))
+
+    with pytest.raises(ArithmeticError, match="broken"):
+        run_in_threads([waits, fails, waits], stop)
+    assert stopped == [True, True]
+
+
+@pytest.mark.parametrize("solver", [Annealing(), ConflictSearch()])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_ends_the_search_with_what_is_known(solver: Annealing | ConflictSearch, workers: int) -> None:
+    problem = replace(klein2011([2011, 18]), expand_limit=1)
+    solver(replace(klein2011(2, num_apps=(3, 3)), expand_limit=1), Budget(iterations=99))  # compiles
+    timer = threading.Timer(1.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    result = solver(problem, Budget(seconds=120, workers=workers))
+    timer.join()
+    assert result.limit is Limit.INTERRUPTED
+    confirm(problem, result, ("makespan",))
+    assert result.runtime < 60
