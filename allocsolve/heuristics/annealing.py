@@ -122,11 +122,12 @@ class _Best:
         """Keep the step starts, found in this round, if they are better."""
         values = list_value(self._problem, starts, self._objective)
         with self._lock:
-            if values < self.values:
-                count = len(self._problem.applications)
-                self.incumbents.append((self._clock.elapsed, public_value(values, self._objective, count)))
-            if (values, number) < (self.values, self._round):
+            better = values < self.values
+            if better or (values == self.values and number < self._round):
                 self.values, self._round, self.starts = values, number, starts.copy()
+            if better:  # only now: Ctrl-C in between leaves no incumbent without its schedule
+                shown = public_value(values, self._objective, len(self._problem.applications))
+                self.incumbents.append((self._clock.elapsed, shown))
 
     def search(self, rounds: Iterator[Iterator[tuple[int, IntArray]]], workers: int) -> None:
         """Work through the rounds, as many at a time as there are workers, as long as there is time."""
