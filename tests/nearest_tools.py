@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.heuristics.nearest import (
+from allocsolve.heuristics.partition.nearest import (
     GenAlg,
     ManhattanMedian,
     Mc1x1,

@@ -11,7 +11,6 @@ from allocsolve.bounds.evolution import (
     total_completion,
 )
 from allocsolve.bounds.partition import partition_bound, star_bound
-from allocsolve.bounds.relaxation import pairs_relaxation
 from allocsolve.bounds.town import town, town_set
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "longest_application",
     "makespan_bound",
     "mean_busy_time",
-    "pairs_relaxation",
     "partition_bound",
     "star_bound",
     "total_completion",

@@ -8,7 +8,7 @@ from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import counted, say
 from allocsolve.cli.progress import count_bar, time_bar
 from allocsolve.errors import InvalidOption
-from allocsolve.report import describe
+from allocsolve.pictures import describe
 
 if TYPE_CHECKING:
     import argparse

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from allocsolve.report.text import counted, limit_text, percent, time_text
+from allocsolve.pictures.text import counted, limit_text, percent, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from allocsolve.bench import Gaps, OccupancyTable, TightCase
+    from allocsolve.bench import Gaps
+    from allocsolve.papers.bender2008 import OccupancyTable, TightCase
 
 __all__ = ["bender2008"]
 
 
 def bender2008(args: argparse.Namespace) -> int:
     """Show the worst case of the median method, then heuristics beside optima, which the paper had not."""
-    from allocsolve.bench import occupancy_tables, tight_family  # noqa: PLC0415 - when the command runs
+    from allocsolve.papers.bender2008 import occupancy_tables, tight_family  # noqa: PLC0415 - when the command runs
 
     with count_bar("worst case") as progress:
         cases = tight_family(seconds=args.seconds, progress=progress)

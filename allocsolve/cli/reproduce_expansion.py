@@ -11,13 +11,14 @@ from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import limit_text, percent, plain, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import told_what_is_kept
-from allocsolve.report.text import probability
+from allocsolve.pictures.text import probability
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-    from allocsolve.bench import ExpansionInstance, ExpansionStudy, HeuristicRow, Ratios, Record, WorthRow
+    from allocsolve.bench import Ratios, Record
+    from allocsolve.papers.klein2011 import ExpansionInstance, ExpansionStudy, HeuristicRow, WorthRow
 
 __all__ = ["expansion"]
 
@@ -27,15 +28,13 @@ _FACTS = ("processor", "cpus", "python", "numpy", "numba", "ortools")
 
 def expansion(args: argparse.Namespace) -> int:
     """Run what is not recorded yet, and show what expansion is worth and how far heuristics are off."""
-    from allocsolve.bench import (  # noqa: PLC0415 - when the command runs
-        RecordStore,
+    from allocsolve.bench import RecordStore, open_executor, run  # noqa: PLC0415 - when the command runs
+    from allocsolve.papers.klein2011 import (  # noqa: PLC0415 - when the command runs
         examine_expansion,
         expansion_draws,
+        expansion_picture,
         expansion_tasks,
-        open_executor,
-        run,
     )
-    from allocsolve.report import expansion_picture  # noqa: PLC0415 - as above
 
     args.tests = args.tests or 10
     args.seconds = args.seconds or 60.0
@@ -164,7 +163,8 @@ def _mean(found: Ratios) -> str:
 
 def _remarks(args: argparse.Namespace, records: Sequence[Record]) -> Iterator[str]:
     """Yield how it was found, so that it can be found again."""
-    from allocsolve.bench import FEWEST, HEURISTIC_SECONDS  # noqa: PLC0415 - as above
+    from allocsolve.bench import FEWEST  # noqa: PLC0415 - as above
+    from allocsolve.papers.klein2011 import HEURISTIC_SECONDS  # noqa: PLC0415 - as above
 
     yield "Means are over the instances with proven optima (on), the easier ones. Intervals: bootstrap."
     yield "p: Wilcoxon's signed-rank test that expansion is worth the same to both, on these instances."

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from allocsolve.bench import Reproduction, Spread
+    from allocsolve.papers.klein2011 import Reproduction, Spread
 
 __all__ = ["klein2011"]
 
@@ -32,7 +32,7 @@ def klein2011(args: argparse.Namespace) -> int:
     if args.tests is None:
         msg = "--tests is missing: how many problems the tables are made of (the paper: 1000)"
         raise InvalidOption(msg)
-    from allocsolve.bench import PAPER, reproduce  # noqa: PLC0415 - when the command runs
+    from allocsolve.papers.klein2011 import PAPER, reproduce  # noqa: PLC0415 - when the command runs
 
     with count_bar("scheduling") as progress:
         ours = reproduce(args.tests, args.seed, progress=progress)
@@ -53,7 +53,7 @@ def klein2011(args: argparse.Namespace) -> int:
 
 
 def _show_table(number: int, ours: Reproduction) -> None:
-    from allocsolve.bench import COLUMNS, PAPER  # noqa: PLC0415 - as above
+    from allocsolve.papers.klein2011 import COLUMNS, PAPER  # noqa: PLC0415 - as above
 
     columns = [column for column in COLUMNS if column.table == number]
     units = {"%": "%", "ms": "ms", "relative": "of rigid"}
@@ -71,7 +71,7 @@ def _show_table(number: int, ours: Reproduction) -> None:
 
 
 def _paper(spread: Spread, unit: str) -> str:
-    from allocsolve.bench import EPSILON  # noqa: PLC0415 - as above
+    from allocsolve.papers.klein2011 import EPSILON  # noqa: PLC0415 - as above
 
     if unit == "of rigid" and spread.min < spread.max:
         return "/".join(_no_zero(f"{value:.2f}") for value in spread)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.report.text import percent
+from allocsolve.pictures.text import percent
 
 if TYPE_CHECKING:
     from allocsolve.judge import EvolutionMetrics

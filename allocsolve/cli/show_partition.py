@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.cli.output import counted, say, show_text, terminal_width
-from allocsolve.report.partition import slices
+from allocsolve.pictures.partition import slices
 
 if TYPE_CHECKING:
     from allocsolve.judge import PartitionMetrics

@@ -27,7 +27,7 @@ from allocsolve.errors import (
     SolverUnavailable,
 )
 from allocsolve.model import Limit, terms
-from allocsolve.report import describe, plot, undrawable, units
+from allocsolve.pictures import describe, plot, undrawable, units
 
 if TYPE_CHECKING:
     import argparse

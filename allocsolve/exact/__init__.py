@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from allocsolve.exact.evolution_conflict import ConflictSearch
-from allocsolve.exact.evolution_cpsat import CpSat
-from allocsolve.exact.evolution_lns import Lns
-from allocsolve.exact.evolution_milp import Milp
-from allocsolve.exact.partition_branch_and_bound import BranchAndBound
-from allocsolve.exact.partition_cpsat import PartitionCpSat
-from allocsolve.exact.partition_milp import PartitionMilp
+from allocsolve.exact.evolution.conflict_search import ConflictSearch
+from allocsolve.exact.evolution.cpsat import CpSat
+from allocsolve.exact.evolution.lns import Lns
+from allocsolve.exact.evolution.milp import Milp
+from allocsolve.exact.evolution.relaxation import pairs_relaxation
+from allocsolve.exact.partition.branch_and_bound import BranchAndBound
+from allocsolve.exact.partition.cpsat import PartitionCpSat
+from allocsolve.exact.partition.milp import PartitionMilp
 
-__all__ = ["BranchAndBound", "ConflictSearch", "CpSat", "Lns", "Milp", "PartitionCpSat", "PartitionMilp"]
+__all__ = [
+    "BranchAndBound",
+    "ConflictSearch",
+    "CpSat",
+    "Lns",
+    "Milp",
+    "PartitionCpSat",
+    "PartitionMilp",
+    "pairs_relaxation",
+]

@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-from allocsolve.heuristics.annealing import Annealing
-from allocsolve.heuristics.blocks import (
-    MultipleBuddy,
-    Paging,
-    RandomNodes,
-    multiple_buddy,
-    paging,
-    random_nodes,
-)
-from allocsolve.heuristics.curve_fit import (
-    CurveFit,
-    best_fit_run,
-    first_fit_run,
-    largest_runs,
-    min_span,
-    sorted_free_list,
-)
-from allocsolve.heuristics.fit import Placement, compact, fit
-from allocsolve.heuristics.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
-from allocsolve.heuristics.list_scheduling import (
+from allocsolve.heuristics.evolution.annealing import Annealing
+from allocsolve.heuristics.evolution.fit import Placement, compact, fit
+from allocsolve.heuristics.evolution.list_scheduling import (
     ORDERS,
     Fit,
     ListScheduling,
@@ -30,7 +13,25 @@ from allocsolve.heuristics.list_scheduling import (
     list_order,
     list_starts,
 )
-from allocsolve.heuristics.nearest import (
+from allocsolve.heuristics.evolution.resource_profile import ResourceProfile
+from allocsolve.heuristics.partition.blocks import (
+    MultipleBuddy,
+    Paging,
+    RandomNodes,
+    multiple_buddy,
+    paging,
+    random_nodes,
+)
+from allocsolve.heuristics.partition.curve_fit import (
+    CurveFit,
+    best_fit_run,
+    first_fit_run,
+    largest_runs,
+    min_span,
+    sorted_free_list,
+)
+from allocsolve.heuristics.partition.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
+from allocsolve.heuristics.partition.nearest import (
     GenAlg,
     ManhattanMedian,
     Mc1x1,
@@ -40,8 +41,7 @@ from allocsolve.heuristics.nearest import (
     manhattan_median_swaps,
     mc1x1,
 )
-from allocsolve.heuristics.resource_profile import ResourceProfile
-from allocsolve.heuristics.submesh import Submesh, submesh_best_fit, submesh_first_fit
+from allocsolve.heuristics.partition.submesh import Submesh, submesh_best_fit, submesh_first_fit
 
 __all__ = [
     "ORDERS",

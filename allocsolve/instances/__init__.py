@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from allocsolve.instances.amr import amr, amr_nodes, amr_seconds
-from allocsolve.instances.best_known import BestKnown, Entry, read_best_known, write_best_known
-from allocsolve.instances.counterexamples import counterexamples
-from allocsolve.instances.evotree import evotree
-from allocsolve.instances.json_format import (
+from allocsolve.instances.formats.envelope import (
     digest,
     parse_problem,
     parse_solution,
@@ -18,12 +14,16 @@ from allocsolve.instances.json_format import (
     write_problem,
     write_solution,
 )
-from allocsolve.instances.klein2011 import klein2011
-from allocsolve.instances.library_files import PACKAGED, Library, Member, Selection, Suite, write_index
-from allocsolve.instances.median_worst_case import median_worst_case
-from allocsolve.instances.occupancy import MACHINES, churned_occupancy, uniform_occupancy
-from allocsolve.instances.regenerate import regenerate
-from allocsolve.instances.swf import CleaningReport, SwfLog, read_swf, swf_problem
+from allocsolve.instances.formats.swf import CleaningReport, SwfLog, read_swf, swf_problem
+from allocsolve.instances.generators.amr import amr, amr_nodes, amr_seconds
+from allocsolve.instances.generators.counterexamples import counterexamples
+from allocsolve.instances.generators.evotree import evotree
+from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.instances.generators.median_worst_case import median_worst_case
+from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
+from allocsolve.instances.library.best_known import BestKnown, Entry, read_best_known, write_best_known
+from allocsolve.instances.library.files import PACKAGED, Library, Member, Selection, Suite, write_index
+from allocsolve.instances.library.regenerate import regenerate
 
 __all__ = [
     "MACHINES",

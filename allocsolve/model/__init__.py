@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, BoolArray, IntArray, frozen
 from allocsolve.model.evolution import (
     EVOLUTION_OBJECTIVES,
     EvolutionObjective,
@@ -16,18 +17,14 @@ from allocsolve.model.node_orders import NODE_ORDERS, SLURM_BITS, NodeOrder, nod
 from allocsolve.model.objective import parse_objective
 from allocsolve.model.partition import PARTITION_OBJECTIVES, Partition, PartitionProblem
 from allocsolve.model.profile import (
-    MAX_INTEGER,
-    UNLIMITED,
     EvolutionProfile,
-    IntArray,
     expand_ratio,
-    frozen,
     max_expanded_duration,
     max_expanded_durations,
 )
 from allocsolve.model.result import Budget, Clock, Limit, Result, Status, Value, terms
 from allocsolve.model.solver import Solver
-from allocsolve.model.topology import BoolArray, Mesh, Topology, Torus
+from allocsolve.model.topology import Mesh, Topology, Torus
 
 __all__ = [
     "EVOLUTION_OBJECTIVES",

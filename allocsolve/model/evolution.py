@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, frozen
 from allocsolve.model.objective import parse_objective
-from allocsolve.model.profile import (
-    MAX_INTEGER,
-    UNLIMITED,
-    EvolutionProfile,
-    IntArray,
-    expand_ratio,
-    frozen,
-    max_expanded_durations,
-)
+from allocsolve.model.profile import EvolutionProfile, expand_ratio, max_expanded_durations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.model.profile import IntArray, frozen
+from allocsolve.model.arrays import IntArray, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

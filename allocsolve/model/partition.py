@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.model.profile import IntArray, frozen
+from allocsolve.model.arrays import IntArray, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.model.topology import BoolArray, Topology
+    from allocsolve.model.arrays import BoolArray
+    from allocsolve.model.topology import Topology
 
 __all__ = ["PARTITION_OBJECTIVES", "Partition", "PartitionProblem"]
 

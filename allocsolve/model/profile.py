@@ -11,46 +11,23 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allocsolve.errors import InvalidProblem
+from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = [
-    "MAX_INTEGER",
-    "UNLIMITED",
     "EvolutionProfile",
-    "IntArray",
     "Step",
     "expand_ratio",
-    "frozen",
     "max_expanded_duration",
     "max_expanded_durations",
 ]
 
-#: Seconds, nodes, node ids and the like: 64-bit integers.
-IntArray: TypeAlias = NDArray[np.int64]
-
 #: One step of a profile: (duration in seconds, nodes).
 Step: TypeAlias = tuple[int, int]
-
-#: The largest time, node count or area: integers up to here survive JSON readers that use doubles.
-MAX_INTEGER = 2**53
-
-#: Stands for "no limit on the duration of a step"; leaves room for sums in 64 bits.
-UNLIMITED = 2**62
-
-
-def frozen(array: IntArray) -> IntArray:
-    """Return the array itself, made read-only.
-
-    Kernels are compiled per type of array, and read-only is part of the type: whoever always passes frozen
-    arrays has them compiled once.
-    """
-    array.setflags(write=False)
-    return array
 
 
 def expand_ratio(expand_limit: float) -> Fraction | None:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allocsolve.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model.profile import IntArray
+    from allocsolve.model.arrays import IntArray
 
-__all__ = ["MAX_NODES", "BoolArray", "Mesh", "Topology", "Torus"]
-
-#: A mask, such as one over the nodes of a machine.
-BoolArray: TypeAlias = NDArray[np.bool_]
+__all__ = ["MAX_NODES", "Mesh", "Topology", "Torus"]
 
 #: The largest topology. Together with `MAX_SIDE` it keeps sums of pairwise distances inside 64 bits.
 MAX_NODES = 2**24

@@ -30,19 +30,19 @@ def _heuristic(name: str, summary: str, solver: str, *args: object, **options: o
 
 
 def _branch_and_bound() -> AnySolver:
-    from allocsolve.exact.partition_branch_and_bound import BranchAndBound  # noqa: PLC0415 - as above
+    from allocsolve.exact.partition.branch_and_bound import BranchAndBound  # noqa: PLC0415 - as above
 
     return BranchAndBound()
 
 
 def _cpsat() -> AnySolver:
-    from allocsolve.exact.partition_cpsat import PartitionCpSat  # noqa: PLC0415 - as above
+    from allocsolve.exact.partition.cpsat import PartitionCpSat  # noqa: PLC0415 - as above
 
     return PartitionCpSat()
 
 
 def _milp() -> AnySolver:
-    from allocsolve.exact.partition_milp import PartitionMilp  # noqa: PLC0415 - as above
+    from allocsolve.exact.partition.milp import PartitionMilp  # noqa: PLC0415 - as above
 
     return PartitionMilp()
 

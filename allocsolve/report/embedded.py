@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.model import terms
-from allocsolve.report.pictures import answer_data, describe, problem_data, undrawable, units
+from allocsolve.pictures.views import answer_data, describe, problem_data, undrawable, units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.report.chart import Axis, Chart, seconds_tick
-from allocsolve.report.svg import SERIES, Drawing
+from allocsolve.pictures.chart import Axis, Chart, seconds_tick
+from allocsolve.pictures.svg import SERIES, Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.bench.statistics import Steps
+    from allocsolve.bench.scores.statistics import Steps
     from allocsolve.report.study import Findings, Section
 
 __all__ = ["Figure", "figures", "section_figures"]

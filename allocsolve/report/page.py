@@ -9,9 +9,9 @@ from importlib.resources import files
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
+from allocsolve.pictures.svg import rules
 from allocsolve.report.embedded import embedded
 from allocsolve.report.figures import section_figures
-from allocsolve.report.svg import rules
 from allocsolve.report.tables import overview_tables, section_tables
 
 if TYPE_CHECKING:

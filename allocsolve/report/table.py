@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.report.text import number, percent, probability, time_text
+from allocsolve.pictures.text import number, percent, probability, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

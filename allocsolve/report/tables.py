@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.model import Limit
+from allocsolve.pictures.text import counted
 from allocsolve.report.table import Cell, Table, count, in_percent, p_value, seconds, text
-from allocsolve.report.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,10 +12,9 @@ from allocator_strategies import requests, roomy_requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocsolve.heuristics import _kernels_curve as curve
-from allocsolve.heuristics import _kernels_growth as growing
-from allocsolve.heuristics._lattice import lattice
-from allocsolve.heuristics.blocks import (
+from allocsolve.heuristics.partition import _kernels_curve as curve
+from allocsolve.heuristics.partition import _kernels_growth as growing
+from allocsolve.heuristics.partition.blocks import (
     MultipleBuddy,
     Paging,
     RandomNodes,
@@ -23,7 +22,7 @@ from allocsolve.heuristics.blocks import (
     paging,
     random_nodes,
 )
-from allocsolve.heuristics.curve_fit import (
+from allocsolve.heuristics.partition.curve_fit import (
     CURVE_METHODS,
     FALLBACKS,
     CurveFit,
@@ -33,8 +32,9 @@ from allocsolve.heuristics.curve_fit import (
     min_span,
     sorted_free_list,
 )
-from allocsolve.heuristics.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
-from allocsolve.heuristics.submesh import Submesh, submesh_best_fit, submesh_first_fit
+from allocsolve.heuristics.partition.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
+from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.heuristics.partition.submesh import Submesh, submesh_best_fit, submesh_first_fit
 from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Status, Topology, frozen, node_order
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from allocsolve.heuristics import (
     ListScheduling,
     list_order,
     list_starts,
-    order_search,
 )
-from allocsolve.heuristics._kernels_list import Walk, new_walk
-from allocsolve.heuristics._kernels_waits import anneal_waits, staircases
-from allocsolve.heuristics.list_scheduling import schedule_of
-from allocsolve.heuristics.order_search import anneal, list_value
+from allocsolve.heuristics.evolution import order_search
+from allocsolve.heuristics.evolution._kernels_list import Walk, new_walk
+from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, staircases
+from allocsolve.heuristics.evolution.list_scheduling import schedule_of
+from allocsolve.heuristics.evolution.order_search import anneal, list_value
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm, evolution_violations
 from allocsolve.model import Limit, terms

@@ -15,7 +15,7 @@ from strategies import evolution_problems
 
 from allocsolve import judge
 from allocsolve.bench import FEWEST, Bracket, bootstrap_interval
-from allocsolve.bench.brackets import ratio, ratios, sharpened
+from allocsolve.bench.scores.brackets import ratio, ratios, sharpened
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics import Fit, ListScheduling
 from allocsolve.model import Budget, EvolutionProblem

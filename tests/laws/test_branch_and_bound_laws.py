@@ -12,23 +12,23 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import partition_problems, partitions
 
-from allocsolve.exact import _kernels_cuts as cuts
-from allocsolve.exact import _kernels_leaf as leaf
-from allocsolve.exact import _kernels_relaxation as relaxation
-from allocsolve.exact import _kernels_ring as rings
-from allocsolve.exact._cut_model import cases
-from allocsolve.exact._cut_search import CutSearch
-from allocsolve.exact._kernels_star import NONE, stars
-from allocsolve.exact.partition_branch_and_bound import BranchAndBound
+from allocsolve.exact.partition import _kernels_cuts as cuts
+from allocsolve.exact.partition import _kernels_leaf as leaf
+from allocsolve.exact.partition import _kernels_relaxation as relaxation
+from allocsolve.exact.partition import _kernels_ring as rings
+from allocsolve.exact.partition._cut_model import cases
+from allocsolve.exact.partition._cut_search import CutSearch
+from allocsolve.exact.partition._kernels_star import NONE, stars
+from allocsolve.exact.partition.branch_and_bound import BranchAndBound
 from allocsolve.heuristics import manhattan_median_swaps
-from allocsolve.heuristics._lattice import lattice
+from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, frozen, terms
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-    from allocsolve.exact._cut_model import Case
+    from allocsolve.exact.partition._cut_model import Case
     from allocsolve.model import IntArray
 
 problems = partition_problems(contiguous=None)

@@ -15,11 +15,12 @@ from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import UnknownName
-from allocsolve.exact import ConflictSearch, CpSat, _makespan_lanes
-from allocsolve.exact._kernels_offset_search import ANSWER, NO_ANSWER
-from allocsolve.exact._makespan_lanes import FromBelow, Knowledge
-from allocsolve.exact._offset_model import LATEST, OffsetModel
-from allocsolve.exact.evolution_cpsat import step_starts
+from allocsolve.exact import ConflictSearch, CpSat
+from allocsolve.exact.evolution import _makespan_lanes
+from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
+from allocsolve.exact.evolution._makespan_lanes import FromBelow, Knowledge
+from allocsolve.exact.evolution._offset_model import LATEST, OffsetModel
+from allocsolve.exact.evolution.cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm

@@ -36,9 +36,9 @@ def test_optima_from_either_side_are_those_of_brute_force(
     problem: EvolutionProblem, objective: EvolutionObjective, above: float, workers: int
 ) -> None:
     with (
-        mock.patch("allocsolve.exact.evolution_cpsat._FROM_ABOVE", shares(above)),
+        mock.patch("allocsolve.exact.evolution.cpsat._FROM_ABOVE", shares(above)),
         # A weak bound, so that something is left to prove.
-        mock.patch("allocsolve.exact.evolution_cpsat.makespan_bound", longest_application),
+        mock.patch("allocsolve.exact.evolution.cpsat.makespan_bound", longest_application),
     ):
         result = CpSat(objective)(problem, Budget(seconds=60, workers=workers))
     confirm(problem, result, objective)
@@ -53,7 +53,7 @@ def test_a_bound_from_below_is_never_above_the_optimum(limit: float, seed: int) 
     problem = replace(klein2011([78, seed], num_apps=(6, 6)), expand_limit=limit)
     best = CpSat()(problem, Budget(seconds=120, workers=2))
     assert best.status is Status.OPTIMAL
-    with mock.patch("allocsolve.exact.evolution_cpsat._FROM_ABOVE", shares(0.0)):
+    with mock.patch("allocsolve.exact.evolution.cpsat._FROM_ABOVE", shares(0.0)):
         for seconds in (0.3, 1.0, 60.0):
             result = CpSat()(problem, Budget(seconds=seconds, workers=2))
             assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # one term

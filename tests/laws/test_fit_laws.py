@@ -13,7 +13,7 @@ from strategies import EXPAND_LIMITS, evolution_profiles, occupied_profiles
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics import Placement, compact, fit
-from allocsolve.heuristics import _kernels_fit as kernels
+from allocsolve.heuristics.evolution import _kernels_fit as kernels
 from allocsolve.model import EvolutionProfile
 
 NODES = 4

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocsolve.bench import _kernels_reference
-from allocsolve.bench.gate_baseline import (
+from allocsolve.bench.gate import _kernels_reference
+from allocsolve.bench.gate.baseline import (
     Baseline,
     GateProblem,
     GateResult,
@@ -20,9 +20,9 @@ from allocsolve.bench.gate_baseline import (
     read_baseline,
     write_baseline,
 )
-from allocsolve.bench.gate_compare import changes, failures
-from allocsolve.bench.gate_measure import Measured
-from allocsolve.bench.gate_timing import LADDERS
+from allocsolve.bench.gate.compare import changes, failures
+from allocsolve.bench.gate.measure import Measured
+from allocsolve.bench.gate.timing import LADDERS
 from allocsolve.model import Budget, Status
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)

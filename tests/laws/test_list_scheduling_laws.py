@@ -16,8 +16,8 @@ from strategies import evolution_problems
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile
 from allocsolve.errors import InvalidProblem, UnknownName
 from allocsolve.heuristics import ORDERS, Fit, ListScheduling, Order, Rigid, list_order, list_starts
-from allocsolve.heuristics.list_scheduling import schedule_of
-from allocsolve.heuristics.order_search import anneal, mirrored, mirrored_starts
+from allocsolve.heuristics.evolution.list_scheduling import schedule_of
+from allocsolve.heuristics.evolution.order_search import anneal, mirrored, mirrored_starts
 from allocsolve.judge import evolution_violations
 
 problems = evolution_problems(max_apps=5, max_steps=4, releases=True)

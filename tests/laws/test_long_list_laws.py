@@ -10,10 +10,10 @@ from list_instances import LIMITS, random_list
 
 from allocsolve import Budget
 from allocsolve.heuristics import Fit, ListScheduling, ResourceProfile, Rigid, compact, fit
-from allocsolve.heuristics import list_scheduling as listing
-from allocsolve.heuristics._kernels_leaves import STALE
-from allocsolve.heuristics._kernels_list import list_schedule
-from allocsolve.heuristics._long_list import long_list_schedule
+from allocsolve.heuristics.evolution import list_scheduling as listing
+from allocsolve.heuristics.evolution._kernels_leaves import STALE
+from allocsolve.heuristics.evolution._kernels_list import list_schedule
+from allocsolve.heuristics.evolution._long_list import long_list_schedule
 from allocsolve.instances import klein2011
 from allocsolve.judge import evolution_violations
 from allocsolve.model import EvolutionProfile

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from nearest_tools import ALLOCATORS, SOLVERS
 
 from allocsolve.bounds import partition_bound, star_bound
-from allocsolve.heuristics import _kernels_nearest as kernels
-from allocsolve.heuristics import _kernels_rings as rings
-from allocsolve.heuristics import _nearest_search as search
-from allocsolve.heuristics._kernels_swaps import descend
-from allocsolve.heuristics._lattice import lattice, pairwise_distance
-from allocsolve.heuristics.nearest import (
+from allocsolve.heuristics.partition import _kernels_nearest as kernels
+from allocsolve.heuristics.partition import _kernels_rings as rings
+from allocsolve.heuristics.partition import _nearest_search as search
+from allocsolve.heuristics.partition._kernels_swaps import descend
+from allocsolve.heuristics.partition.lattice import lattice, pairwise_distance
+from allocsolve.heuristics.partition.nearest import (
     CENTRES,
     LAST_SHELLS,
     manhattan_median,

@@ -9,10 +9,10 @@ import naive_allocators as naive
 import numpy as np
 import pytest
 
-from allocsolve.heuristics.blocks import multiple_buddy, paging
-from allocsolve.heuristics.curve_fit import best_fit_run, first_fit_run, min_span
-from allocsolve.heuristics.growth import growth, growth_best, leak_noncontiguous
-from allocsolve.heuristics.submesh import submesh_best_fit, submesh_first_fit
+from allocsolve.heuristics.partition.blocks import multiple_buddy, paging
+from allocsolve.heuristics.partition.curve_fit import best_fit_run, first_fit_run, min_span
+from allocsolve.heuristics.partition.growth import growth, growth_best, leak_noncontiguous
+from allocsolve.heuristics.partition.submesh import submesh_best_fit, submesh_first_fit
 from allocsolve.model import Mesh, Topology
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pytest
 
-from allocsolve.exact.partition_branch_and_bound import BranchAndBound
+from allocsolve.exact.partition.branch_and_bound import BranchAndBound
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms

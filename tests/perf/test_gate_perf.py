@@ -1,7 +1,7 @@
 """The clock of the gate: what is as fast as it was passes, a kernel that does its work twice does not.
 
 Fixed work on the timing problems; only ratios count. Few repetitions here; see `_TIME_FACTOR` in
-`allocsolve.bench.gate` for what many have shown.
+`allocsolve.bench.gate.gate` for what many have shown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from gate_tools import doubled
 
 from allocsolve.bench import run_gate, suite
-from allocsolve.bench._kernels_reference import reference_work
+from allocsolve.bench.gate._kernels_reference import reference_work
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def _both_families(_: str) -> tuple[Problem, ...]:
 
 @pytest.fixture
 def baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("allocsolve.bench.gate.suite_problems", _both_families)
+    monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", _both_families)
     path = tmp_path / "gate.json"
     assert run_gate(path, update=True, solvers=[*KERNELS]).timed == len(KERNELS)
     return path
@@ -61,8 +61,8 @@ def test_a_doubled_kernel_is_found(baseline: Path, solver: str, monkeypatch: pyt
 
 def test_a_slower_machine_passes(baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of half the speed is one on which the reference takes twice as long, too."""
-    monkeypatch.setattr("allocsolve.bench._kernels_reference.reference_work", doubled(reference_work))
-    module = importlib.import_module("allocsolve.heuristics.list_scheduling")
+    monkeypatch.setattr("allocsolve.bench.gate._kernels_reference.reference_work", doubled(reference_work))
+    module = importlib.import_module("allocsolve.heuristics.evolution.list_scheduling")
     monkeypatch.setattr(module, "list_schedule", doubled(module.list_schedule))
     assert run_gate(baseline, solvers=["noX"]).passed
 

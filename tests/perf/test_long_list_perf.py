@@ -14,12 +14,12 @@ import pytest
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile
 from allocsolve.heuristics import Fit, ListScheduling, ResourceProfile, Rigid
-from allocsolve.heuristics._jit import kernel
-from allocsolve.heuristics._kernels_leaves import Tree, first_free
-from allocsolve.heuristics._kernels_peaks import change
-from allocsolve.heuristics._tree import duration_classes, make_tree
+from allocsolve.heuristics.evolution._kernels_leaves import Tree, first_free
+from allocsolve.heuristics.evolution._kernels_peaks import change
+from allocsolve.heuristics.evolution._tree import duration_classes, make_tree
 from allocsolve.instances import klein2011
 from allocsolve.judge import evolution_violations
+from allocsolve.kernels.jit import kernel
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

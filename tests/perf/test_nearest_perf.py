@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from allocsolve.heuristics._lattice import lattice, pairwise_distance
-from allocsolve.heuristics.nearest import (
+from allocsolve.heuristics.partition.lattice import lattice, pairwise_distance
+from allocsolve.heuristics.partition.nearest import (
     gen_alg,
     manhattan_median,
     manhattan_median_greedy_ring,
@@ -71,7 +71,7 @@ def test_allocations(benchmark: BenchmarkFixture, name: str, method: Any) -> Non
 
 def test_swaps_are_optimal_on_99_of_100_instances(benchmark: BenchmarkFixture) -> None:
     """300 random instances on 16x8, against proven optima."""
-    from allocsolve.exact.partition_branch_and_bound import BranchAndBound  # noqa: PLC0415 - only here
+    from allocsolve.exact.partition.branch_and_bound import BranchAndBound  # noqa: PLC0415 - only here
 
     mesh, rng = Mesh((16, 8)), np.random.default_rng(7)
     instances: list[tuple[BoolArray, int]] = []

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from allocsolve.bench import reproduce
+from allocsolve.papers.klein2011 import reproduce
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from allocsolve.bench import Reproduction
+    from allocsolve.papers.klein2011 import Reproduction
 
 
 def test_thousand_tests(benchmark: BenchmarkFixture) -> None:

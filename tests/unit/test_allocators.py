@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
-from allocsolve.heuristics.blocks import (
+from allocsolve.heuristics.partition.blocks import (
     Paging,
     RandomNodes,
     multiple_buddy,
     paging,
     random_nodes,
 )
-from allocsolve.heuristics.curve_fit import (
+from allocsolve.heuristics.partition.curve_fit import (
     CurveFit,
     best_fit_run,
     first_fit_run,
@@ -28,8 +28,8 @@ from allocsolve.heuristics.curve_fit import (
     min_span,
     sorted_free_list,
 )
-from allocsolve.heuristics.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
-from allocsolve.heuristics.submesh import Submesh, submesh_best_fit, submesh_first_fit
+from allocsolve.heuristics.partition.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
+from allocsolve.heuristics.partition.submesh import Submesh, submesh_best_fit, submesh_first_fit
 from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus
 
 if TYPE_CHECKING:
@@ -321,10 +321,10 @@ def test_unknown_options_are_refused(make: Any, message: str) -> None:
 LARGE = """
 from pathlib import Path
 import numpy as np
-from allocsolve.heuristics.blocks import MultipleBuddy, Paging, RandomNodes
-from allocsolve.heuristics.curve_fit import CURVE_METHODS, FALLBACKS, CurveFit
-from allocsolve.heuristics.growth import Growth, Leak
-from allocsolve.heuristics.submesh import Submesh
+from allocsolve.heuristics.partition.blocks import MultipleBuddy, Paging, RandomNodes
+from allocsolve.heuristics.partition.curve_fit import CURVE_METHODS, FALLBACKS, CurveFit
+from allocsolve.heuristics.partition.growth import Growth, Leak
+from allocsolve.heuristics.partition.submesh import Submesh
 from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Torus
 
 def peak():  # not ru_maxrss: a child process starts with that of its parent

@@ -10,31 +10,25 @@ import pytest
 from study_tools import failed, row
 
 from allocsolve import registry
-from allocsolve.bench import (
-    ALGORITHMS,
-    HEURISTIC_SECONDS,
-    KLEIN,
-    SUITES,
-    Bracket,
-    ExpansionDraw,
-    Heuristic,
-    Record,
-    examine_expansion,
-    expansion_draws,
-    expansion_tasks,
-    klein_problem,
-    run,
-    suite,
-)
-from allocsolve.bench.expansion_runs import heuristics
+from allocsolve.bench import KLEIN, SUITES, Bracket, Record, klein_problem, run, suite
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import digest
 from allocsolve.model import EvolutionProblem
-from allocsolve.report import expansion_picture
+from allocsolve.papers.klein2011 import (
+    ALGORITHMS,
+    HEURISTIC_SECONDS,
+    ExpansionDraw,
+    Heuristic,
+    examine_expansion,
+    expansion_draws,
+    expansion_picture,
+    expansion_tasks,
+)
+from allocsolve.papers.klein2011.expansion_runs import heuristics
 
 if TYPE_CHECKING:
-    from allocsolve.bench import ExpansionStudy
     from allocsolve.instances import BestKnown
+    from allocsolve.papers.klein2011 import ExpansionStudy
 
 INF = math.inf
 SVG = "{http://www.w3.org/2000/svg}"
@@ -248,7 +242,7 @@ def test_a_failed_row_counts_with_its_combinatorial_bound() -> None:
 def solved() -> ExpansionStudy:
     draws = _draws(2)
     with pytest.MonkeyPatch.context() as patch:  # local searches need not search for long
-        patch.setattr("allocsolve.bench.expansion_runs.HEURISTIC_SECONDS", 0.2)
+        patch.setattr("allocsolve.papers.klein2011.expansion_runs.HEURISTIC_SECONDS", 0.2)
         tasks = expansion_tasks(draws, seconds=30, workers=2)
     return examine_expansion(draws, run(tasks), library=False)
 

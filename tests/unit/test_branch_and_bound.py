@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from allocsolve.bounds import star_bound, town
-from allocsolve.exact import _cut_search, _kernels_search, partition_branch_and_bound
-from allocsolve.exact.partition_branch_and_bound import BranchAndBound
+from allocsolve.exact.partition import _cut_search, _kernels_search, branch_and_bound
+from allocsolve.exact.partition.branch_and_bound import BranchAndBound
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Status, Topology, Torus
@@ -122,7 +122,7 @@ def test_an_interrupt_before_there_is_a_set(monkeypatch: pytest.MonkeyPatch) -> 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(partition_branch_and_bound, "ManhattanMedian", interrupt)
+    monkeypatch.setattr(branch_and_bound, "ManhattanMedian", interrupt)
     result = BranchAndBound()(occupied(Mesh((5, 5)), 0.3, 4, 1), Budget())
     assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.INTERRUPTED, 6)
 
@@ -143,7 +143,7 @@ def test_a_bad_start_is_improved(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = occupied(Mesh((9, 7)), 0.3, 11, 2)
     best = solved(problem).objective
     last = np.flatnonzero(problem.free)[-11:]
-    monkeypatch.setattr(partition_branch_and_bound._Run, "_start", lambda *_: last)
+    monkeypatch.setattr(branch_and_bound._Run, "_start", lambda *_: last)
     assert solved(problem).objective == best
 
 

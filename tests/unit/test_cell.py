@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from allocsolve.bench import RecordStore, complete, open_executor, plan, run
-from allocsolve.bench import cell as cell_module
+from allocsolve.bench.runs import cell as cell_module
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from allocsolve import bench
 from allocsolve.bench import RecordStore, suite
 from allocsolve.cli import main
 from allocsolve.instances import (
@@ -17,6 +16,7 @@ from allocsolve.instances import (
     write_problem,
 )
 from allocsolve.model import EvolutionProblem, PartitionProblem
+from allocsolve.papers import klein2011 as paper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,7 +168,7 @@ def test_reproduce_shows_the_paper_beside_ours(capsys: Capture) -> None:
     text = run(capsys, "reproduce", "klein2011", "--tests", 6)
     assert max(map(len, text.splitlines())) <= 100
     lines = [line.split() for line in text.splitlines()]
-    for algorithm in bench.ALGORITHMS:
+    for algorithm in paper.ALGORITHMS:
         assert sum(line[:2] == [algorithm, "paper"] for line in lines) == 2
     assert sum(line[:1] == ["ours"] for line in lines) == 12
     assert text.endswith("allocsolve reproduce klein2011 --optimal\n")
@@ -178,9 +178,9 @@ def test_reproduce_shows_the_paper_beside_ours(capsys: Capture) -> None:
 def test_reproduce_json(capsys: Capture) -> None:
     found = run_json(capsys, "reproduce", "klein2011", "--tests", 2, "--seed", 5)
     assert (found["paper"], found["tests"], found["seed"]) == ("klein2011", 2, 5)
-    ours = bench.reproduce(2, 5).rows
+    ours = paper.reproduce(2, 5).rows
     for algorithm, columns in found["algorithms"].items():
         for column, cell in columns.items():
-            assert cell["paper"] == bench.PAPER[algorithm][column]._asdict()
+            assert cell["paper"] == paper.PAPER[algorithm][column]._asdict()
             if column != "schedule_time":
                 assert cell["ours"] == ours[algorithm][column]._asdict()

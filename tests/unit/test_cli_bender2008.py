@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from cli_tools import Capture, run, run_json
 
-from allocsolve import bench
 from allocsolve.model import Mesh
+from allocsolve.papers import bender2008
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a heuristic that is nearly always optimal stand in for the exact solver."""
-    monkeypatch.setattr("allocsolve.bench.bender2008.EXACT", "manhattan-median+swaps")
+    monkeypatch.setattr("allocsolve.papers.bender2008.EXACT", "manhattan-median+swaps")
     names = ("manhattan-median", "leak", "random")
-    monkeypatch.setattr("allocsolve.bench.bender2008.HEURISTICS", names)
+    monkeypatch.setattr("allocsolve.papers.bender2008.HEURISTICS", names)
 
 
 @pytest.mark.usefixtures("quick")
@@ -46,16 +46,18 @@ def test_reproduce_bender2008(capsys: Capture) -> None:
 
 
 def test_occupancy_tables_with_proven_optima(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allocsolve.bench.bender2008._MACHINES", (Mesh((8, 7)),))
-    monkeypatch.setattr("allocsolve.bench.bender2008._SIZES", (4, 9))
+    monkeypatch.setattr("allocsolve.papers.bender2008._MACHINES", (Mesh((8, 7)),))
+    monkeypatch.setattr("allocsolve.papers.bender2008._SIZES", (4, 9))
     told: list[tuple[int, int]] = []
-    tables = bench.occupancy_tables(2, seconds=20, progress=lambda done, total, _: told.append((done, total)))
-    total = 4 * (len(bench.HEURISTICS) + 1) + 4  # once more for connected sets
+    tables = bender2008.occupancy_tables(
+        2, seconds=20, progress=lambda done, total, _: told.append((done, total))
+    )
+    total = 4 * (len(bender2008.HEURISTICS) + 1) + 4  # once more for connected sets
     assert told == [(done, total) for done in range(total + 1)]
     for table in tables:
         assert (table.tests, table.proven) == (2, 2)
         by_name = {score.solver: score.optimum_gap for score in table.scores}
-        assert list(by_name) == [*bench.HEURISTICS, "branch-and-bound"]
+        assert list(by_name) == [*bender2008.HEURISTICS, "branch-and-bound"]
         exact, median = by_name["branch-and-bound"], by_name["manhattan-median"]
         assert exact is not None
         assert exact.max == 0

@@ -12,8 +12,9 @@ from cli_tools import Capture, refused, run, run_json
 
 from allocsolve import bench
 from allocsolve.bench import RecordKey, RecordStore
-from allocsolve.bench.expansion_runs import heuristics
 from allocsolve.cli import main
+from allocsolve.papers import klein2011
+from allocsolve.papers.klein2011.expansion_runs import heuristics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +27,9 @@ COMMAND = ("reproduce", "klein2011", "--optimal")
 @pytest.fixture(autouse=True)
 def only_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the command run the smallest of its sizes only, and local searches not for long."""
-    small = functools.partial(bench.expansion_draws, stems=["klein-5"])
+    small = functools.partial(klein2011.expansion_draws, stems=["klein-5"])
     monkeypatch.setattr(bench, "expansion_draws", small)
-    monkeypatch.setattr("allocsolve.bench.expansion_runs.HEURISTIC_SECONDS", SEARCH_SECONDS)
+    monkeypatch.setattr("allocsolve.papers.klein2011.expansion_runs.HEURISTIC_SECONDS", SEARCH_SECONDS)
 
 
 def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) -> None:
@@ -115,7 +116,7 @@ def test_a_failed_row_is_told_and_the_rest_is_shown(
 
 
 def _failing(tasks: list[bench.Task], **_: Any) -> list[bench.Record]:
-    from allocsolve.bench.tasks import failed  # noqa: PLC0415 - what the harness does with them
+    from allocsolve.bench.runs.tasks import failed  # noqa: PLC0415 - what the harness does with them
 
     return [failed(task, "RuntimeError: boom", 0.1).record for task in tasks]
 

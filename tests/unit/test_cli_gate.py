@@ -10,7 +10,7 @@ import pytest
 from cli_tools import Capture, refused, run, run_json
 from gate_tools import TINY, Delayed
 
-from allocsolve.bench.gate_timing import LADDERS
+from allocsolve.bench.gate.timing import LADDERS
 from allocsolve.heuristics import ListScheduling
 from allocsolve.registry import make_solver
 

@@ -10,7 +10,7 @@ import pytest
 from cli_tools import Capture, refused, run, run_json
 from library_tools import small_library
 
-from allocsolve.bench import library_design
+from allocsolve.bench.library import design
 from allocsolve.cli import main
 from allocsolve.exact import CpSat
 from allocsolve.heuristics import ListScheduling
@@ -147,9 +147,9 @@ def test_a_library_that_is_read_only(
 
 
 def test_build(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = [suite for suite in library_design.DESIGN if suite.name in {"towns", "median-worst-case"}]
-    monkeypatch.setattr(library_design, "DESIGN", few)
-    monkeypatch.setattr(library_design, "SELECTIONS", ())
+    few = [suite for suite in design.DESIGN if suite.name in {"towns", "median-worst-case"}]
+    monkeypatch.setattr(design, "DESIGN", few)
+    monkeypatch.setattr(design, "SELECTIONS", ())
     where = ("--library", tmp_path / "new")
     assert run(capsys, "library", "build", *where) == f"11 problems written to {tmp_path / 'new'}\n"
     assert run_json(capsys, "library", "build", *where)["written"] == 0

@@ -12,7 +12,7 @@ from naive import TooManyLoops, published_fit
 from naive_optimum import optimum
 
 from allocsolve import judge, solve
-from allocsolve.heuristics.list_scheduling import Fit, list_starts, schedule_of
+from allocsolve.heuristics.evolution.list_scheduling import Fit, list_starts, schedule_of
 from allocsolve.instances import counterexamples
 from allocsolve.model import EvolutionProblem, EvolutionProfile, PartitionProblem
 

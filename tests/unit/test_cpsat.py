@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Status
-from allocsolve.bounds import makespan_bound, pairs_relaxation
-from allocsolve.bounds._conflicts import Block, blocks_of, conflicting_sets, violated_covers
+from allocsolve.bounds import makespan_bound
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.exact import CpSat
+from allocsolve.exact import CpSat, pairs_relaxation
+from allocsolve.exact.evolution._conflicts import Block, blocks_of, conflicting_sets, violated_covers
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm

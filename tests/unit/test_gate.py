@@ -11,8 +11,8 @@ import pytest
 from gate_tools import TINY, Delayed
 
 from allocsolve.bench import run_gate, suite
-from allocsolve.bench.gate_baseline import read_baseline
-from allocsolve.bench.gate_timing import LADDERS, Stopwatch, ladder_problem, rung
+from allocsolve.bench.gate.baseline import read_baseline
+from allocsolve.bench.gate.timing import LADDERS, Stopwatch, ladder_problem, rung
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.exact import CpSat
 from allocsolve.heuristics import ListScheduling, ManhattanMedian
@@ -167,7 +167,7 @@ def _mixed(_: str) -> tuple[Problem, ...]:
 
 
 def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allocsolve.bench.gate.suite_problems", _mixed)
+    monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", _mixed)
     told: list[tuple[int, int]] = []
     report = run_gate(file, update=True, progress=lambda done, total, _: told.append((done, total)))
     assert report.passed
@@ -187,7 +187,7 @@ def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_solver_of_one_family_is_run_on_its_problems(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allocsolve.bench.gate.suite_problems", _mixed)
+    monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", _mixed)
     assert run_gate(file, update=True, solvers=[ManhattanMedian()]).problems == 1
     assert run_gate(file, solvers=[ManhattanMedian()]).passed
 
@@ -196,7 +196,7 @@ def test_problems_that_come_and_go(file: Path, monkeypatch: pytest.MonkeyPatch) 
     first, second, third = TINY[:3]
 
     def problems(*chosen: Problem) -> None:
-        monkeypatch.setattr("allocsolve.bench.gate.suite_problems", lambda _: chosen)
+        monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", lambda _: chosen)
 
     problems(first, second)
     assert run_gate(file, update=True, solvers=["noX"]).passed
@@ -297,7 +297,7 @@ def test_slow_and_failing_solvers_are_not_timed(monkeypatch: pytest.MonkeyPatch)
     chosen = rung("evolution", small, Budget())
     assert chosen is not None
     assert chosen[0] == "300-applications"
-    monkeypatch.setattr("allocsolve.bench.gate_timing._MOST_S", 1e-6)
+    monkeypatch.setattr("allocsolve.bench.gate.timing._MOST_S", 1e-6)
     assert rung("evolution", ListScheduling(), Budget()) is None
 
 
@@ -314,7 +314,7 @@ def test_failing_where_it_was_timed_is_slower(file: Path) -> None:
 
 def test_a_time_is_relative_to_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that every call of the reference moves by 2 s, every call of the solver by 3 s."""
-    from allocsolve.bench import _kernels_reference  # noqa: PLC0415 - loads numba
+    from allocsolve.bench.gate import _kernels_reference  # noqa: PLC0415 - loads numba
 
     now = [0.0]
 
@@ -325,7 +325,7 @@ def test_a_time_is_relative_to_the_reference(monkeypatch: pytest.MonkeyPatch) ->
 
         return call
 
-    monkeypatch.setattr("allocsolve.bench.gate_timing.time.thread_time", lambda: now[0])
+    monkeypatch.setattr("allocsolve.bench.gate.timing.time.thread_time", lambda: now[0])
     monkeypatch.setattr(_kernels_reference, "reference_work", passing(2))
     watch = Stopwatch(passing(3), TINY[0], Budget())
     assert watch.measure() == 1.5

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from json_tools import changed, faults_of, saved, without
 
-from allocsolve.bench.gate_baseline import read_baseline
+from allocsolve.bench.gate.baseline import read_baseline
 
 if TYPE_CHECKING:
     from pathlib import Path

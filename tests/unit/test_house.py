@@ -21,15 +21,20 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Each room may import those before it.
 ROOMS = (
     "errors",
+    "kernels",
     "model",
+    "families",
     "judge",
     "bounds",
     "heuristics",
+    "backends",
     "exact",
     "instances",
+    "pictures",
     "registry",
     "bench",
     "report",
+    "papers",
     "testing",
     "cli",
 )

@@ -11,7 +11,8 @@ import pytest
 from library_tools import KLEIN, entry, small_library
 
 from allocsolve import registry
-from allocsolve.bench import improve_suites, library_improve, verify_suite
+from allocsolve.bench import improve_suites, verify_suite
+from allocsolve.bench.library import improve
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.heuristics import ListScheduling, Rigid
 from allocsolve.instances import BestKnown, digest, read_best_known, write_best_known
@@ -99,7 +100,7 @@ def test_a_better_solution_replaces_the_old_one(tmp_path: Path) -> None:
     library = small_library(tmp_path)
     suite = library["klein"]
     start = Rigid()(KLEIN[0], Budget())
-    worse = library_improve.improved(
+    worse = improve.improved(
         BestKnown("klein-0", "makespan", digest(KLEIN[0])),
         KLEIN[0],
         start,

@@ -11,10 +11,10 @@ from naive_optimum import optimum
 from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, Status
-from allocsolve.bounds._cpsat import run_cpsat
-from allocsolve.bounds._order_model import OrderModel
+from allocsolve.backends.cpsat import run_cpsat
 from allocsolve.errors import UnknownName
 from allocsolve.exact import Lns
+from allocsolve.exact.evolution._order_model import OrderModel
 from allocsolve.heuristics import Annealing, ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm

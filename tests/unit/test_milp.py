@@ -13,9 +13,11 @@ import pulp
 import pytest
 from naive_optimum import optimum
 
+from allocsolve.backends import cbc
 from allocsolve.bounds import makespan_bound
 from allocsolve.errors import InvalidOption, SolverUnavailable, UnknownName
-from allocsolve.exact import Milp, _cbc, _time_grid, evolution_milp
+from allocsolve.exact import Milp
+from allocsolve.exact.evolution import _time_grid, milp
 from allocsolve.judge import evolution_value, evolution_violations
 from allocsolve.model import (
     EVOLUTION_OBJECTIVES,
@@ -167,10 +169,10 @@ def claim(patch: pytest.MonkeyPatch, *statuses: int) -> None:
     left = list(statuses)
 
     def run(model: object, seconds: float, workers: int) -> int:
-        _cbc.run_cbc(model, seconds, workers)
+        cbc.run_cbc(model, seconds, workers)
         return left.pop(0)
 
-    patch.setattr(evolution_milp, "run_cbc", run)
+    patch.setattr(milp, "run_cbc", run)
 
 
 def test_an_incumbent_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:

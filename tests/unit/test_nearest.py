@@ -7,7 +7,7 @@ import pytest
 from nearest_tools import ALLOCATORS, SOLVERS
 
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
-from allocsolve.heuristics.nearest import (
+from allocsolve.heuristics.partition.nearest import (
     ManhattanMedian,
     manhattan_median,
     manhattan_median_swaps,

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from ortools.sat.python import cp_model
 from strategies import partition_problems
 
-from allocsolve.bounds import _cpsat
+from allocsolve.backends import cpsat as backend
 from allocsolve.errors import InvalidOption
-from allocsolve.exact import partition_cpsat
-from allocsolve.exact.partition_cpsat import PartitionCpSat
-from allocsolve.heuristics.growth import Growth
+from allocsolve.exact.partition import cpsat
+from allocsolve.exact.partition.cpsat import PartitionCpSat
+from allocsolve.heuristics.partition.growth import Growth
 from allocsolve.judge import confirm
 from allocsolve.model import (
     Budget,
@@ -61,7 +61,7 @@ def solved(problem: PartitionProblem, budget: Budget | None = None) -> Result[Pa
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave all the work to the model: a poor start set and no bound."""
 
-    def find_start(search: partition_cpsat._Search) -> None:
+    def find_start(search: cpsat._Search) -> None:
         found = Growth()(search.problem, Budget()).answer
         nodes = np.flatnonzero(search.problem.free)[-search.problem.size :]
         if search.problem.contiguous:
@@ -69,7 +69,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
             nodes = found.nodes
         search.offer(nodes)
 
-    monkeypatch.setattr(partition_cpsat._Search, "find_start", find_start)
+    monkeypatch.setattr(cpsat._Search, "find_start", find_start)
 
 
 def assert_optimal(problem: PartitionProblem) -> None:
@@ -119,15 +119,15 @@ def fits_the_tree(topology: Topology, nodes: tuple[int, ...], *, implied: bool) 
     """Whether a set fits the constraints of connected sets, all of them or without those that are implied."""
     model = cp_model.CpModel()
     everything = list(range(topology.num_nodes))
-    links = partition_cpsat._links(topology, everything)
-    variables = partition_cpsat._variables(model, topology, everything, len(nodes), links)
+    links = cpsat._links(topology, everything)
+    variables = cpsat._variables(model, topology, everything, len(nodes), links)
     for node, chosen in variables.chosen.items():
         model.add(chosen == (node in nodes))
-    partition_cpsat._root(model, variables)
-    partition_cpsat._tree(model, variables)
-    partition_cpsat._depths(model, variables)
+    cpsat._root(model, variables)
+    cpsat._tree(model, variables)
+    cpsat._depths(model, variables)
     if implied:
-        partition_cpsat._no_small_parts(model, variables)
+        cpsat._no_small_parts(model, variables)
     return has_answer(model)
 
 
@@ -142,10 +142,10 @@ def test_the_tree_allows_the_connected_sets(topology: Topology, *, implied: bool
 
 def test_the_tree_does_without_links() -> None:
     model = cp_model.CpModel()
-    variables = partition_cpsat._variables(model, Mesh((3,)), [0, 2], 2, [])
-    partition_cpsat._size(model, variables)
-    partition_cpsat._root(model, variables)
-    partition_cpsat._tree(model, variables)
+    variables = cpsat._variables(model, Mesh((3,)), [0, 2], 2, [])
+    cpsat._size(model, variables)
+    cpsat._root(model, variables)
+    cpsat._tree(model, variables)
     assert not has_answer(model)
 
 
@@ -222,7 +222,7 @@ def test_ctrl_c_before_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(partition_cpsat._Search, "find_start", interrupt)
+    monkeypatch.setattr(cpsat._Search, "find_start", interrupt)
     result = solved(random_problem(Mesh((3, 3)), 2, 4, 1))
     assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.INTERRUPTED, 0)
 
@@ -233,10 +233,10 @@ def test_ctrl_c_before_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_bounds_are_halved_and_rounded_up(monkeypatch: pytest.MonkeyPatch, bound: float, proven: int) -> None:
     problem = random_problem(Mesh((8, 8)), 20, 9, 1)
-    search = partition_cpsat._Search(problem, Budget(), Budget().start())
+    search = cpsat._Search(problem, Budget(), Budget().start())
     search.best, search.best_cost = np.flatnonzero(problem.free)[:9], 101
-    outcome = _cpsat.Outcome(infeasible=False, optimal=False, bound=bound, interrupted=False)
-    monkeypatch.setattr(_cpsat, "run_cpsat", lambda *_, **__: outcome)
+    outcome = backend.Outcome(infeasible=False, optimal=False, bound=bound, interrupted=False)
+    monkeypatch.setattr(backend, "run_cpsat", lambda *_, **__: outcome)
     search.minimise()
     result = search.result()
     assert result.bound == proven
@@ -247,7 +247,7 @@ def test_a_bound_may_be_the_optimum() -> None:
     problem = random_problem(Mesh((6, 6)), 14, 6, 1)
     optimum = solved(problem).objective
     assert isinstance(optimum, int)
-    search = partition_cpsat._Search(problem, Budget(), Budget().start())
+    search = cpsat._Search(problem, Budget(), Budget().start())
     search.bound = optimum
     search.offer(np.flatnonzero(problem.free)[[0, 1, 2, -3, -2, -1]])
     assert search.best_cost > optimum
@@ -263,7 +263,7 @@ def test_the_cuts_between_two_nodes_weigh_twice_their_distance(
     nodes = st.integers(0, topology.num_nodes - 1)
     one, other = (topology.coordinates([data.draw(nodes)])[0] for _ in range(2))
     weight, inside = 0, set[int]()
-    for cut in partition_cpsat._cuts(topology):
+    for cut in cpsat._cuts(topology):
         inside = (set() if cut.first else inside - set(cut.left)) | set(cut.taken)
         weight += cut.weight * ((int(one[cut.axis]) in inside) != (int(other[cut.axis]) in inside))
     assert weight == 2 * topology.hop_distance(topology.node_at(one), topology.node_at(other))
@@ -274,8 +274,8 @@ def test_median_cuts_hold_for_every_count() -> None:
     for size in range(1, 8):
         for count in range(size + 1):
             model = cp_model.CpModel()
-            variables = partition_cpsat._variables(model, Mesh((2,)), [0, 1], size, None)
-            partition_cpsat._medians(model, variables)
+            variables = cpsat._variables(model, Mesh((2,)), [0, 1], size, None)
+            cpsat._medians(model, variables)
             model.add(variables.counts[0] == count)
             model.add(variables.costs[0] == count * (size - count))
             assert has_answer(model)

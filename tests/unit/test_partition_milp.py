@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from strategies import partition_problems, topologies
 
 from allocsolve.errors import InvalidOption, SolverUnavailable
-from allocsolve.exact import partition_milp
-from allocsolve.exact.partition_cpsat import PartitionCpSat
-from allocsolve.exact.partition_milp import PartitionMilp
+from allocsolve.exact.partition import milp
+from allocsolve.exact.partition.cpsat import PartitionCpSat
+from allocsolve.exact.partition.milp import PartitionMilp
 from allocsolve.judge import confirm
 from allocsolve.model import (
     Budget,
@@ -114,12 +114,12 @@ def test_rows_for_parts_allow_every_connected_set(data: st.DataObject) -> None:
     chosen = data.draw(st.sampled_from(list(itertools.combinations(everything, size))))
     part = set(data.draw(st.sampled_from(naive.components(topology, chosen))))
     model = pulp.LpProblem("rows", pulp.LpMinimize)
-    variables = partition_milp._variables(model, size, everything, [])
+    variables = milp._variables(model, size, everything, [])
 
     def fits(nodes: tuple[int, ...]) -> bool:
         for node, x in variables.chosen.items():
             x.setInitialValue(int(node in nodes))
-        return all(row.valid() for row in partition_milp._connected(variables, topology, part))
+        return all(row.valid() for row in milp._connected(variables, topology, part))
 
     if len(part) < size:  # else it is all of the set
         assert not fits(chosen)
@@ -188,7 +188,7 @@ def answering(status: int, nodes: tuple[int, ...]) -> Callable[..., int]:
 @pytest.mark.parametrize("contiguous", [False, True])
 def test_an_incumbent_is_no_proof(monkeypatch: pytest.MonkeyPatch, *, contiguous: bool) -> None:
     problem = PartitionProblem.of(Mesh((5,)), size=3, contiguous=contiguous)
-    monkeypatch.setattr(partition_milp, "run_cbc", answering(pulp.LpSolutionIntegerFeasible, (0, 1, 4)))
+    monkeypatch.setattr(milp, "run_cbc", answering(pulp.LpSolutionIntegerFeasible, (0, 1, 4)))
     result = solved(problem, Budget(seconds=9))
     if contiguous:
         assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.TIME, 3)
@@ -198,17 +198,17 @@ def test_an_incumbent_is_no_proof(monkeypatch: pytest.MonkeyPatch, *, contiguous
 
 def test_answers_of_another_size_or_value_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = PartitionProblem.of(Mesh((5,)), size=3)
-    monkeypatch.setattr(partition_milp, "run_cbc", answering(pulp.LpSolutionOptimal, ()))
+    monkeypatch.setattr(milp, "run_cbc", answering(pulp.LpSolutionOptimal, ()))
     assert solved(problem).status is Status.UNKNOWN
-    monkeypatch.setattr(partition_milp, "run_cbc", answering(pulp.LpSolutionOptimal, (0, 1, 2)))
+    monkeypatch.setattr(milp, "run_cbc", answering(pulp.LpSolutionOptimal, (0, 1, 2)))
     assert solved(problem).status is Status.OPTIMAL
-    monkeypatch.setattr(partition_milp, "_cost", lambda *_: 5)
+    monkeypatch.setattr(milp, "_cost", lambda *_: 5)
     assert PartitionMilp()(problem, Budget()).status is Status.UNKNOWN
 
 
 def test_a_relaxation_that_is_solved_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = iter([pulp.LpSolutionOptimal, pulp.LpSolutionNoSolutionFound])
-    monkeypatch.setattr(partition_milp, "run_cbc", lambda model, *_: answering(next(runs), (0, 1, 3))(model))
+    monkeypatch.setattr(milp, "run_cbc", lambda model, *_: answering(next(runs), (0, 1, 3))(model))
     result = solved(PartitionProblem.of(Mesh((4,)), size=3, contiguous=True), Budget(seconds=9))
     assert (result.status, result.bound, result.limit) == (Status.UNKNOWN, 6, Limit.TIME)
 

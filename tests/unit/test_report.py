@@ -23,8 +23,8 @@ from allocsolve.cli.report import write_report
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances import klein2011, uniform_occupancy
 from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Mesh, Partition, terms
+from allocsolve.pictures.chart import Axis
 from allocsolve.report import embedded, examine, figures, html, markdown
-from allocsolve.report.chart import Axis
 from allocsolve.report.embedded import MOST_BYTES
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from allocsolve import (
     Status,
 )
 from allocsolve.errors import InvalidProblem, UnknownName
-from allocsolve.exact.evolution_cpsat import CpSat
+from allocsolve.exact.evolution.cpsat import CpSat
 from allocsolve.heuristics import Fit, Growth, ListScheduling, ManhattanMedian
 from allocsolve.judge import evolution_value
 from allocsolve.model import Limit

@@ -11,9 +11,9 @@ import pytest
 from allocsolve import Budget
 from allocsolve.exact import ConflictSearch
 from allocsolve.heuristics import Annealing
-from allocsolve.heuristics._threads import run_in_threads
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
+from allocsolve.kernels.threads import run_in_threads
 from allocsolve.model import Limit
 
 

@@ -1,0 +1,9 @@
+"""What is the same for every model: CP-SAT and CBC, run so that they stop when they should.
+
+The modules are imported by name, `allocsolve.backends.cpsat` and `allocsolve.backends.cbc`: each loads its
+library.
+"""
+
+from __future__ import annotations
+
+__all__: list[str] = []

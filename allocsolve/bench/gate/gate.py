@@ -1,0 +1,223 @@
+"""The regression gate: fixed work on a suite, held to what an earlier run has found."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from allocsolve import registry
+from allocsolve.bench.gate.baseline import Baseline, GateSolver, read_baseline, write_baseline
+from allocsolve.bench.gate.compare import GateChange, changes, failures
+from allocsolve.bench.gate.measure import Contestant, measure
+from allocsolve.bench.library.suites import suite as suite_problems
+from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.model import Budget
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from allocsolve.bench.gate.measure import Measured
+    from allocsolve.bench.runs.runner import Progress
+
+__all__ = ["GateReport", "SolverLike", "run_gate"]
+
+#: A registered name, or a solver.
+SolverLike: TypeAlias = str | registry.AnySolver
+
+#: Of new baselines.
+_SUITE: Final = "tiny"
+_BUDGET: Final = Budget(seconds=60, iterations=200)
+#: Measured on two shared processors: 0.9 to 1.3 times the baseline with nothing changed, idle or overloaded;
+#: from 1.85 times if a kernel that is nearly all of the work runs twice.
+_TIME_FACTOR: Final = 1.5
+#: An update keeps a time that has changed by less, so that it shows what has become faster or slower.
+_SAME_TIME: Final = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class GateReport:
+    """What a run of the gate has found."""
+
+    baseline: Path
+    suite: str
+    problems: int
+    solvers: int  #: counted by kind
+    timed: int  #: how many of them were timed
+    time_factor: float
+    changes: tuple[GateChange, ...]
+    updated: bool  #: whether the baseline was written
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing has changed, or what has changed is the baseline now."""
+        return self.updated or not self.changes
+
+
+def run_gate(
+    baseline: str | os.PathLike[str],
+    *,
+    update: bool = False,
+    suite: str | None = None,
+    solvers: Sequence[SolverLike] | None = None,
+    progress: Progress | None = None,
+) -> GateReport:
+    """Run solvers on a suite and compare every result and time with a baseline.
+
+    Parameters
+    ----------
+    baseline
+        A file that an update has written; see `allocsolve.bench.gate.baseline`.
+    update
+        Write the baseline instead of failing. Its budget and time factor are kept if the file is there.
+    suite
+        The suite; by default that of the baseline, ``tiny`` for a new one.
+    solvers
+        Names, and solvers; each runs on the problems of its families. By default those of the baseline; for a
+        new one, or one that was written by default, all heuristics and the exact solver that is the baseline
+        of its family.
+    progress
+        Told before each run, and once at the end.
+
+    Returns
+    -------
+    GateReport
+        With all changes, better results included: a baseline is right or it is not.
+
+    Raises
+    ------
+    FormatError
+        If the baseline cannot be read (an update may make a new one, but does not overwrite what is no
+        baseline) or written.
+    UnknownName
+        If there is no such suite or solver.
+    InvalidOption
+        If suite or solvers are not those of the baseline, two solvers have the same name, or a solver stops
+        at the time limit while the baseline is made.
+
+    Notes
+    -----
+    All work is fixed: seed, iterations, problems. The time limit is there only to end what does not end by
+    itself. Times are CPU times relative to a reference kernel (see `allocsolve.bench.gate.timing`) of all
+    heuristics and unregistered solvers that are fast enough. They differ between types of processors; one
+    baseline for each type of machine makes them comparable.
+    """
+    path = Path(baseline)
+    before = None if update and not path.exists() else read_baseline(path)
+    name = suite or (before.suite if before else _SUITE)
+    if before is not None and not update and name != before.suite:
+        msg = f"{path} is a baseline of the suite {before.suite}, not {name}"
+        raise InvalidOption(msg)
+    problems = suite_problems(name)
+    families = tuple(dict.fromkeys(map(registry.family_of, problems)))
+    if before is not None and not update:
+        contestants = tuple(_as_before(before, solvers, path))
+    else:
+        asked = before.asked if before is not None and solvers is None else solvers
+        contestants = tuple(_chosen(families, asked))
+    _refuse_twins(contestants)
+    kinds = {contestant.kind for contestant in contestants}
+    problems = tuple(problem for problem in problems if registry.family_of(problem).kind in kinds)
+    budget = before.budget if before else _BUDGET
+    known = before.problems if before is not None and not update else ()
+    found = measure(problems, contestants, budget, known=known, finish=update, progress=progress)
+    failed = tuple(failures(found))
+    differences = () if before is None else tuple(changes(before, found))
+    factor = before.time_factor if before else _TIME_FACTOR
+    if update and not failed:
+        names = None if asked is None else tuple(map(_name, asked))
+        kept = tuple(_kept_times(before, found))
+        write_baseline(Baseline(name, names, budget, factor, found.problems, kept, found.results), path)
+    return GateReport(
+        baseline=path,
+        suite=name,
+        problems=len(found.problems),
+        solvers=len(found.solvers),
+        timed=sum(row.time is not None for row in found.solvers),
+        time_factor=factor,
+        changes=failed + differences,
+        updated=update and not failed,
+    )
+
+
+def _name(solver: SolverLike) -> str:
+    """Return what a solver is called in baselines: by its repr, which says its options, if it has one."""
+    if isinstance(solver, str):
+        return solver
+    text = repr(solver)
+    if " at 0x" not in text:
+        return text
+    # An address, which is another one in every run.
+    named: Any = solver if inspect.isroutine(solver) else type(solver)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def _refuse_twins(contestants: Sequence[Contestant]) -> None:
+    keys = [(contestant.kind, contestant.name) for contestant in contestants]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        msg = f"two {twice[0]} solvers are called {twice[1]}"
+        raise InvalidOption(msg)
+
+
+def _as_before(before: Baseline, solvers: Sequence[SolverLike] | None, path: Path) -> Iterator[Contestant]:
+    """Yield the solvers of a baseline, or those of them that are named."""
+    given = None if solvers is None else {_name(solver): solver for solver in solvers}
+    for name in given or ():
+        if name not in {row.solver for row in before.solvers}:
+            msg = f"{name} is not in the baseline {path}: update it with all the solvers that it is to hold"
+            raise InvalidOption(msg)
+    families = {family.kind: family for family in registry.FAMILIES}
+    for row in before.solvers:
+        if row.kind not in families:
+            raise FormatError(str(path), [f"solvers: {row.kind!r} is no kind of problems"])
+        if given is None or row.solver in given:
+            solver = row.solver if given is None else given[row.solver]
+            made = _made(solver, families[row.kind])
+            most = math.inf if row.time is None else before.time_factor * row.time
+            yield Contestant(row.kind, row.solver, made, row.time is not None, row.timed_on, most)
+
+
+def _chosen(
+    families: Sequence[registry.Family], solvers: Sequence[SolverLike] | None
+) -> Iterator[Contestant]:
+    """Yield solvers for a new baseline, each with every family of the suite that it solves."""
+    for family in families:
+        methods = {entry.name: entry.method for entry in family.entries}
+        default = [name for name in methods if methods[name] == "heuristic" or name == family.baseline]
+        for solver in default if solvers is None else solvers:
+            if family in _solved(solver):
+                name = _name(solver)
+                timed = methods.get(name) != "exact"
+                yield Contestant(family.kind, name, _made(solver, family), timed, None, math.inf)
+    for solver in solvers or ():
+        if not {family.kind for family in _solved(solver)} & {family.kind for family in families}:
+            msg = f"{_name(solver)} solves none of the problems of this suite"
+            raise InvalidOption(msg)
+
+
+def _solved(solver: SolverLike) -> tuple[registry.Family, ...]:
+    if isinstance(solver, str):
+        return registry.families_named(solver)
+    try:
+        return registry.families_solved(solver)
+    except ValueError as error:
+        msg = f"{_name(solver)}: {error}"
+        raise InvalidOption(msg) from None
+
+
+def _made(solver: SolverLike, family: registry.Family) -> registry.AnySolver:
+    return registry.make_solver(solver, family.problem) if isinstance(solver, str) else solver
+
+
+def _kept_times(before: Baseline | None, found: Measured) -> Iterator[GateSolver]:
+    """Yield the rows of the solvers, with the old times where the new ones are much the same."""
+    times = {} if before is None else {(row.kind, row.solver): row for row in before.solvers}
+    for row in found.solvers:
+        old = times.get((row.kind, row.solver))
+        known = None if old is None or old.timed_on != row.timed_on else old.time
+        same = known and row.time and 1 / _SAME_TIME < row.time / known < _SAME_TIME
+        yield replace(row, time=known) if same else row

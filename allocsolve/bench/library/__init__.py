@@ -1,0 +1,1 @@
+"""What the bench does with the instance library: suites, better values, verification."""

@@ -1,0 +1,231 @@
+"""The design of the instance library: which problems it holds, and how its folder is written."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from allocsolve.bench.library.selections import SELECTIONS
+from allocsolve.errors import InvalidProblem
+from allocsolve.instances import (
+    amr,
+    churned_occupancy,
+    counterexamples,
+    digest,
+    evotree,
+    klein2011,
+    median_worst_case,
+    read_problem,
+    uniform_occupancy,
+    write_index,
+    write_problem,
+)
+from allocsolve.model import Mesh, Topology, Torus
+from allocsolve.registry import make_allocator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from allocsolve.model import EvolutionProblem, PartitionProblem, Problem
+
+__all__ = ["DESIGN", "KLEIN", "LIMITS", "KleinDraw", "SuiteDesign", "build_library", "klein_problem"]
+
+
+class KleinDraw(NamedTuple):
+    """How the applications of some suites are drawn: how many, and from which seeds."""
+
+    least: int
+    most: int
+    seed: int  #: problem i has the seed [seed, i]
+
+    @property
+    def apps(self) -> str:
+        """How many applications, as people read it."""
+        return str(self.least) if self.least == self.most else f"{self.least}-{self.most}"
+
+
+#: Expand limits, by what the names of suites end in.
+LIMITS: Final[Mapping[str, float]] = MappingProxyType({"l1": 1.0, "l2": 2.0, "inf": math.inf})
+#: The suites after Klein & Perez 2011, by what their names begin with.
+KLEIN: Final[Mapping[str, KleinDraw]] = MappingProxyType(
+    {
+        "klein-5": KleinDraw(5, 5, seed=5),
+        "klein-8": KleinDraw(8, 8, seed=8),
+        "klein-10": KleinDraw(10, 10, seed=10),
+        "klein-12": KleinDraw(12, 12, seed=12),
+        "klein": KleinDraw(15, 20, seed=2011),
+    }
+)
+#: Places the jobs of the churned machines: as Slurm does.
+_ALLOCATOR: Final = "hilbert-best-fit+largest-runs"
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteDesign:
+    """One suite and how its problems are made, each by its name without that of the suite."""
+
+    name: str
+    summary: str
+    draw: Callable[[], Iterator[tuple[str, Problem]]]
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the problems, named as in the library."""
+        for suffix, problem in self.draw():
+            yield replace(problem, name=f"{self.name}-{suffix}")
+
+
+def klein_problem(stem: str, limit: str, idx: int) -> EvolutionProblem:
+    """Return the problem ``<stem>-<limit>-<idx>`` of the library; from 10 on, one drawn like those.
+
+    The applications are the same under each limit.
+
+    Parameters
+    ----------
+    stem
+        A key of `KLEIN`.
+    limit
+        A key of `LIMITS`.
+    idx
+        From 0 on.
+
+    Examples
+    --------
+    >>> problem = klein_problem("klein-5", "l2", 12)
+    >>> problem.name, len(problem.applications), problem.expand_limit
+    ('klein-5-l2-12', 5, 2.0)
+    """
+    draw = KLEIN[stem]
+    apps = draw.least, draw.most
+    problem = klein2011([draw.seed, idx], num_apps=apps, expand_limit=LIMITS[limit])
+    return replace(problem, name=f"{stem}-{limit}-{idx:02}")
+
+
+def _klein(stem: str) -> Iterator[SuiteDesign]:
+    """Yield a suite per expand limit, with the same ten draws of applications."""
+    apps = f"{KLEIN[stem].apps} applications"
+    for suffix, limit in LIMITS.items():
+
+        def draw(suffix: str = suffix) -> Iterator[tuple[str, Problem]]:
+            for idx in range(10):
+                yield f"{idx:02}", klein_problem(stem, suffix, idx)
+
+        yield SuiteDesign(f"{stem}-{suffix}", f"Klein & Perez 2011, {apps}, {_limit_text(limit)}", draw)
+
+
+def _amr() -> Iterator[SuiteDesign]:
+    for suffix, limit in LIMITS.items():
+
+        def draw(limit: float = limit) -> Iterator[tuple[str, Problem]]:
+            for idx in range(4):
+                yield f"{idx:02}", amr([7644, idx], num_apps=(3, 5), expand_limit=limit)
+
+        yield SuiteDesign(f"amr-{suffix}", f"adaptive mesh refinement, 3-5, {_limit_text(limit)}", draw)
+
+
+def _evotree() -> Iterator[SuiteDesign]:
+    for suffix, limit in LIMITS.items():
+        if suffix == "l2":
+            continue
+
+        def draw(limit: float = limit) -> Iterator[tuple[str, Problem]]:
+            for seed in range(42, 47):
+                yield f"s{seed}", evotree(seed, expand_limit=limit)
+
+        summary = f"Posner et al. 2024, batches of 20 jobs, {_limit_text(limit)}"
+        yield SuiteDesign(f"evotree-{suffix}", summary, draw)
+
+
+def _limit_text(limit: float) -> str:
+    return {1: "no expansion", math.inf: "unlimited expansion"}.get(limit, f"expand limit {limit:g}")
+
+
+def _occupancy(topology: Topology, sizes: tuple[int, ...], seed: int) -> SuiteDesign:
+    """Return a suite of each share of busy nodes times each size, uniform (u) and churned (c)."""
+    kind = "torus" if all(topology.wrap) else "mesh"
+    name = f"{kind}-{'x'.join(map(str, topology.shape))}"
+
+    def draw() -> Iterator[tuple[str, PartitionProblem]]:
+        cells = [(busy, size) for busy in (0.3, 0.6) for size in sizes]
+        for idx, (busy, size) in enumerate(cells):
+            yield f"u{busy * 100:.0f}-k{size:02}", uniform_occupancy(topology, busy, size, [seed, idx])
+        allocator = make_allocator(_ALLOCATOR)
+        for idx, (busy, size) in enumerate(cells, len(cells)):
+            problem = churned_occupancy(
+                topology, busy, size, [seed, idx], allocator=allocator, allocator_name=_ALLOCATOR
+            )
+            yield f"c{busy * 100:.0f}-k{size:02}", problem
+
+    summary = f"{sizes[0]}-{sizes[-1]} of {topology.num_nodes} nodes, 30 and 60 % busy, uniform and churned"
+    return SuiteDesign(name, summary, draw)
+
+
+def _worst_cases() -> Iterator[tuple[str, PartitionProblem]]:
+    for distance in (8, 16, 33, 50):
+        yield f"d{distance:02}", median_worst_case(8, distance)
+
+
+def _towns() -> Iterator[tuple[str, PartitionProblem]]:
+    for topology, sizes in (Mesh((16, 16)), (5, 9, 10, 16, 32)), (Mesh((4, 4, 4)), (7, 9)):
+        for size in sizes:
+            shape = "x".join(map(str, topology.shape))
+            yield f"{shape}-k{size:02}", uniform_occupancy(topology, 0.0, size, 0)
+
+
+def _counterexamples() -> Iterator[tuple[str, Problem]]:
+    for problem in counterexamples():
+        yield problem.name, problem
+
+
+#: All suites. Seeds are never changed: what is known of an instance is tied to its digest.
+DESIGN: Final[tuple[SuiteDesign, ...]] = (
+    *(suite for stem in KLEIN for suite in _klein(stem)),
+    *_amr(),
+    *_evotree(),
+    _occupancy(Mesh((16, 8)), (4, 8, 16, 24, 32), seed=168),
+    _occupancy(Mesh((16, 16)), (8, 16, 32, 48, 64), seed=1616),
+    _occupancy(Mesh((32, 32)), (8, 16, 32, 64, 96), seed=3232),
+    _occupancy(Mesh((8, 8, 8)), (4, 8, 16, 32, 48), seed=888),
+    _occupancy(Torus((16, 16)), (4, 8, 16, 24, 32), seed=161600),
+    _occupancy(Torus((8, 8, 8)), (4, 8, 16, 24, 32), seed=88800),
+    SuiteDesign(
+        "median-worst-case", "Bender et al. 2008, ratio of the median method goes to 7/4", _worst_cases
+    ),
+    SuiteDesign("towns", "empty machines: the most compact sets of all", _towns),
+    SuiteDesign(
+        "counterexamples", "what is easily believed and wrong; the reason is in meta", _counterexamples
+    ),
+)
+
+
+def build_library(root: Path) -> int:
+    """Write the index of the library and all problems that are not there yet.
+
+    Returns
+    -------
+    int
+        How many problems were written.
+
+    Raises
+    ------
+    InvalidProblem
+        If a problem is there, but is another one: what is known of it would be lost.
+    FormatError
+        If a file cannot be read or written.
+    """
+    written = 0
+    for suite in DESIGN:
+        folder = root / suite.name
+        (folder / "solutions").mkdir(parents=True, exist_ok=True)
+        for problem in suite.problems():
+            path = folder / f"{problem.name}.json"
+            if not path.exists():
+                write_problem(problem, path)
+                written += 1
+            elif digest(read_problem(path)) != digest(problem):
+                msg = f"{path}: this is not the problem that the design makes"
+                raise InvalidProblem(msg)
+    write_index(root, {suite.name: suite.summary for suite in DESIGN}, SELECTIONS)
+    return written

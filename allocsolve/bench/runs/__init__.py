@@ -1,0 +1,1 @@
+"""Runs: studies, tasks, the cells in which solvers run, and their records."""

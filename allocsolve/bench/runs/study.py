@@ -1,0 +1,270 @@
+"""Studies: what is to be compared, as a TOML file, and the tasks that it stands for."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from allocsolve.bench.library.suites import suite
+from allocsolve.bench.runs.runner import MEMORY_MB
+from allocsolve.bench.runs.tasks import plan
+from allocsolve.errors import AllocsolveError, FormatError, InvalidOption, UnknownName
+from allocsolve.instances import read_problem
+from allocsolve.model import Budget, EvolutionProblem
+from allocsolve.registry import FAMILIES, Family, families_named, family_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from allocsolve.bench.runs.tasks import Task
+    from allocsolve.model import Problem
+
+__all__ = ["Study", "problems_of", "read_study"]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Every solver on every problem, with every seed, within every budget.
+
+    Parameters
+    ----------
+    problems
+        Each with the name of its suite (empty for a file); families may be mixed.
+    solvers
+        Registered names. Each runs on the problems of its family; one name may stand for a solver of each.
+    seeds
+        Of the budgets.
+    budgets
+        Their seeds are not used.
+    objectives
+        By the kind of the problems; what is not there is the first objective of the family.
+    memory_mb
+        What a task may hold, in MB.
+
+    Raises
+    ------
+    UnknownName, PluginError
+        If there is no such solver.
+    InvalidOption
+        If there is nothing to run, or a solver is of none of the families of the problems.
+    """
+
+    problems: tuple[tuple[str, Problem], ...]
+    solvers: tuple[str, ...]
+    seeds: tuple[int, ...] = (0,)
+    budgets: tuple[Budget, ...] = (Budget(seconds=10.0),)
+    objectives: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    memory_mb: float = MEMORY_MB
+
+    def __post_init__(self) -> None:
+        for name in ("problems", "solvers", "seeds", "budgets"):
+            if not getattr(self, name):
+                msg = f"a study without {name} has nothing to run"
+                raise InvalidOption(msg)
+        kinds = [family.kind for family in self._families()]
+        for name in self.solvers:
+            solved = [family.kind for family in families_named(name)]
+            if not {*solved} & {*kinds}:
+                msg = f"{name} solves {' and '.join(solved)} problems, the study has {kinds[0]} problems only"
+                raise InvalidOption(msg)
+
+    def _families(self) -> list[Family]:
+        kinds = {family_of(problem).kind for _, problem in self.problems}
+        return [family for family in FAMILIES if family.kind in kinds]
+
+    def tasks(self) -> list[Task]:
+        """Return what is to be run, family by family, problem by problem."""
+        budgets = [
+            dataclasses.replace(budget, seed=seed) for budget, seed in product(self.budgets, self.seeds)
+        ]
+        tasks = []
+        for family in self._families():
+            named = [(name, problem) for name, problem in self.problems if family_of(problem) is family]
+            solvers = [name for name in self.solvers if family in families_named(name)]
+            tasks += plan(named, solvers, objective=self.objectives.get(family.kind), budgets=budgets)
+        return tasks
+
+
+def problems_of(name: str) -> Iterator[tuple[str, str, Problem]]:
+    """Yield the problems of a file, of a folder, or of a suite.
+
+    Yields
+    ------
+    suite
+        Its name; empty for files.
+    source
+        What messages call the problem.
+    problem
+        The problem.
+
+    Raises
+    ------
+    FormatError
+        If a file is no problem, or a folder has none.
+    UnknownName
+        If there is no such file, folder or suite.
+    """
+    path = Path(name)
+    if path.is_dir():
+        files = sorted(path.glob("*.json"))
+        if not files:
+            raise FormatError(name, ["there is no .json file in this directory"])
+        yield from (("", str(file), read_problem(file)) for file in files)
+    elif path.exists() or path.suffix or len(path.parts) > 1:
+        yield "", name, read_problem(path)
+    else:
+        yield from ((name, problem.name, problem) for problem in suite(name))
+
+
+def read_study(path: str | os.PathLike[str]) -> Study:
+    """Read a study from a TOML file.
+
+    The fields, of which only the first two must be there::
+
+        suites = ["tiny", "my/problems", "one.json"]  # suites, folders, files relative to the study
+        solvers = ["noX", "cpsat", "package.module:object"]
+        seeds = [0, 1, 2]                             # [0]
+        expand_limits = [1, 2, "inf"]                 # of all evolution problems, instead of their own
+        memory_mb = 2000                              # of a task, 4096
+        [objectives]                                  # the first of each family
+        evolution = "completion"
+        [[budgets]]                                   # one of 10 seconds
+        seconds = 60.0                                # no limit
+        workers = 2                                   # 1
+        iterations = 100000                           # no limit
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, or a field is unknown, missing or of the wrong type: all are named.
+    UnknownName
+        If a suite, a solver or an objective is unknown.
+    """
+    source = Path(path)
+    try:
+        document = tomllib.loads(source.read_bytes().decode())
+    except OSError as error:
+        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(str(path), [str(error)]) from None
+    faults = [*_faults(document)]
+    if faults:
+        raise FormatError(str(path), faults)
+    budgets = [Budget(**_budget(entry)) for entry in document.get("budgets", [{"seconds": 10.0}])]
+    try:
+        problems = [*_problems(document["suites"], source.parent)]
+        limits = [_limit(entry) for entry in document.get("expand_limits", [])]
+        return Study(
+            problems=tuple(_limited(problems, limits)),
+            solvers=tuple(document["solvers"]),
+            seeds=tuple(document.get("seeds", [0])),
+            budgets=tuple(budgets),
+            objectives=_objectives(document.get("objectives", {})),
+            memory_mb=document.get("memory_mb", MEMORY_MB),
+        )
+    except FormatError:  # names a file of its own
+        raise
+    except AllocsolveError as error:
+        raise FormatError(str(path), [str(error)]) from None
+
+
+def _problems(names: Iterable[str], folder: Path) -> Iterator[tuple[str, Problem]]:
+    for name in names:
+        beside = folder / name
+        for suite_name, _, problem in problems_of(str(beside) if beside.exists() else name):
+            yield suite_name, problem
+
+
+def _limited(problems: list[tuple[str, Problem]], limits: list[float]) -> Iterator[tuple[str, Problem]]:
+    for name, problem in problems:
+        if limits and isinstance(problem, EvolutionProblem):
+            yield from ((name, dataclasses.replace(problem, expand_limit=limit)) for limit in limits)
+        else:
+            yield name, problem
+
+
+def _objectives(given: Mapping[str, str]) -> Mapping[str, str]:
+    kinds = {family.kind: family for family in FAMILIES}
+    for kind, objective in given.items():
+        if kind not in kinds:
+            raise UnknownName("kind of problems", kind, kinds)
+        kinds[kind].parse_objective(objective)
+    return given
+
+
+def _budget(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: float(value) if name == "seconds" else value for name, value in entry.items()}
+
+
+def _limit(entry: float | str) -> float:
+    return float(entry)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _is_limit(value: object) -> bool:
+    return value == "inf" or (_is_positive(value) and isinstance(value, int | float) and value >= 1)
+
+
+#: Of each field: whether a value, or each of a list, is one; and what it should be.
+_FIELDS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "suites": (_is_text, "a list of names"),
+    "solvers": (_is_text, "a list of names"),
+    "seeds": (_is_count, "a list of integers in 0..2^31-1"),
+    "expand_limits": (_is_limit, 'a list of numbers >= 1 or "inf"'),
+}
+_BUDGET: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "seconds": (_is_positive, "a number above 0"),
+    "iterations": (_is_count, "an integer >= 0"),
+    "workers": (lambda value: _is_count(value) and value != 0, "an integer >= 1"),
+}
+
+
+def _faults(document: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("suites", "solvers"):
+        if name not in document:
+            yield f"{name}: missing"
+    for name, value in document.items():
+        if name in _FIELDS:
+            fits, expected = _FIELDS[name]
+            if not (isinstance(value, list) and value and all(map(fits, value))):
+                yield f"{name}: {value!r} is not {expected}"
+        elif name == "memory_mb":
+            if not _is_positive(value) or math.isinf(value):
+                yield f"memory_mb: {value!r} is not a number above 0"
+        elif name == "objectives":
+            if not (isinstance(value, dict) and all(map(_is_text, value.values()))):
+                yield f"objectives: {value!r} is not a table of names"
+        elif name == "budgets":
+            yield from _budget_faults(value)
+        else:
+            known = (*_FIELDS, "memory_mb", "objectives", "budgets")
+            yield str(UnknownName("field", name, known))
+
+
+def _budget_faults(budgets: object) -> Iterator[str]:
+    if not (isinstance(budgets, list) and budgets and all(isinstance(entry, dict) for entry in budgets)):
+        yield f"budgets: {budgets!r} is not a list of tables"
+        return
+    for idx, entry in enumerate(budgets):
+        for name, value in entry.items():
+            if name not in _BUDGET:
+                yield f"budgets[{idx}]: {UnknownName('field', name, _BUDGET)}"
+            elif not _BUDGET[name][0](value):
+                yield f"budgets[{idx}].{name}: {value!r} is not {_BUDGET[name][1]}"

@@ -1,0 +1,1 @@
+"""Scores of solvers and the statistics behind them, from records only."""

@@ -1,0 +1,168 @@
+"""Comparisons: the records of one suite and objective, with all seeds of a run as one cell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from allocsolve.bench.scores.gaps import Best, best, gap
+from allocsolve.model import Status, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from allocsolve.bench.runs.records import Record
+
+__all__ = ["Cell", "Comparison", "compare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What an entrant did on an instance: the mean over its seeds, which are no independent instances.
+
+    An instance counts as answered when every run has answered it: who fails on some seeds is not compared
+    on the others.
+    """
+
+    runs: tuple[Record, ...]  #: one per seed
+    value: tuple[float, ...] | None  #: mean of each term; None unless all runs have an answer
+    gap: float | None  #: of the value to the best bound; None without a value or a bound; see `gap`
+    runtime_s: float  #: mean, failed runs included
+    proven: bool  #: every run has proven its answer optimal
+
+    @property
+    def failed(self) -> int:
+        """Runs that raised or were refuted."""
+        return sum(bool(run.error) for run in self.runs)
+
+    @property
+    def unanswered(self) -> int:
+        """Runs that ended properly without an answer, usually at a limit."""
+        return sum(run.value is None and not run.error for run in self.runs)
+
+    @property
+    def order(self) -> tuple[float, ...]:
+        """The value to compare by; infinite if there is none."""
+        return (math.inf,) if self.value is None else self.value
+
+    @property
+    def best_run(self) -> Record | None:
+        """The run of least value, the first of several; None if none has an answer."""
+        answered = [run for run in self.runs if run.value is not None]
+        return min(answered, key=lambda run: terms(run.value or ()), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How some entrants did on the instances of one suite, for one objective.
+
+    An entrant is a solver with its options, version and budget. Its name is that of the solver, followed by
+    whatever tells it from another entrant of the same solver.
+    """
+
+    suite: str  #: empty for files
+    kind: str
+    objective: str
+    known: Mapping[str, Best]  #: by digest: over all records of the objective, in whatever suite
+    cells: Mapping[str, Mapping[str, Cell]]  #: by entrant, then by digest; where it was run
+
+    @property
+    def entrants(self) -> tuple[str, ...]:
+        """The names of the entrants, in the order of their first records."""
+        return tuple(self.cells)
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The digests of the instances that all entrants were run on."""
+        return tuple(one for one in self.known if all(one in mine for mine in self.cells.values()))
+
+
+class _Entrant(NamedTuple):
+    solver: str
+    solver_repr: str
+    seconds: float
+    iterations: int | None
+    workers: int
+    version: str
+
+
+#: How the fields of an entrant are written where they differ.
+_WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
+    "solver_repr": str,
+    "seconds": lambda seconds: f"{seconds:g} s" if math.isfinite(seconds) else "no time limit",
+    "iterations": lambda count: "no iteration limit" if count is None else f"{count} iterations",
+    "workers": lambda count: f"{count} workers",
+    "version": lambda version: f"version {version}",
+}
+
+
+def _names(entrants: Iterable[_Entrant]) -> dict[_Entrant, str]:
+    by_solver: dict[str, list[_Entrant]] = {}
+    for entrant in entrants:
+        by_solver.setdefault(entrant.solver, []).append(entrant)
+    names = {}
+    for solver, same in by_solver.items():
+        differing = [field for field in _WRITTEN if len({getattr(one, field) for one in same}) > 1]
+        for one in same:
+            details = (_WRITTEN[field](getattr(one, field)) for field in differing)
+            names[one] = ", ".join([solver, *details])
+    return names
+
+
+def compare(records: Iterable[Record]) -> tuple[Comparison, ...]:
+    """Return the comparisons that some records hold, in the order of their first records.
+
+    Parameters
+    ----------
+    records
+        Of any suites, objectives, budgets and seeds.
+
+    Raises
+    ------
+    InvalidAnswer
+        If two records contradict each other; see `best`.
+    """
+    by_objective: dict[tuple[str, str], list[Record]] = {}
+    for row in records:
+        by_objective.setdefault((row.kind, row.objective), []).append(row)
+    found = []
+    for rows in by_objective.values():
+        known = best(rows)
+        by_suite: dict[str, list[Record]] = {}
+        for row in rows:
+            by_suite.setdefault(row.suite, []).append(row)
+        found += [_comparison(mine, known) for mine in by_suite.values()]
+    return tuple(found)
+
+
+def _comparison(rows: Sequence[Record], known: Mapping[str, Best]) -> Comparison:
+    grouped: dict[_Entrant, dict[str, list[Record]]] = {}
+    for row in rows:
+        entrant = _Entrant(row.solver, row.solver_repr, row.seconds, row.iterations, row.workers, row.version)
+        grouped.setdefault(entrant, {}).setdefault(row.digest, []).append(row)
+    names = _names(grouped)
+    return Comparison(
+        suite=rows[0].suite,
+        kind=rows[0].kind,
+        objective=rows[0].objective,
+        known={row.digest: known[row.digest] for row in rows},
+        cells={
+            names[entrant]: {digest: _cell(runs, known[digest]) for digest, runs in mine.items()}
+            for entrant, mine in grouped.items()
+        },
+    )
+
+
+def _cell(runs: Sequence[Record], on: Best) -> Cell:
+    answers = [terms(run.value) for run in runs if run.value is not None]
+    value = tuple(map(fmean, zip(*answers, strict=True))) if len(answers) == len(runs) else None
+    bounded = terms(on.bound)[0] > -math.inf
+    return Cell(
+        runs=tuple(runs),
+        value=value,
+        gap=gap(value, on.bound) if value is not None and bounded else None,
+        runtime_s=fmean(run.runtime_s for run in runs),
+        proven=all(run.status is Status.OPTIMAL for run in runs),
+    )

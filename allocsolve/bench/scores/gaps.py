@@ -1,0 +1,178 @@
+"""Scores of solvers, from records only."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.model import Status, Value, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from allocsolve.bench.runs.records import Record
+
+__all__ = ["Best", "Gaps", "SolverScore", "best", "gap", "scores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """What is known of an instance, over all its records."""
+
+    instance: str
+    value: Value | None  #: least judged value; None if nothing answered
+    bound: Value  #: largest bound, claimed or combinatorial
+
+    @property
+    def proven(self) -> bool:
+        """Whether `value` is the optimum."""
+        return self.value is not None and terms(self.value) == terms(self.bound)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Gaps over `count` >= 1 instances, as fractions (0.05 is 5 %); infinite above a reference of 0."""
+
+    count: int
+    mean: float
+    median: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class SolverScore:
+    """How a solver did on all instances of its records."""
+
+    solver: str
+    instances: int
+    failed: int  #: raised, or refuted by the judge
+    unanswered: int  #: ended properly without an answer, usually at a limit
+    unbounded: int  #: answered, but no bound is known: left out of `gap`
+    gap: Gaps | None  #: to the best known bound; None if there is no such instance
+    optimum_gap: Gaps | None  #: to the optimum, where it is proven; None if it nowhere is
+    proven: int  #: the solver itself has proven its answer optimal
+    optimal: int  #: the answer has the proven optimum as its value
+    best: int  #: no solver has a better answer
+    mean_runtime_s: float  #: failed runs included
+    max_runtime_s: float
+
+
+def gap(value: Value, reference: Value) -> float:
+    """Return how far the first term of a value is above that of a reference, relative to the reference.
+
+    Examples
+    --------
+    >>> gap(120, 100), gap((5, 7), (5, 2)), gap(0, 0), gap(1, 0)
+    (0.2, 0.0, 0.0, inf)
+    """
+    found, ref = terms(value)[0], terms(reference)[0]
+    if found == ref:
+        return 0.0
+    return (found - ref) / ref if ref else math.inf
+
+
+def _checked(records: Iterable[Record]) -> list[Record]:
+    rows = list(records)
+    objectives = sorted({row.objective for row in rows})
+    if len(objectives) > 1:
+        msg = f"records of several objectives cannot be compared: {'; '.join(objectives)}"
+        raise InvalidOption(msg)
+    return rows
+
+
+def best(records: Iterable[Record]) -> dict[str, Best]:
+    """Return what is known of each instance, by digest.
+
+    Parameters
+    ----------
+    records
+        All of one objective. Failed ones count with their combinatorial bound only.
+
+    Raises
+    ------
+    InvalidAnswer
+        If two records contradict each other: a bound above a judged value, or an answer to what another
+        solver has proven infeasible.
+    InvalidOption
+        If the records are of several objectives.
+    """
+    by_digest: dict[str, list[Record]] = {}
+    for row in _checked(records):
+        by_digest.setdefault(row.digest, []).append(row)
+    return {digest: _best(rows) for digest, rows in by_digest.items()}
+
+
+def _best(rows: Sequence[Record]) -> Best:
+    instance = rows[0].instance
+    bounds: list[tuple[Value, str]] = [(row.bound, row.solver) for row in rows]
+    bounds += [(row.combinatorial_bound, "allocsolve.bounds") for row in rows]
+    bound, bounded_by = max(bounds, key=lambda pair: terms(pair[0]))
+    values = [(row.value, row.solver) for row in rows if row.value is not None]
+    if not values:
+        return Best(instance, None, bound)
+    value, valued_by = min(values, key=lambda pair: terms(pair[0]))
+    if terms(bound) > terms(value):
+        msg = f"contradiction on {instance}: {bounded_by} claims the bound {bound}, {valued_by} found {value}"
+        raise InvalidAnswer(msg)
+    refuted = next((row.solver for row in rows if row.status is Status.INFEASIBLE), None)
+    if refuted is not None:
+        msg = f"contradiction on {instance}: {refuted} claims it is infeasible, {valued_by} found {value}"
+        raise InvalidAnswer(msg)
+    return Best(instance, value, bound)
+
+
+def scores(records: Iterable[Record]) -> tuple[SolverScore, ...]:
+    """Return the score of each solver, in the order of their first records.
+
+    Parameters
+    ----------
+    records
+        All of one objective, at most one per solver and instance. Gaps of a lexicographic objective are
+        those of its first term; all comparisons are of the whole tuple.
+
+    Raises
+    ------
+    InvalidAnswer
+        If records contradict each other; see `best`.
+    InvalidOption
+        If the records are of several objectives, or a solver has two for one instance.
+    """
+    rows = _checked(records)
+    known = best(rows)
+    by_solver: dict[str, dict[str, Record]] = {}
+    for row in rows:
+        if by_solver.setdefault(row.solver, {}).setdefault(row.digest, row) is not row:
+            msg = f"{row.solver} has several records of {row.instance}"
+            raise InvalidOption(msg)
+    return tuple(_score(solver, list(mine.values()), known) for solver, mine in by_solver.items())
+
+
+def _score(solver: str, rows: Sequence[Record], known: dict[str, Best]) -> SolverScore:
+    answered = [(row.value, known[row.digest]) for row in rows if row.value is not None]
+    bounded = [(value, on) for value, on in answered if terms(on.bound)[0] > -math.inf]
+    proven = [(value, on) for value, on in answered if on.proven]
+    failed = sum(bool(row.error) for row in rows)
+    return SolverScore(
+        solver=solver,
+        instances=len(rows),
+        failed=failed,
+        unanswered=len(rows) - failed - len(answered),
+        unbounded=len(answered) - len(bounded),
+        gap=_gaps(bounded),
+        optimum_gap=_gaps(proven),
+        proven=sum(row.status is Status.OPTIMAL for row in rows),
+        optimal=sum(value == on.value for value, on in proven),
+        best=sum(value == on.value for value, on in answered),
+        mean_runtime_s=statistics.fmean(row.runtime_s for row in rows),
+        max_runtime_s=max(row.runtime_s for row in rows),
+    )
+
+
+def _gaps(pairs: Sequence[tuple[Value, Best]]) -> Gaps | None:
+    gaps = [gap(value, on.bound) for value, on in pairs]  # where it is proven, the bound is the optimum
+    if not gaps:
+        return None
+    return Gaps(len(gaps), statistics.fmean(gaps), statistics.median(gaps), max(gaps))

@@ -1,0 +1,252 @@
+"""Summaries of comparisons: each entrant by itself, each pair, and all of them over time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Final
+
+from allocsolve.bench.scores.statistics import (
+    STATISTICS,
+    bootstrap_interval,
+    holm,
+    performance_profile,
+    primal_gap,
+    primal_integral,
+    quantile,
+    shifted_geometric_mean,
+    signed_rank,
+)
+from allocsolve.model import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.scores.comparison import Cell, Comparison
+    from allocsolve.bench.scores.statistics import Interval
+
+__all__ = [
+    "GAP_SHIFT",
+    "TIME_SHIFT",
+    "Distribution",
+    "Duel",
+    "PrimalCurve",
+    "Summary",
+    "duels",
+    "primal_curves",
+    "profiles",
+    "proof_profiles",
+    "summaries",
+]
+
+#: Shifts of the geometric means: seconds, and a gap of 1 %.
+TIME_SHIFT: Final = 1.0
+GAP_SHIFT: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Numbers over `count` >= 1 instances; some may be infinite."""
+
+    count: int
+    mean: float
+    median: float
+    p95: float
+    max: float
+    shifted_mean: float  #: geometric, by `GAP_SHIFT` or `TIME_SHIFT`
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How an entrant did. `instances` = `gap.count` + `unbounded` + `incomplete`."""
+
+    entrant: str
+    instances: int
+    runs: int
+    failed: int  #: runs that raised or were refuted
+    unanswered: int  #: runs that ended properly without an answer
+    incomplete: int  #: instances with such a run: no value, no gap
+    unbounded: int  #: instances answered, without a bound: no gap
+    infinite: int  #: instances with a gap above a reference of 0
+    gap: Distribution | None  #: fractions; None if no instance has a gap
+    gap_intervals: Mapping[str, Interval]  #: of 95 %, by bootstrap: mean, median, p95
+    proven: int  #: instances proven optimal by every run
+    optimal: int  #: instances on which every run meets the proven optimum
+    best: int  #: instances on which every run meets the best known value
+    runtime: Distribution  #: seconds, failed runs included
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two entrants on the instances that both were run on: `wins` + `ties` + `losses` of them.
+
+    Nothing is better than no answer, and two times no answer is a tie. The test is Wilcoxon's, on the
+    differences of the values relative to the larger one: -1 to 1, and -1 or 1 against no answer.
+    """
+
+    one: str
+    other: str
+    wins: int  #: instances on which `one` is better
+    ties: int
+    losses: int
+    median_difference: float  #: below 0 where `one` is better
+    p: float  #: of the first term being the same; see `signed_rank`
+    p_holm: float  #: the same, as one of all tests of the comparison; see `holm`
+
+
+@dataclass(frozen=True, slots=True)
+class PrimalCurve:
+    """The mean primal gap of an entrant over time, over the instances with a known value."""
+
+    entrant: str
+    steps: tuple[tuple[float, float], ...]  #: seconds and mean gap from then on; 1 before the first
+    mean_gap: float  #: primal integral divided by its end, 0 to 1
+    end: float  #: of the integral, in seconds: the longest run of all entrants
+
+
+def _distribution(values: Sequence[float], shift: float) -> Distribution | None:
+    if not values:
+        return None
+    return Distribution(
+        count=len(values),
+        mean=fmean(values),
+        median=median(values),
+        p95=quantile(values, 0.95),
+        max=max(values),
+        shifted_mean=shifted_geometric_mean(values, shift),
+    )
+
+
+def summaries(comparison: Comparison) -> tuple[Summary, ...]:
+    """Return the summary of each entrant, over the instances that it was run on."""
+    return tuple(_summary(entrant, mine, comparison) for entrant, mine in comparison.cells.items())
+
+
+def _summary(entrant: str, mine: Mapping[str, Cell], comparison: Comparison) -> Summary:
+    cells = [(cell, comparison.known[digest]) for digest, cell in mine.items()]
+    gaps = [cell.gap for cell, _ in cells if cell.gap is not None]
+    complete = [(cell.value, on) for cell, on in cells if cell.value is not None]
+    best = [on for value, on in complete if on.value is not None and value == terms(on.value)]
+    runtime = _distribution([cell.runtime_s for cell, _ in cells], TIME_SHIFT)
+    assert runtime is not None, "an entrant has a record"
+    return Summary(
+        entrant=entrant,
+        instances=len(cells),
+        runs=sum(len(cell.runs) for cell, _ in cells),
+        failed=sum(cell.failed for cell, _ in cells),
+        unanswered=sum(cell.unanswered for cell, _ in cells),
+        incomplete=len(cells) - len(complete),
+        unbounded=len(complete) - len(gaps),
+        infinite=sum(map(math.isinf, gaps)),
+        gap=_distribution(gaps, GAP_SHIFT),
+        gap_intervals={name: bootstrap_interval(gaps, name) for name in STATISTICS},
+        proven=sum(cell.proven for cell, _ in cells),
+        optimal=sum(on.proven for on in best),
+        best=len(best),
+        runtime=runtime,
+    )
+
+
+def duels(comparison: Comparison) -> tuple[Duel, ...]:
+    """Return a duel for each pair of entrants that have an instance in common, in the order of `entrants`."""
+    found = []
+    for one, other in combinations(comparison.entrants, 2):
+        mine, theirs = comparison.cells[one], comparison.cells[other]
+        pairs = [(mine[digest].order, theirs[digest].order) for digest in mine if digest in theirs]
+        if pairs:
+            differences = [_difference(a[0], b[0]) for a, b in pairs]
+            wins, losses = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
+            ties = len(pairs) - wins - losses
+            found.append((one, other, wins, ties, losses, median(differences), signed_rank(differences)))
+    adjusted = holm([p for *_, p in found])
+    return tuple(Duel(*duel, p_holm) for duel, p_holm in zip(found, adjusted, strict=True))
+
+
+def _difference(one: float, other: float) -> float:
+    """Return (one - other) / the larger of two values >= 0, of which infinity is one."""
+    if one == other:
+        return 0.0
+    if math.isinf(one) or math.isinf(other):
+        return math.copysign(1.0, one - other)
+    return (one - other) / max(one, other)
+
+
+def profiles(comparison: Comparison) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return the performance profiles of the first term of the values, on the common instances."""
+    common = comparison.common
+    costs = {
+        entrant: [mine[digest].order[0] for digest in common] for entrant, mine in comparison.cells.items()
+    }
+    return performance_profile(costs) if common else {}
+
+
+def proof_profiles(comparison: Comparison) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return the performance profiles of the run time to a proven optimum, on the common instances.
+
+    A run without a proof counts as infinitely long. None unless two entrants prove something.
+    """
+    common = comparison.common
+    costs = {
+        entrant: [mine[digest].runtime_s if mine[digest].proven else math.inf for digest in common]
+        for entrant, mine in comparison.cells.items()
+    }
+    proving = sum(any(map(math.isfinite, mine)) for mine in costs.values())
+    return performance_profile(costs) if proving > 1 else {}
+
+
+def primal_curves(comparison: Comparison) -> tuple[PrimalCurve, ...]:
+    """Return the primal curves if some run says what it met on its way; none otherwise.
+
+    Every run holds its last value from its end on; one that says nothing else has it from then only. Each
+    instance counts once, its seeds equally; the reference is the best known value. All are integrated up to
+    the end of the longest run.
+    """
+    runs = [run for mine in comparison.cells.values() for cell in mine.values() for run in cell.runs]
+    if not any(run.incumbents for run in runs):
+        return ()
+    end = max(run.runtime_s for run in runs)
+    return tuple(
+        curve
+        for entrant, mine in comparison.cells.items()
+        if (curve := _curve(entrant, mine, comparison, end))
+    )
+
+
+def _curve(entrant: str, mine: Mapping[str, Cell], comparison: Comparison, end: float) -> PrimalCurve | None:
+    drops: dict[float, float] = {}
+    integrals = []
+    valued = [
+        (cell, on.value)
+        for digest, cell in mine.items()
+        if (on := comparison.known[digest]).value is not None
+    ]
+    for cell, value in valued:
+        weight = 1 / (len(valued) * len(cell.runs))
+        for run in cell.runs:
+            gaps = _gaps(run, terms(value)[0])
+            integrals.append(weight * primal_integral(gaps, end))
+            before = 1.0
+            for time, gap in gaps:
+                drops[time] = drops.get(time, 0.0) + weight * (before - gap)
+                before = gap
+    if not valued:
+        return None
+    steps, level = [], 1.0
+    for time in sorted(drops):
+        level -= drops[time]
+        steps.append((time, level if level > 1e-12 else 0.0))  # else rounding
+    return PrimalCurve(entrant, tuple(steps), math.fsum(integrals) / end if end else 0.0, end)
+
+
+def _gaps(run: Record, reference: float) -> tuple[tuple[float, float], ...]:
+    met = [(time, terms(value)[0]) for time, value in run.incumbents]
+    if run.value is not None:
+        last = terms(run.value)[0]
+        if not met or met[-1][1] != last:
+            met.append((max([run.runtime_s, *(time for time, _ in met[-1:])]), last))
+    else:
+        met = []  # what was met is not what is had: the run has failed
+    return tuple((time, primal_gap(value, reference)) for time, value in met)

@@ -1,0 +1,244 @@
+"""Conflict analysis: from a contradiction to a clause that would have prevented it (first implication point).
+
+A *premise* is a fact [arc >= v] that holds; what is explained is always the weakest fact that is needed, and
+slack in a sum along a path goes to the premise that then holds since an earlier decision. The clause learned
+says that not all premises hold. It follows from the clauses of the problem, the holes and the ground facts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allocsolve.exact.evolution._kernels_offsets import (
+    ARC,
+    CLAUSES,
+    CULPRIT,
+    DEPTH,
+    LEVEL,
+    NEW,
+    OLD,
+    PREVIOUS,
+    REASON,
+    TRAIL,
+    Engine,
+    before_hole,
+)
+from allocsolve.kernels.jit import inner_kernel
+
+if TYPE_CHECKING:
+    from allocsolve.model import IntArray
+
+__all__ = ["UNNEEDED", "learn"]
+
+#: Value of `Engine.needed` for an arc that is no premise.
+UNNEEDED = -(1 << 62)
+
+
+@inner_kernel
+def _bump(e: Engine, n: int, arc: int, value: int) -> None:
+    """Raise the activity of a pair, and of its hole that is nearest to the fact."""
+    i, j = arc // n, arc % n
+    if i > j:
+        i, j, value = j, i, 1 - value
+    pair = i * n + j
+    growth = e.growth[0]
+    hole_offsets, holes = e.hole_offsets, e.holes
+    e.pair_activity[pair] += growth
+    nearest, distance = -1, 1 << 62
+    for hole in range(hole_offsets[pair], hole_offsets[pair + 1]):
+        away = max(holes[hole, 0] - value, value - holes[hole, 1] - 1, 0)
+        if away < distance:
+            nearest, distance = hole, away
+    if nearest >= 0:
+        e.hole_activity[nearest] += growth
+    if e.pair_activity[pair] > 1e100:
+        for at in range(len(e.pair_activity)):
+            e.pair_activity[at] *= 1e-100
+        for at in range(len(e.hole_activity)):
+            e.hole_activity[at] *= 1e-100
+        e.growth[0] *= 1e-100
+
+
+@inner_kernel
+def _since(trail: IntArray, entry: int, value: int) -> int:
+    """Return the entry, from `entry` back on its arc, by which the arc first had `value`; -1: always."""
+    while entry >= 0 and trail[entry, OLD] >= value:
+        entry = trail[entry, PREVIOUS]
+    return entry
+
+
+@inner_kernel
+def _need(e: Engine, arc: int, value: int, listed: int, here: int) -> tuple[int, int]:
+    """Add a premise; return the lengths of the list of premises and of its part on the current level."""
+    needed, needed_at = e.needed, e.needed_at
+    if needed[arc] >= value:
+        return listed, here
+    trail, level = e.trail, e.state[LEVEL]
+    entry = _since(trail, e.latest[arc], value)
+    if entry < 0 or trail[entry, DEPTH] == 0:
+        return listed, here
+    if trail[entry, DEPTH] == level and (needed[arc] == UNNEEDED or trail[needed_at[arc], DEPTH] < level):
+        here += 1
+    if e.touched[arc] == 0:
+        e.touched[arc] = 1
+        e.listed[listed] = arc
+        listed += 1
+    needed[arc] = value
+    needed_at[arc] = entry
+    return listed, here
+
+
+@inner_kernel
+def _explain(e: Engine, n: int, entry: int, value: int) -> int:
+    """Write premises, all from before `entry`, that imply that its arc has `value`; return their number."""
+    trail, latest = e.trail, e.latest
+    premise_arcs, premise_values = e.premise_arcs, e.premise_values
+    arc, reason = trail[entry, ARC], trail[entry, REASON]
+    if reason >= n:
+        clause = reason - n
+        e.clause_activity[clause] += e.growth[1]
+        facts = e.clause_facts
+        count = 0
+        for at in range(e.clause_offsets[clause], e.clause_offsets[clause + 1]):
+            other = facts[at, 0]
+            if other != arc:
+                premise_arcs[count] = (other % n) * n + other // n
+                premise_values[count] = 1 - facts[at, 1]
+                count += 1
+        return count
+    first, second = (arc // n) * n + reason, reason * n + arc % n
+    first_entry, second_entry = latest[first], latest[second]
+    while first_entry >= entry:
+        first_entry = trail[first_entry, PREVIOUS]
+    while second_entry >= entry:
+        second_entry = trail[second_entry, PREVIOUS]
+    one = trail[first_entry, NEW] if first_entry >= 0 else e.ground[first]
+    two = trail[second_entry, NEW] if second_entry >= 0 else e.ground[second]
+    slack = one + two - before_hole(e.hole_offsets, e.holes, arc, value)
+    first_earlier = _since(trail, first_entry, one - slack) < first_entry
+    second_earlier = _since(trail, second_entry, two - slack) < second_entry
+    if (first_earlier and not second_earlier) or (
+        first_earlier == second_earlier and first_entry > second_entry
+    ):
+        one -= slack
+    else:
+        two -= slack
+    premise_arcs[0], premise_values[0] = first, one
+    premise_arcs[1], premise_values[1] = second, two
+    return 2
+
+
+@inner_kernel
+def _is_implied(e: Engine, n: int, arc: int) -> bool:
+    """Tell whether a premise follows from the others, by a path of two or by its own reason."""
+    i, j = arc // n, arc % n
+    needed, trail = e.needed, e.trail
+    least = before_hole(e.hole_offsets, e.holes, arc, needed[arc])
+    for k in range(n):
+        one, two = max(needed[i * n + k], e.ground[i * n + k]), max(needed[k * n + j], e.ground[k * n + j])
+        if k not in (i, j) and one + two >= least:
+            return True
+    entry = e.needed_at[arc]
+    if trail[entry, REASON] < 0:
+        return False
+    for at in range(_explain(e, n, entry, needed[arc])):
+        premise, value = e.premise_arcs[at], e.premise_values[at]
+        if premise != arc and needed[premise] >= value:
+            continue
+        since = _since(trail, e.latest[premise], value)
+        if since >= 0 and trail[since, DEPTH] > 0:
+            return False
+    return True
+
+
+@inner_kernel
+def learn(e: Engine, n: int) -> int:
+    """Append the clause that the conflict at hand teaches; return the level at which it acts, -1 if empty.
+
+    Its first fact is the one that holds from there on, the second was refuted last. Needs a level above 0
+    and room for n * n facts. O(trail of the level * (n + clause)).
+    """
+    state, trail = e.state, e.trail
+    listed, here = 0, 0
+    if state[CULPRIT] < 0:
+        # The last raise against the reverse arc: explain it as far as the contradiction needs it.
+        entry = state[TRAIL] - 1
+        arc = trail[entry, ARC]
+        reverse = (arc % n) * n + arc // n
+        value = 1 - e.values[reverse]
+        for at in range(_explain(e, n, entry, value)):
+            listed, here = _need(e, e.premise_arcs[at], e.premise_values[at], listed, here)
+            _bump(e, n, e.premise_arcs[at], e.premise_values[at])
+        listed, here = _need(e, reverse, 1 - value, listed, here)
+        _bump(e, n, arc, value)
+    else:
+        clause = state[CULPRIT]
+        e.clause_activity[clause] += e.growth[1]
+        for at in range(e.clause_offsets[clause], e.clause_offsets[clause + 1]):
+            arc = e.clause_facts[at, 0]
+            reverse = (arc % n) * n + arc // n
+            listed, here = _need(e, reverse, 1 - e.clause_facts[at, 1], listed, here)
+            _bump(e, n, reverse, 1 - e.clause_facts[at, 1])
+    entry = state[TRAIL]
+    pivot = -1
+    while here > 0:
+        entry -= 1
+        arc = trail[entry, ARC]
+        if e.needed[arc] == UNNEEDED or e.needed_at[arc] != entry:
+            continue
+        if here == 1:
+            pivot = arc
+            break
+        value = e.needed[arc]
+        e.needed[arc] = UNNEEDED
+        here -= 1
+        for at in range(_explain(e, n, entry, value)):
+            listed, here = _need(e, e.premise_arcs[at], e.premise_values[at], listed, here)
+            _bump(e, n, e.premise_arcs[at], e.premise_values[at])
+    return _write_clause(e, n, listed, pivot)
+
+
+@inner_kernel
+def _write_clause(e: Engine, n: int, listed: int, pivot: int) -> int:
+    """Append the negated premises without those that follow from the others; clear the work space."""
+    state, trail = e.state, e.trail
+    clause = state[CLAUSES]
+    begin = e.clause_offsets[clause]
+    end = begin
+    if pivot >= 0:
+        e.clause_facts[end, 0] = (pivot % n) * n + pivot // n
+        e.clause_facts[end, 1] = 1 - e.needed[pivot]
+        end += 1
+    level, span, second = 0, 1, -1
+    for at in range(listed):
+        arc = e.listed[at]
+        e.touched[arc] = 0
+        if arc == pivot or e.needed[arc] == UNNEEDED:
+            continue
+        if _is_implied(e, n, arc):
+            e.needed[arc] = UNNEEDED
+            continue
+        e.clause_facts[end, 0] = (arc % n) * n + arc // n
+        e.clause_facts[end, 1] = 1 - e.needed[arc]
+        depth = trail[e.needed_at[arc], DEPTH]
+        new = True
+        for before in range(begin + 1, end):
+            other = e.clause_facts[before, 0]
+            new = new and trail[e.needed_at[(other % n) * n + other // n], DEPTH] != depth
+        span += new
+        if depth > level:
+            level, second = depth, end
+        end += 1
+    for at in range(listed):
+        e.needed[e.listed[at]] = UNNEEDED
+    if end == begin:
+        return -1
+    if second > begin + 1:
+        facts = e.clause_facts
+        for column in range(2):
+            facts[second, column], facts[begin + 1, column] = facts[begin + 1, column], facts[second, column]
+    e.clause_offsets[clause + 1] = end
+    e.clause_span[clause] = span
+    e.clause_activity[clause] = e.growth[1]
+    state[CLAUSES] = clause + 1
+    return level

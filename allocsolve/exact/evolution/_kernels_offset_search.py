@@ -1,0 +1,258 @@
+"""The conflict-driven search over start differences, in slices: decide, propagate, learn, restart.
+
+A decision closes one side of a hole for a pair of applications. With no open hole left, the earliest times
+are an answer unless a clause of the problem fails at them, which is then decided upon.
+"""
+# ruff: noqa: C901, PLR0912
+# A call of a kernel is one loop.
+
+from __future__ import annotations
+
+import numpy as np
+
+from allocsolve.exact.evolution._kernels_conflict import learn
+from allocsolve.exact.evolution._kernels_offsets import (
+    ARC,
+    CLAUSES,
+    CLEANED,
+    CONFLICTS,
+    HEAD,
+    KEEP,
+    LEVEL,
+    NO_REASON,
+    PACE,
+    RESTARTS,
+    TRAIL,
+    WATCHES,
+    Engine,
+    attach,
+    propagate,
+    raise_arc,
+    undo,
+)
+from allocsolve.kernels.jit import inner_kernel, kernel
+
+__all__ = ["ANSWER", "MORE", "NO_ANSWER", "add_fact", "search"]
+
+#: What a call of `search` may say: there is no answer; the values of the arcs from the origin are times that
+#: fit all clauses; there is more to do.
+NO_ANSWER, ANSWER, MORE = range(3)
+
+#: Learned clauses that span so few levels are kept.
+_GLUE = 3
+#: What the activity of a pair counts beside that of one of its holes, in a decision.
+_PAIR = 0.2
+#: What is left, at the next conflict, of the activities of pairs and holes, and of clauses.
+_DECAY, _CLAUSE_DECAY = 0.9975, 0.999
+
+
+@inner_kernel
+def _raise(e: Engine, n: int, arc: int, value: int, reason: int) -> bool:
+    return raise_arc(
+        e.values,
+        e.latest,
+        e.trail,
+        e.hole_offsets,
+        e.holes,
+        e.state,
+        arc,
+        (arc % n) * n + arc // n,
+        value,
+        reason,
+    )
+
+
+@kernel
+def add_fact(e: Engine, n: int, arc: int, value: int) -> bool:
+    """Undo all decisions and raise an arc for good; tell whether this is a contradiction by itself."""
+    undo(e, 0)
+    return value > e.values[arc] and _raise(e, n, arc, value, NO_REASON)
+
+
+@kernel
+def _clean_up(e: Engine, n: int) -> bool:
+    """At level 0: propagate, drop what is satisfied and the less useful learned clauses; watch the rest.
+
+    Returns whether there is a contradiction.
+    """
+    state, values = e.state, e.values
+    total = state[CLAUSES]
+    # Short of room, clauses that span few levels are no longer safe.
+    roomy = 2 * e.clause_offsets[total] < len(e.clause_facts) and 2 * total < len(e.clause_span)
+    glue = _GLUE if roomy else 0
+    activity = np.empty(total)
+    learned = 0
+    for clause in range(total):
+        if e.clause_span[clause] > glue:
+            activity[learned] = e.clause_activity[clause]
+            learned += 1
+    bar = -1.0
+    if learned > state[KEEP]:
+        bar = np.sort(activity[:learned])[learned - state[KEEP] // 2]
+    e.buckets[:] = 0
+    state[WATCHES] = 0
+    to = begin = end = 0
+    for clause in range(total):
+        start = end
+        end = e.clause_offsets[clause + 1]
+        if e.clause_span[clause] > glue and e.clause_activity[clause] < bar:
+            continue
+        satisfied = False
+        for at in range(start, end):
+            satisfied = satisfied or values[e.clause_facts[at, 0]] >= e.clause_facts[at, 1]
+        if satisfied:
+            continue
+        stop = begin
+        for at in range(start, end):
+            arc, value = e.clause_facts[at, 0], e.clause_facts[at, 1]
+            if values[(arc % n) * n + arc // n] < 1 - value:
+                e.clause_facts[stop, 0], e.clause_facts[stop, 1] = arc, value
+                stop += 1
+        if stop == begin:
+            return True
+        if stop == begin + 1:
+            if _raise(e, n, e.clause_facts[begin, 0], e.clause_facts[begin, 1], NO_REASON):
+                return True
+            continue
+        e.clause_span[to], e.clause_activity[to] = e.clause_span[clause], e.clause_activity[clause]
+        to += 1
+        begin = e.clause_offsets[to] = stop
+    state[CLAUSES] = state[CLEANED] = to
+    for clause in range(to):
+        attach(e, clause)
+    state[HEAD] = 0
+    if propagate(e, n):
+        return True
+    # What holds at level 0 needs no explanation: the trail begins again.
+    for entry in range(state[TRAIL]):
+        e.latest[e.trail[entry, ARC]] = -1
+    e.ground[:] = e.values
+    state[TRAIL] = state[HEAD] = 0
+    return False
+
+
+@inner_kernel
+def _decide(e: Engine, n: int) -> tuple[int, int]:
+    """Return a fact (arc, value) that closes one side of the open hole of most activity; (-1, 0) if none."""
+    values, hole_offsets, holes = e.values, e.hole_offsets, e.holes
+    pair_activity, hole_activity = e.pair_activity, e.hole_activity
+    chosen, best, most = -1, -1, -1.0
+    for i in range(n - 1):
+        for j in range(i + 1, n - 1):
+            pair = i * n + j
+            low, high = values[pair], -values[j * n + i]
+            for hole in range(hole_offsets[pair], hole_offsets[pair + 1]):
+                if low < holes[hole, 0] and holes[hole, 1] < high:
+                    score = hole_activity[hole] + _PAIR * pair_activity[pair]
+                    if score > most:
+                        chosen, best, most = pair, hole, score
+    if chosen < 0:
+        return -1, 0
+    i, j = chosen // n, chosen % n
+    # Away from the best schedule known: what differs from it is refuted sooner.
+    if e.target[j] - e.target[i] > holes[best, 1]:
+        return j * n + i, 1 - holes[best, 0]
+    return chosen, holes[best, 1] + 1
+
+
+@inner_kernel
+def _open_clause(e: Engine, n: int) -> tuple[int, int]:
+    """Return an open fact of a clause of the problem that fails at the earliest times; (-1, 0) if none."""
+    values, offsets, facts, span = e.values, e.clause_offsets, e.clause_facts, e.clause_span
+    times = values[(n - 1) * n :]
+    for clause in range(e.state[CLAUSES]):
+        if span[clause] > 0:
+            continue
+        open_at = -1
+        for at in range(offsets[clause], offsets[clause + 1]):
+            arc, value = facts[at, 0], facts[at, 1]
+            i, j = arc // n, arc % n
+            if times[j] - times[i] >= value:
+                open_at = -2
+                break
+            if values[j * n + i] < 1 - value:
+                open_at = at
+        if open_at != -2:
+            return facts[open_at, 0], facts[open_at, 1]
+    return -1, 0
+
+
+@inner_kernel
+def _luby(index: int) -> int:
+    """Return term `index` of 1, 1, 2, 1, 1, 2, 4, ... (Luby, Sinclair & Zuckerman 1993)."""
+    index += 1
+    power = 1
+    while power < index + 1:
+        power *= 2
+    while power - 1 != index:
+        power //= 2
+        if index >= power:
+            index -= power - 1
+    return power // 2
+
+
+@kernel
+def search(e: Engine, n: int, conflicts: int) -> int:
+    """Search on for `conflicts` more of them: an answer, or a proof that there is none.
+
+    All decisions of an earlier call are undone, clauses and activities stay. Clauses appended since then
+    take part.
+    """
+    state = e.state
+    undo(e, 0)
+    if _clean_up(e, n):
+        return NO_ANSWER
+    last = state[CONFLICTS] + conflicts
+    restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
+    while True:
+        if propagate(e, n):
+            state[CONFLICTS] += 1
+            if state[LEVEL] == 0:
+                return NO_ANSWER
+            level = learn(e, n)
+            if level < 0:
+                return NO_ANSWER
+            undo(e, level)
+            clause = state[CLAUSES] - 1
+            begin = e.clause_offsets[clause]
+            reason = n + clause
+            if e.clause_offsets[clause + 1] == begin + 1:
+                state[CLAUSES] = clause
+                reason = NO_REASON
+            else:
+                attach(e, clause)
+            if _raise(e, n, e.clause_facts[begin, 0], e.clause_facts[begin, 1], reason):
+                if level > 0:
+                    raise AssertionError("a learned clause fails where it acts")
+                return NO_ANSWER
+            e.growth[0] /= _DECAY
+            e.growth[1] /= _CLAUSE_DECAY
+            if e.growth[1] > 1e100:
+                e.clause_activity[:] *= 1e-100
+                e.growth[1] *= 1e-100
+            continue
+        room = len(e.clause_facts) - e.clause_offsets[state[CLAUSES]]
+        crowded = (
+            state[CLAUSES] - state[CLEANED] > state[KEEP]
+            or room < 2 * n * n
+            or state[CLAUSES] + 2 > len(e.clause_span)
+            or 2 * state[WATCHES] > len(e.watches)
+        )
+        if state[CONFLICTS] >= min(restart, last) or crowded:
+            undo(e, 0)
+            if state[CONFLICTS] >= last:
+                return MORE
+            if crowded and _clean_up(e, n):
+                return NO_ANSWER
+            state[RESTARTS] += 1
+            restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
+            continue
+        arc, value = _decide(e, n)
+        if arc < 0:
+            arc, value = _open_clause(e, n)
+        if arc < 0:
+            return ANSWER
+        state[LEVEL] += 1
+        e.marks[state[LEVEL]] = state[TRAIL]
+        if _raise(e, n, arc, value, NO_REASON):
+            raise AssertionError("a decision contradicts what is known")

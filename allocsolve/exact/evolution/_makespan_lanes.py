@@ -1,0 +1,300 @@
+"""What takes part in proving a makespan without expansion: shared knowledge, and searches that add to it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.bounds import makespan_bound
+from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
+from allocsolve.exact.evolution._offset_model import OffsetModel
+from allocsolve.heuristics import Fit, list_starts
+from allocsolve.heuristics.evolution.order_search import anneal_in_rounds, mirrored, mirrored_starts
+from allocsolve.model import Budget, Limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Protocol
+
+    from ortools.sat.python import cp_model
+
+    from allocsolve.exact.evolution._conflicts import Block
+    from allocsolve.exact.evolution._offset_model import Lemmas
+    from allocsolve.model import Clock, EvolutionProblem, IntArray
+
+    class Lane(Protocol):
+        """One search of several."""
+
+        def advance(self) -> None:
+            """Search for a while."""
+
+
+__all__ = ["Beside", "CpSatLane", "FromAbove", "FromBelow", "Knowledge", "Orders"]
+
+#: The first step of the search from below is this part of the gap. A step is to take so many times the
+#: conflicts of the one before, which taken together make it no more than so much longer; it is cut short to
+#: a part when it takes several times what is expected. Fewer conflicts than the least tell nothing.
+_PART, _GROWTH, _LONGER = 6, 2.0, 1.2
+_SHORTER, _PATIENCE, _LEAST = 0.6, 3, 5_000
+#: The search from below gets so many times the conflicts of the search from above beside it: the first number
+#: up to so many conflicts, while bounds are cheap, then the last.
+_SHARE, _CHEAP, _LATER_SHARE = 2, 300_000, 0.25
+#: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
+_SLICE = 500_000
+#: Levels that a learned clause may span to be told to other searches.
+_SHARED = 5
+#: Looks of the annealing in a slice, about 3 ms each.
+_LOOKS = 16
+
+
+class Knowledge:
+    """The best schedule and the bound, shared by the lanes of one solve (threads).
+
+    Parameters
+    ----------
+    problem
+        Its expand limit is taken to be 1.
+    clock
+        Of the solve.
+    starts
+        Of all steps, in a feasible schedule.
+    """
+
+    def __init__(self, problem: EvolutionProblem, clock: Clock, starts: IntArray) -> None:
+        self.problem = problem
+        self.clock = clock
+        self.stop = threading.Event()
+        #: Why the search ends, if it is not done by then.
+        self.limit = Limit.TIME
+        self.bound = makespan_bound(problem)
+        self.starts = starts
+        self.makespan = self._ends(starts)
+        #: Seconds and makespan of each better schedule.
+        self.incumbents: list[tuple[float, int]] = []
+        self._lock = threading.Lock()
+
+    def _ends(self, starts: IntArray) -> int:
+        return int((starts + self.problem.packed.durations).max())
+
+    def offer(self, starts: IntArray) -> None:
+        """Keep a feasible schedule, as step starts, if it is better than the best."""
+        makespan = self._ends(starts)
+        with self._lock:
+            if makespan < self.makespan:
+                self.makespan, self.starts = makespan, starts
+                self.incumbents.append((self.clock.elapsed, makespan))
+
+    def take(self, starts: IntArray, ends: IntArray, covers: set[tuple[Block, ...]]) -> None:
+        """Offer an answer of the relaxation, or list schedules in its order if it violates covers."""
+        if not covers:
+            self.offer(starts)
+            return
+        problem = self.problem
+        offsets = problem.packed.offsets
+        for key in (starts[offsets[:-1]], ends[offsets[1:] - 1]):
+            order = np.argsort(key, kind="stable")
+            self.offer(list_starts(problem, order, Fit(1)))
+            if not any(problem.releases):
+                backward = list_starts(mirrored(problem), order[::-1].copy(), Fit(1))
+                self.offer(mirrored_starts(problem, backward))
+
+    def prove(self, bound: int) -> None:
+        """Note a lower bound."""
+        with self._lock:
+            self.bound = max(self.bound, bound)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is a gap left, and time."""
+        return self.bound < self.makespan and self.clock.remaining > 0 and not self.stop.is_set()
+
+
+class Refutation:
+    """Conflict search for a schedule that ends by a time and is better than the best one known."""
+
+    def __init__(self, known: Knowledge, time: int, seed: int) -> None:
+        self._known = known
+        self.time = time
+        self.model = OffsetModel(known.problem, time, known.clock, seed=seed)
+        self._slice = max(20, _SLICE // (len(known.problem.applications) + 1) ** 2)
+
+    def lower(self, time: int) -> None:
+        """Look only for schedules that end by this time, if it is earlier."""
+        if time < self.time:
+            self.time = time
+            self.model.must_end_by(time)
+
+    def advance(self) -> None:
+        """Search for one slice of conflicts and share what comes of it."""
+        known, model = self._known, self.model
+        self.lower(known.makespan - 1)
+        model.lean_away_from(known.starts[known.problem.packed.offsets[:-1]])
+        try:
+            outcome = NO_ANSWER if model.contradiction else model.search(self._slice)
+        except MemoryError:  # more raises in one branch than there is room for: never met so far
+            known.limit = Limit.SIZE
+            known.stop.set()
+            return
+        if outcome == NO_ANSWER:
+            known.prove(self.time + 1)
+        elif outcome == ANSWER:
+            starts, ends = model.read_times()
+            covers = model.violated(starts, ends)
+            known.take(starts, ends, covers)
+            for cover in sorted(covers):
+                model.exclude(cover)
+
+
+class FromAbove(Refutation):
+    """Looks for a schedule better than the best one; in the end its absence is proven.
+
+    Several of them, in threads of their own, tell each other what they learn.
+    """
+
+    def __init__(self, known: Knowledge, seed: int) -> None:
+        super().__init__(known, known.makespan - 1, seed)
+        self._inbox: deque[Lemmas] = deque()
+        self._others: list[FromAbove] = []
+
+    def share_with(self, others: Iterable[FromAbove]) -> None:
+        """Tell these searches of the same problem, from now on, what this one learns."""
+        self._others = [other for other in others if other is not self]
+
+    def advance(self) -> None:
+        """Search for one slice of conflicts, with what the others have learned."""
+        self.lower(self._known.makespan - 1)
+        while self._inbox:
+            lemmas = self._inbox.popleft()
+            if lemmas.time >= self.time:  # else they hold for fewer answers than are looked for
+                self.model.adopt(lemmas)
+        super().advance()
+        if self._others:
+            lemmas = self.model.lemmas(self.time, _SHARED)
+            for other in self._others:
+                other._inbox.append(lemmas)  # noqa: SLF001 - of the same class
+
+
+class FromBelow:
+    """Refutes times a little above the bound, one after the other: the bound rises long before the proof.
+
+    Each time has a model of its own: with the horizon among its facts it is refuted several times as fast as
+    with the horizon as an assumption. What is learned under a time holds under an earlier one only: it is
+    kept when a step was too long.
+    """
+
+    def __init__(self, known: Knowledge, seed: int) -> None:
+        self._known, self._seed = known, seed
+        self._step = (known.makespan - known.bound) / _PART
+        #: Where the last step began, and its conflicts.
+        self._begin, self._effort = known.bound, _LEAST
+        #: Conflicts after which, and seconds left at which, it is cut short.
+        self._limit, self._alarm = 0.0, 0.0
+        self._before = 0
+        self._now: Refutation | None = None
+
+    def advance(self) -> None:
+        """Search for one slice of conflicts; go on if the time is refuted, go back if it takes too long."""
+        known = self._known
+        if self._now is None:
+            time = min(known.bound + int(self._step), known.makespan - 1)
+            self._now = Refutation(known, time, self._seed)
+            self._begin, self._limit = known.bound, _PATIENCE * _GROWTH * self._effort
+            self._alarm = known.clock.remaining / 2
+        now = self._now
+        now.advance()
+        conflicts = now.model.conflicts
+        if known.bound > now.time:
+            grown = max(1.01, conflicts / self._effort)
+            length = now.time + 1 - self._begin
+            self._step = length * min(_LONGER, math.log(_GROWTH) / math.log(grown))
+            self._effort = max(_LEAST, conflicts)
+            self._before += conflicts
+            self._now = None
+        elif conflicts > self._limit or known.clock.remaining < self._alarm:
+            self._step *= _SHORTER
+            now.lower(known.bound + int(self._step))
+            self._limit, self._alarm = 2 * self._limit, self._alarm / 2
+
+    @property
+    def time(self) -> int:
+        """The time that is being refuted, the bound between two of them."""
+        return self._now.time if self._now else self._known.bound
+
+    @property
+    def conflicts(self) -> int:
+        """Conflicts met so far."""
+        return self._before + (self._now.model.conflicts if self._now else 0)
+
+
+class Beside:
+    """The search from below and a second one from above, in one thread.
+
+    A proof that is not there after half the time seldom comes in the other half: then only the bound counts.
+    """
+
+    def __init__(self, known: Knowledge, below: FromBelow, above: FromAbove) -> None:
+        self._known, self._below, self._above = known, below, above
+
+    def advance(self) -> None:
+        """Let one of them search for a slice."""
+        share = _SHARE if self._below.conflicts < _CHEAP else _LATER_SHARE
+        late = self._known.clock.elapsed > self._known.clock.remaining
+        below = late or self._below.conflicts <= share * self._above.model.conflicts
+        (self._below if below else self._above).advance()
+
+
+class Orders:
+    """Annealing of list orders goes on: a better schedule helps all searches."""
+
+    def __init__(self, known: Knowledge, seed: int) -> None:
+        self._known = known
+        rounds = anneal_in_rounds(known.problem, ("makespan",), most=math.inf, seed=seed)
+        self._walk = itertools.chain.from_iterable(rounds)
+
+    def advance(self) -> None:
+        """Anneal for about half as long as the slice of a conflict search."""
+        for _, starts in itertools.islice(self._walk, _LOOKS):
+            self._known.offer(starts.copy())
+
+
+class CpSatLane:
+    """CP-SAT, one thread, on the same relaxation: a search from above."""
+
+    def __init__(self, known: Knowledge, seed: int) -> None:
+        self._known = known
+        self._seed = seed
+        self._covers: set[tuple[Block, ...]] = set()
+
+    def advance(self) -> None:
+        """Search until an answer that is new to the model, a proof, or a better schedule from elsewhere."""
+        from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
+        from allocsolve.exact.evolution._conflicts import violated_covers  # noqa: PLC0415 - with its user below
+        from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - as above
+
+        known = self._known
+        horizon = known.makespan - 1
+        model = OrderModel(known.problem, horizon, known.clock, largest_cover=3)
+        for cover in sorted(self._covers):
+            model.exclude(cover)
+
+        def take(value: Callable[[cp_model.LinearExpr], int]) -> bool:
+            starts, ends = model.read_times(value)
+            covers = violated_covers(model.blocks, known.problem.num_nodes, starts, ends)
+            known.take(starts, ends, covers)
+            self._covers |= covers
+            return False
+
+        outcome = run_cpsat(
+            model.model,
+            Budget(seed=self._seed),
+            known.clock,
+            take,
+            stop=lambda: not known.open or known.makespan <= horizon,
+        )
+        if outcome.infeasible:
+            known.prove(horizon + 1)

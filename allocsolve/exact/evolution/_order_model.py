@@ -1,0 +1,308 @@
+"""The ordering relaxation of evolution-profile scheduling as a CP-SAT model.
+
+Variables are step times; the only resource constraints are clauses over "block I ends before block J
+starts" (see `_conflicts` beside this module). With the pairs alone, or pairs and triples, it is a relaxation,
+whose optimum is a lower bound; with every cover that an answer violates added in turn it becomes exact. A
+cumulative constraint is not among them: it only slows the search down.
+
+The two timings differ in what a time variable is. Without expansion an application is one variable, its
+start; with expansion each step has one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from itertools import pairwise, permutations, takewhile
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from allocsolve.exact.evolution._conflicts import Block
+    from allocsolve.model import Clock, EvolutionProblem, EvolutionTerm, IntArray
+
+__all__ = ["OrderModel"]
+
+T = TypeVar("T")
+
+
+class _Timing(Protocol):
+    """Time variables, and literals that compare them."""
+
+    def separate_all(self, pairs: Iterable[tuple[Block, ...]]) -> None:
+        """Forbid that the two blocks of any pair overlap."""
+
+    def before(self, one: Block, two: Block) -> cp_model.LiteralT:
+        """Return a literal that implies that `one` ends before `two` starts."""
+
+    def orders(self, times: list[list[int]], apps: list[int]) -> list[cp_model.LiteralT]:
+        """Return the literals between some applications that say what holds at given step times."""
+
+    def step_times(self, app: int) -> list[cp_model.LinearExpr]:
+        """Return the starts of the steps of an application, then its completion."""
+
+
+class _FixedTiming:
+    """Expand limit 1: one start per application; everything is a statement on start differences.
+
+    For each pair of applications a < b, D = start_b - start_a. Pairs of blocks that conflict forbid an
+    interval of D (a *hole*). A threshold literal means D >= v, its negation D <= v - 1, both rounded to the
+    next value outside the holes; thresholds of one pair form a chain.
+    """
+
+    def __init__(self, model: cp_model.CpModel, problem: EvolutionProblem, horizon: int) -> None:
+        self._model = model
+        self._offsets = [
+            [0, *np.cumsum(profile.durations, dtype=np.int64).tolist()] for profile in problem.applications
+        ]
+        self._earliest = list(problem.releases)
+        self._latest = [horizon - offsets[-1] for offsets in self._offsets]
+        self._starts = [
+            model.new_int_var(low, high, f"start {name}")
+            for low, high, name in zip(self._earliest, self._latest, problem.application_names, strict=True)
+        ]
+        self._holes: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._thresholds: dict[tuple[int, int], list[int]] = {}
+        self._literals: dict[tuple[int, int, int], cp_model.IntVar] = {}
+
+    def separate_all(self, pairs: Iterable[tuple[Block, ...]]) -> None:
+        """Every pair: D <= start(one) - end(two) or D >= end(one) - start(two), in offsets."""
+        for one, two in pairs:
+            a, b = self._offsets[one.app], self._offsets[two.app]
+            low = a[one.first] - b[two.last + 1] + 1
+            high = a[one.last + 1] - b[two.first] - 1
+            self._holes.setdefault((one.app, two.app), []).append((low, high))
+        for key, holes in self._holes.items():
+            merged: list[tuple[int, int]] = []
+            for low, high in sorted(holes):
+                if merged and low <= merged[-1][1] + 1:
+                    merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+                else:
+                    merged.append((low, high))
+            self._holes[key] = merged
+            for low, high in merged:
+                self._at_least(*key, high + 1)
+                self._keep_out(*key, low, high)
+
+    def _keep_out(self, a: int, b: int, low: int, high: int) -> None:
+        """Forbid a hole that covers an end of the domain of D, where its threshold is a constant."""
+        least, most = self._range(a, b)
+        if least <= most and high >= most >= low:
+            self._model.add(self._starts[b] - self._starts[a] <= low - 1)
+        if least <= most and low <= least <= high:
+            self._model.add(self._starts[b] - self._starts[a] >= high + 1)
+
+    def _range(self, a: int, b: int) -> tuple[int, int]:
+        return self._earliest[b] - self._latest[a], self._latest[b] - self._earliest[a]
+
+    def _at_least(self, a: int, b: int, value: int) -> cp_model.LiteralT:
+        """Return the literal of start_b - start_a >= value, for a < b."""
+        holes = self._holes.get((a, b), [])
+        below = value - 1  # the largest allowed difference under the threshold
+        at = bisect_left(holes, (value, value)) - 1  # the last hole that begins before `value`
+        for low, high in holes[max(at, 0) : at + 2]:
+            if low <= value <= high:
+                value = high + 1
+            if low <= below <= high:
+                below = low - 1
+        least, most = self._range(a, b)
+        if value <= least:
+            return True
+        if value > most:
+            return False
+        literal = self._literals.get((a, b, value))
+        if literal is None:
+            difference = self._starts[b] - self._starts[a]
+            literal = self._literals[a, b, value] = self._model.new_bool_var(f"{b}-{a}>={value}")
+            self._model.add(difference >= value).only_enforce_if(literal)
+            self._model.add(difference <= below).only_enforce_if(~literal)
+            self._chain(a, b, value, literal)
+        return literal
+
+    def _chain(self, a: int, b: int, value: int, literal: cp_model.IntVar) -> None:
+        """D >= v implies D >= every smaller threshold."""
+        chain = self._thresholds.setdefault((a, b), [])
+        at = bisect_left(chain, value)
+        if at > 0:
+            self._model.add_implication(literal, self._literals[a, b, chain[at - 1]])
+        if at < len(chain):
+            self._model.add_implication(self._literals[a, b, chain[at]], literal)
+        insort(chain, value)
+
+    def before(self, one: Block, two: Block) -> cp_model.LiteralT:
+        """start_two - start_one >= end of `one` - start of `two`, in offsets."""
+        gap = self._offsets[one.app][one.last + 1] - self._offsets[two.app][two.first]
+        if one.app < two.app:
+            return self._at_least(one.app, two.app, gap)
+        literal = self._at_least(two.app, one.app, 1 - gap)
+        return (not literal) if isinstance(literal, bool) else ~literal
+
+    def orders(self, times: list[list[int]], apps: list[int]) -> list[cp_model.LiteralT]:
+        """D >= v or its negation, for every threshold."""
+        among = set(apps)
+        return [
+            literal if times[b][0] - times[a][0] >= value else ~literal
+            for (a, b, value), literal in self._literals.items()
+            if a in among and b in among
+        ]
+
+    def step_times(self, app: int) -> list[cp_model.LinearExpr]:
+        """Return start + offset of each step."""
+        return [self._starts[app] + offset for offset in self._offsets[app]]
+
+
+class _ElasticTiming:
+    """Expand limit above 1: a start per step; the first and the last step need not be expanded.
+
+    Literals "end of step i of a <= start of step j of b"; earlier i and later j are implied (a staircase).
+    """
+
+    def __init__(self, model: cp_model.CpModel, problem: EvolutionProblem, horizon: int) -> None:
+        self._model = model
+        self._times: list[list[cp_model.LinearExpr]] = []
+        offsets, _, _, longest, _ = problem.packed
+        for app, profile in enumerate(problem.applications):
+            limits = longest[offsets[app] : offsets[app + 1]].tolist()
+            self._times.append(self._variables(problem, app, profile.durations, limits, horizon))
+        self._literals: dict[tuple[int, int], dict[tuple[int, int], cp_model.IntVar]] = {}
+
+    def _variables(
+        self, problem: EvolutionProblem, app: int, durations: tuple[int, ...], limits: list[int], horizon: int
+    ) -> list[cp_model.LinearExpr]:
+        """duration <= time[i + 1] - time[i] <= limit, with equality for the first and the last step."""
+        name = problem.application_names[app]
+        before = np.cumsum([0, *durations[:-1]]).tolist()
+        total = sum(durations)
+        num_steps = len(durations)
+        variables = [
+            self._model.new_int_var(
+                problem.releases[app] + before[i], horizon - (total - before[i]), f"start {name}.{i}"
+            )
+            for i in range(min(1, num_steps - 1), num_steps)
+        ]
+        for i in range(1, num_steps - 1):
+            held = variables[i] - variables[i - 1]
+            self._model.add(held >= durations[i])
+            if limits[i] < horizon:
+                self._model.add(held <= limits[i])
+        first = [variables[0] - durations[0]] if num_steps > 1 else []
+        return [*first, *variables, variables[-1] + durations[-1]]
+
+    def separate_all(self, pairs: Iterable[tuple[Block, ...]]) -> None:
+        """Every pair: exactly one of "one before two" and "two before one"."""
+        for one, two in pairs:
+            self._model.add_exactly_one(self.before(one, two), self.before(two, one))
+
+    def before(self, one: Block, two: Block) -> cp_model.LiteralT:
+        """end of `one` <= start of `two`."""
+        own = self._literals.setdefault((one.app, two.app), {})
+        key = one.last, two.first
+        if key not in own:
+            literal = self._model.new_bool_var(f"{one.app}.{key[0]}<{two.app}.{key[1]}")
+            end, start = self._times[one.app][key[0] + 1], self._times[two.app][key[1]]
+            self._model.add(end <= start).only_enforce_if(literal)
+            self._staircase(own, key, literal)
+            own[key] = literal
+        return own[key]
+
+    def _staircase(
+        self, own: dict[tuple[int, int], cp_model.IntVar], key: tuple[int, int], literal: cp_model.IntVar
+    ) -> None:
+        """i before j implies i' before j' for i' <= i and j' >= j (the nearest ones suffice)."""
+        implied = [k for k in own if k[0] <= key[0] and k[1] >= key[1]]
+        implying = [k for k in own if k[0] >= key[0] and k[1] <= key[1]]
+        for k in implied:
+            if not any(o != k and o[0] >= k[0] and o[1] <= k[1] for o in implied):
+                self._model.add_implication(literal, own[k])
+        for k in implying:
+            if not any(o != k and o[0] <= k[0] and o[1] >= k[1] for o in implying):
+                self._model.add_implication(own[k], literal)
+
+    def orders(self, times: list[list[int]], apps: list[int]) -> list[cp_model.LiteralT]:
+        """end of i <= start of j, where that holds; what does not hold stays open."""
+        among = set(apps)
+        return [
+            literal
+            for (a, b), own in self._literals.items()
+            if a in among and b in among
+            for (i, j), literal in own.items()
+            if times[a][i + 1] <= times[b][j]
+        ]
+
+    def step_times(self, app: int) -> list[cp_model.LinearExpr]:
+        """Return the variables themselves."""
+        return self._times[app]
+
+
+class OrderModel:
+    """The relaxation, built once and tightened by covers and cutoffs.
+
+    Parameters
+    ----------
+    problem
+        With at least one application.
+    horizon
+        Seconds; every application completes by then.
+    clock
+        Covers are collected while it has time left; what is missing only makes the relaxation weaker.
+    largest_cover
+        Of how many blocks the covers are that the model has from the beginning: 2 for the pairs alone.
+    """
+
+    def __init__(self, problem: EvolutionProblem, horizon: int, clock: Clock, *, largest_cover: int) -> None:
+        self.model = cp_model.CpModel()
+        self.blocks = blocks_of(problem)
+        self._problem = problem
+        self._covers: set[tuple[Block, ...]] = set()
+        fixed = bool((problem.packed.max_durations == problem.packed.durations).all())
+        self._timing: _Timing = (_FixedTiming if fixed else _ElasticTiming)(self.model, problem, horizon)
+        self._times = [self._timing.step_times(app) for app in range(len(problem.applications))]
+        self._makespan = self.model.new_int_var(0, horizon, "makespan")
+        for times in self._times:
+            self.model.add(times[-1] <= self._makespan)
+        self._timing.separate_all(_until(clock, conflicting_sets(self.blocks, problem.num_nodes, 2)))
+        for size in range(3, largest_cover + 1):
+            for cover in _until(clock, conflicting_sets(self.blocks, problem.num_nodes, size)):
+                self.exclude(cover)
+
+    def exclude(self, cover: tuple[Block, ...]) -> None:
+        """Of blocks that do not all fit, some one ends before some other starts."""
+        if cover not in self._covers:
+            self._covers.add(cover)
+            self.model.add_bool_or([self._timing.before(one, two) for one, two in permutations(cover, 2)])
+
+    def term(self, term: EvolutionTerm) -> cp_model.LinearExpr:
+        """Return an objective term: makespan, total completion time, or total waste."""
+        if term == "makespan":
+            return self._makespan
+        if term == "completion":
+            return cp_model.LinearExpr.sum([times[-1] for times in self._times])
+        held = [
+            nodes * (end - start - duration)
+            for profile, times in zip(self._problem.applications, self._times, strict=True)
+            for (duration, nodes), (start, end) in zip(profile.steps, pairwise(times), strict=True)
+        ]
+        return cp_model.LinearExpr.sum(held)
+
+    def orders(self, starts: IntArray, ends: IntArray, apps: list[int]) -> list[cp_model.LiteralT]:
+        """Return the literals between some applications that say what holds at given step times."""
+        offsets = self._problem.packed.offsets.tolist()
+        times = [[*starts[a:b].tolist(), int(ends[b - 1])] for a, b in pairwise(offsets)]
+        return self._timing.orders(times, apps)
+
+    def read_times(self, value: Callable[[cp_model.LinearExpr], int]) -> tuple[IntArray, IntArray]:
+        """Return starts and ends of all steps, given the value of an expression."""
+        values = [[value(time) for time in times] for times in self._times]
+        starts = [start for times in values for start in times[:-1]]
+        ends = [end for times in values for end in times[1:]]
+        return np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
+
+
+def _until(clock: Clock, items: Iterator[T]) -> Iterator[T]:
+    """Yield the items while there is time."""
+    return takewhile(lambda _: clock.remaining > 0, items)

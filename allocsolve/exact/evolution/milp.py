@@ -1,0 +1,304 @@
+"""Evolution-profile scheduling as a time-indexed MILP, solved by CBC through PuLP: a cross-check on toys.
+
+Four steps: variables, constraints, objective, read-back. Z[i, t] is 1 iff step i has started by time t (one
+past the last: iff the last has ended). Times are multiples of the unit that `_time_grid` beside this
+module proves exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from allocsolve.backends.cbc import run_cbc
+from allocsolve.bounds import makespan_bound, total_completion
+from allocsolve.errors import InvalidOption
+from allocsolve.exact.evolution._time_grid import (
+    Times,
+    Window,
+    coarsened,
+    fits,
+    objective_values,
+    time_unit,
+    windows,
+)
+from allocsolve.model import EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, Value
+    from allocsolve.model.result import Clock
+
+__all__ = ["Milp"]
+
+#: Beyond so many nodes the tolerance of CBC (1e-6 on a variable that is 0 or 1) weighs a whole node.
+_MAX_NODES = 10**6
+#: Windows are not narrowed by list schedules where that would have to win more than this factor.
+_NARROWING = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Milp:
+    """Find a best schedule by a time-indexed MILP (CBC through PuLP).
+
+    Parameters
+    ----------
+    objective
+        Terms to minimise, the first one first: ``makespan`` (seconds), ``completion`` (mean absolute
+        completion time, seconds), ``waste`` (node-seconds held beyond the requests).
+    max_variables
+        Most binary variables that are tried; a larger instance ends at once, with the limit SIZE.
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        If the objective has an unknown term or repeats one, or `max_variables` is negative.
+    SolverUnavailable
+        When called, if the CBC that comes with PuLP does not run here.
+
+    Notes
+    -----
+    Of the budget, `seconds` and `workers` (threads of CBC) count. Without a proof the status is FEASIBLE and
+    the bound is a combinatorial one of `allocsolve.bounds`: PuLP does not tell the bound of CBC. CBC computes
+    in doubles; its times are rounded, then checked and valued in integers.
+    """
+
+    objective: EvolutionObjective = ("makespan",)
+    max_variables: int = 60_000
+
+    def __post_init__(self) -> None:
+        parse_evolution_objective(",".join(self.objective))  # refuses what is no objective
+        if self.max_variables < 0:
+            msg = f"max_variables {self.max_variables} is negative"
+            raise InvalidOption(msg)
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
+        """Solve within the budget."""
+        clock = budget.start()
+        unit = time_unit(problem)
+        grid = coarsened(problem, unit)
+        places = windows(grid, self.objective, max_cells=_NARROWING * self.max_variables)
+        num_variables = sum(window.width * len(window.free) for window in places)
+        if num_variables > self.max_variables or problem.num_nodes > _MAX_NODES:
+            return self._result(problem, None, 0, Limit.SIZE, clock)
+        if num_variables:
+            times, proven = _minimise(grid, places, self.objective, clock, budget.workers)
+        else:  # each application has one place only
+            times, proven = [window.earliest for window in places], len(self.objective)
+        seconds = None if times is None else [[unit * time for time in row] for row in times]
+        limit = None if math.isinf(budget.seconds) else Limit.TIME
+        return self._result(problem, seconds, proven, limit, clock)
+
+    def _result(
+        self, problem: EvolutionProblem, times: Times | None, proven: int, limit: Limit | None, clock: Clock
+    ) -> Result[EvolutionSchedule]:
+        cheap = {"makespan": makespan_bound(problem), "completion": total_completion(problem), "waste": 0}
+        floors = [cheap[term] for term in self.objective]
+        if times is None:
+            bound = self._shown(problem, floors)
+            return Result(Status.UNKNOWN, bound=bound, limit=limit, runtime=clock.elapsed)
+        values = objective_values(problem, times, self.objective)
+        while proven < len(values) and values[proven] == floors[proven]:
+            proven += 1
+        optimal = proven == len(values)
+        profiles = [
+            app.expanded([end - start for start, end in pairwise(row)])
+            for app, row in zip(problem.applications, times, strict=True)
+        ]
+        return Result(
+            Status.OPTIMAL if optimal else Status.FEASIBLE,
+            EvolutionSchedule.of([row[0] for row in times], profiles),
+            objective=self._shown(problem, values),
+            bound=self._shown(problem, (*values[:proven], *floors[proven:])),
+            limit=None if optimal else limit,
+            runtime=clock.elapsed,
+        )
+
+    def _shown(self, problem: EvolutionProblem, values: Sequence[int]) -> Value:
+        """Return the total completion as the mean, and a single term as a plain number."""
+        num_apps = max(len(problem.applications), 1)
+        pairs = zip(self.objective, values, strict=True)
+        shown = tuple(value / num_apps if term == "completion" else value for term, value in pairs)
+        return shown if len(shown) > 1 else shown[0]
+
+
+# ---- Variables ------------------------------------------------------------------------------------------
+
+
+class _Boundary(NamedTuple):
+    """Start of a step, or end of the last: ``columns[k]`` is 1 iff it is passed by time earliest + k."""
+
+    earliest: int
+    #: Shared with the previous boundary if the step between them is not expanded.
+    columns: list[Any]
+
+    @property
+    def latest(self) -> int:
+        return self.earliest + len(self.columns)
+
+    def passed(self, time: int) -> Any:  # noqa: ANN401 - PuLP has no types
+        """Return the variable, or 0 before the window and 1 after it."""
+        if self.earliest <= time < self.latest:
+            return self.columns[time - self.earliest]
+        return int(time >= self.latest)
+
+
+class _Variables(NamedTuple):
+    #: Of each application, one more than steps.
+    boundaries: list[list[_Boundary]]
+    #: No schedule ends before.
+    first_end: int
+    #: ``busy[k]`` is 1 if some application ends after first_end + k; empty if the makespan is no term.
+    busy: list[Any]
+
+    def busy_at(self, time: int) -> Any:  # noqa: ANN401
+        """Return the variable, or 1 where there is none."""
+        k = time - self.first_end
+        return self.busy[k] if 0 <= k < len(self.busy) else 1
+
+
+def _variables(model: Any, places: list[Window], objective: EvolutionObjective) -> _Variables:  # noqa: ANN401
+    import pulp  # noqa: PLC0415 - heavy, and other solvers do without
+
+    # PuLP 3.3.1 deprecates the constructor in favour of a method that earlier versions do not have.
+    new = getattr(model, "add_variable", pulp.LpVariable)
+    boundaries = []
+    for app, window in enumerate(places):
+        row: list[_Boundary] = []
+        for idx, earliest in enumerate(window.earliest):
+            if idx in window.free:
+                columns = [new(f"z_{app}_{idx}_{k}", 0, 1, pulp.LpInteger) for k in range(window.width)]
+            row.append(_Boundary(earliest, columns))
+        boundaries.append(row)
+    ends = [row[-1] for row in boundaries]
+    first, last = max(end.earliest for end in ends), max(end.latest for end in ends)
+    span = last - first if "makespan" in objective else 0
+    return _Variables(boundaries, first, [new(f"busy_{k}", 0, 1) for k in range(span)])
+
+
+def _linear(terms: Iterable[tuple[int, Any]]) -> Any:  # noqa: ANN401
+    """Return the sum of coefficient * x; x is a number, or a variable that occurs once."""
+    import pulp  # noqa: PLC0415
+
+    terms = list(terms)
+    constant = sum(coefficient * x for coefficient, x in terms if isinstance(x, int))
+    pairs = [(x, coefficient) for coefficient, x in terms if not isinstance(x, int)]
+    return pulp.LpAffineExpression(pairs, constant)
+
+
+# ---- Constraints ----------------------------------------------------------------------------------------
+
+
+def _monotone(_: EvolutionProblem, variables: _Variables) -> Iterator[Any]:
+    """Z[i, t] <= Z[i, t + 1]: what is passed stays passed."""
+    for row in variables.boundaries:
+        distinct = {id(boundary.columns): boundary.columns for boundary in row}
+        for columns in distinct.values():
+            yield from (now <= then for now, then in pairwise(columns))
+
+
+def _durations(problem: EvolutionProblem, variables: _Variables) -> Iterator[Any]:
+    """Z[i + 1, t + d_i] <= Z[i, t] <= Z[i + 1, t + max_d_i]: step i lasts from d_i to max_d_i."""
+    limits = iter(problem.packed.max_durations.tolist())
+    for app, row in zip(problem.applications, variables.boundaries, strict=True):
+        for duration, (start, end) in zip(app.durations, pairwise(row), strict=True):
+            slack = next(limits) - duration
+            if start.columns is not end.columns:
+                # Both windows are equally wide, and d_i apart.
+                yield from (z_end <= z for z, z_end in zip(start.columns, end.columns, strict=True))
+                yield from (z <= z_end for z, z_end in zip(start.columns, end.columns[slack:], strict=False))
+
+
+def _capacity(problem: EvolutionProblem, variables: _Variables) -> Iterator[Any]:
+    """Sum over i of n_i (Z[i, t] - Z[i + 1, t]) <= num_nodes * Busy[t] at every t (1 if Busy is unused)."""
+    changes = [  # the sum, by boundaries
+        (after - before, boundary)
+        for app, row in zip(problem.applications, variables.boundaries, strict=True)
+        for before, after, boundary in zip((0, *app.nodes), (*app.nodes, 0), row, strict=True)
+        if before != after
+    ]
+    for time in range(min(problem.releases), max(row[-1].latest for row in variables.boundaries)):
+        used = _linear((change, boundary.passed(time)) for change, boundary in changes)
+        if used.keys():  # else no variable is involved
+            yield used <= problem.num_nodes * variables.busy_at(time)
+
+
+def _makespan(_: EvolutionProblem, variables: _Variables) -> Iterator[Any]:
+    """Busy[t] >= 1 - Z[end of a, t]: the cluster is busy until the last application a has ended."""
+    for time, busy in enumerate(variables.busy, start=variables.first_end):
+        for *_steps, end in variables.boundaries:
+            if time < end.latest:
+                yield busy + end.passed(time) >= 1
+
+
+# ---- Objective ------------------------------------------------------------------------------------------
+
+
+def _objective(term: str, problem: EvolutionProblem, variables: _Variables) -> Any:  # noqa: ANN401
+    """Return a term as an expression: a boundary is at its latest time minus the sum of its columns."""
+    if term == "makespan":
+        return _linear([(1, variables.first_end), *((1, busy) for busy in variables.busy)])
+    if term == "completion":
+        ends = [row[-1] for row in variables.boundaries]
+        return _linear([*((1, end.latest) for end in ends), *((-1, z) for end in ends for z in end.columns)])
+    waste = _linear([])
+    for app, row in zip(problem.applications, variables.boundaries, strict=True):
+        for nodes, (start, end) in zip(app.nodes, pairwise(row), strict=True):
+            if start.columns is not end.columns:
+                waste += _linear((nodes, z) for z in start.columns)
+                waste -= _linear((nodes, z) for z in end.columns)
+    return waste
+
+
+# ---- Solving and read-back ------------------------------------------------------------------------------
+
+
+def _minimise(
+    problem: EvolutionProblem,
+    places: list[Window],
+    objective: EvolutionObjective,
+    clock: Clock,
+    workers: int,
+) -> tuple[Times | None, int]:
+    """Return the best times found, and of how many terms, from the first on, the minimum is proven."""
+    import pulp  # noqa: PLC0415
+
+    model = pulp.LpProblem("evolution", pulp.LpMinimize)
+    variables = _variables(model, places, objective)
+    families = (_monotone, _durations, _capacity, _makespan)
+    for constraint in chain.from_iterable(family(problem, variables) for family in families):
+        if not clock.remaining:
+            return None, 0
+        model.addConstraint(constraint)
+    anchor = next(z for row in variables.boundaries for z in row[0].columns)
+    best: Times | None = None
+    least: tuple[int, ...] | None = None
+    for proven, term in enumerate(objective):
+        expression = _objective(term, problem, variables)
+        expression.addterm(anchor, 0)  # CBC does not read rows without variables
+        model.setObjective(expression)
+        status = run_cbc(model, clock.remaining, workers)
+        # The status of PuLP says "Optimal" also of an incumbent at the time limit; this one does not.
+        if status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
+            return best, proven
+        times = _read_back(variables)
+        values = objective_values(problem, times, objective)
+        if not fits(problem, times) or round(expression.value()) != values[proven]:
+            return best, proven
+        if least is None or values < least:
+            best, least = times, values
+        if status != pulp.LpSolutionOptimal or values[: proven + 1] != least[: proven + 1]:
+            return best, proven
+        model.addConstraint(expression <= values[proven])
+    return best, len(objective)
+
+
+def _read_back(variables: _Variables) -> Times:
+    """Return the boundaries as integers: each is passed when the last of its columns that is 0 is over."""
+    return [
+        [boundary.earliest + sum(round(z.value() or 0) == 0 for z in boundary.columns) for boundary in row]
+        for row in variables.boundaries
+    ]

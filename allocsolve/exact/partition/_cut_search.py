@@ -1,0 +1,227 @@
+"""The branch-and-bound search through one case of `_cut_model`, in slices."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.exact.partition._kernels_cuts import SCALE
+from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_work
+from allocsolve.exact.partition._kernels_search import (
+    ACTIVE,
+    BEST,
+    BOUND,
+    DONE,
+    FULL,
+    MORE,
+    ROOT,
+    TOP,
+    Search,
+    search,
+)
+from allocsolve.exact.partition._kernels_star import stars
+from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.model import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.exact.partition._cut_model import Case
+    from allocsolve.model import Clock, IntArray, Topology
+
+__all__ = ["CutSearch"]
+
+#: Seconds between two looks at the clock, about.
+_SLICE = 0.02
+#: Entries of the tables of the kernels at most.
+_MAX_TABLE = 2**23
+#: Nanoseconds that one evaluation may take: nothing stops it.
+_MAX_EVALUATION = 5e8
+#: Open nodes that there is room for to begin with; doubled when they are not enough.
+_FIRST_ROOM = 32
+
+
+class CutSearch:
+    """The search through one case, whose distances are not below those of the problem."""
+
+    def __init__(self, case: Case, linked: Topology | None) -> None:
+        """Take a case, and the topology in which the set must be connected, if it must."""
+        self._case, self._linked = case, linked
+        model = case.model
+        #: Ids of the cells, and the cell of each node.
+        self._ids = case.origin[model.nodes]
+        self._cell_of = np.full(len(case.free), -1, dtype=np.int64)
+        self._cell_of[self._ids] = np.arange(len(self._ids))
+        self._pace = 1e9 * _SLICE
+        self._memory: Search | None = None
+        self._pending = 0
+
+    def fits(self) -> bool:
+        """Whether the tables are not too large, and one evaluation does not take too long."""
+        model, k = self._case.model, self._case.model.size
+        entries, work = 0.0, 0.0
+        for side, ring in zip(model.sides, model.rings, strict=True):
+            choices = min(k, len(model.nodes) / side)
+            entries = max(entries, (side + 1) * (k + 2) ** 2 / 2 if ring else 0)
+            work += side * choices * (k**3 / 3 if ring else k)
+        return max(entries, sum(model.lengths) * (k + 1)) <= _MAX_TABLE and work <= _MAX_EVALUATION
+
+    def prepare(self, clock: Clock) -> bool:
+        """Bound the subproblems, one for each choice of medians, by stars; False if the time is up."""
+        model, case = self._case.model, self._case
+        arrays = lattice(case.topology)
+        found = np.zeros(len(case.free), dtype=np.int64)
+        step = max(1, 100_000 // len(found))
+        axes = zip(case.topology.shape, case.topology.wrap, strict=True)
+        reach = np.array([_reach(side) if ring else 0 for side, ring in axes], dtype=np.int64)
+        for begin in range(0, len(found), step):
+            if not clock.remaining:
+                return False
+            end = min(begin + step, len(found))
+            stars(
+                arrays.offsets, arrays.neighbours, arrays.coordinates, arrays.shape, reach, case.free,
+                model.size, begin, end, found,
+            )  # fmt: skip
+        grid = found.reshape(case.topology.shape, order="F").transpose(model.axes)
+        if not any(model.rings):
+            grid = grid.min(axis=0, keepdims=True)  # the main axis of a mesh is not divided up by medians
+        self._grid = grid.shape
+        # s(k - s) >= ceil(k/2) s for s < k/2; on rings no D(v) is below the star of the medians
+        k = model.size
+        self._stars = np.ascontiguousarray(
+            -(-k * grid // 2) if any(model.rings) else (k + 1) // 2 * grid
+        ).ravel()
+        self._order = np.argsort(self._stars, kind="stable")
+        self._pending = int(self._stars[self._order[0]])
+        return True
+
+    def run(self, value: int, nodes: IntArray) -> Iterator[tuple[int, IntArray]]:
+        """Search for sets below `value`, that of `nodes`; yield the best value and its nodes now and then."""
+        self._allocate(value, nodes)
+        assert self._memory is not None
+        state = self._memory.state
+        for n, i in enumerate(self._order):
+            self._pending = int(self._stars[i])
+            if self._pending >= state[BEST]:
+                break
+            medians = tuple(int(m) for m in np.unravel_index(i, self._grid))
+            self._plant(medians, self._pending, first=n == 0)
+            last = n + 1 == len(self._order)
+            self._pending = int(state[BEST] if last else self._stars[self._order[n + 1]])
+            yield from self._slices(medians)
+        self._pending = int(state[BEST])
+
+    def tell(self, value: int) -> None:
+        """Say that the best set has this value in the problem: no more than in this case."""
+        assert self._memory is not None
+        self._memory.state[BEST] = value
+
+    def bound(self) -> int:
+        """Return a bound on the sets of this case that are better than the best."""
+        if self._memory is None:
+            return self._pending
+        state, parity = self._memory.state, self._case.model.parity
+        bounds = self._memory.bounds[: state[TOP]].tolist()
+        if state[ACTIVE]:
+            bounds.append(int(state[BOUND]))
+        hops = [-(-int(bound) // (SCALE * parity)) * parity for bound in bounds]
+        return min(int(state[BEST]), self._pending, *hops)
+
+    def _allocate(self, value: int, nodes: IntArray) -> None:
+        model = self._case.model
+        positions, cells = sum(model.lengths), len(self._ids)
+        self._work = new_work(cells, model.sides, model.rings, model.size)
+        self._links = self._cell_links()
+
+        def ints() -> IntArray:
+            return np.zeros(positions, dtype=np.int64)
+
+        self._memory = Search(
+            state=np.zeros(10, dtype=np.int64),
+            node=_nodes(positions, cells),
+            stack=_nodes(positions, cells, _FIRST_ROOM),
+            bounds=np.zeros(_FIRST_ROOM, dtype=np.int64),
+            multipliers=ints(),
+            root_multipliers=ints(),
+            mean_counts=np.zeros(positions),
+            mean_values=np.zeros(positions),
+            direction=np.zeros(positions),
+            pace=np.ones(1),
+            cells=self._cell_of[nodes],
+        )
+        self._memory.state[BEST] = value
+
+    def _cell_links(self) -> tuple[IntArray, IntArray]:
+        """Return the neighbours of each cell among the cells; none if the set need not be connected."""
+        cells = len(self._ids)
+        if self._linked is None:
+            return frozen(np.zeros(cells + 1, dtype=np.int64)), frozen(np.zeros(0, dtype=np.int64))
+        arrays = lattice(self._linked)
+        owners = self._cell_of[np.repeat(np.arange(len(self._cell_of)), np.diff(arrays.offsets))]
+        others = self._cell_of[arrays.neighbours]
+        pairs = np.stack([owners, others], axis=1)[(owners >= 0) & (others >= 0)]
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+        offsets = np.searchsorted(pairs[:, 0], np.arange(cells + 1)).astype(np.int64)
+        return frozen(offsets), frozen(np.ascontiguousarray(pairs[:, 1]))
+
+    def _plant(self, medians: tuple[int, ...], bound: int, *, first: bool) -> None:
+        """Put the node without a parent for these medians on the empty stack."""
+        model, memory = self._case.model, self._memory
+        assert memory is not None
+        known = self._known(medians)
+        memory.stack.low[0], memory.stack.high[0] = model.intervals(known)
+        memory.stack.multipliers[0] = model.multipliers(known, SCALE)
+        if not first:  # what was learned on rings holds for other medians too: they are unrolled at them
+            np.copyto(memory.stack.multipliers[0], memory.root_multipliers, where=model.on_ring)
+        memory.stack.status[0] = OPEN
+        memory.bounds[0] = bound * SCALE
+        memory.state[[TOP, ACTIVE, ROOT]] = 1, 0, 1
+
+    def _known(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
+        return medians if any(self._case.model.rings) else (None, *medians[1:])
+
+    def _slices(self, medians: tuple[int, ...]) -> Iterator[tuple[int, IntArray]]:
+        """Search the open nodes."""
+        model = self._case.model
+        walks = model.walks(medians)
+        outcome = MORE
+        while outcome != DONE:
+            memory = self._memory
+            assert memory is not None
+            before = time.perf_counter()
+            outcome = search(
+                walks, memory, self._work, model.size, model.parity, self._links, int(self._pace)
+            )
+            if outcome == FULL:
+                self._make_room()
+            elif outcome == MORE:
+                took = time.perf_counter() - before
+                self._pace = max(1e3, self._pace * min(2.0, max(0.2, _SLICE / (took + 1e-9))))
+            yield int(memory.state[BEST]), self._ids[memory.cells]
+
+    def _make_room(self) -> None:
+        memory = self._memory
+        assert memory is not None
+        stack = Node(*(np.concatenate([array, np.zeros_like(array)]) for array in memory.stack))
+        bounds = np.concatenate([memory.bounds, np.zeros_like(memory.bounds)])
+        self._memory = memory._replace(stack=stack, bounds=bounds)
+
+
+def _reach(side: int) -> int:
+    """Return how far from any layer a wide set reaches on a ring: it meets the layers farthest from it.
+
+    Some side // 2 + 1 successive layers would hold it otherwise.
+    """
+    return sorted(min(layer, side - layer) for layer in range(side))[side // 2 + 1]
+
+
+def _nodes(positions: int, cells: int, rows: int | None = None) -> Node:
+    head = () if rows is None else (rows,)
+    return Node(
+        low=np.zeros((*head, positions), dtype=np.int64),
+        high=np.zeros((*head, positions), dtype=np.int64),
+        multipliers=np.zeros((*head, positions), dtype=np.int64),
+        status=np.zeros((*head, cells), dtype=np.int8),
+    )

@@ -1,0 +1,174 @@
+"""Dynamic programs over the cut counts of one axis that is not a ring.
+
+Layers are the nodes that share a coordinate; position p has the count of chosen nodes in the first p
+layers, which goes from 0 at position 0 to k at position n. Layer j holds q nodes, ``least[j] <= q <=
+most[j]``. Position p costs ``halves[p] / 2 * s * (k - s) - multipliers[p] * s`` at count s, layer j with q
+nodes ``costs[offsets[j] + q]``.
+
+All costs are integers in units of 1/SCALE hops, so that every bound is exact. Rows of the tables:
+positions; columns: counts 0..k. Entries outside ``low[p]..high[p]`` are never read.
+"""
+# ruff: noqa: PLR0917
+# Kernels take their arguments by position, and a call is one loop.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from allocsolve.model import IntArray
+
+__all__ = ["INFINITE", "SCALE", "backward", "forward", "pass_through", "price", "trace", "trim"]
+
+#: Units of cost per hop: even, so that the half weights of odd rings are whole.
+SCALE = 64
+
+#: Above every sum of costs; a few of them still fit 64 bits.
+INFINITE = 2**60
+
+
+@kernel
+def price(halves: int, multiplier: int, size: int, count: int) -> int:
+    """Return the cost of a count at a position."""
+    return halves * count * (size - count) * (SCALE // 2) - multiplier * count
+
+
+@kernel
+def forward(
+    table: IntArray,
+    low: IntArray,
+    high: IntArray,
+    halves: IntArray,
+    multipliers: IntArray,
+    least: IntArray,
+    most: IntArray,
+    costs: IntArray,
+    offsets: IntArray,
+    size: int,
+) -> int:
+    """Write the least cost of reaching each count into `table` and return the least of all walks.
+
+    O(sum of counts times choices of q).
+    """
+    num = len(least)
+    for s in range(low[0], high[0] + 1):
+        table[0, s] = price(halves[0], multipliers[0], size, s)
+    for j in range(num):
+        here, there = table[j], table[j + 1]
+        a, b = low[j + 1], high[j + 1]
+        there[a : b + 1] = INFINITE
+        for q in range(least[j], most[j] + 1):
+            cost = costs[offsets[j] + q]
+            for s in range(max(low[j], a - q), min(high[j], b - q) + 1):
+                there[s + q] = min(there[s + q], here[s] + cost)
+        for s in range(a, b + 1):
+            there[s] += price(halves[j + 1], multipliers[j + 1], size, s)
+    return table[num, size] if low[num] <= size <= high[num] else INFINITE
+
+
+@kernel
+def backward(
+    table: IntArray,
+    low: IntArray,
+    high: IntArray,
+    halves: IntArray,
+    multipliers: IntArray,
+    least: IntArray,
+    most: IntArray,
+    costs: IntArray,
+    offsets: IntArray,
+    size: int,
+) -> None:
+    """Write the least cost of going on from each count, its own position included, into `table`."""
+    num = len(least)
+    for j in range(num, -1, -1):
+        here = table[j]
+        if j < num:
+            there = table[j + 1]
+            a, b = low[j + 1], high[j + 1]
+            here[low[j] : high[j] + 1] = INFINITE
+            for q in range(least[j], most[j] + 1):
+                cost = costs[offsets[j] + q]
+                for s in range(max(low[j], a - q), min(high[j], b - q) + 1):
+                    here[s] = min(here[s], there[s + q] + cost)
+        else:
+            here[low[j] : high[j] + 1] = 0
+        for s in range(low[j], high[j] + 1):
+            here[s] += price(halves[j], multipliers[j], size, s)
+
+
+@kernel
+def trace(
+    table: IntArray,
+    low: IntArray,
+    high: IntArray,
+    halves: IntArray,
+    multipliers: IntArray,
+    least: IntArray,
+    most: IntArray,
+    costs: IntArray,
+    offsets: IntArray,
+    size: int,
+    counts: IntArray,
+) -> None:
+    """Write the counts of a least walk into `counts`, shape (positions,), from the table of `forward`."""
+    num = len(least)
+    s = size
+    counts[num] = s
+    for j in range(num - 1, -1, -1):
+        rest = table[j + 1, s] - price(halves[j + 1], multipliers[j + 1], size, s)
+        for q in range(least[j], most[j] + 1):
+            t = s - q
+            if low[j] <= t <= high[j] and table[j, t] + costs[offsets[j] + q] == rest:
+                s = t
+                break
+        counts[j] = s
+
+
+@kernel
+def trim(
+    ahead: IntArray,
+    behind: IntArray,
+    low: IntArray,
+    high: IntArray,
+    halves: IntArray,
+    multipliers: IntArray,
+    size: int,
+    limit: int,
+) -> int:
+    """Narrow the intervals to counts on a walk of at most `limit`; how many counts went, or -1 for all."""
+    removed = 0
+    for p in range(len(low)):
+        a, b = low[p], high[p]
+        while a <= b and ahead[p, a] + behind[p, a] - price(halves[p], multipliers[p], size, a) > limit:
+            a += 1
+        while b >= a and ahead[p, b] + behind[p, b] - price(halves[p], multipliers[p], size, b) > limit:
+            b -= 1
+        if a > b:
+            return -1
+        removed += a - low[p] + high[p] - b
+        low[p], high[p] = a, b
+    return removed
+
+
+@kernel
+def pass_through(
+    ahead: IntArray,
+    behind: IntArray,
+    low: IntArray,
+    high: IntArray,
+    least: IntArray,
+    most: IntArray,
+    costs: IntArray,
+    offsets: IntArray,
+    through: IntArray,
+) -> None:
+    """Write the least cost of all walks with q nodes in layer j into ``through[j, q]``."""
+    for j in range(len(least)):
+        for q in range(least[j], most[j] + 1):
+            best = INFINITE
+            for s in range(max(low[j], low[j + 1] - q), min(high[j], high[j + 1] - q) + 1):
+                best = min(best, ahead[j, s] + behind[j + 1, s + q])
+            through[j, q] = best + costs[offsets[j] + q]

@@ -1,0 +1,174 @@
+"""What the counts leave open: whether cells with given counts exist, and whether cells are connected."""
+# ruff: noqa: C901, PLR0912
+# Kernels take their arguments by position, and a call is one loop.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.exact.partition._kernels_relaxation import FORCED, OPEN, OUT
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from allocsolve.exact.partition._kernels_relaxation import States
+    from allocsolve.model import IntArray
+
+__all__ = ["fill", "is_connected", "keep_reachable", "least_component"]
+
+
+@kernel
+def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray) -> bool:
+    """Choose cells such that each layer of both axes gets what it demands, if that can be done.
+
+    Parameters
+    ----------
+    status
+        OUT, OPEN or FORCED for each cell.
+    ends
+        Shape (cells, 2): the layer of each cell on the first and on the second axis; numbered through.
+    demands
+        Shape (layers of both axes,); changed.
+    chosen
+        The cells, if the answer is True.
+
+    Notes ----- A maximum flow from the layers of the first axis through cells to those of the second one,
+    by breadth-first augmenting paths. O(demand * cells * layers).
+    """
+    num_layers = len(demands)
+    used = np.zeros(len(status), dtype=np.bool_)
+    for i in range(len(status)):
+        if status[i] == FORCED:
+            demands[ends[i, 0]] -= 1
+            demands[ends[i, 1]] -= 1
+    if demands.min() < 0:
+        return False
+    first_side = np.zeros(num_layers, dtype=np.bool_)
+    first_side[ends[:, 0]] = True
+    if demands[first_side].sum() != demands[~first_side].sum():
+        return False
+    came_by = np.empty(num_layers, dtype=np.int64)
+    for source in range(num_layers):
+        while first_side[source] and demands[source] > 0:
+            came_by[:] = -2
+            came_by[source] = -1
+            sink = -1
+            grown = True
+            while grown and sink < 0:
+                grown = False
+                for i in range(len(status)):
+                    if status[i] != OPEN:
+                        continue
+                    a, b = (ends[i, 1], ends[i, 0]) if used[i] else (ends[i, 0], ends[i, 1])
+                    if came_by[a] != -2 and came_by[b] == -2:
+                        came_by[b] = i
+                        grown = True
+                        if not used[i] and demands[b] > 0:
+                            sink = b
+                            break
+            if sink < 0:
+                return False
+            demands[source] -= 1
+            demands[sink] -= 1
+            layer = sink
+            while layer != source:
+                i = came_by[layer]
+                layer = ends[i, 0] if layer == ends[i, 1] else ends[i, 1]
+                used[i] = not used[i]
+    num = 0
+    for i in range(len(status)):
+        if status[i] == FORCED or used[i]:
+            chosen[num] = i
+            num += 1
+    return bool(demands.max() == 0)
+
+
+@kernel
+def least_component(offsets: IntArray, links: IntArray, members: IntArray) -> IntArray:
+    """Return the smallest connected component of `members` (distinct cells)."""
+    inside = np.zeros(len(offsets) - 1, dtype=np.bool_)
+    inside[members] = True
+    queue = np.empty(len(members), dtype=np.int64)
+    least = members
+    for seed in members:
+        if not inside[seed]:
+            continue
+        inside[seed] = False
+        queue[0] = seed
+        head, tail = 0, 1
+        while head < tail:
+            for e in range(offsets[queue[head]], offsets[queue[head] + 1]):
+                if inside[links[e]]:
+                    inside[links[e]] = False
+                    queue[tail] = links[e]
+                    tail += 1
+            head += 1
+        if tail < len(least):
+            least = queue[:tail].copy()
+    return least
+
+
+@kernel
+def is_connected(offsets: IntArray, links: IntArray, members: IntArray) -> bool:
+    """Return whether the cells are connected by links between them."""
+    return len(least_component(offsets, links, members)) == len(members)
+
+
+@kernel
+def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int) -> bool:
+    """Exclude open cells that no connected set of `size` cells with all forced ones contains.
+
+    Components below `size` go; of cells reached from a forced one, those that take more open cells on the
+    way than are left to choose. False if nothing is left. O(cells + links).
+    """
+    num_cells = len(status)
+    far = num_cells + 1
+    forced = 0
+    root = -1
+    for i in range(num_cells):
+        if status[i] == FORCED:
+            forced += 1
+            root = i
+    away = np.full(num_cells, far, dtype=np.int64)
+    deque = np.empty(2 * num_cells + 1, dtype=np.int64)
+    kept = 0
+    for seed in range(num_cells):
+        if status[seed] == OUT or away[seed] < far or (root >= 0 and seed != root):
+            continue
+        head = tail = num_cells  # grows at both ends: forced cells cost nothing
+        deque[tail] = seed
+        tail += 1
+        away[seed] = 0 if root >= 0 else 1
+        reached = 1
+        while head < tail:
+            cell = deque[head]
+            head += 1
+            for e in range(offsets[cell], offsets[cell + 1]):
+                other = links[e]
+                if status[other] == OUT or away[other] < far:
+                    continue
+                reached += 1
+                if status[other] == FORCED:
+                    away[other] = away[cell]
+                    head -= 1
+                    deque[head] = other
+                else:
+                    away[other] = away[cell] + 1
+                    deque[tail] = other
+                    tail += 1
+        if root >= 0:
+            break
+        if reached < size:
+            for e in range(num_cells, tail):
+                status[deque[e]] = OUT
+        else:
+            kept += reached
+    if root >= 0:
+        for i in range(num_cells):
+            if status[i] != OUT and away[i] > size - forced:
+                if status[i] == FORCED:
+                    return False
+                status[i] = OUT
+            kept += status[i] != OUT
+    return kept >= size

@@ -1,0 +1,324 @@
+"""The Lagrangian relaxation of the cut model: one bound, one candidate set, one subgradient per evaluation.
+
+The choice of cells is solved exactly together with the walk of the main axis; each other axis has a walk of
+its own. Multipliers, one per position of the other axes, charge the cells for the counts that they cause
+and pay the walks for the counts that they assume. Whatever the multipliers, the sum of the least costs is a
+lower bound on every set within the intervals (weak duality), here in whole units of 1/SCALE hops: no
+rounding anywhere.
+
+The counts of a walk are constrained jointly, so the bound is that of the convex hull of whole walks, not of
+single cuts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from allocsolve.exact.partition._kernels_cuts import INFINITE, backward, forward, pass_through, trace, trim
+from allocsolve.exact.partition._kernels_ring import restrict_ring, solve_ring
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from allocsolve.exact.partition._cut_model import Walks
+    from allocsolve.model import IntArray
+
+    #: OUT, OPEN or FORCED for each cell.
+    States: TypeAlias = NDArray[np.int8]
+
+__all__ = ["FORCED", "OPEN", "OUT", "Node", "Work", "evaluate", "new_work", "restrict", "sort_cells"]
+
+OUT, OPEN, FORCED = 0, 1, 2
+
+
+class Node(NamedTuple):
+    """A node of the search."""
+
+    #: Shape (positions,): least and greatest count.
+    low: IntArray
+    high: IntArray
+    #: Shape (positions,), 1/SCALE hops per node of the count.
+    multipliers: IntArray
+    #: Shape (cells,): OUT, OPEN or FORCED.
+    status: States
+
+
+class Work(NamedTuple):
+    """Memory of the kernels; what they say of the node at hand."""
+
+    #: Shape (positions, k + 1): tables of `forward` and `backward`.
+    ahead: IntArray
+    behind: IntArray
+    #: Shape (positions,): counts of the least walks, and those that the chosen cells have.
+    counts: IntArray
+    actual: IntArray
+    #: Shape (layers,): least and greatest number of cells in a layer, and what each of them is charged.
+    least: IntArray
+    most: IntArray
+    charges: IntArray
+    #: Cells that may be chosen, by layer of the main axis and there by weight; where each layer begins.
+    order: IntArray
+    starts: IntArray
+    #: Shape (cells,): weight of each cell.
+    weights: IntArray
+    #: Cost of the q cells of least weight: layer by layer of the main axis, from ``offsets``.
+    prefix: IntArray
+    offsets: IntArray
+    zeros: IntArray
+    #: Shape (cells,): the first k are the chosen ones.
+    chosen: IntArray
+    #: Shape (axes,): least cost of the walk of each axis.
+    bests: IntArray
+    #: Shape (layers of the main axis, k + 1): least cost of its walks with q cells in a layer.
+    through: IntArray
+    #: Multipliers of the walks: those of the node, but 0 on the main axis.
+    multipliers: IntArray
+    #: As `_kernels_ring` takes them.
+    tables: IntArray
+    reach: IntArray
+
+
+def new_work(num_cells: int, sides: tuple[int, ...], rings: tuple[bool, ...], size: int) -> Work:
+    """Return memory for a search over `num_cells` cells."""
+
+    def ints(*shape: int) -> IntArray:
+        return np.zeros(shape, dtype=np.int64)
+
+    layers = sum(sides)
+    positions = sum(2 * side + 2 if ring else side + 1 for side, ring in zip(sides, rings, strict=True))
+    around = max((side + 1 for side, ring in zip(sides, rings, strict=True) if ring), default=0)
+    longest = max(sides)
+    return Work(
+        ahead=ints(positions, size + 1),
+        behind=ints(positions, size + 1),
+        counts=ints(positions),
+        actual=ints(positions),
+        least=ints(layers),
+        most=ints(layers),
+        charges=ints(layers),
+        order=ints(num_cells),
+        starts=ints(sides[0] + 1),
+        weights=ints(num_cells),
+        prefix=ints(num_cells + sides[0]),
+        offsets=ints(sides[0]),
+        zeros=ints(max(longest, size + 1)),
+        chosen=ints(num_cells),
+        bests=ints(len(sides)),
+        through=ints(longest + 1, size + 1),
+        multipliers=ints(positions),
+        tables=ints(2, around, (size + 2) ** 2 // 4),
+        reach=ints(2 * longest + 2, 2),
+    )
+
+
+@kernel
+def sort_cells(walks: Walks, node: Node, work: Work, size: int) -> bool:
+    """List the cells that may be chosen by layer; False if the forced or the open ones cannot make `size`."""
+    layer_of, status = walks.layer_of, node.status
+    num_layers = walks.layers[1]
+    work.least[:] = 0
+    work.most[:] = 0
+    forced, present = 0, 0
+    for i in range(len(status)):
+        if status[i] != OUT:
+            present += 1
+            for t in range(layer_of.shape[1]):
+                work.most[layer_of[i, t]] += 1
+            if status[i] == FORCED:
+                forced += 1
+                for t in range(layer_of.shape[1]):
+                    work.least[layer_of[i, t]] += 1
+    if forced > size or present < size:
+        return False
+    work.starts[0] = 0
+    for j in range(num_layers):
+        work.starts[j + 1] = work.starts[j] + work.most[j]
+        work.offsets[j] = work.starts[j] + j
+    for i in range(len(status)):
+        if status[i] != OUT:
+            j = layer_of[i, 0]
+            work.order[work.starts[j]] = i
+            work.starts[j] += 1
+    for j in range(num_layers, 0, -1):
+        work.starts[j] = work.starts[j - 1]
+    work.starts[0] = 0
+    for j in range(walks.layers[-1]):
+        work.most[j] = min(work.most[j], size)
+    return True
+
+
+@kernel
+def _weigh(walks: Walks, node: Node, work: Work) -> None:
+    """Sort the cells of each layer of the main axis by what the other axes charge; write the prefix sums."""
+    layers, charges = walks.layers, work.charges
+    for t in range(1, len(walks.ring)):
+        total = 0
+        p = walks.positions[t] - layers[t] + 1
+        for j in range(layers[t + 1] - 1, layers[t] - 1, -1):  # a layer counts at all positions behind it
+            total += node.multipliers[p + j]
+            charges[j] = total
+    for j in range(layers[1]):
+        a, b = work.starts[j], work.starts[j + 1]
+        for i in range(a, b):
+            cell = work.order[i]
+            weight = 0
+            for t in range(1, len(walks.ring)):
+                weight += charges[walks.layer_of[cell, t]]
+            work.weights[cell] = weight
+        for i in range(a + 1, b):  # insertion: the order changes little from one evaluation to the next
+            cell = work.order[i]
+            weight = work.weights[cell]
+            forced = node.status[cell] == FORCED
+            p = i
+            while p > a:
+                other = work.order[p - 1]
+                before = node.status[other] == FORCED
+                if before and not forced:
+                    break
+                if before == forced and work.weights[other] <= weight:
+                    break
+                work.order[p] = other
+                p -= 1
+            work.order[p] = cell
+        total = 0
+        work.prefix[work.offsets[j]] = 0
+        for i in range(a, b):
+            total += work.weights[work.order[i]]
+            work.prefix[work.offsets[j] + i - a + 1] = total
+
+
+@kernel
+def _choose(walks: Walks, work: Work) -> None:
+    """Take the cells of the least walk of the main axis; write the counts that they cause on every axis."""
+    held = work.charges
+    held[:] = 0
+    num = 0
+    for j in range(walks.layers[1]):
+        for i in range(work.starts[j], work.starts[j] + work.counts[j + 1] - work.counts[j]):
+            cell = work.order[i]
+            work.chosen[num] = cell
+            num += 1
+            for t in range(len(walks.ring)):
+                held[walks.layer_of[cell, t]] += 1
+    for t in range(len(walks.ring)):
+        count = 0
+        p = walks.positions[t]
+        num = walks.layers[t + 1] - walks.layers[t]
+        actual = work.actual[p : walks.positions[t + 1]]
+        actual[0] = 0
+        for j in range(num):
+            count += held[walks.layers[t] + j]
+            actual[j + 1] = count
+        if walks.ring[t] == 1:
+            for r in range(num + 1):
+                actual[num + 1 + r] = actual[num // 2 + (r + 1) // 2] - actual[r // 2]
+
+
+@kernel
+def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
+    """Return the bound of the relaxation at the multipliers of the node, after `sort_cells`.
+
+    Leaves the tables, the counts of the walks, the chosen cells and their counts in `work`.
+    INFINITE if the intervals allow no set.
+    """
+    _weigh(walks, node, work)
+    total = 0
+    for t in range(len(walks.ring)):
+        a, b = walks.layers[t], walks.layers[t + 1]
+        p, r = walks.positions[t], walks.positions[t + 1]
+        costs, offsets = (work.prefix, work.offsets) if t == 0 else (work.zeros, work.zeros)
+        least, most = work.least[a:b], work.most[a:b]
+        low, high = node.low[p:r], node.high[p:r]
+        halves, multipliers = walks.halves[p:r], work.multipliers[p:r]
+        if t > 0:
+            multipliers[:] = node.multipliers[p:r]
+        if walks.ring[t] == 1:
+            best = solve_ring(
+                work.tables[:, : b - a + 1], low, high, halves, multipliers, least, most, costs, offsets,
+                size, work.counts[p:r],
+            )  # fmt: skip
+        else:
+            best = forward(work.ahead[p:r], low, high, halves, multipliers, least, most, costs, offsets, size)
+            if best < INFINITE // 2:
+                trace(
+                    work.ahead[p:r], low, high, halves, multipliers, least, most, costs, offsets, size,
+                    work.counts[p:r],
+                )  # fmt: skip
+        if best >= INFINITE // 2:
+            return INFINITE
+        work.bests[t] = best
+        total += best
+    _choose(walks, work)
+    return total
+
+
+@kernel
+def restrict(walks: Walks, node: Node, work: Work, size: int, slack: int) -> int:
+    """Narrow the node to sets whose bound is at most `slack` above that of the last `evaluate`.
+
+    Returns how much went (counts and cells), or -1 if nothing is left.
+    """
+    removed = 0
+    for t in range(len(walks.ring)):
+        a, b = walks.layers[t], walks.layers[t + 1]
+        p, r = walks.positions[t], walks.positions[t + 1]
+        costs, offsets = (work.prefix, work.offsets) if t == 0 else (work.zeros, work.zeros)
+        least, most = work.least[a:b], work.most[a:b]
+        low, high = node.low[p:r], node.high[p:r]
+        halves, multipliers = walks.halves[p:r], work.multipliers[p:r]
+        limit = work.bests[t] + slack
+        if walks.ring[t] == 1:
+            gone = restrict_ring(
+                work.tables[:, : b - a + 1], low, high, halves, multipliers, least, most, costs, offsets,
+                size, limit, work.through, work.reach[: r - p],
+            )  # fmt: skip
+            if t == 0 and gone >= 0:
+                removed += _restrict_cells(walks, node, work, limit)
+        else:
+            backward(work.behind[p:r], low, high, halves, multipliers, least, most, costs, offsets, size)
+            if t == 0:
+                pass_through(
+                    work.ahead[p:r], work.behind[p:r], low, high, least, most, costs, offsets, work.through
+                )
+                removed += _restrict_cells(walks, node, work, limit)
+            gone = trim(work.ahead[p:r], work.behind[p:r], low, high, halves, multipliers, size, limit)
+        if gone < 0:
+            return -1
+        removed += gone
+    return removed
+
+
+@kernel
+def _restrict_cells(walks: Walks, node: Node, work: Work, limit: int) -> int:
+    """Exclude and force the cells whose other choice makes the main walk cost more than `limit`; how many."""
+    changed = 0
+    for j in range(walks.layers[1]):
+        a = work.starts[j]
+        num = work.starts[j + 1] - a
+        if num == 0:
+            continue
+        most = work.most[j]
+        for r in range(work.least[j], num):
+            cell = work.order[a + r]
+            weight = work.weights[cell]
+            taken, left = INFINITE, INFINITE
+            for q in range(work.least[j], most + 1):
+                cost = work.through[j, q]
+                if r < q:
+                    taken = min(taken, cost)
+                    if q < num:  # the next cell in its place
+                        left = min(left, cost + work.weights[work.order[a + q]] - weight)
+                else:
+                    left = min(left, cost)
+                    if q > work.least[j]:  # in place of the last one that is not forced
+                        taken = min(taken, cost + weight - work.weights[work.order[a + q - 1]])
+            if taken > limit:
+                node.status[cell] = OUT
+                changed += 1
+            elif left > limit:
+                node.status[cell] = FORCED
+                changed += 1
+    return changed

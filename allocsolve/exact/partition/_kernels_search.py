@@ -1,0 +1,337 @@
+"""The branch-and-bound search over cut counts, in slices.
+
+A node is bounded by a few subgradient steps, narrowed by what its bound rules out, and split at the
+position where the mix of counts that attains the bound is cheapest compared with any single count. A kernel
+call does a given amount of work and comes back, so that its caller can look at the clock.
+"""
+# ruff: noqa: C901, PLR0912, PLR0915, PLR0917
+# Kernels take their arguments by position, and a call is one loop.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.exact.partition._kernels_cuts import INFINITE, SCALE
+from allocsolve.exact.partition._kernels_leaf import fill, is_connected, keep_reachable, least_component
+from allocsolve.exact.partition._kernels_relaxation import (
+    FORCED,
+    OPEN,
+    OUT,
+    Node,
+    Work,
+    evaluate,
+    restrict,
+    sort_cells,
+)
+from allocsolve.exact.partition._kernels_ring import ring_work
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from allocsolve.exact.partition._cut_model import Walks
+    from allocsolve.model import IntArray
+
+__all__ = ["DONE", "FULL", "MORE", "Search", "search"]
+
+#: What a call of `search` may say: nothing left, work left, or no room for more nodes.
+DONE, MORE, FULL = 0, 1, 2
+
+#: Evaluations per node, and for a node without a parent.
+ROUNDS, ROOT_ROUNDS = 10, 15
+
+#: Largest multiplier: with the tables of `_cut_search`, no sum of charges comes near 2^60 then.
+_MOST = 2.0**30
+
+#: Entries of `Search.state`.
+TOP, ACTIVE, ROUND, BEST, NODES, BOUND, LEVEL, STALLED, FINAL, ROOT = range(10)
+
+
+class Search(NamedTuple):
+    """All that the search remembers between two calls."""
+
+    #: Shape (10,): see the names above.
+    state: IntArray
+    #: The node at hand; the stack of open nodes, one row each, and their bounds in 1/SCALE hops.
+    node: Node
+    stack: Node
+    bounds: IntArray
+    #: Multipliers of the best bound of the node at hand.
+    multipliers: IntArray
+    #: Averages over the last evaluations: counts, and their s(k - s); shape (positions,).
+    mean_counts: NDArray[np.float64]
+    mean_values: NDArray[np.float64]
+    #: The same of the last node without a parent, for the next one to begin with.
+    root_multipliers: IntArray
+    #: The last move of the multipliers; shape (1,): its length compared with Polyak's.
+    direction: NDArray[np.float64]
+    pace: NDArray[np.float64]
+    #: The best cells so far, shape (k,).
+    cells: IntArray
+
+
+@kernel
+def _push(search: Search, bound: int) -> None:
+    top = search.state[TOP]
+    search.stack.low[top] = search.node.low
+    search.stack.high[top] = search.node.high
+    search.stack.multipliers[top] = search.node.multipliers
+    search.stack.status[top] = search.node.status
+    search.bounds[top] = bound
+    search.state[TOP] += 1
+
+
+@kernel
+def _pop(search: Search) -> None:
+    search.state[TOP] -= 1
+    top = search.state[TOP]
+    search.node.low[:] = search.stack.low[top]
+    search.node.high[:] = search.stack.high[top]
+    search.node.multipliers[:] = search.stack.multipliers[top]
+    search.node.status[:] = search.stack.status[top]
+    state = search.state
+    state[ACTIVE] = 1
+    state[ROUND] = 0
+    state[STALLED] = 0
+    state[FINAL] = 0
+    state[NODES] += 1
+    state[BOUND] = search.bounds[top]
+    state[LEVEL] = -INFINITE
+    search.multipliers[:] = search.node.multipliers
+    search.direction[:] = 0
+    search.pace[0] = 1.0
+
+
+@kernel
+def _tidy(walks: Walks, search: Search, work: Work, links: tuple[IntArray, IntArray], size: int) -> bool:
+    """Bring the cells of the node in order; False if no set is left."""
+    if len(links[1]) > 0 and not keep_reachable(links[0], links[1], search.node.status, size):
+        return False
+    return sort_cells(walks, search.node, work, size)
+
+
+@kernel
+def _value(walks: Walks, counts: IntArray, size: int) -> int:
+    total = 0
+    for p in range(len(counts)):
+        total += walks.halves[p] * counts[p] * (size - counts[p])
+    return total // 2
+
+
+@kernel
+def _offer(search: Search, cells: IntArray, value: int, links: tuple[IntArray, IntArray]) -> None:
+    """Keep the cells if they are an answer and better than the best."""
+    if value < search.state[BEST] and (len(links[1]) == 0 or is_connected(links[0], links[1], cells)):
+        search.state[BEST] = value
+        search.cells[:] = cells
+
+
+@kernel
+def _average(search: Search, work: Work, size: int) -> None:
+    rate = max(1.0 / (1.0 + search.state[ROUND]), 0.12)
+    for p in range(len(work.counts)):
+        s = work.counts[p]
+        search.mean_counts[p] += rate * (s - search.mean_counts[p])
+        search.mean_values[p] += rate * (s * (size - s) - search.mean_values[p])
+
+
+@kernel
+def _step(walks: Walks, search: Search, work: Work, gap: int) -> None:
+    """Move the multipliers so as to close the gap if the bound were linear (Polyak).
+
+    The direction is the subgradient and half of the last direction.
+    """
+    norm = 0.0
+    for t in range(1, len(walks.ring)):
+        p = walks.positions[t]
+        for i in range(p, p + walks.layers[t + 1] - walks.layers[t] + 1):
+            search.direction[i] = work.actual[i] - work.counts[i] + 0.5 * search.direction[i]
+            norm += search.direction[i] ** 2
+    if norm > 0:
+        length = search.pace[0] * gap / norm
+        for i in range(walks.positions[1], walks.positions[-1]):
+            moved = search.node.multipliers[i] + length * search.direction[i]
+            search.node.multipliers[i] = round(min(max(moved, -_MOST), _MOST))
+
+
+@kernel
+def _solve_leaf(
+    walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray]
+) -> None:
+    """All counts of two axes are fixed: look for cells with these counts."""
+    low = search.node.low
+    demands = np.zeros(walks.layers[2], dtype=np.int64)
+    for t in range(2):
+        p = walks.positions[t] - walks.layers[t]
+        for j in range(walks.layers[t], walks.layers[t + 1]):
+            demands[j] = low[p + j + 1] - low[p + j]
+    if demands.min() >= 0 and fill(search.node.status, walks.layer_of, demands, work.chosen):
+        _offer(search, work.chosen[:size], _value(walks, low, size), links)
+
+
+@kernel
+def _split_position(walks: Walks, search: Search, work: Work, size: int) -> tuple[int, int]:
+    """Return the position to split at and the greatest count of its lower part; -1 if all are fixed."""
+    low, high = search.node.low, search.node.high
+    at, most = -1, 1e-6
+    for p in range(len(low)):
+        if low[p] < high[p]:
+            mean = search.mean_counts[p]
+            gap = walks.halves[p] * (mean * (size - mean) - search.mean_values[p])
+            if gap > most:
+                at, most = p, gap
+    if at >= 0:
+        return at, min(max(int(search.mean_counts[at]), low[at]), high[at] - 1)
+    widest = 0
+    for p in range(len(low)):
+        width = high[p] - low[p]
+        if width > 0 and work.counts[p] != work.actual[p]:
+            width += size
+        if width > widest:
+            at, widest = p, width
+    if at < 0:
+        return -1, 0
+    return at, min(max(work.actual[at], low[at]), high[at] - 1)
+
+
+@kernel
+def _split_cell(search: Search, work: Work, size: int, links: tuple[IntArray, IntArray]) -> int:
+    """Return an open cell to decide on, from the smallest component of the chosen ones if any; -1 if none."""
+    status = search.node.status
+    chosen = work.chosen[:size]
+    if len(links[1]) > 0:
+        for cell in least_component(links[0], links[1], chosen):
+            if status[cell] == OPEN:
+                return int(cell)
+    for cell in chosen:
+        if status[cell] == OPEN:
+            return int(cell)
+    for cell in range(len(status)):
+        if status[cell] == OPEN:
+            return cell
+    return -1
+
+
+@kernel
+def _branch(walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray]) -> None:
+    node, state = search.node, search.state
+    bound = state[BOUND]
+    agreed = True
+    for p in range(len(node.low)):
+        agreed = agreed and work.actual[p] == work.counts[p]
+    at, value = -1, 0
+    if not agreed:
+        at, value = _split_position(walks, search, work, size)
+        if at < 0 and len(walks.ring) == 2 and len(links[1]) == 0:
+            _solve_leaf(walks, search, work, size, links)
+            return
+    if at >= 0:
+        low, high = node.low[at], node.high[at]
+        upper_first = work.actual[at] > value
+        for turn in range(2):
+            upper = (turn == 1) == upper_first
+            node.low[at] = value + 1 if upper else low
+            node.high[at] = high if upper else value
+            _push(search, bound)
+        return
+    cell = _split_cell(search, work, size, links)
+    if cell < 0:  # all cells are decided, and what they make was offered
+        return
+    node.status[cell] = OUT
+    _push(search, bound)
+    node.status[cell] = FORCED
+    _push(search, bound)
+
+
+@kernel
+def _work(walks: Walks, node: Node, work: Work) -> int:
+    """Return about how many nanoseconds an evaluation takes."""
+    total = 3000
+    for t in range(len(walks.ring)):
+        a, b, p, r = walks.layers[t], walks.layers[t + 1], walks.positions[t], walks.positions[t + 1]
+        if walks.ring[t] == 1:
+            total += ring_work(node.low[p:r], node.high[p:r], work.least[a:b], work.most[a:b])
+        else:
+            for j in range(b - a):
+                total += (node.high[p + j] - node.low[p + j]) * (work.most[a + j] - work.least[a + j])
+    return total
+
+
+@kernel
+def search(
+    walks: Walks,
+    memory: Search,
+    work: Work,
+    size: int,
+    parity: int,
+    links: tuple[IntArray, IntArray],
+    budget: int,
+) -> int:
+    """Work on the open nodes until nothing is left or about `budget` units (nanoseconds) are spent.
+
+    Parameters
+    ----------
+    parity
+        What divides every cost.
+    links
+        Neighbours of the cells as (offsets, neighbours); no neighbours if the set need not be connected.
+    """
+    state, node = memory.state, memory.node
+    spent = 0
+    while spent < budget:
+        target = (state[BEST] - 1) // parity * parity * SCALE
+        if state[ACTIVE] == 0:
+            if state[TOP] == 0:
+                return DONE
+            _pop(memory)
+            spent += 1000
+            if state[BOUND] > target or not _tidy(walks, memory, work, links, size):
+                state[ACTIVE] = 0
+                continue
+        spent += _work(walks, node, work)
+        bound = evaluate(walks, node, work, size)
+        if bound > target:
+            state[ACTIVE] = 0
+            continue
+        _offer(memory, work.chosen[:size], _value(walks, work.actual, size), links)
+        target = (state[BEST] - 1) // parity * parity * SCALE
+        if bound > target:
+            state[ACTIVE] = 0
+            continue
+        if bound > state[LEVEL]:  # of these multipliers; the parent may have known better
+            state[LEVEL] = bound
+            state[BOUND] = max(bound, state[BOUND])
+            memory.multipliers[:] = node.multipliers
+            state[STALLED] = 0
+            if state[ROOT] == 1:
+                memory.root_multipliers[:] = node.multipliers
+        else:
+            state[STALLED] += 1
+            if state[STALLED] % 3 == 0:
+                memory.pace[0] *= 0.6
+        last = ROUNDS if state[ROOT] == 0 else ROOT_ROUNDS
+        if state[FINAL] == 0:
+            _average(memory, work, size)
+            state[ROUND] += 1
+            if state[ROUND] % 3 == 0 and state[ROUND] < last:
+                gone = restrict(walks, node, work, size, target - bound)
+                if gone < 0 or (gone > 0 and not _tidy(walks, memory, work, links, size)):
+                    state[ACTIVE] = 0
+                    continue
+            if state[ROUND] < last:
+                _step(walks, memory, work, target + SCALE - bound)
+            else:
+                node.multipliers[:] = memory.multipliers
+                state[FINAL] = 1
+            continue
+        if state[TOP] + 2 > len(memory.bounds):
+            return FULL
+        state[ACTIVE] = 0
+        state[ROOT] = 0
+        gone = restrict(walks, node, work, size, target - bound)
+        if gone < 0:
+            continue
+        _branch(walks, memory, work, size, links)
+    return MORE

@@ -1,0 +1,179 @@
+"""Kernels that place one application on a resource profile.
+
+The resource profile is a pair of int64 arrays and a count: ``usage[k]`` nodes are busy on
+``[times[k], times[k + 1])``; ``times[0] == 0``; the last segment (``k == count - 1``) lasts for ever and
+has usage 0. Times are non-negative.
+
+A placement is a vector ``s`` of step starts: step i holds ``nodes[i]`` on ``[s[i], s[i + 1])``, the last
+step on ``[s[-1], s[-1] + durations[-1])``. Feasible vectors are closed under componentwise minimum and
+maximum, so a least and a greatest one exist, and both are fixpoints that are reached by only raising
+(`place`) or only lowering (`compact`) bounds, in whatever order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from allocsolve.model import IntArray
+
+__all__ = ["add", "compact", "place"]
+
+
+@kernel
+def place(
+    times: IntArray,
+    usage: IntArray,
+    count: int,
+    durations: IntArray,
+    nodes: IntArray,
+    max_durations: IntArray,
+    num_nodes: int,
+    earliest: int,
+    starts: IntArray,
+    work: IntArray,
+) -> None:
+    """Write the least feasible vector into `starts`; step 0 is delayed, never expanded.
+
+    `work` has shape (2, >= steps): per step the segment that holds its start, and the start at which its
+    window of ``durations[i]`` was last found free (so that an unmoved step is not scanned again).
+    """
+    segment, verified = work[0], work[1]
+    num_steps = len(durations)
+    first = np.searchsorted(times[:count], earliest, side="right") - 1
+    for i in range(num_steps):
+        starts[i] = earliest
+        segment[i] = first
+        verified[i] = -1
+    i = 0
+    while i < num_steps:
+        prev_end = starts[i - 1] + durations[i - 1] if i > 0 else earliest
+        starts[i] = max(starts[i], prev_end)
+        if verified[i] != starts[i]:  # window of step i: leave each busy segment at its end
+            start = starts[i]
+            k = max(segment[i], segment[i - 1]) if i > 0 else segment[0]
+            while k + 1 < count and times[k + 1] <= start:
+                k += 1
+            at = k
+            end = start + durations[i]
+            free = num_nodes - nodes[i]
+            while k < count and times[k] < end:
+                if usage[k] > free:
+                    at = k + 1
+                    start = times[at]
+                    end = start + durations[i]
+                k += 1
+            starts[i] = start
+            segment[i] = at
+            verified[i] = start
+        if starts[i] > prev_end and i > 0:  # step i - 1 must wait for step i: within its limit, on free nodes
+            longest = max_durations[i - 1] if i > 1 else durations[0]
+            raised = starts[i] - longest
+            if raised <= starts[i - 1]:
+                raised = -1
+                free = num_nodes - nodes[i - 1]
+                k = segment[i]
+                if times[k] >= starts[i]:
+                    k -= 1
+                while k >= 0 and (k + 1 == count or times[k + 1] > prev_end):
+                    if usage[k] > free:
+                        raised = times[k + 1]
+                        break
+                    k -= 1
+            if raised > starts[i - 1]:
+                i -= 1
+                starts[i] = raised
+                continue
+        i += 1
+
+
+@kernel
+def compact(
+    times: IntArray,
+    usage: IntArray,
+    count: int,
+    durations: IntArray,
+    nodes: IntArray,
+    max_durations: IntArray,
+    num_nodes: int,
+    completion: int,
+    starts: IntArray,
+) -> bool:
+    """Write the greatest feasible vector that ends at `completion` into `starts`.
+
+    The last step is not expanded. Returns False if no such vector exists (never after `place` with the
+    same arguments); `starts` is then rubbish.
+    """
+    num_steps = len(durations)
+    end = completion
+    for i in range(num_steps - 1, -1, -1):
+        end -= durations[i]
+        starts[i] = end
+    i = num_steps - 1
+    while i >= 0:
+        last = i == num_steps - 1
+        end = completion if last else starts[i + 1]
+        starts[i] = min(starts[i], end - durations[i])
+        if starts[i] < 0:
+            return False
+        lowered = -1
+        if end - starts[i] > (durations[i] if last else max_durations[i]):
+            lowered = starts[i] + max_durations[i]
+        else:
+            free = num_nodes - nodes[i]
+            k = np.searchsorted(times[:count], starts[i], side="right") - 1
+            while k < count and times[k] < end:
+                if usage[k] > free:
+                    lowered = times[k]  # step i must be over before this segment
+                    break
+                k += 1
+        if lowered >= 0:
+            if last:
+                return False
+            i += 1
+            starts[i] = lowered
+        else:
+            i -= 1
+    return True
+
+
+@kernel
+def add(
+    times: IntArray,
+    usage: IntArray,
+    count: int,
+    starts: IntArray,
+    nodes: IntArray,
+    completion: int,
+) -> int:
+    """Add a placed application to the resource profile in place; return the new count.
+
+    The arrays need room for ``count + steps + 1`` segments. O(segments after the start).
+    """
+    num_steps = len(starts)
+    fresh = 0
+    for j in range(num_steps + 1):
+        bound = starts[j] if j < num_steps else completion
+        k = np.searchsorted(times[:count], bound, side="right") - 1
+        if times[k] != bound:
+            fresh += 1
+    src = count - 1
+    dst = src + fresh
+    for j in range(num_steps, -1, -1):
+        bound = starts[j] if j < num_steps else completion
+        held = nodes[j] if j < num_steps else 0
+        while times[src] > bound:
+            times[dst] = times[src]
+            usage[dst] = usage[src] + held
+            src -= 1
+            dst -= 1
+        times[dst] = bound
+        usage[dst] = usage[src] + held
+        dst -= 1
+        if times[src] == bound:
+            src -= 1
+    return count + fresh

@@ -1,0 +1,306 @@
+"""Annealing of list schedules without expansion: a resource profile for each position, and delays.
+
+A move leaves the schedule before the first position that it changes as it is. So the profile after each
+position is kept, and only the applications from there on are placed anew.
+
+A step of an application may *wait* for the end of a step of another one that comes earlier in the list: the
+application starts so late that its step begins no earlier. Orders alone do not reach every schedule; with
+waits they do: in a schedule that cannot be tightened, each application begins at its release or one of its
+steps needs the nodes that the end of another's step frees, and one order has all of these earlier.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.evolution._kernels_list import draw_order, uniform
+from allocsolve.kernels.jit import inner_kernel, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from allocsolve.heuristics.evolution._kernels_list import Walk
+    from allocsolve.model import IntArray
+
+__all__ = ["Staircases", "anneal_waits", "staircases"]
+
+#: Share of the moves that change a wait, share of those on a waiting application that end it, and how many
+#: pairs of steps are drawn to find a wait that delays.
+_WAITS, _ENDED, _DRAWN = 0.2, 0.5, 20
+
+
+class Staircases(NamedTuple):
+    """What the kernel looks up: the applications with their steps at fixed distances."""
+
+    offsets: IntArray
+    durations: IntArray
+    nodes: IntArray
+    releases: IntArray
+    #: Shape (steps,): from the start of the application to the start of the step.
+    begins: IntArray
+    #: Shape (steps,): the application of a step.
+    owners: IntArray
+    #: Shape (applications,): its duration, and its step of most nodes, which is placed first.
+    lengths: IntArray
+    peaks: IntArray
+
+
+def staircases(offsets: IntArray, durations: IntArray, nodes: IntArray, releases: IntArray) -> Staircases:
+    """Return the same applications with what is derived from them."""
+    sizes = np.diff(offsets)
+    before = np.cumsum(durations) - durations
+    peaks = [a + int(np.argmax(nodes[a:b])) for a, b in itertools.pairwise(offsets.tolist())]
+    return Staircases(
+        offsets,
+        durations,
+        nodes,
+        releases,
+        begins=before - np.repeat(before[offsets[:-1]], sizes),
+        owners=np.repeat(np.arange(len(sizes)), sizes),
+        lengths=np.add.reduceat(durations, offsets[:-1]),
+        peaks=np.array(peaks, dtype=np.int64),
+    )
+
+
+class Profiles(NamedTuple):
+    """The resource profile after each number k of applications, of two schedules.
+
+    Row 2 k + side[k] is that of the schedule that moves start from; the other is free for a trial.
+    """
+
+    #: Shape (rows, segments): when a segment begins, and the nodes that are busy on it.
+    times: IntArray
+    usage: IntArray
+    #: Shape (rows,): number of segments, makespan, and total completion (of the rest: as if never delayed).
+    counts: IntArray
+    makespans: IntArray
+    totals: IntArray
+    #: Shape (applications + 1,).
+    side: IntArray
+
+
+@inner_kernel
+def _first_start(
+    times: IntArray,
+    usage: IntArray,
+    at: int,
+    count: int,
+    apps: Staircases,
+    app: int,
+    num_nodes: int,
+    start: int,
+) -> int:
+    """Return the least start from `start` on at which all steps fit; rows `at` are the profile."""
+    first, last, peak = apps.offsets[app], apps.offsets[app + 1], apps.peaks[app]
+    k, kp = 0, 0
+    while True:
+        # The step of most nodes finds its window.
+        begin = start + apps.begins[peak]
+        free = num_nodes - apps.nodes[peak]
+        while kp + 1 < count and times[at, kp + 1] <= begin:
+            kp += 1
+        j = kp
+        while j < count and times[at, j] < begin + apps.durations[peak]:
+            if usage[at, j] > free:
+                kp = j + 1
+                begin = times[at, kp]
+            j += 1
+        start = begin - apps.begins[peak]
+        # The others fit around it, or the first that does not is moved behind what is in its way.
+        while k + 1 < count and times[at, k + 1] <= start:
+            k += 1
+        j = k
+        end = start
+        moved = False
+        for step in range(first, last):
+            end += apps.durations[step]
+            free = num_nodes - apps.nodes[step]
+            while usage[at, j] <= free and j + 1 < count and times[at, j + 1] < end:
+                j += 1
+            if usage[at, j] > free:
+                while usage[at, j + 1] > free:
+                    j += 1
+                start = times[at, j + 1] - apps.begins[step]
+                moved = True
+                break
+            if j + 1 < count and times[at, j + 1] == end:
+                j += 1
+        if not moved:
+            return start
+
+
+@inner_kernel
+def _add(
+    times: IntArray, usage: IntArray, at: int, to: int, count: int, apps: Staircases, app: int, start: int
+) -> int:
+    """Write the profile of rows `at` with the application added into rows `to`; return its segments."""
+    k = 0
+    while k < count and times[at, k] < start:
+        times[to, k] = times[at, k]
+        usage[to, k] = usage[at, k]
+        k += 1
+    m = k
+    busy = usage[at, k - 1] if k > 0 else 0
+    time = start
+    for step in range(apps.offsets[app], apps.offsets[app + 1]):
+        held = apps.nodes[step]
+        if k < count and times[at, k] == time:
+            busy = usage[at, k]
+            k += 1
+        times[to, m] = time
+        usage[to, m] = busy + held
+        m += 1
+        time += apps.durations[step]
+        while k < count and times[at, k] < time:
+            busy = usage[at, k]
+            times[to, m] = times[at, k]
+            usage[to, m] = busy + held
+            m += 1
+            k += 1
+    if k == count or times[at, k] != time:
+        times[to, m] = time
+        usage[to, m] = busy
+        m += 1
+    while k < count:
+        times[to, m] = times[at, k]
+        usage[to, m] = usage[at, k]
+        m += 1
+        k += 1
+    return m
+
+
+@inner_kernel
+def _draw_wait(waits: IntArray, random: NDArray[np.uint64], apps: Staircases, starts: IntArray) -> int:
+    """Change a wait at random; return its application, or -1 if none was found that delays it a little."""
+    app = int(uniform(random) * len(starts))
+    if waits[app, 0] >= 0 and uniform(random) < _ENDED:
+        waits[app, 0] = -1
+        return app
+    first, last = apps.offsets[app], apps.offsets[app + 1]
+    for _ in range(_DRAWN):
+        other = int(uniform(random) * len(apps.owners))
+        owner = apps.owners[other]
+        step = first + int(uniform(random) * (last - first))
+        if owner == app:
+            continue
+        delay = starts[owner] + apps.begins[other] + apps.durations[other] - apps.begins[step] - starts[app]
+        # Only a step that needs more nodes than the one before has to wait, and only for one that frees some.
+        rises = step == first or apps.nodes[step] > apps.nodes[step - 1]
+        falls = other + 1 == apps.offsets[owner + 1] or apps.nodes[other] > apps.nodes[other + 1]
+        if rises and falls and 0 < delay <= apps.lengths[app]:
+            waits[app, 0], waits[app, 1] = step, other
+            return app
+    return -1
+
+
+@inner_kernel
+def _place_from(
+    low: int,
+    order: IntArray,
+    waits: IntArray,
+    position: IntArray,
+    starts: IntArray,
+    trial_starts: IntArray,
+    profiles: Profiles,
+    apps: Staircases,
+    num_nodes: int,
+    weight: tuple[float, float],
+    bar: float,
+) -> float:
+    """Place the applications from position `low` on, into `trial_starts`; return the cost.
+
+    `starts` are those of the applications before. Gives up once the cost is sure to exceed `bar`.
+    """
+    times, usage, counts, makespans, totals, side = profiles
+    at = 2 * low + side[low]
+    cost = np.inf
+    for k in range(low, len(order)):
+        app = order[k]
+        start = apps.releases[app]
+        step, other = waits[app, 0], waits[app, 1]
+        if step >= 0:
+            owner = apps.owners[other]
+            if position[owner] < k:
+                since = starts[owner] if position[owner] < low else trial_starts[owner]
+                end = since + apps.begins[other] + apps.durations[other]
+                start = max(start, end - apps.begins[step])
+        start = _first_start(times, usage, at, counts[at], apps, app, num_nodes, start)
+        trial_starts[app] = start
+        makespan = max(makespans[at], start + apps.lengths[app])
+        total = totals[at] + start - apps.releases[app]
+        cost = weight[0] * makespan + weight[1] * total
+        if cost > bar:
+            break
+        to = 2 * (k + 1) + 1 - side[k + 1]
+        counts[to] = _add(times, usage, at, to, counts[at], apps, app, start)
+        makespans[to], totals[to] = makespan, total
+        at = to
+    return cost
+
+
+@kernel
+def anneal_waits(
+    walk: Walk,
+    apps: Staircases,
+    num_nodes: int,
+    weight: tuple[float, float],
+    temperatures: tuple[float, float],
+    iterations: int,
+) -> None:
+    """Walk on as `_kernels_list.anneal_order`, without expansion; a fifth of the moves change a wait.
+
+    `weight` is that of the makespan and of the total completion.
+    """
+    order, waits, random = walk.order, walk.waits, walk.random
+    num_apps, num_steps = len(order), len(apps.durations)
+    rows = 2 * num_apps + 2
+    profiles = Profiles(
+        times=np.zeros((rows, num_steps + num_apps + 1), dtype=np.int64),
+        usage=np.zeros((rows, num_steps + num_apps + 1), dtype=np.int64),
+        counts=np.ones(rows, dtype=np.int64),
+        makespans=np.zeros(rows, dtype=np.int64),
+        totals=np.full(rows, (apps.releases + apps.lengths).sum()),
+        side=np.zeros(num_apps + 1, dtype=np.int64),
+    )
+    starts, trial_starts = np.zeros(num_apps, dtype=np.int64), np.zeros(num_apps, dtype=np.int64)
+    trial, trial_waits = order.copy(), waits.copy()
+    position = np.argsort(order)
+    temperature = temperatures[0]
+    cooling = (temperatures[1] / temperatures[0]) ** (1.0 / max(iterations, 1))
+    # The order itself comes first; a walk that goes on has counted it before.
+    for number in range(-1, iterations - (walk.costs[0] == np.inf)):
+        low, high, waiting, bar = 0, num_apps - 1, -1, np.inf
+        if number >= 0:
+            if uniform(random) < _WAITS:
+                waiting = _draw_wait(trial_waits, random, apps, starts)
+            if waiting >= 0:
+                low = high = position[waiting]
+            else:
+                low, high = draw_order(order, random, trial)
+            bar = walk.costs[0] - temperature * np.log(1.0 - uniform(random))
+            temperature *= cooling
+        for k in range(low, high + 1):
+            position[trial[k]] = k
+        cost = _place_from(
+            low, trial, trial_waits, position, starts, trial_starts, profiles, apps, num_nodes, weight, bar
+        )
+        if cost <= bar:
+            for k in range(low, num_apps):
+                profiles.side[k + 1] = 1 - profiles.side[k + 1]
+                order[k] = trial[k]
+                starts[trial[k]] = trial_starts[trial[k]]
+            if waiting >= 0:
+                waits[waiting] = trial_waits[waiting]
+            walk.costs[0] = cost
+            if cost < walk.costs[1]:
+                walk.costs[1] = cost
+                walk.best_starts[:] = starts[apps.owners] + apps.begins
+        else:
+            for k in range(low, high + 1):
+                trial[k] = order[k]
+                position[order[k]] = k
+            if waiting >= 0:
+                trial_waits[waiting] = waits[waiting]

@@ -1,0 +1,67 @@
+"""List scheduling of many applications: makes the tree, and makes it larger when it is full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.heuristics.evolution._kernels_long_list import place_next
+from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
+from allocsolve.heuristics.evolution._tree import duration_classes, flat, make_tree
+
+if TYPE_CHECKING:
+    from allocsolve.model import IntArray
+
+__all__ = ["long_list_schedule"]
+
+
+def long_list_schedule(  # noqa: PLR0917 - the signature of the kernel that it stands in for
+    order: IntArray,
+    offsets: IntArray,
+    durations: IntArray,
+    nodes: IntArray,
+    max_durations: IntArray,
+    releases: IntArray,
+    num_nodes: int,
+    compacting: bool,  # noqa: FBT001 - as above
+) -> IntArray:
+    """Return the starts of all steps, shape (steps,): those of `_kernels_list.list_schedule`.
+
+    *Complexity*: no bound better than that of the flat profile is proven; measured n^1.2 to n^1.4.
+    """
+    sizes = np.diff(offsets)
+    spans = np.add.reduceat(durations, offsets[:-1])
+    classes = duration_classes(durations, spans)
+    longest = int(sizes.max())
+    table = np.empty((3 * longest, TABLE_COLUMNS), dtype=np.int64)
+    work = np.empty((2, max(longest, len(classes))), dtype=np.int64)
+    starts = np.zeros(len(durations), dtype=np.int64)
+    times = used = np.zeros(1, dtype=np.int64)
+    # What lists leave idle, on average; a wrong guess costs another tree. (No scalar product: the threads of
+    # the BLAS behind it go on spinning beside the kernel for as long as it runs.)
+    busy = float((durations.astype(float) * nodes).sum()) / num_nodes
+    until = int(releases.max()) + int(1.45 * busy) + 2 * int(spans.max())
+    segments = len(durations) + len(releases) + 1
+    position = 0
+    while True:
+        tree = make_tree(times, used, num_nodes=num_nodes, until=until, segments=segments, classes=classes)
+        position = place_next(
+            tree,
+            position,
+            order,
+            offsets,
+            durations,
+            nodes,
+            max_durations,
+            releases,
+            num_nodes,
+            compacting,
+            starts,
+            table,
+            work,
+        )
+        if position == len(order):
+            return starts
+        times, used = flat(tree, 0)
+        until = 2 * until

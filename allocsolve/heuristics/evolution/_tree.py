@@ -1,0 +1,135 @@
+"""How a resource profile in leaves is made, read back and made anew when it is full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.heuristics.evolution._kernels_leaves import (
+    BASE,
+    LAZY,
+    PEAK,
+    ROOM,
+    SIZE,
+    STALE,
+    TIME,
+    USED,
+    Tree,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from allocsolve.model import IntArray
+
+__all__ = ["duration_classes", "flat", "make_tree"]
+
+#: Least segments per leaf, on average, when the tree is full: longer scans against more leaves. Fewer as long
+#: as the index stays in the cache, that is, up to so many segments.
+_SEGMENTS, _FEW_SEGMENTS, _FEW = 12, 6, 200_000
+
+#: What pads the index, above every stored peak: no window begins there.
+_NEVER = np.iinfo(np.int16).max
+
+
+def duration_classes(windows: IntArray, spans: IntArray) -> IntArray:
+    """Return durations of windows, in seconds, for which the index keeps peaks: increasing from 1.
+
+    Any choice is right; these are quantiles of the windows that will be asked for and, as composites of
+    several steps are asked for too, some on to the 90 % quantile of the spans of whole applications.
+    """
+    windows, spans = (np.sort(each[:: max(1, len(each) // 4096)]) for each in (windows, spans))
+    longest = max(int(windows[-1]), int(spans[int(0.9 * (len(spans) - 1))]))
+    chosen = [
+        np.ones(1, dtype=np.int64),
+        windows[np.linspace(0, len(windows) - 1, 16).astype(np.int64)],
+        np.geomspace(int(windows[-1]), longest, 9)[1:].astype(np.int64),
+    ]
+    return np.unique(np.concatenate(chosen))
+
+
+def make_tree(
+    times: IntArray,
+    used: IntArray,
+    *,
+    num_nodes: int,
+    until: int,
+    segments: int,
+    classes: IntArray,
+) -> Tree:
+    """Return a tree of a flat profile, with room to grow.
+
+    Parameters
+    ----------
+    times, used
+        Shape (segments,): ``used[k]`` nodes are busy from ``times[k]`` on (increasing), the last value for
+        ever, which must be 0. The first time is the origin.
+    num_nodes
+        Nodes of the cluster.
+    until
+        The tree must reach beyond this time, in seconds.
+    segments
+        How many segments it must have room for.
+    classes
+        Of durations, see `duration_classes`.
+    """
+    origin = int(times[0])
+    wanted = max(segments // (_FEW_SEGMENTS if segments < _FEW else _SEGMENTS), 16)
+    shift = ((until - origin) // wanted).bit_length()  # wanted / 2 to wanted leaves
+    num_leaves = (((until - origin) >> shift) // 16 + 1) * 16
+    begins = origin + (np.arange(num_leaves, dtype=np.int64) << shift)
+    cuts = np.union1d(begins, times)
+    sizes = np.bincount((cuts - origin) >> shift, minlength=num_leaves)
+    values = used[np.searchsorted(times, cuts, side="right") - 1]
+    first = np.cumsum(sizes) - sizes
+    leaves = np.zeros((num_leaves, 6), dtype=np.int64)
+    leaves[:, SIZE] = sizes
+    leaves[:, ROOM] = 2 * sizes + 4
+    leaves[:, BASE] = np.cumsum(leaves[:, ROOM]) - leaves[:, ROOM]
+    leaves[:, STALE] = len(times) > 1
+    leaves[:, PEAK] = np.maximum.reduceat(values, first)
+    handed_out = int(leaves[:, ROOM].sum())
+    # A leaf that moves takes less than four times what it ends up with.
+    pool = handed_out + 4 * (segments + num_leaves)
+    tree = Tree(
+        origin,
+        shift,
+        max(num_nodes.bit_length() - 15, 0),  # stored peaks stay below _NEVER
+        np.array([len(cuts), handed_out, segments + num_leaves, times[-1]], dtype=np.int64),
+        leaves,
+        np.empty((pool, 2), dtype=np.int64),
+        classes,
+        *_index(num_leaves, len(classes)),
+    )
+    where = np.repeat(leaves[:, BASE] - first, sizes) + np.arange(len(cuts))
+    tree.segments[where, TIME] = cuts
+    tree.segments[where, USED] = values
+    return tree
+
+
+def _index(num_leaves: int, num_classes: int) -> tuple[NDArray[np.int16], IntArray]:
+    """Return `Tree.peaks` and `Tree.levels` of an idle cluster: every bound is 0."""
+    entries = [num_leaves]
+    while entries[-1] > 16:
+        entries.append(-(-entries[-1] // 16))
+    blocks = [-(-count // 16) for count in entries]
+    levels = np.cumsum([0, *blocks], dtype=np.int64)
+    peaks = np.zeros((int(levels[-1]), num_classes, 16), dtype=np.int16)
+    for end, count in zip(levels[1:].tolist(), entries, strict=True):
+        if count % 16:
+            peaks[end - 1, :, count % 16 :] = _NEVER
+    return peaks, levels
+
+
+def flat(tree: Tree, since: int) -> tuple[IntArray, IntArray]:
+    """Return (times, used) from `since` on, as `make_tree` takes them; neighbours differ."""
+    sizes = tree.leaves[:, SIZE]
+    where = np.repeat(tree.leaves[:, BASE] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    times = tree.segments[where, TIME]
+    used = tree.segments[where, USED] + np.repeat(tree.leaves[:, LAZY], sizes)
+    first = np.searchsorted(times, since, side="right") - 1
+    times, used = times[first:], used[first:]
+    times[0] = since
+    differs = np.diff(used, prepend=-1) != 0
+    return times[differs], used[differs]

@@ -1,0 +1,202 @@
+"""Base fit with an expand limit, and compacting (Klein & Perez 2011, section 4.2).
+
+Plain functions for other simulators: they place one application on whatever resource profile the caller
+keeps, at whatever time it is there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption, InvalidProblem
+from allocsolve.heuristics.evolution import _kernels_fit as kernels
+from allocsolve.model import EvolutionProfile, expand_ratio, frozen, max_expanded_durations
+
+if TYPE_CHECKING:
+    from allocsolve.model import IntArray
+
+__all__ = ["Placement", "compact", "fit", "placement_of", "request_arrays"]
+
+
+class Placement(NamedTuple):
+    """Where an application goes."""
+
+    #: Seconds from time 0 of the resource profile.
+    start: int
+    #: The request, expanded; without the delay.
+    profile: EvolutionProfile
+
+    @property
+    def completion(self) -> int:
+        """When the last step ends, in seconds."""
+        return self.start + self.profile.duration
+
+
+def _segments(occupied: EvolutionProfile) -> tuple[IntArray, IntArray]:
+    """Return the resource profile as the kernels take it: (times, usage) with an idle last segment."""
+    times = np.zeros(len(occupied.steps) + 1, dtype=np.int64)
+    usage = np.zeros(len(occupied.steps) + 1, dtype=np.int64)
+    np.cumsum(np.array(occupied.durations, dtype=np.int64), out=times[1:])
+    usage[:-1] = occupied.nodes
+    return times, usage
+
+
+def request_arrays(
+    profile: EvolutionProfile, num_nodes: int, limit: float
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return (durations, nodes, longest durations) as the kernels take them; refuses what never fits."""
+    if not profile.steps:
+        msg = "the requested profile has no steps"
+        raise InvalidProblem(msg)
+    if profile.peak > num_nodes:
+        msg = f"step {profile.nodes.index(profile.peak)}: {profile.peak} nodes on a cluster of {num_nodes}"
+        raise InvalidProblem(msg)
+    durations = frozen(np.array(profile.durations, dtype=np.int64))
+    nodes = frozen(np.array(profile.nodes, dtype=np.int64))
+    return durations, nodes, max_expanded_durations(durations, expand_ratio(limit))
+
+
+def placement_of(profile: EvolutionProfile, starts: IntArray) -> Placement:
+    """Return the placement of a request whose steps begin at `starts`."""
+    held = [*np.diff(starts).tolist(), profile.steps[-1][0]]
+    return Placement(int(starts[0]), profile.expanded(held))
+
+
+def fit(
+    profile: EvolutionProfile,
+    occupied: EvolutionProfile,
+    num_nodes: int,
+    expand_limit: float = math.inf,
+    *,
+    earliest_start: int = 0,
+) -> Placement:
+    """Place a requested profile on a resource profile with the earliest possible completion.
+
+    Parameters
+    ----------
+    profile
+        The request.
+    occupied
+        Busy nodes as a function of time (the resource profile). May exceed `num_nodes` in places (draining
+        nodes, say): nothing is placed there.
+    num_nodes
+        Nodes of the cluster.
+    expand_limit
+        How many times its duration a step may hold its nodes: 1 (no expansion) to infinity.
+    earliest_start
+        Seconds; nothing starts before.
+
+    Returns
+    -------
+    Placement
+        The first step is delayed, never expanded; the last step is never expanded.
+
+    Raises
+    ------
+    InvalidProblem
+        If the request is empty, needs more than `num_nodes`, or the limit is below 1.
+    InvalidOption
+        If `earliest_start` is negative.
+
+    Notes
+    -----
+    *Guarantee*: no placement within the limit completes earlier, and among those that complete then every
+    step starts as early as it can.
+    *Complexity*: O(steps x segments of `occupied`), usually near-linear. The published recursion is
+    exponential for finite limits above 1; this is the same answer as a monotone fixpoint: one lower bound
+    per step, only ever raised.
+
+    References
+    ----------
+    Klein & Perez, "Towards scheduling evolving applications", 2011, Algorithm 2 (with line 17 read as
+    ``if i > 1``: the first step is delayed, not expanded).
+
+    Examples
+    --------
+    >>> busy = EvolutionProfile([(100, 6), (50, 8)])
+    >>> fit(EvolutionProfile([(30, 2), (30, 2), (30, 6)]), busy, 10)
+    Placement(start=0, profile=EvolutionProfile(steps=((30, 2), (120, 2), (30, 6))))
+    """
+    if earliest_start < 0:
+        msg = f"earliest_start {earliest_start} is negative"
+        raise InvalidOption(msg)
+    durations, nodes, max_durations = request_arrays(profile, num_nodes, expand_limit)
+    times, usage = _segments(occupied)
+    starts = np.empty_like(durations)
+    work = np.empty((2, len(durations)), dtype=np.int64)
+    kernels.place(
+        times,
+        usage,
+        len(times),
+        durations,
+        nodes,
+        max_durations,
+        num_nodes,
+        earliest_start,
+        starts,
+        work,
+    )
+    return placement_of(profile, starts)
+
+
+def compact(
+    profile: EvolutionProfile,
+    occupied: EvolutionProfile,
+    num_nodes: int,
+    expand_limit: float = math.inf,
+    *,
+    placement: Placement,
+) -> Placement:
+    """Return the placement with the same completion that starts as late as possible.
+
+    Parameters
+    ----------
+    profile, occupied, num_nodes, expand_limit
+        As for `fit`.
+    placement
+        What `fit` returned for them.
+
+    Raises
+    ------
+    InvalidProblem
+        As for `fit`, and if nothing fits that ends when `placement` does.
+
+    Notes
+    -----
+    *Guarantee*: every step starts as late as any placement with this completion allows (whose last step is
+    not expanded), so the time from start to completion is least. That is not always the least waste.
+    *Complexity*: as `fit`.
+
+    References
+    ----------
+    Klein & Perez, "Towards scheduling evolving applications", 2011, section 4.2. A gap between two steps
+    belongs to the left one: it holds its nodes until the right one starts.
+
+    Examples
+    --------
+    >>> busy = EvolutionProfile([(100, 6), (50, 8)])
+    >>> request = EvolutionProfile([(30, 2), (30, 2), (30, 6)])
+    >>> placement = fit(request, busy, 10)
+    >>> placement.start, compact(request, busy, 10, placement=placement).start
+    (0, 90)
+    """
+    durations, nodes, max_durations = request_arrays(profile, num_nodes, expand_limit)
+    times, usage = _segments(occupied)
+    starts = np.empty_like(durations)
+    if not kernels.compact(
+        times,
+        usage,
+        len(times),
+        durations,
+        nodes,
+        max_durations,
+        num_nodes,
+        placement.completion,
+        starts,
+    ):
+        msg = f"nothing fits that ends at {placement.completion}"
+        raise InvalidProblem(msg)
+    return placement_of(profile, starts)

@@ -1,0 +1,197 @@
+"""List scheduling of evolving applications, and the rigid baseline (Klein & Perez 2011, Algorithm 1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import UnknownName
+from allocsolve.heuristics.evolution._kernels_list import list_schedule
+from allocsolve.heuristics.evolution._long_list import long_list_schedule
+from allocsolve.model import EvolutionSchedule, Result, Status, expand_ratio, frozen, max_expanded_durations
+
+if TYPE_CHECKING:
+    from allocsolve.model import Budget, EvolutionProblem, IntArray
+
+__all__ = ["ORDERS", "Fit", "ListScheduling", "Order", "Rigid", "list_order", "list_starts", "schedule_of"]
+
+#: How the list is sorted; ties keep the order of submission.
+Order: TypeAlias = Literal[
+    "submission",  # as the problem lists them
+    "largest",  # decreasing area
+    "smallest",  # increasing area
+    "longest",  # decreasing duration
+    "shortest",  # increasing duration
+    "highest",  # decreasing peak
+    "random",  # by the seed of the budget
+]
+
+#: All list orders.
+ORDERS: tuple[Order, ...] = get_args(Order)
+
+
+def list_order(problem: EvolutionProblem, order: Order = "submission", seed: int = 0) -> IntArray:
+    """Return the applications in list order: by release first, then by the named rule.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such order.
+    """
+    offsets, durations, nodes, _, releases = problem.packed
+    if order not in ORDERS:
+        raise UnknownName("order", order, ORDERS)
+    if not len(releases):
+        return np.zeros(0, dtype=np.int64)
+    if order == "submission":
+        return np.argsort(releases, kind="stable")
+    if order == "random":
+        key = np.random.default_rng(seed).permutation(len(releases))
+    elif order in ("largest", "smallest"):
+        key = np.add.reduceat(durations * nodes, offsets[:-1])
+    elif order in ("longest", "shortest"):
+        key = np.add.reduceat(durations, offsets[:-1])
+    else:
+        key = np.maximum.reduceat(nodes, offsets[:-1])
+    if order in ("largest", "longest", "highest"):
+        key = -key
+    return np.lexsort((key, releases))
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How one application is placed: base fit within an expand limit, compacted or not.
+
+    Parameters
+    ----------
+    expand_limit
+        1 (no expansion) to infinity. The limit of the problem holds as well: the smaller one counts.
+    compacting
+        Start as late as the earliest completion allows, so that less is wasted.
+    """
+
+    expand_limit: float = math.inf
+    compacting: bool = False
+
+    def __post_init__(self) -> None:
+        expand_ratio(self.expand_limit)  # refuses what is not a limit
+
+    def max_durations(self, problem: EvolutionProblem) -> IntArray:
+        """Return the longest time that each step may hold its nodes, shape (steps,), seconds."""
+        packed = problem.packed
+        if self.expand_limit >= problem.expand_limit:
+            return packed.max_durations
+        return max_expanded_durations(packed.durations, expand_ratio(self.expand_limit))
+
+
+#: From so many applications on, the index of window peaks is worth its upkeep.
+MANY = 1500
+
+
+def list_starts(problem: EvolutionProblem, order: IntArray, fit: Fit) -> IntArray:
+    """Place the applications in the given order; return the starts of all steps, shape (steps,).
+
+    The last step of each application is not expanded. See `ListScheduling` for guarantee and complexity.
+    """
+    offsets, durations, nodes, _, releases = problem.packed
+    schedule = list_schedule if len(releases) < MANY else long_list_schedule
+    return schedule(
+        order,
+        offsets,
+        durations,
+        nodes,
+        fit.max_durations(problem),
+        releases,
+        problem.num_nodes,
+        fit.compacting,
+    )
+
+
+def schedule_of(problem: EvolutionProblem, step_starts: IntArray) -> EvolutionSchedule:
+    """Return the schedule in which step i starts at ``step_starts[i]`` and last steps are not expanded."""
+    offsets, durations, nodes, _, _ = problem.packed
+    held = np.empty_like(durations)
+    np.subtract(step_starts[1:], step_starts[:-1], out=held[:-1])
+    last = offsets[1:] - 1
+    held[last] = durations[last]
+    return EvolutionSchedule(step_starts[offsets[:-1]], offsets, held, nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class ListScheduling:
+    """Place each application in list order with a fit function, as early as it can complete.
+
+    Notes
+    -----
+    *Guarantee*: feasible; each application completes as early as those before it in the list allow. There
+    is no constant ratio to the optimum: for some problems no list order at all is optimal.
+    *Complexity*: O(applications x steps x segments of the resource profile) in the worst case; measured
+    about n^1.3 for n applications from some thousands on, where an index of window peaks finds the windows:
+    tenths of a second for ten thousand, seconds for a hundred thousand. One microsecond each for tens.
+
+    References
+    ----------
+    Klein & Perez, "Towards scheduling evolving applications", 2011, Algorithm 1.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile
+    >>> problem = EvolutionProblem(4, tuple(EvolutionProfile([(10, n)]) for n in (3, 2, 1)))
+    >>> ListScheduling()(problem, Budget()).answer.starts.tolist()
+    [0, 10, 0]
+    """
+
+    fit: Fit = Fit()
+    order: Order = "submission"
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
+        """Schedule all applications; the budget gives the seed of a random order."""
+        clock = budget.start()
+        order = list_order(problem, self.order, budget.seed)
+        answer = schedule_of(problem, list_starts(problem, order, self.fit))
+        return Result(Status.FEASIBLE, answer, runtime=clock.elapsed)
+
+
+@dataclass(frozen=True, slots=True)
+class Rigid:
+    """Schedule as a resource manager that knows no evolution: peak nodes for the whole duration.
+
+    Each application is reserved a rectangle (its peak, the sum of its durations), and the rectangles are
+    scheduled by conservative backfilling. The answer is what the applications then hold: their requested
+    profiles, unexpanded, at these starts. `allocsolve.judge.evolution_metrics` with ``rigid=True`` accounts
+    for the rectangles.
+
+    Notes
+    -----
+    *Guarantee*: feasible, also for the rectangles. *Complexity*: as `ListScheduling` with one step each.
+
+    References
+    ----------
+    Klein & Perez, "Towards scheduling evolving applications", 2011, section 5.1 ("rigid").
+    """
+
+    order: Order = "submission"
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
+        """Schedule all applications; the budget gives the seed of a random order."""
+        clock = budget.start()
+        offsets, durations, nodes, _, releases = problem.packed
+        if not len(releases):
+            return Result(Status.FEASIBLE, schedule_of(problem, durations), runtime=clock.elapsed)
+        spans = frozen(np.add.reduceat(durations, offsets[:-1]))
+        schedule = list_schedule if len(releases) < MANY else long_list_schedule
+        starts = schedule(
+            list_order(problem, self.order, budget.seed),
+            frozen(np.arange(len(releases) + 1, dtype=np.int64)),
+            spans,
+            frozen(np.maximum.reduceat(nodes, offsets[:-1])),
+            spans,
+            releases,
+            problem.num_nodes,
+            False,  # noqa: FBT003 - kernels take their arguments by position
+        )
+        answer = EvolutionSchedule(starts, offsets, durations, nodes)
+        return Result(Status.FEASIBLE, answer, runtime=clock.elapsed)

@@ -1,0 +1,301 @@
+"""A resource profile that changes: what a simulator keeps of its cluster."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import operator
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
+from allocsolve.heuristics.evolution import _kernels_profile as kernels
+from allocsolve.heuristics.evolution._kernels_leaves import BASE, COUNT, END, LAZY, LIMIT, SIZE, TIME, USED
+from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
+from allocsolve.heuristics.evolution._tree import duration_classes, flat, make_tree
+from allocsolve.heuristics.evolution.fit import Placement, placement_of, request_arrays
+from allocsolve.model import MAX_INTEGER, EvolutionProfile, IntArray, frozen
+
+__all__ = ["ResourceProfile"]
+
+#: Requests that are remembered for the choice of the index.
+_REMEMBERED = 256
+
+
+def _integer(what: str, value: int) -> int:
+    try:
+        return int(operator.index(value))
+    except TypeError:
+        msg = f"{what} {value!r} is not an integer"
+        raise InvalidOption(msg) from None
+
+
+class _Reservation(NamedTuple):
+    starts: IntArray
+    nodes: IntArray
+    completion: int
+
+
+class ResourceProfile:
+    """How many nodes of a cluster are busy at any time from now on, as reservations come and go.
+
+    Parameters
+    ----------
+    num_nodes
+        Nodes of the homogeneous cluster, 1 to 2^53.
+    origin
+        The present, in seconds: nothing is asked or reserved before. Moved on by `forget`.
+
+    Raises
+    ------
+    InvalidProblem
+        If there is no node.
+    InvalidOption
+        If the origin is negative, or a value is no integer.
+
+    Notes
+    -----
+    *Complexity*: O(log n) for a change or a look at one time. A search leaps over the stretches of time of
+    which an index proves that nothing fits there; how many leaps it takes is not bounded by theory (tens to
+    hundreds when 100,000 applications are queued). Room is made by building the whole anew when it is full,
+    O(n) and rarely: redundant segments and the past are dropped then.
+    *Guarantee*: the answers of `fit` are those of `allocsolve.heuristics.fit`, on any history of changes.
+
+    Examples
+    --------
+    >>> cluster = ResourceProfile(10)
+    >>> first = cluster.reserve(0, EvolutionProfile([(100, 6), (50, 8)]))
+    >>> cluster.earliest_window(nodes=4, duration=60), cluster.earliest_window(nodes=5, duration=60)
+    (0, 150)
+    >>> request = EvolutionProfile([(30, 2), (30, 2), (30, 6)])
+    >>> second = cluster.reserve(*cluster.fit(request, compacting=True))
+    >>> cluster.used_at(90), cluster.free_at(150)
+    (8, 4)
+    >>> cluster.release(first, since=70)      # it ended early
+    >>> cluster.forget(70)
+    >>> cluster.occupied()                    # from the origin on
+    EvolutionProfile(steps=((20, 0), (60, 2), (30, 6)))
+    """
+
+    def __init__(self, num_nodes: int, *, origin: int = 0) -> None:
+        self._origin = 0
+        self._num_nodes = _integer("num_nodes", num_nodes)
+        if not 1 <= self._num_nodes <= MAX_INTEGER:
+            msg = f"num_nodes {num_nodes} is not in 1..2^53"
+            raise InvalidProblem(msg)
+        self._origin = self._time("origin", origin)
+        self._reservations: dict[int, _Reservation] = {}
+        self._ends: list[tuple[int, int]] = []  # heap of (completion, reservation), released ones included
+        self._issued = 0
+        self._windows: deque[int] = deque([1], maxlen=_REMEMBERED)
+        self._spans: deque[int] = deque([1], maxlen=_REMEMBERED)
+        self._tree = make_tree(
+            np.array([self._origin]),
+            np.zeros(1, dtype=np.int64),
+            num_nodes=self._num_nodes,
+            until=self._origin + 1,
+            segments=1,
+            classes=np.ones(1, dtype=np.int64),
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of the cluster."""
+        return self._num_nodes
+
+    @property
+    def origin(self) -> int:
+        """The present, in seconds: what lies before is forgotten."""
+        return self._origin
+
+    def used_at(self, time: int) -> int:
+        """Return how many nodes are busy at a time (seconds, not before the origin)."""
+        tree = self._tree
+        leaf = (self._time("time", time) - tree.origin) >> tree.shift
+        if leaf >= len(tree.leaves):
+            return 0
+        row = tree.leaves[leaf]
+        segments = tree.segments[row[BASE] : row[BASE] + row[SIZE]]
+        k = np.searchsorted(segments[:, TIME], time, side="right") - 1
+        return int(segments[k, USED] + row[LAZY])
+
+    def free_at(self, time: int) -> int:
+        """Return how many nodes are free at a time (seconds, not before the origin)."""
+        return self._num_nodes - self.used_at(time)
+
+    def occupied(self) -> EvolutionProfile:
+        """Return the busy nodes as a function of the time since the origin, as `fit` and `compact` take it.
+
+        O(segments).
+        """
+        times, used = flat(self._tree, self._origin)
+        return EvolutionProfile(tuple(zip(np.diff(times).tolist(), used[:-1].tolist(), strict=True)))
+
+    def earliest_window(self, nodes: int, duration: int, *, not_before: int | None = None) -> int:
+        """Return the earliest time from which on so many nodes are free for so many seconds.
+
+        Parameters
+        ----------
+        nodes
+            0 to all of the cluster.
+        duration
+            Seconds, >= 1.
+        not_before
+            Seconds, from the origin on, which is the default.
+
+        Raises
+        ------
+        InvalidProblem
+            If the window is malformed or too large for the cluster.
+        InvalidOption
+            If `not_before` lies before the origin.
+        """
+        start = None if not_before is None else self._time("not_before", not_before)
+        return self.fit(EvolutionProfile(((duration, nodes),)), earliest_start=start).start
+
+    def fit(
+        self,
+        profile: EvolutionProfile,
+        expand_limit: float = math.inf,
+        *,
+        compacting: bool = False,
+        earliest_start: int | None = None,
+    ) -> Placement:
+        """Return where a requested profile completes as early as possible; reserves nothing.
+
+        Parameters
+        ----------
+        profile, expand_limit
+            As for `allocsolve.heuristics.fit`.
+        compacting
+            Whether it starts as late as that completion allows, as `allocsolve.heuristics.compact` has it.
+        earliest_start
+            Seconds, from the origin on, which is the default.
+
+        Returns
+        -------
+        Placement
+            ``reserve(*placement)`` takes it.
+
+        Raises
+        ------
+        InvalidProblem
+            If the request is empty or too large for the cluster, or the limit is below 1.
+        InvalidOption
+            If `earliest_start` lies before the origin.
+        """
+        durations, nodes, longest = request_arrays(profile, self._num_nodes, expand_limit)
+        earliest = self._origin if earliest_start is None else self._time("earliest_start", earliest_start)
+        self._windows.extend(profile.durations[:_REMEMBERED])
+        self._spans.append(profile.duration)
+        self._make_room(max(int(self._tree.state[END]), earliest) + profile.duration, len(durations))
+        tree = self._tree
+        table = np.empty((3 * len(durations), TABLE_COLUMNS), dtype=np.int64)
+        work = np.empty((2, max(len(durations), len(tree.classes))), dtype=np.int64)
+        starts = np.empty_like(durations)
+        kernels.find(
+            tree, durations, nodes, longest, self._num_nodes, earliest, compacting, table, work, starts
+        )
+        return placement_of(profile, starts)
+
+    def reserve(self, start: int, profile: EvolutionProfile) -> int:
+        """Let a profile hold its nodes from a time on, and return the number of this reservation.
+
+        Parameters
+        ----------
+        start
+            Seconds, not before the origin.
+        profile
+            What is held from then on, expansion included.
+
+        Raises
+        ------
+        InvalidProblem
+            If the profile is empty or too large for the cluster.
+        InvalidOption
+            If it starts before the origin or ends after 2^53 s.
+        InvalidAnswer
+            If too few nodes are free; nothing is reserved then.
+        """
+        begin = self._time("start", start)
+        durations, nodes, _ = request_arrays(profile, self._num_nodes, 1)
+        completion = self._time("completion", begin + profile.duration)
+        starts = frozen(begin + np.cumsum(durations) - durations)
+        self._make_room(completion, len(starts))
+        step = kernels.add(self._tree, starts, nodes, completion, self._num_nodes)
+        if step >= 0:
+            begin, asked = int(starts[step]), int(nodes[step])
+            msg = (
+                f"step {step}: fewer than {asked} of {self._num_nodes} nodes are free "
+                f"on [{begin}, {begin + int(durations[step])})"
+            )
+            raise InvalidAnswer(msg)
+        self._issued += 1
+        self._reservations[self._issued] = _Reservation(starts, nodes, completion)
+        heapq.heappush(self._ends, (completion, self._issued))
+        return self._issued
+
+    def release(self, reservation: int, *, since: int | None = None) -> None:
+        """Give back what a reservation holds from a time on: early completion, or cancellation.
+
+        Parameters
+        ----------
+        reservation
+            What `reserve` returned. It is unknown afterwards.
+        since
+            Seconds, from the origin on, which is the default. What it held before stays on record.
+
+        Raises
+        ------
+        InvalidOption
+            If there is no such reservation, because it was released or ended before the origin, or `since`
+            lies before the origin.
+        """
+        time = self._origin if since is None else self._time("since", since)
+        held = self._reservations.pop(reservation, None)
+        if held is None:
+            msg = f"reservation {reservation!r} is unknown: never made, released or past"
+            raise InvalidOption(msg)
+        if time < held.completion:
+            first = max(int(np.searchsorted(held.starts, time, side="right")) - 1, 0)
+            starts = np.maximum(held.starts[first:], time)
+            self._make_room(held.completion, len(starts))
+            kernels.take_away(self._tree, frozen(starts), held.nodes[first:], held.completion)
+
+    def forget(self, before: int) -> None:
+        """Move the origin on: what happened before a time, and reservations that ended by then, are gone.
+
+        Raises
+        ------
+        InvalidOption
+            If the time lies before the origin.
+        """
+        self._origin = self._time("before", before)
+        while self._ends and self._ends[0][0] <= self._origin:
+            self._reservations.pop(heapq.heappop(self._ends)[1], None)
+
+    def _time(self, what: str, time: int) -> int:
+        value = _integer(what, time)
+        if not self._origin <= value <= MAX_INTEGER:
+            msg = f"{what} {value} is not in {self._origin}..2^53 (seconds from the origin on)"
+            raise InvalidOption(msg)
+        return value
+
+    def _make_room(self, last: int, num_steps: int) -> None:
+        """Let the tree reach beyond a time and have room for so many steps, each with its begin and end."""
+        tree = self._tree
+        reach = tree.origin + (len(tree.leaves) << tree.shift)
+        if last < reach and int(tree.state[COUNT]) + num_steps < int(tree.state[LIMIT]):
+            return
+        times, used = flat(tree, self._origin)
+        last = max(last, int(times[-1]))
+        self._tree = make_tree(
+            times,
+            used,
+            num_nodes=self._num_nodes,
+            until=last + (last - self._origin),
+            segments=2 * len(times) + 64 + num_steps,
+            classes=duration_classes(np.array(self._windows), np.array(self._spans)),
+        )

@@ -1,0 +1,109 @@
+"""Kernels that choose nodes on a node order.
+
+`order` is a permutation of the node ids, `free` the mask over node ids. Positions are indices into `order`;
+a run is a maximal stretch of positions whose nodes are free.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from allocsolve.model import BoolArray, IntArray
+
+__all__ = ["collect", "largest_runs", "least_span", "sufficient_run"]
+
+
+@kernel
+def collect(order: IntArray, free: BoolArray, start: int, size: int) -> IntArray:
+    """Return the first `size` free nodes from position `start` on; there must be so many."""
+    nodes = np.empty(size, dtype=np.int64)
+    count = 0
+    position = start
+    while count < size:
+        if free[order[position]]:
+            nodes[count] = order[position]
+            count += 1
+        position += 1
+    return nodes
+
+
+@kernel
+def sufficient_run(order: IntArray, free: BoolArray, size: int, smallest: bool) -> int:
+    """Return where the first or the smallest run of at least `size` nodes starts, -1 if there is none."""
+    found, found_length = -1, len(order) + 1
+    length = 0
+    for position in range(len(order) + 1):
+        if position < len(order) and free[order[position]]:
+            length += 1
+            continue
+        if size <= length < found_length:
+            found, found_length = position - length, length
+            if not smallest:
+                break
+        length = 0
+    return found
+
+
+@kernel
+def least_span(order: IntArray, free: BoolArray, size: int) -> int:
+    """Return where the first of the shortest stretches with `size` free nodes starts."""
+    first = 0  # position of the first free node of the window
+    while not free[order[first]]:
+        first += 1
+    count = 0
+    found, found_span = -1, len(order) + 1
+    for position in range(first, len(order)):
+        if not free[order[position]]:
+            continue
+        count += 1
+        if count < size:
+            continue
+        if position - first < found_span:
+            found, found_span = first, position - first
+        first += 1
+        count -= 1
+        while first < len(order) and not free[order[first]]:
+            first += 1
+    return found
+
+
+@kernel
+def largest_runs(order: IntArray, free: BoolArray, size: int) -> IntArray:
+    """Return `size` nodes from few runs: each time the smallest run that suffices, else the largest run.
+
+    First on ties; the last run gives its low end. Runs are kept in one list per length, so that all is
+    O(nodes).
+    """
+    num_nodes = len(order)
+    head = np.full(num_nodes + 1, -1, dtype=np.int64)  # per length, the start of the first run
+    following = np.empty(num_nodes, dtype=np.int64)  # per start of a run, that of the next one as long
+    length = 0
+    for position in range(num_nodes - 1, -2, -1):
+        if position >= 0 and free[order[position]]:
+            length += 1
+        elif length > 0:
+            following[position + 1] = head[length]
+            head[length] = position + 1
+            length = 0
+    nodes = np.empty(size, dtype=np.int64)
+    count = 0
+    largest = num_nodes
+    while count < size:
+        while head[largest] < 0:
+            largest -= 1
+        length = largest
+        if largest >= size - count:
+            length = size - count
+            while head[length] < 0:
+                length += 1
+        start = head[length]
+        head[length] = following[start]
+        for position in range(start, start + min(length, size - count)):
+            nodes[count] = order[position]
+            count += 1
+    return nodes

@@ -1,0 +1,188 @@
+"""Kernels that grow a connected set over the links of a topology, given as the arrays of `Lattice`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from allocsolve.model import BoolArray, IntArray
+
+__all__ = ["first_seed", "grow", "grow_cheapest", "spread"]
+
+
+@kernel
+def _apart(one: int, other: int, side: int, ring: int) -> int:
+    apart = abs(one - other)
+    return min(apart, side - apart) if ring else apart
+
+
+@kernel
+def grow(
+    shape: IntArray,
+    wrap: IntArray,
+    coordinates: IntArray,
+    offsets: IntArray,
+    neighbours: IntArray,
+    free: BoolArray,
+    nodes: IntArray,
+    bound: int,
+) -> int:
+    """Fill `nodes` behind its first entry, each time by the free neighbour that costs least; return the cost.
+
+    The component of ``nodes[0]`` must have so many free nodes. On ties the first met: neighbours are met
+    when a node is chosen, by increasing id. Returns `bound` as soon as the cost reaches it; `nodes` is then
+    rubbish.
+
+    Per axis, ``rise`` of a coordinate is the sum of distances along the axis from there to the nodes chosen;
+    it is kept for the coordinates of nodes met so far (``active``), since a small set on a large machine
+    needs no others. ``held`` counts the nodes chosen at a coordinate.
+    """
+    axes, num_nodes = len(shape), len(free)
+    side = shape.max()
+    rise = np.zeros((axes, side), dtype=np.int64)
+    held = np.zeros((axes, side), dtype=np.int64)
+    active = np.empty((axes, side), dtype=np.int64)
+    num_active = np.zeros(axes, dtype=np.int64)
+    is_active = np.zeros((axes, side), dtype=np.bool_)
+    met = np.zeros(num_nodes, dtype=np.bool_)
+    frontier = np.empty(min(num_nodes, 2 * axes * len(nodes)), dtype=np.int64)
+    waiting = 0
+    met[nodes[0]] = True
+    cost = 0
+    for count in range(1, len(nodes)):
+        node = nodes[count - 1]
+        for axis in range(axes):
+            here = coordinates[node, axis]
+            held[axis, here] += 1
+            for k in range(num_active[axis]):
+                c = active[axis, k]
+                rise[axis, c] += _apart(c, here, shape[axis], wrap[axis])
+        for k in range(offsets[node], offsets[node + 1]):
+            other = neighbours[k]
+            if not free[other] or met[other]:
+                continue
+            met[other] = True
+            frontier[waiting] = other
+            waiting += 1
+            for axis in range(axes):
+                there = coordinates[other, axis]
+                if not is_active[axis, there]:
+                    is_active[axis, there] = True
+                    active[axis, num_active[axis]] = there
+                    num_active[axis] += 1
+                    for c in range(shape[axis]):
+                        if held[axis, c] > 0:
+                            apart = _apart(c, there, shape[axis], wrap[axis])
+                            rise[axis, there] += held[axis, c] * apart
+        best, least = -1, 0
+        for k in range(waiting):
+            node = frontier[k]
+            increase = 0
+            for axis in range(axes):
+                increase += rise[axis, coordinates[node, axis]]
+            if best < 0 or increase < least:
+                best, least = k, increase
+        cost += least
+        if cost >= bound:
+            return bound
+        nodes[count] = frontier[best]
+        waiting -= 1
+        for k in range(best, waiting):
+            frontier[k] = frontier[k + 1]
+    return cost
+
+
+@kernel
+def grow_cheapest(
+    shape: IntArray,
+    wrap: IntArray,
+    coordinates: IntArray,
+    offsets: IntArray,
+    neighbours: IntArray,
+    free: BoolArray,
+    seeds: IntArray,
+    nodes: IntArray,
+    bound: int,
+) -> int:
+    """Grow from each seed; write the first cheapest set to `nodes` if it is below `bound`; return its cost.
+
+    Returns `bound`, and leaves `nodes` alone, if none is.
+    """
+    trial = np.empty(len(nodes), dtype=np.int64)
+    for seed in seeds:
+        trial[0] = seed
+        cost = grow(shape, wrap, coordinates, offsets, neighbours, free, trial, bound)
+        if cost < bound:
+            bound = cost
+            nodes[:] = trial
+    return bound
+
+
+@kernel
+def spread(
+    order: IntArray,
+    start: int,
+    offsets: IntArray,
+    neighbours: IntArray,
+    free: BoolArray,
+    size: int,
+    contiguous: bool,
+) -> IntArray:
+    """Return the first `size` free nodes met breadth-first from the first free one of `order`.
+
+    Positions of `order` are tried cyclically from `start` on. Where the search ends too early, it goes on
+    from the next free node on `order`, or if `contiguous` returns what it has.
+    """
+    nodes = np.empty(size, dtype=np.int64)  # also the queue
+    met = np.zeros(len(free), dtype=np.bool_)
+    head = tail = 0
+    for step in range(len(order)):
+        seed = order[(start + step) % len(order)]
+        if met[seed] or not free[seed]:
+            continue
+        if tail > 0 and contiguous:
+            break
+        nodes[tail] = seed
+        tail += 1
+        met[seed] = True
+        while head < tail < size:
+            node = nodes[head]
+            head += 1
+            for k in range(offsets[node], offsets[node + 1]):
+                other = neighbours[k]
+                if free[other] and not met[other] and tail < size:
+                    met[other] = True
+                    nodes[tail] = other
+                    tail += 1
+        if tail == size:
+            break
+    return nodes[:tail]
+
+
+@kernel
+def first_seed(offsets: IntArray, neighbours: IntArray, free: BoolArray, size: int) -> int:
+    """Return the first free node with at least `size` nodes in its component, -1 if there is none."""
+    met = np.zeros(len(free), dtype=np.bool_)
+    queue = np.empty(len(free), dtype=np.int64)
+    for seed in range(len(free)):
+        if met[seed] or not free[seed]:
+            continue
+        met[seed] = True
+        queue[0] = seed
+        head, tail = 0, 1
+        while head < tail < size:
+            node = queue[head]
+            head += 1
+            for k in range(offsets[node], offsets[node + 1]):
+                other = neighbours[k]
+                if free[other] and not met[other]:
+                    met[other] = True
+                    queue[tail] = other
+                    tail += 1
+        if tail >= size:
+            return seed
+    return -1

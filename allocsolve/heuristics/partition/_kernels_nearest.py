@@ -1,0 +1,216 @@
+"""Kernels of the nearest family: the free nodes nearest to a centre, and what they cost.
+
+Points are the coordinates of the free nodes in canonical order, by the first axis, then the second, and so
+on, shape (points, axes); sets are increasing indices into them. A shell holds the points at one distance
+from the centre; of the last shell that is needed some may not be.
+
+Total distances to a set are kept per axis: ``totals[first[axis] + c]`` is that of coordinate c along `axis`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.heuristics.partition.lattice import pairwise_distance
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from allocsolve.model import IntArray
+
+__all__ = [
+    "add_distances",
+    "first_places",
+    "gather",
+    "grid",
+    "hops",
+    "total_distance",
+    "values_of_centres",
+]
+
+
+@kernel
+def hops(shape: IntArray, wrap: IntArray, one: IntArray, other: IntArray) -> int:
+    """Return the hop distance of two points."""
+    total = 0
+    for axis in range(len(shape)):
+        along = abs(one[axis] - other[axis])
+        total += min(along, shape[axis] - along) if wrap[axis] == 1 else along
+    return total
+
+
+@kernel
+def first_places(shape: IntArray) -> IntArray:
+    """Return where the coordinates of each axis start in an array of all, and its length."""
+    first = np.zeros(len(shape) + 1, dtype=np.int64)
+    for axis in range(len(shape)):
+        first[axis + 1] = first[axis] + shape[axis]
+    return first
+
+
+@kernel
+def add_distances(
+    shape: IntArray, wrap: IntArray, first: IntArray, point: IntArray, weight: int, totals: IntArray
+) -> None:
+    """Add `weight` times the distances to a point. O(sum of sides)."""
+    for axis in range(len(shape)):
+        side, start = shape[axis], first[axis]
+        for c in range(side):
+            along = abs(c - point[axis])
+            totals[start + c] += weight * (min(along, side - along) if wrap[axis] == 1 else along)
+
+
+@kernel
+def total_distance(first: IntArray, totals: IntArray, point: IntArray) -> int:
+    """Return the total hop distance of a point."""
+    total = 0
+    for axis in range(len(point)):
+        total += totals[first[axis] + point[axis]]
+    return total
+
+
+@kernel
+def grid(shape: IntArray, everything: IntArray, points: IntArray) -> IntArray:
+    """Return those of `everything` of which each coordinate is that of some point along the same axis."""
+    first = first_places(shape)
+    used = np.zeros(first[-1], dtype=np.int64)
+    for i in range(len(points)):
+        for axis in range(len(shape)):
+            used[first[axis] + points[i, axis]] = 1
+    met = np.empty((len(everything), len(shape)), dtype=np.int64)
+    count = 0
+    for i in range(len(everything)):
+        if total_distance(first, used, everything[i]) == len(shape):
+            for axis in range(len(shape)):
+                met[count, axis] = everything[i, axis]
+            count += 1
+    return met[:count]
+
+
+@kernel
+def _last_shell(
+    shape: IntArray,
+    wrap: IntArray,
+    points: IntArray,
+    centre: IntArray,
+    size: int,
+    greatest: bool,
+    apart: IntArray,
+) -> tuple[int, int, int]:
+    """Write the distances from the centre to `apart`; return the last shell, how many it gives, the sum.
+
+    Distances are in hops or, if `greatest`, the greatest along an axis; the sum is over the nearest `size`.
+    """
+    first = first_places(shape)
+    counts, along = np.zeros(first[-1] + 1, dtype=np.int64), np.zeros(first[-1], dtype=np.int64)
+    add_distances(shape, wrap, first, centre, 1, along)
+    for i in range(len(points)):
+        if greatest:
+            apart[i] = 0
+            for axis in range(len(shape)):
+                apart[i] = max(apart[i], along[first[axis] + points[i, axis]])
+        else:
+            apart[i] = total_distance(first, along, points[i])
+        counts[apart[i]] += 1
+    shell, within, total = 0, counts[0], 0
+    while within < size:
+        shell += 1
+        within += counts[shell]
+        total += shell * counts[shell]
+    return shell, size - (within - counts[shell]), total - shell * (within - size)
+
+
+@kernel
+def _fill(
+    shape: IntArray,
+    wrap: IntArray,
+    points: IntArray,
+    apart: IntArray,
+    shell: int,
+    need: int,
+    greedy: bool,
+    chosen: IntArray,
+) -> None:
+    """Fill `chosen` with the points within the last shell and `need` of that; changes `apart` if `greedy`."""
+    if greedy:
+        first = first_places(shape)
+        totals = np.zeros(first[-1], dtype=np.int64)
+        last = np.empty((len(points), 2), dtype=np.int64)  # index, total distance
+        count = 0
+        for i in range(len(points)):
+            if apart[i] < shell:
+                add_distances(shape, wrap, first, points[i], 1, totals)
+            elif apart[i] == shell:
+                last[count, 0] = i
+                count += 1
+        for k in range(count):
+            last[k, 1] = total_distance(first, totals, points[last[k, 0]])
+        for _ in range(need):
+            best = -1
+            for k in range(count):
+                if apart[last[k, 0]] == shell and (best < 0 or last[k, 1] < last[best, 1]):
+                    best = k
+            taken = last[best, 0]
+            apart[taken] = -1  # no longer of the last shell
+            for k in range(count):
+                last[k, 1] += hops(shape, wrap, points[taken], points[last[k, 0]])
+        need = 0
+    count = 0
+    for i in range(len(points)):
+        if apart[i] == shell and need > 0:
+            need -= 1
+            chosen[count] = i
+            count += 1
+        elif apart[i] < shell:
+            chosen[count] = i
+            count += 1
+
+
+@kernel
+def gather(
+    shape: IntArray,
+    wrap: IntArray,
+    points: IntArray,
+    centre: IntArray,
+    greatest: bool,
+    greedy: bool,
+    chosen: IntArray,
+) -> None:
+    """Fill `chosen` with the points nearest to the centre, in hops or, if `greatest`, in L-infinity distance.
+
+    Of the last shell the first in canonical order or, if `greedy`, one by one the point with the least total
+    hop distance to those chosen before, the first on ties. O(points); greedy also O(size * (sum of sides +
+    last shell)).
+    """
+    apart = np.empty(len(points), dtype=np.int64)
+    shell, need, _ = _last_shell(shape, wrap, points, centre, len(chosen), greatest, apart)
+    _fill(shape, wrap, points, apart, shell, need, greedy, chosen)
+
+
+@kernel
+def values_of_centres(
+    shape: IntArray,
+    wrap: IntArray,
+    points: IntArray,
+    centres: IntArray,
+    size: int,
+    greatest: bool,
+    greedy: bool,
+) -> IntArray:
+    """Return for each centre what the points nearest to it are worth; any topology.
+
+    That is their total pairwise hop distance; if `greatest`, the sum of their L-infinity distances from the
+    centre. `centres` are coordinates, shape (centres, axes). Per centre as `gather` and `pairwise_distance`.
+    """
+    values = np.empty(len(centres), dtype=np.int64)
+    chosen = np.empty(size, dtype=np.int64)
+    apart = np.empty(len(points), dtype=np.int64)
+    for c in range(len(centres)):
+        shell, need, total = _last_shell(shape, wrap, points, centres[c], size, greatest, apart)
+        if greatest:
+            values[c] = total
+        else:
+            _fill(shape, wrap, points, apart, shell, need, greedy, chosen)
+            values[c] = pairwise_distance(shape, wrap, points, chosen)
+    return values

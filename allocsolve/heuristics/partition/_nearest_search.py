@@ -1,0 +1,217 @@
+"""The search of the nearest family: value all centres, gather the best, within the time there is."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.heuristics.partition import _kernels_nearest as kernels
+from allocsolve.heuristics.partition._kernels_rings import costs_of_mesh_centres, mesh_shell_sums, prefix_sums
+from allocsolve.heuristics.partition._kernels_swaps import descend
+from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.model import MAX_INTEGER, Limit, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allocsolve.model import BoolArray, IntArray, Topology
+    from allocsolve.model.result import Clock
+
+__all__ = [
+    "CENTRES",
+    "LAST_SHELLS",
+    "Centres",
+    "Field",
+    "Found",
+    "LastShell",
+    "cheapest",
+    "field_of",
+    "least_shells",
+]
+
+#: Which nodes are tried as centres.
+Centres: TypeAlias = Literal[
+    "grid",  # the product of the distinct coordinates of the free nodes
+    "free",  # the free nodes
+    "all",  # all nodes
+]
+CENTRES: tuple[Centres, ...] = get_args(Centres)
+
+#: Which nodes of the last shell round a centre are taken, if not all are needed.
+LastShell: TypeAlias = Literal[
+    "first",  # by coordinates
+    "greedy",  # one by one, always that which adds least to the total pairwise hop distance
+]
+LAST_SHELLS: tuple[LastShell, ...] = get_args(LastShell)
+
+#: Seconds of valuing centres between two looks at the clock, and swaps between two looks.
+_PACE, _SWAPS = 0.01, 8
+#: How many centres of the same cost to descend from.
+_ALIKE = 3
+
+
+class Machine(NamedTuple):
+    """The nodes of a topology in canonical order: by coordinates, the first axis first."""
+
+    shape: IntArray
+    wrap: IntArray
+    #: Node ids.
+    order: IntArray
+    #: Their coordinates, shape (nodes, axes).
+    points: IntArray
+    #: Whether it is a 2-D mesh.
+    planar: bool
+
+
+class Field(NamedTuple):
+    """The free nodes of a machine in canonical order."""
+
+    machine: Machine
+    #: Node ids, shape (free nodes,).
+    nodes: IntArray
+    #: Their coordinates, shape (free nodes, axes).
+    points: IntArray
+
+
+class Found(NamedTuple):
+    """A set, and whether the time was up before the search was over."""
+
+    #: Increasing node ids.
+    nodes: IntArray
+    limit: Limit | None
+
+
+@lru_cache(maxsize=8)
+def _machine(topology: Topology) -> Machine:
+    arrays = lattice(topology)
+    order = np.lexsort(arrays.coordinates.T[::-1])
+    ring = any(wrap and side > 2 for side, wrap in zip(topology.shape, topology.wrap, strict=True))
+    return Machine(
+        arrays.shape,
+        arrays.wrap,
+        frozen(order),
+        frozen(arrays.coordinates[order]),
+        len(topology.shape) == 2 and not ring,
+    )
+
+
+def field_of(topology: Topology, free: BoolArray) -> Field:
+    """Return the free nodes in canonical order. O(nodes * axes)."""
+    machine = _machine(topology)
+    among = free[machine.order]
+    return Field(machine, machine.order[among], frozen(machine.points[among]))
+
+
+def centres_of(field: Field, choice: Centres) -> IntArray:
+    """Return the coordinates of the centres in canonical order."""
+    everything = field.machine.points
+    if choice == "free":
+        return field.points
+    if choice == "all" or len(field.points) == len(everything):
+        return everything
+    return frozen(kernels.grid(field.machine.shape, everything, field.points))
+
+
+def cheapest(
+    field: Field, size: int, clock: Clock, *, centres: Centres, greedy: bool, starts: int = 0
+) -> Found:
+    """Return the cheapest set round a centre or, with starts, after swaps from so many of the best ones."""
+    tried = centres_of(field, centres)
+    costs, limit = _costs(field, tried, size, clock, greedy=greedy)
+    if not starts:
+        return _found(field, _gather(field, tried[np.argmin(costs)], size, greedy=greedy), limit)
+    best, least = np.empty(0, dtype=np.int64), MAX_INTEGER
+    for centre in _varied(costs, starts):
+        if len(best) and not clock.remaining:
+            return _found(field, best, Limit.TIME)
+        chosen = _gather(field, tried[centre], size, greedy=greedy)
+        lowered, ended = _descend(field, chosen, clock)
+        limit = limit if ended else Limit.TIME
+        if costs[centre] - lowered < least:
+            best, least = chosen, costs[centre] - lowered
+    if greedy and limit is None:  # the first of the last ring are seldom better than the greedy choice
+        costs, limit = _costs(field, tried, size, clock, greedy=False)
+        if costs.min() < least:
+            best = _gather(field, tried[np.argmin(costs)], size, greedy=False)
+            limit = limit if _descend(field, best, clock)[1] else Limit.TIME
+    return _found(field, best, limit)
+
+
+def _costs(
+    field: Field, tried: IntArray, size: int, clock: Clock, *, greedy: bool
+) -> tuple[IntArray, Limit | None]:
+    """Return the cost of the set round each centre, or round the first ones when the time is up."""
+    machine = field.machine
+    if machine.planar:
+        width, height = machine.shape.tolist()
+        sums = prefix_sums(field.points, width, height)
+        costs = _valued(lambda some: costs_of_mesh_centres(sums, some, size, greedy), tried, clock)
+    else:
+        costs = _valued(partial(_plain_values, field, size, greatest=False, greedy=greedy), tried, clock)
+    return costs, Limit.TIME if len(costs) < len(tried) else None
+
+
+def _descend(field: Field, chosen: IntArray, clock: Clock) -> tuple[int, bool]:
+    """Swap in place; return by how much the cost was lowered, and whether it was before the time was up."""
+    timed, total = math.isfinite(clock.remaining), 0
+    swaps = _SWAPS if timed else MAX_INTEGER
+    while lowered := descend(field.machine.shape, field.machine.wrap, field.points, chosen, swaps):
+        total += lowered
+        if not timed:
+            break
+        if not clock.remaining:
+            return total, False
+    return total, True
+
+
+def _varied(costs: IntArray, count: int) -> IntArray:
+    """Return the centres of least cost, but few of the same cost: these tend to have the same set.
+
+    On an empty machine all centres far from the border have the same set but for its place.
+    """
+    order = np.argsort(costs, kind="stable")
+    ranked = costs[order]
+    return order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < _ALIKE][:count]
+
+
+def least_shells(field: Field, size: int, clock: Clock, *, greedy: bool) -> Found:
+    """Return the set of square shells round the free node where their numbers add up to least."""
+    machine, points = field.machine, field.points
+    if machine.planar:
+        width, height = machine.shape.tolist()
+        sums = _valued(lambda some: mesh_shell_sums(points, width, height, some, size), points, clock)
+    else:
+        sums = _valued(partial(_plain_values, field, size, greatest=True, greedy=greedy), points, clock)
+    chosen = _gather(field, points[np.argmin(sums)], size, greatest=True, greedy=greedy)
+    return _found(field, chosen, Limit.TIME if len(sums) < len(points) else None)
+
+
+def _plain_values(field: Field, size: int, some: IntArray, *, greatest: bool, greedy: bool) -> IntArray:
+    shape, wrap, *_ = field.machine
+    return kernels.values_of_centres(shape, wrap, field.points, some, size, greatest, greedy)
+
+
+def _gather(field: Field, centre: IntArray, size: int, *, greatest: bool = False, greedy: bool) -> IntArray:
+    shape, wrap, *_ = field.machine
+    chosen = np.empty(size, dtype=np.int64)
+    kernels.gather(shape, wrap, field.points, centre, greatest, greedy, chosen)
+    return chosen
+
+
+def _found(field: Field, chosen: IntArray, limit: Limit | None) -> Found:
+    return Found(np.sort(field.nodes[chosen]), limit)
+
+
+def _valued(value: Callable[[IntArray], IntArray], centres: IntArray, clock: Clock) -> IntArray:
+    """Return the value of each centre, or of the first ones (one at least) when the time is up."""
+    if math.isinf(clock.remaining):
+        return value(centres)
+    started, done, chunk, parts = clock.elapsed, 0, 1, []
+    while done < len(centres) and (clock.remaining or not done):
+        parts.append(value(centres[done : done + chunk]))
+        done += len(parts[-1])
+        chunk = 1 + int(_PACE * done / (clock.elapsed - started + 1e-9))
+    return np.concatenate(parts)

@@ -1,0 +1,286 @@
+"""Allocation by buddies and by pages, and random nodes as the baseline.
+
+Plain functions for other simulators, which return the nodes in the order in which they take them, and the
+solvers over them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.heuristics.partition._request import checked_mask
+from allocsolve.heuristics.partition.lattice import partition_result
+from allocsolve.model import NODE_ORDERS, Mesh, frozen, node_order
+
+if TYPE_CHECKING:
+    from allocsolve.model import (
+        BoolArray,
+        Budget,
+        IntArray,
+        NodeOrder,
+        Partition,
+        PartitionProblem,
+        Result,
+        Topology,
+    )
+
+__all__ = ["MultipleBuddy", "Paging", "RandomNodes", "multiple_buddy", "paging", "random_nodes"]
+
+#: A page of 2^24 nodes a side holds any machine.
+_MAX_EXPONENT = 24
+
+
+def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
+    """Take cubes of 2^i nodes a side, large ones first (octets and their like in 3-D).
+
+    The free nodes are cut into the largest aligned free cubes. From the largest i down, as many cubes of
+    2^i nodes a side are taken as fit into what is still needed: the digits of `size` to the base 2^axes.
+    Where there is none of a level, the smallest larger cube is split; where there is none of these either,
+    smaller ones must do. The cube of least base first. Axes of one node do not count.
+
+    Parameters
+    ----------
+    topology
+        The machine; its rings play no part.
+    free
+        Which nodes may be taken, shape (nodes,); not changed.
+    size
+        How many to take.
+
+    Returns
+    -------
+    IntArray
+        Shape (size,), cube by cube, each by id.
+
+    Raises
+    ------
+    InvalidProblem
+        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+
+    Notes
+    -----
+    *Guarantee*: never fails; in general not connected; none on distances.
+    *Complexity*: O(nodes * log(side) + cubes * log(cubes)).
+
+    References
+    ----------
+    Lo, Windisch, Liu & Nitzberg, "Noncontiguous processor allocation algorithms for mesh-connected
+    multicomputers", IEEE TPDS 8(7), 1997 ("MBS"; from memory). There the free cubes are kept from one
+    allocation to the next, and so is how they were split; here they follow from the mask.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Mesh
+    >>> free = np.ones(16, dtype=np.bool_)
+    >>> free[0] = False
+    >>> multiple_buddy(Mesh((4, 4)), free, 5).tolist()
+    [2, 3, 6, 7, 1]
+    """
+    free = checked_mask(topology, free, size)
+    sides = tuple(side for side in topology.shape if side > 1) or (1,)
+    cubes = _free_cubes(sides, free)
+    nodes: list[IntArray] = []
+    needed = size
+    for level in range(len(cubes) - 1, -1, -1):
+        volume = 1 << level * len(sides)
+        while needed >= volume and (base := _take_cube(sides, cubes, level)) is not None:
+            nodes.append(base + _cube(sides, 1 << level))
+            needed -= volume
+    return np.concatenate(nodes)
+
+
+@lru_cache(maxsize=256)
+def _cube(sides: tuple[int, ...], side: int, step: int = 1) -> IntArray:
+    """Return the nodes (every `step`-th on each axis) of the cube at node 0, first axis fastest."""
+    nodes = np.zeros(1, dtype=np.int64)
+    stride = 1
+    for length in sides:
+        nodes = np.add.outer(np.arange(0, side, step) * stride, nodes).ravel()
+        stride *= length
+    return frozen(nodes)
+
+
+def _free_cubes(sides: tuple[int, ...], free: BoolArray) -> list[list[int]]:
+    """Return per level i the bases, increasing, of the aligned free cubes 2^i a side in no larger one."""
+    left = free.reshape(sides[::-1]).copy()  # axes reversed: the flat index is the node id
+    ids = np.arange(free.size).reshape(left.shape)
+    cubes = []
+    for level in range(min(sides).bit_length() - 1, -1, -1):
+        side = 1 << level
+        whole = tuple(slice(length // side * side) for length in left.shape)
+        split = tuple(n for length in left.shape for n in (length // side, side))
+        inner = tuple(range(1, 2 * len(sides), 2))
+        blocks = left[whole].reshape(split)
+        is_free = blocks.all(axis=inner)
+        cubes.append(ids[whole][(slice(None, None, side),) * len(sides)][is_free].tolist())
+        left[whole] = (blocks & ~np.expand_dims(is_free, inner)).reshape(left[whole].shape)
+    return cubes[::-1]
+
+
+def _take_cube(sides: tuple[int, ...], cubes: list[list[int]], level: int) -> int | None:
+    """Take the first cube of a level out of the heaps, splitting the smallest larger one if need be."""
+    have = next((above for above in range(level, len(cubes)) if cubes[above]), None)
+    if have is None:
+        return None
+    base = heapq.heappop(cubes[have])
+    for below in range(have - 1, level - 1, -1):
+        for buddy in _cube(sides, 2 << below, 1 << below)[1:].tolist():
+            heapq.heappush(cubes[below], base + buddy)
+    return base
+
+
+def paging(
+    topology: Topology, free: BoolArray, size: int, *, exponent: int = 1, order: NodeOrder = "row-major"
+) -> IntArray | None:
+    """Take the first free pages: aligned cubes of 2^exponent nodes a side, all of whose nodes are free.
+
+    Parameters
+    ----------
+    topology
+        The machine; its rings play no part.
+    free
+        Which nodes may be taken, shape (nodes,); not changed.
+    size
+        How many to take. Of the last page only the nodes still needed are taken.
+    exponent
+        0 to 24. With 0 this is the sorted free list. Pages at the high rim may be cut off by it.
+    order
+        The order of the pages, see `allocsolve.model.node_order`.
+
+    Returns
+    -------
+    IntArray or None
+        Shape (size,), page by page, each by id; None if the free pages have too few nodes.
+
+    Raises
+    ------
+    InvalidProblem
+        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+    InvalidOption
+        If `exponent` is out of range; also as `allocsolve.model.node_order`.
+    UnknownName
+        If there is no such order.
+
+    Notes
+    -----
+    *Guarantee*: fails only as said; none on distances. *Complexity*: O(nodes).
+
+    References
+    ----------
+    Lo, Windisch, Liu & Nitzberg, IEEE TPDS 8(7), 1997 ("Paging(i)"; from memory).
+
+    Examples
+    --------
+    >>> from allocsolve.model import Mesh
+    >>> free = np.ones(16, dtype=np.bool_)
+    >>> free[0] = False
+    >>> paging(Mesh((4, 4)), free, 5).tolist()
+    [2, 3, 6, 7, 8]
+    """
+    free = checked_mask(topology, free, size)
+    if not 0 <= exponent <= _MAX_EXPONENT:
+        msg = f"exponent {exponent} is not in 0..{_MAX_EXPONENT}"
+        raise InvalidOption(msg)
+    visit, page = _pages(topology, exponent, order)
+    is_free = np.ones(len(visit), dtype=np.bool_)
+    is_free[page[~free[visit]]] = False
+    nodes = visit[is_free[page]]
+    return nodes[:size] if len(nodes) >= size else None
+
+
+@lru_cache(maxsize=32)
+def _pages(topology: Topology, exponent: int, order: NodeOrder) -> tuple[IntArray, IntArray]:
+    """Return the nodes page by page, and the number of the page of each of these."""
+    grid = Mesh([(side - 1 >> exponent) + 1 for side in topology.shape])
+    number = np.empty(grid.num_nodes, dtype=np.int64)
+    number[node_order(grid, order)] = np.arange(grid.num_nodes)
+    coordinates = topology.coordinates(np.arange(topology.num_nodes)) >> exponent
+    page = number[np.ravel_multi_index(tuple(coordinates.T), grid.shape, order="F")]
+    visit = np.argsort(page, kind="stable")
+    return frozen(visit), frozen(page[visit])
+
+
+def random_nodes(topology: Topology, free: BoolArray, size: int, *, seed: int) -> IntArray:
+    """Take free nodes at random, each set equally likely.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    free
+        Which nodes may be taken, shape (nodes,); not changed.
+    size
+        How many to take.
+    seed
+        The same seed gives the same nodes.
+
+    Returns
+    -------
+    IntArray
+        Shape (size,).
+
+    Raises
+    ------
+    InvalidProblem
+        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+
+    Notes
+    -----
+    *Guarantee*: never fails; none on distances. *Complexity*: O(nodes).
+    """
+    free = checked_mask(topology, free, size)
+    return np.random.default_rng(seed).choice(np.flatnonzero(free), size, replace=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MultipleBuddy:
+    """Allocate by cubes of 2^i nodes a side: see `multiple_buddy`."""
+
+    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
+        """Allocate; of the budget only the clock is used."""
+        clock = budget.start()
+        return partition_result(problem, multiple_buddy(problem.topology, problem.free, problem.size), clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """Allocate by pages: see `paging`.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        As `paging`.
+    """
+
+    exponent: int = 1
+    order: NodeOrder = "row-major"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.exponent <= _MAX_EXPONENT:
+            msg = f"exponent {self.exponent} is not in 0..{_MAX_EXPONENT}"
+            raise InvalidOption(msg)
+        if self.order not in NODE_ORDERS:
+            raise UnknownName("node order", self.order, NODE_ORDERS)
+
+    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
+        """Allocate; of the budget only the clock is used."""
+        clock = budget.start()
+        nodes = paging(problem.topology, problem.free, problem.size, exponent=self.exponent, order=self.order)
+        return partition_result(problem, nodes, clock)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomNodes:
+    """Allocate at random: see `random_nodes`."""
+
+    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
+        """Allocate; the budget gives the seed."""
+        clock = budget.start()
+        nodes = random_nodes(problem.topology, problem.free, problem.size, seed=budget.seed)
+        return partition_result(problem, nodes, clock)

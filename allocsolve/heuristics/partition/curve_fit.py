@@ -1,0 +1,279 @@
+"""Allocation on a node order: free lists, runs and windows (Lo et al., SST, Slurm).
+
+Plain functions for other simulators, which return the nodes in the order in which they take them, and the
+solver over them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from allocsolve.errors import UnknownName
+from allocsolve.heuristics.partition import _kernels_curve as kernels
+from allocsolve.heuristics.partition._request import checked_mask
+from allocsolve.heuristics.partition.lattice import partition_result
+from allocsolve.model import NODE_ORDERS, node_order
+
+if TYPE_CHECKING:
+    from allocsolve.model import (
+        BoolArray,
+        Budget,
+        IntArray,
+        NodeOrder,
+        Partition,
+        PartitionProblem,
+        Result,
+        Topology,
+    )
+
+__all__ = [
+    "CURVE_METHODS",
+    "FALLBACKS",
+    "CurveFit",
+    "CurveMethod",
+    "Fallback",
+    "best_fit_run",
+    "first_fit_run",
+    "largest_runs",
+    "min_span",
+    "sorted_free_list",
+]
+
+#: What is taken from the node order.
+CurveMethod: TypeAlias = Literal[
+    "sorted-free-list",  # the first free nodes
+    "first-fit",  # the first run that suffices
+    "best-fit",  # the smallest run that suffices, else the fallback
+    "min-span",  # the shortest stretch with enough free nodes
+    "largest-runs",  # as few runs as a greedy choice needs
+]
+
+#: What best fit does when no run suffices.
+Fallback: TypeAlias = Literal[
+    "min-span",  # as the simulators SST and PReMAS
+    "largest-runs",  # as Slurm up to 24.11
+    "fail",  # as Slurm with --contiguous
+]
+
+CURVE_METHODS: tuple[CurveMethod, ...] = get_args(CurveMethod)
+FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
+
+
+def sorted_free_list(
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    order: NodeOrder = "row-major",
+    bits: int | None = None,
+) -> IntArray:
+    """Take the first free nodes of a node order.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    free
+        Which nodes may be taken, shape (nodes,); not changed.
+    size
+        How many to take.
+    order, bits
+        The node order, see `allocsolve.model.node_order`.
+
+    Returns
+    -------
+    IntArray
+        Shape (size,), in visiting order.
+
+    Raises
+    ------
+    InvalidProblem
+        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+    UnknownName, InvalidOption
+        As `allocsolve.model.node_order`.
+
+    Notes
+    -----
+    *Guarantee*: never fails; none on distances. *Complexity*: O(nodes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allocsolve.model import Mesh
+    >>> free = np.array([1, 0, 1, 1, 1, 0, 1, 1], dtype=np.bool_)
+    >>> sorted_free_list(Mesh((4, 2)), free, 4, order="snake").tolist()
+    [0, 2, 3, 7]
+    """
+    free = checked_mask(topology, free, size)
+    return kernels.collect(node_order(topology, order, bits=bits), free, 0, size)
+
+
+def first_fit_run(
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    order: NodeOrder = "hilbert",
+    bits: int | None = None,
+) -> IntArray | None:
+    """Take the low end of the first run that suffices; None if there is none.
+
+    A run is a maximal stretch of free nodes that follow each other in the node order. Parameters, errors
+    and complexity as `sorted_free_list`.
+
+    Notes
+    -----
+    *Guarantee*: fails only if no run has `size` nodes; connected if consecutive nodes of the order are
+    neighbours (the snakes, ...).
+
+    References
+    ----------
+    Linnert et al. 2024, section 3.1 and Fig. 6: their reading of Slurm, on the Hilbert order.
+    """
+    free = checked_mask(topology, free, size)
+    positions = node_order(topology, order, bits=bits)
+    start = kernels.sufficient_run(positions, free, size, False)  # noqa: FBT003 - kernels go by position
+    return None if start < 0 else kernels.collect(positions, free, start, size)
+
+
+def best_fit_run(
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    order: NodeOrder = "hilbert",
+    bits: int | None = None,
+    fallback: Fallback = "min-span",
+) -> IntArray | None:
+    """Take the low end of the smallest run that suffices, the first on ties; if there is none, fall back.
+
+    Parameters, errors and complexity as `sorted_free_list`; an unknown `fallback` is refused likewise.
+
+    Notes
+    -----
+    *Guarantee*: with the fallback ``fail`` as `first_fit_run`; with the others never fails.
+
+    References
+    ----------
+    Lo, Windisch, Liu & Nitzberg, "Noncontiguous processor allocation algorithms for mesh-connected
+    multicomputers", 1997, and Leung et al., "Processor allocation on Cplant", 2002 (from memory); Slurm's
+    ``select/linear`` up to 24.11 (fallback ``largest-runs``).
+    """
+    if fallback not in FALLBACKS:
+        raise UnknownName("fallback", fallback, FALLBACKS)
+    free = checked_mask(topology, free, size)
+    positions = node_order(topology, order, bits=bits)
+    start = kernels.sufficient_run(positions, free, size, True)  # noqa: FBT003 - kernels go by position
+    if start < 0:
+        if fallback == "fail":
+            return None
+        if fallback == "largest-runs":
+            return kernels.largest_runs(positions, free, size)
+        start = kernels.least_span(positions, free, size)
+    return kernels.collect(positions, free, start, size)
+
+
+def min_span(
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    order: NodeOrder = "hilbert",
+    bits: int | None = None,
+) -> IntArray:
+    """Take the `size` consecutive free nodes that are least apart in the node order, the first on ties.
+
+    Parameters, errors and complexity as `sorted_free_list`.
+
+    Notes
+    -----
+    *Guarantee*: never fails; the span (last position minus first) is least among all sets of free nodes.
+    A run that suffices has the least possible span, so that the first of these is taken.
+    """
+    free = checked_mask(topology, free, size)
+    positions = node_order(topology, order, bits=bits)
+    return kernels.collect(positions, free, kernels.least_span(positions, free, size), size)
+
+
+def largest_runs(
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    order: NodeOrder = "hilbert",
+    bits: int | None = None,
+) -> IntArray:
+    """Take runs until there are enough: the smallest run that suffices for the rest, else the largest run.
+
+    The first on ties; the last run gives its low end. Parameters, errors and complexity as
+    `sorted_free_list`.
+
+    Notes
+    -----
+    *Guarantee*: never fails; no set of `size` free nodes touches fewer runs.
+    """
+    free = checked_mask(topology, free, size)
+    return kernels.largest_runs(node_order(topology, order, bits=bits), free, size)
+
+
+@dataclass(frozen=True, slots=True)
+class CurveFit:
+    """Allocate on a node order.
+
+    Parameters
+    ----------
+    method
+        What is taken: see `sorted_free_list`, `first_fit_run`, `best_fit_run`, `min_span`, `largest_runs`.
+    order, bits
+        The node order, see `allocsolve.model.node_order`.
+    fallback
+        What ``best-fit`` does when no run suffices; the other methods have no use for it.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such method, order or fallback.
+
+    Notes
+    -----
+    *Guarantee*: none on distances. *Complexity*: O(nodes); a few microseconds for hundreds of nodes.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, Mesh, PartitionProblem
+    >>> problem = PartitionProblem.of(Mesh((4, 4)), busy=[1], size=4)
+    >>> CurveFit("first-fit")(problem, Budget()).answer.nodes.tolist()
+    [2, 3, 6, 7]
+    """
+
+    method: CurveMethod = "best-fit"
+    order: NodeOrder = "hilbert"
+    bits: int | None = None
+    fallback: Fallback = "min-span"
+
+    def __post_init__(self) -> None:
+        if self.method not in CURVE_METHODS:
+            raise UnknownName("method", self.method, CURVE_METHODS)
+        if self.order not in NODE_ORDERS:
+            raise UnknownName("node order", self.order, NODE_ORDERS)
+        if self.fallback not in FALLBACKS:
+            raise UnknownName("fallback", self.fallback, FALLBACKS)
+
+    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
+        """Allocate; of the budget only the clock is used."""
+        clock = budget.start()
+        return partition_result(problem, self._nodes(problem.topology, problem.free, problem.size), clock)
+
+    def _nodes(self, topology: Topology, free: BoolArray, size: int) -> IntArray | None:
+        if self.method == "best-fit":
+            return best_fit_run(
+                topology, free, size, order=self.order, bits=self.bits, fallback=self.fallback
+            )
+        method = {
+            "sorted-free-list": sorted_free_list,
+            "first-fit": first_fit_run,
+            "min-span": min_span,
+            "largest-runs": largest_runs,
+        }[self.method]
+        return method(topology, free, size, order=self.order, bits=self.bits)

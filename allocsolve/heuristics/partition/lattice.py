@@ -1,0 +1,128 @@
+"""A topology as the arrays that kernels take, and what all allocators share."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.kernels.jit import kernel
+from allocsolve.model import Limit, Partition, Result, Status, frozen
+
+if TYPE_CHECKING:
+    from allocsolve.model import BoolArray, IntArray, PartitionProblem, Topology
+    from allocsolve.model.result import Clock
+
+__all__ = ["Lattice", "component_sizes", "lattice", "pairwise_distance", "partition_result"]
+
+
+class Lattice(NamedTuple):
+    """Read-only arrays; node ids as in `allocsolve.model.Topology`."""
+
+    #: Shape (axes,).
+    shape: IntArray
+    #: Shape (axes,), 1 for a ring.
+    wrap: IntArray
+    #: Shape (nodes, axes).
+    coordinates: IntArray
+    #: Shape (nodes + 1,): the neighbours of a node are ``neighbours[offsets[node]:offsets[node + 1]]``.
+    offsets: IntArray
+    #: Sorted for each node.
+    neighbours: IntArray
+
+
+@lru_cache(maxsize=8)
+def lattice(topology: Topology) -> Lattice:
+    """Return the arrays of a topology; kept for the topologies used last. O(nodes * axes)."""
+    nodes = np.arange(topology.num_nodes, dtype=np.int64)
+    coordinates = topology.coordinates(nodes)
+    strides = np.cumprod([1, *topology.shape[:-1]])
+    pairs = []
+    for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
+        here = coordinates[:, axis]
+        for step in (-1, 1):
+            there = (here + step) % side if ring else here + step
+            linked = (there >= 0) & (there < side) & (there != here)
+            pairs.append(np.stack([nodes, nodes + (there - here) * strides[axis]], axis=1)[linked])
+    links = np.unique(np.concatenate(pairs), axis=0)  # rings of two nodes give each link twice
+    offsets = np.searchsorted(links[:, 0], np.arange(topology.num_nodes + 1))
+    return Lattice(
+        frozen(np.array(topology.shape, dtype=np.int64)),
+        frozen(np.array(topology.wrap, dtype=np.int64)),
+        frozen(np.ascontiguousarray(coordinates)),
+        frozen(offsets.astype(np.int64)),
+        frozen(np.ascontiguousarray(links[:, 1])),
+    )
+
+
+@kernel
+def pairwise_distance(shape: IntArray, wrap: IntArray, coordinates: IntArray, nodes: IntArray) -> int:
+    """Return the sum of hop distances over all pairs of the nodes, O(axes * (nodes + side^2)).
+
+    Per axis, from the counts of nodes at each coordinate; distances add up over axes.
+    """
+    total = 0
+    for axis in range(len(shape)):
+        side = shape[axis]
+        counts = np.zeros(side, dtype=np.int64)
+        for node in nodes:
+            counts[coordinates[node, axis]] += 1
+        if wrap[axis] == 0:
+            low = 0
+            for c in range(side - 1):
+                low += counts[c]
+                total += low * (len(nodes) - low)
+        else:
+            for c in range(side):
+                for e in range(c + 1, side):
+                    total += counts[c] * counts[e] * min(e - c, side - e + c)
+    return total
+
+
+@kernel
+def component_sizes(offsets: IntArray, neighbours: IntArray, members: BoolArray) -> IntArray:
+    """Return for each node the size of its connected component within `members`, 0 for other nodes."""
+    num_nodes = len(members)
+    sizes = np.zeros(num_nodes, dtype=np.int64)
+    queue = np.empty(num_nodes, dtype=np.int64)
+    for seed in range(num_nodes):
+        if not members[seed] or sizes[seed] > 0:
+            continue
+        head, tail = 0, 1
+        queue[0] = seed
+        sizes[seed] = 1  # also the mark of having been met
+        while head < tail:
+            node = queue[head]
+            head += 1
+            for k in range(offsets[node], offsets[node + 1]):
+                other = neighbours[k]
+                if members[other] and sizes[other] == 0:
+                    sizes[other] = 1
+                    queue[tail] = other
+                    tail += 1
+        for k in range(tail):
+            sizes[queue[k]] = tail
+    return sizes
+
+
+def partition_result(
+    problem: PartitionProblem, nodes: IntArray | None, clock: Clock, limit: Limit | None = None
+) -> Result[Partition]:
+    """Return what an allocator found as a result, without a claim on its value.
+
+    An allocator that does not know contiguity may give a set that is not connected to a problem that asks
+    for it: then it has no answer. If no component of free nodes is large enough, there is none at all.
+    """
+    arrays = lattice(problem.topology)
+    if problem.contiguous:
+        if component_sizes(arrays.offsets, arrays.neighbours, problem.free).max() < problem.size:
+            return Result(Status.INFEASIBLE, runtime=clock.elapsed)
+        if nodes is not None:
+            members = np.zeros(problem.topology.num_nodes, dtype=np.bool_)
+            members[nodes] = True
+            if component_sizes(arrays.offsets, arrays.neighbours, members)[nodes[0]] < problem.size:
+                nodes = None
+    if nodes is None:
+        return Result(Status.UNKNOWN, limit=limit, runtime=clock.elapsed)
+    return Result(Status.FEASIBLE, Partition(nodes), limit=limit, runtime=clock.elapsed)

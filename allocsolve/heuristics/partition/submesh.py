@@ -1,0 +1,253 @@
+"""Allocation of submeshes: boxes of free nodes, first fit and best fit.
+
+Plain functions for other simulators, which return the nodes by id from the base of the box on, first axis
+fastest, and the solver over them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import UnknownName
+from allocsolve.heuristics.partition._request import checked_mask
+from allocsolve.heuristics.partition.lattice import partition_result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.model import BoolArray, Budget, IntArray, Partition, PartitionProblem, Result, Topology
+
+__all__ = ["SUBMESH_CHOICES", "Submesh", "SubmeshChoice", "submesh_best_fit", "submesh_first_fit"]
+
+#: Which of the free boxes of the most compact sides is taken.
+SubmeshChoice: TypeAlias = Literal[
+    "first",  # by orientation, then by base
+    "best",  # with most contact to walls and busy nodes
+]
+
+SUBMESH_CHOICES: tuple[SubmeshChoice, ...] = get_args(SubmeshChoice)
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+def submesh_first_fit(
+    topology: Topology, free: BoolArray, size: int, *, all_shapes: bool = False
+) -> IntArray | None:
+    """Take the first box of free nodes, of the most compact sides that `size` has.
+
+    The sides are those of least total pairwise distance among the factorisations of `size` that fit the
+    machine, in all their orientations (longest along the first axis first). For each orientation, the bases
+    (least corners) are tried by node id. On a ring, a box may wrap.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    free
+        Which nodes may be taken, shape (nodes,); not changed.
+    size
+        How many to take.
+    all_shapes
+        Whether to go on with less compact sides when no box is free.
+
+    Returns
+    -------
+    IntArray or None
+        Shape (size,); None if there is no such box. A prime `size` above all sides has none at all.
+
+    Raises
+    ------
+    InvalidProblem
+        If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+
+    Notes
+    -----
+    *Guarantee*: connected; fails only if no box of the allowed sides is free. None on distances.
+    *Complexity*: O(shapes * nodes * axes).
+
+    References
+    ----------
+    Zhu, "Efficient processor allocation strategies for mesh-connected parallel computers", 1992 (first fit
+    and best fit with both orientations; from memory).
+
+    Examples
+    --------
+    >>> from allocsolve.model import Mesh
+    >>> free = np.ones(16, dtype=np.bool_)
+    >>> free[1] = False
+    >>> submesh_first_fit(Mesh((4, 4)), free, 4).tolist()
+    [2, 3, 6, 7]
+    """
+    free = checked_mask(topology, free, size)
+    busy = _grid(topology, free)
+    for group in _box_shapes(topology.shape, size, all_shapes):
+        for sides in group:
+            bases = np.flatnonzero(_box_sums(topology, busy, sides).ravel(order="F") == 0)
+            if len(bases):
+                return _box(topology, sides, int(bases[0]))
+    return None
+
+
+def submesh_best_fit(
+    topology: Topology, free: BoolArray, size: int, *, all_shapes: bool = False
+) -> IntArray | None:
+    """Take the free box with most contact, of the most compact sides that `size` has.
+
+    Contact is the number of links from nodes of the box that lead to busy nodes outside, or would lead
+    beyond a wall. The first on ties, in the order of `submesh_first_fit`. Parameters, errors, guarantee and
+    references as there.
+
+    Notes
+    -----
+    *Complexity*: O(shapes * nodes * axes^2).
+
+    Examples
+    --------
+    >>> from allocsolve.model import Mesh
+    >>> free = np.ones(16, dtype=np.bool_)
+    >>> free[1] = False
+    >>> submesh_best_fit(Mesh((4, 4)), free, 4).tolist()
+    [2, 3, 6, 7]
+    """
+    free = checked_mask(topology, free, size)
+    busy = _grid(topology, free)
+    for group in _box_shapes(topology.shape, size, all_shapes):
+        found, most = None, -1
+        for sides in group:
+            is_free = _box_sums(topology, busy, sides) == 0
+            contact = np.where(is_free, _contact(topology, busy, sides), -1).ravel(order="F")
+            base = int(contact.argmax())
+            if contact[base] > most:
+                found, most = (sides, base), int(contact[base])
+        if found:
+            return _box(topology, *found)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _box_shapes(shape: Shape, size: int, all_shapes: bool) -> tuple[tuple[Shape, ...], ...]:  # noqa: FBT001 - private
+    """Return the sides of boxes of `size` nodes that fit, the most compact first, grouped by orientation."""
+
+    def by_compactness(sides: Shape) -> tuple[int, Shape]:
+        return _total_distance(sides), tuple(sorted(sides))
+
+    fitting = sorted(_factorisations(shape, size), reverse=True)
+    groups = groupby(sorted(fitting, key=by_compactness), key=by_compactness)
+    shapes = tuple(tuple(group) for _, group in groups)
+    return shapes if all_shapes else shapes[:1]
+
+
+def _factorisations(shape: Shape, size: int) -> Iterator[Shape]:
+    if len(shape) == 1:
+        if size <= shape[0]:
+            yield (size,)
+        return
+    for side in range(1, min(shape[0], size) + 1):
+        if size % side == 0:
+            yield from ((side, *rest) for rest in _factorisations(shape[1:], size // side))
+
+
+def _total_distance(sides: Shape) -> int:
+    """Return the sum of pairwise hop distances in a box of a mesh: along an axis, that of a line, crossed."""
+    size = math.prod(sides)
+    return sum((size // side) ** 2 * (side**3 - side) // 6 for side in sides)
+
+
+def _grid(topology: Topology, free: BoolArray) -> IntArray:
+    """Return 1 for busy and 0 for free nodes, in the shape of the machine."""
+    return (~free).astype(np.int64).reshape(topology.shape, order="F")
+
+
+def _window_sums(grid: IntArray, axis: int, length: int, ring: bool) -> IntArray:  # noqa: FBT001 - private
+    """Return the sums over `length` successive entries along an axis, per first entry; a ring goes round."""
+    grid = np.swapaxes(grid, 0, axis)
+    around = grid[: length - 1] if ring else grid[:0]
+    sums = np.cumsum(np.concatenate([np.zeros_like(grid[:1]), grid, around]), axis=0)
+    return np.swapaxes(sums[length:] - sums[:-length], 0, axis)
+
+
+def _box_sums(topology: Topology, busy: IntArray, sides: Shape, skip: int = -1) -> IntArray:
+    """Return the number of busy nodes in the box at each base; the axis `skip` has sides of 1."""
+    for axis, (side, ring) in enumerate(zip(sides, topology.wrap, strict=True)):
+        if axis != skip and side > 1:
+            busy = _window_sums(busy, axis, side, ring)
+    return busy
+
+
+def _contact(topology: Topology, busy: IntArray, sides: Shape) -> IntArray:
+    """Return the contact of the box at each base, right for free boxes: one that goes round meets itself."""
+    contact = np.zeros((), dtype=np.int64)
+    for axis, side in enumerate(sides):
+        layers = np.swapaxes(_box_sums(topology, busy, sides, skip=axis), 0, axis)
+        if not topology.wrap[axis]:
+            wall = np.full_like(layers[:1], math.prod(sides) // side)
+            layers = np.concatenate([wall, layers, wall])
+            faces = layers[: -side - 1] + layers[side + 1 :]
+        else:
+            faces = np.roll(layers, 1, axis=0) + np.roll(layers, -side, axis=0)
+        contact = contact + np.swapaxes(faces, 0, axis)
+    return contact
+
+
+def _box(topology: Topology, sides: Shape, base: int) -> IntArray:
+    """Return the nodes of a box; `base` counts the bases as `_box_sums` has them, first axis fastest."""
+    nodes = np.zeros(1, dtype=np.int64)
+    stride = 1
+    for axis, side in enumerate(sides):
+        length = topology.shape[axis]
+        bases = length if topology.wrap[axis] else length - side + 1
+        base, corner = divmod(base, bases)
+        nodes = np.add.outer((corner + np.arange(side)) % length * stride, nodes).ravel()
+        stride *= length
+    return nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Submesh:
+    """Allocate a box of free nodes: see `submesh_first_fit` and `submesh_best_fit`.
+
+    Parameters
+    ----------
+    choice
+        Which of the free boxes.
+    all_shapes
+        Whether to go on with less compact sides when no box is free.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such choice.
+
+    Notes
+    -----
+    *Guarantee*: connected; fails only if no box of the allowed sides is free.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, Mesh, PartitionProblem
+    >>> problem = PartitionProblem.of(Mesh((4, 4)), busy=[5, 6, 9, 10], size=4)
+    >>> Submesh()(problem, Budget()).status.value
+    'unknown'
+    >>> Submesh(all_shapes=True)(problem, Budget()).answer.nodes.tolist()
+    [0, 1, 2, 3]
+    """
+
+    choice: SubmeshChoice = "first"
+    all_shapes: bool = False
+
+    def __post_init__(self) -> None:
+        if self.choice not in SUBMESH_CHOICES:
+            raise UnknownName("choice of submesh", self.choice, SUBMESH_CHOICES)
+
+    def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
+        """Allocate; of the budget only the clock is used."""
+        clock = budget.start()
+        method = submesh_first_fit if self.choice == "first" else submesh_best_fit
+        nodes = method(problem.topology, problem.free, problem.size, all_shapes=self.all_shapes)
+        return partition_result(problem, nodes, clock)

@@ -1,0 +1,1 @@
+"""How problems and answers are written: the envelope, one codec per family, logs."""

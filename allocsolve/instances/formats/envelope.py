@@ -1,0 +1,248 @@
+r"""The file format ``allocsolve/1``: problems and solutions as JSON, and the digest that ties them together.
+
+Evolution problems (times in seconds; ``expand_limit`` null for no limit; ``name``, ``expand_limit``, ``meta``
+and an application's ``name`` and ``release`` may be absent) and their solutions (applications in any order)::
+
+    {"format": "allocsolve/1", "kind": "evolution", "name": "...", "num_nodes": 100, "expand_limit": null,
+     "applications": [{"name": "a0", "release": 0, "steps": [[duration, nodes], ...]}, ...], "meta": {...}}
+    {"format": "allocsolve/1", "kind": "evolution-schedule", "problem": "<digest>",
+     "applications": [{"name": "a0", "start": 2000, "durations": [515, 3600]}, ...], "meta": {...}}
+
+Partition problems (node id = x + y*X + z*X*Y; ``name``, ``wrap`` (no rings), ``contiguous`` (false) and
+``meta`` may be absent) and their solutions (nodes in any order)::
+
+    {"format": "allocsolve/1", "kind": "partition", "name": "...",
+     "topology": {"shape": [16, 8], "wrap": [false, false]}, "busy": [node, ...], "size": 32,
+     "contiguous": false, "meta": {...}}
+    {"format": "allocsolve/1", "kind": "partition-set", "problem": "<digest>", "nodes": [node, ...],
+     "meta": {...}}
+
+All integers are at most 2^53; the ``meta`` of a solution may be absent. Unknown fields are refused (extra
+data belongs in ``meta``), so are duplicate keys, NaN and Infinity.
+
+The digest is the SHA-256, in lower-case hexadecimal, of the problem written as JSON in UTF-8 with sorted
+keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
+``\`` and those below U+0020, as ``json.dumps`` does with ``ensure_ascii=False``), with all fields of its kind
+but ``name`` and ``meta`` (of the top level), the defaults filled in:
+
+* ``applications`` in the order of the file, each with ``name``, ``release``, ``steps``;
+* ``expand_limit``: null for no limit, an integer where it is integral and at most 2^53, else the shortest
+  decimal that reads back as the same double (1.5);
+* ``busy`` in increasing order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+from allocsolve.errors import FormatError
+from allocsolve.instances.formats import evolution, partition
+from allocsolve.instances.formats.checker import Document, show
+from allocsolve.instances.formats.json_text import PathLike, canonical, load, save
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from allocsolve.model import (
+        Answer,
+        EvolutionProblem,
+        EvolutionSchedule,
+        Partition,
+        PartitionProblem,
+        Problem,
+    )
+
+__all__ = [
+    "digest",
+    "parse_problem",
+    "parse_solution",
+    "problem_document",
+    "read_problem",
+    "read_solution",
+    "solution_digest",
+    "solution_document",
+    "write_problem",
+    "write_solution",
+]
+
+FORMAT = "allocsolve/1"
+
+
+class _Codec(Protocol):
+    """What a module offers that knows the fields of one family of problems, and takes no other."""
+
+    KIND: str
+    SOLUTION_KIND: str
+
+    @property
+    def PROBLEM_TYPE(self) -> type[Problem]: ...  # noqa: N802 - a constant of the module
+    @property
+    def decode_problem(self) -> Callable[[Document, str], Problem]: ...
+    @property
+    def encode_problem(self) -> Callable[[Any], Document]: ...
+    @property
+    def decode_solution(self) -> Callable[[Document, str, Any], Answer]: ...
+    @property
+    def encode_solution(self) -> Callable[[Any, Any], Document]: ...
+
+
+#: One codec per family of problems.
+_CODECS: tuple[_Codec, ...] = (evolution, partition)
+
+
+def digest(problem: Problem) -> str:
+    """Return the SHA-256 of the canonical problem (see the module), in hexadecimal.
+
+    Examples
+    --------
+    >>> from allocsolve.model import EvolutionProblem, EvolutionProfile
+    >>> digest(EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]),)))[:12]
+    '5782a969aece'
+    """
+    document = problem_document(problem)
+    del document["name"], document["meta"]
+    return hashlib.sha256(canonical(document)).hexdigest()
+
+
+def read_problem(path: PathLike) -> Problem:
+    """Read a problem.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, is not JSON, or is no valid problem: every faulty field is named.
+    """
+    return parse_problem(load(path), str(path))
+
+
+def parse_problem(document: Document, source: str) -> Problem:
+    """Return the problem of a JSON object.
+
+    Parameters
+    ----------
+    document
+        As `problem_document` returns it.
+    source
+        What messages call it.
+
+    Raises
+    ------
+    FormatError
+        If it is no valid problem: every faulty field is named.
+    """
+    codecs = {codec.KIND: codec for codec in _CODECS}
+    return codecs[_kind(document, source, list(codecs))].decode_problem(document, source)
+
+
+def problem_document(problem: Problem) -> Document:
+    """Return the JSON object that `write_problem` writes."""
+    return {"format": FORMAT, "kind": _codec(problem).KIND, **_codec(problem).encode_problem(problem)}
+
+
+def write_problem(problem: Problem, path: PathLike) -> None:
+    """Write a problem, one application a line. The file appears whole or not at all.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be written, or the problem's ``meta`` holds something that is not JSON.
+    """
+    save(problem_document(problem), path)
+
+
+@overload
+def read_solution(path: PathLike, problem: EvolutionProblem) -> EvolutionSchedule: ...
+@overload
+def read_solution(path: PathLike, problem: PartitionProblem) -> Partition: ...
+def read_solution(path: PathLike, problem: Problem) -> Answer:
+    """Read a solution of `problem`. It need not be feasible: that is for the judge to say.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, is not JSON, answers another problem, or has faulty fields.
+    """
+    return parse_solution(load(path), str(path), problem)
+
+
+def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
+    """Return the solution of `problem` that a JSON object holds, feasible or not.
+
+    Parameters
+    ----------
+    document
+        As `solution_document` returns it.
+    source
+        What messages call it.
+    problem
+        That it answers.
+
+    Raises
+    ------
+    FormatError
+        If it answers another problem, or has faulty fields.
+    """
+    codec = _codec(problem)
+    _kind(document, source, [codec.SOLUTION_KIND])
+    ours = digest(problem)
+    theirs = document.get("problem", ours)
+    if theirs != ours:
+        theirs = theirs[:12] if isinstance(theirs, str) else theirs
+        fault = f"problem: this solves another problem, {show(theirs)}, not {show(ours[:12])}"
+        raise FormatError(source, [fault])
+    return codec.decode_solution(document, source, problem)
+
+
+def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mapping[str, object]) -> None:
+    """Write a solution of `problem`, one application a line. The file appears whole or not at all.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
+    FormatError
+        If the file cannot be written, or `meta` holds something that is not JSON.
+    """
+    save(solution_document(problem, answer, meta), path)
+
+
+def solution_document(problem: Problem, answer: Answer, meta: Mapping[str, object]) -> Document:
+    """Return the JSON object that `write_solution` writes.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
+    """
+    codec = _codec(problem)
+    envelope = {"format": FORMAT, "kind": codec.SOLUTION_KIND, "problem": digest(problem)}
+    return {**envelope, **codec.encode_solution(problem, answer), "meta": dict(meta)}
+
+
+def solution_digest(problem: Problem, answer: Answer) -> str:
+    """Return the SHA-256, in hexadecimal, of a solution as JSON with sorted keys, but without its ``meta``.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
+    """
+    document = solution_document(problem, answer, {})
+    del document["meta"]
+    return hashlib.sha256(canonical(document)).hexdigest()
+
+
+def _codec(problem: Problem) -> _Codec:
+    return next(codec for codec in _CODECS if isinstance(problem, codec.PROBLEM_TYPE))
+
+
+def _kind(document: Document, source: str, kinds: list[str]) -> str:
+    """Check the envelope and return the kind."""
+    for name, known in ("format", [FORMAT]), ("kind", kinds):
+        if name not in document:
+            raise FormatError(source, [f"{name}: missing"])
+        if document[name] not in known:
+            fault = f"{name}: {show(document[name])} is not {' or '.join(map(show, known))}"
+            raise FormatError(source, [fault])
+    return str(document["kind"])

@@ -1,0 +1,187 @@
+"""The fields of the kinds ``evolution`` (a problem) and ``evolution-schedule`` (its answer).
+
+A document is checked whole: every fault is collected with the path of its field, such as
+``applications[3].steps[1][0]: duration 0 is below 1``, and all are raised together.
+`allocsolve.instances.formats.envelope` reads the text, checks the envelope and calls these functions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
+from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile, EvolutionSchedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allocsolve.instances.formats.checker import Document
+
+__all__ = [
+    "KIND",
+    "PROBLEM_TYPE",
+    "SOLUTION_KIND",
+    "decode_problem",
+    "decode_solution",
+    "encode_problem",
+    "encode_solution",
+]
+
+KIND = "evolution"
+SOLUTION_KIND = "evolution-schedule"
+PROBLEM_TYPE: type[EvolutionProblem] = EvolutionProblem
+
+
+def decode_problem(document: Document, source: str) -> EvolutionProblem:
+    """Return the problem of a document; a FormatError for the file `source` names every fault."""
+    check = Checker()
+    required = ("format", "kind", "num_nodes", "applications")
+    top = check.fields(document, "", required, ("name", "expand_limit", "meta"))
+    # Without a valid cluster size the steps are compared with 2^53 only.
+    num_nodes = top.get("num_nodes", MAX_INTEGER)
+    num_nodes = check.integer(num_nodes, "num_nodes", "value", 1, fallback=MAX_INTEGER)
+    names, releases, profiles = [], [], []
+    for idx, item in enumerate(check.typed(list, top.get("applications", []), "applications")):
+        place = f"applications[{idx}]"
+        fields = check.fields(item, place, ("steps",), ("name", "release"))
+        names.append(check.typed(str, fields.get("name", f"a{idx}"), f"{place}.name"))
+        releases.append(check.integer(fields.get("release", 0), f"{place}.release", "release", 0))
+        steps = check.typed(list, fields.get("steps", [[1, 0]]), f"{place}.steps")
+        if fields.get("steps") == []:
+            check.add(f"{place}.steps", "no steps")
+        profiles.append(_decode_steps(check, steps, f"{place}.steps", num_nodes))
+    _check_distinct(check, enumerate(names))
+    limit = _decode_expand_limit(check, top.get("expand_limit"))
+    name = check.typed(str, top.get("name", ""), "name")
+    meta = check.typed(dict, top.get("meta", {}), "meta")
+    check.finish(source)
+    try:
+        applications = tuple(map(EvolutionProfile, profiles))
+        return EvolutionProblem(num_nodes, applications, tuple(releases), limit, name, tuple(names), meta)
+    except InvalidProblem as error:
+        raise FormatError(source, [str(error)]) from error
+
+
+def _decode_steps(
+    check: Checker, steps: list[Any], place: str, num_nodes: int
+) -> tuple[tuple[int, int], ...]:
+    checked = []
+    for idx, step in enumerate(steps):
+        where = f"{place}[{idx}]"
+        if not isinstance(step, list) or len(step) != 2:
+            check.add(where, f"must be a pair [duration, nodes], not {show(step)}")
+            continue
+        duration = check.integer(step[0], f"{where}[0]", "duration", 1)
+        checked.append((duration, check.integer(step[1], f"{where}[1]", "nodes", 0, most=num_nodes)))
+    return tuple(checked)
+
+
+def _decode_expand_limit(check: Checker, value: object) -> float:
+    if value is None:
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        check.add("expand_limit", f"must be a number or null, not {show(value)}")
+    elif value < 1:
+        check.add("expand_limit", f"{show(value)} is below 1")
+    elif isinstance(value, int) and value > MAX_INTEGER:
+        check.add("expand_limit", f"{show(value)} is beyond 2^53")
+    else:
+        return value
+    return math.inf
+
+
+def _check_distinct(check: Checker, names: Iterable[tuple[int, str]]) -> None:
+    first: dict[str, int] = {}
+    for idx, name in names:
+        if name and first.setdefault(name, idx) != idx:  # a faulty name was read as ""
+            check.add(f"applications[{idx}].name", f"{show(name)} also names applications[{first[name]}]")
+
+
+def encode_problem(problem: EvolutionProblem) -> Document:
+    """Return the fields of a problem without the envelope, in the order in which they are written."""
+    limit = float(problem.expand_limit)
+    whole = limit.is_integer() and limit <= MAX_INTEGER
+    apps = zip(problem.application_names, problem.releases, problem.applications, strict=True)
+    return {
+        "name": problem.name,
+        "num_nodes": int(problem.num_nodes),
+        "expand_limit": None if math.isinf(limit) else int(limit) if whole else limit,
+        "applications": [
+            {"name": name, "release": release, "steps": app.steps} for name, release, app in apps
+        ],
+        "meta": dict(problem.meta),
+    }
+
+
+def decode_solution(document: Document, source: str, problem: EvolutionProblem) -> EvolutionSchedule:
+    """Return the schedule of a document; a FormatError for the file `source` names every fault.
+
+    Applications are matched by name and take their node counts from the problem. Whether the schedule
+    keeps to the releases, the expand limit and the cluster is for the judge to say.
+    """
+    check = Checker()
+    top = check.fields(document, "", ("format", "kind", "problem", "applications"), ("meta",))
+    check.typed(dict, top.get("meta", {}), "meta")
+    sizes = dict(zip(problem.application_names, np.diff(problem.packed.offsets).tolist(), strict=True))
+    named: list[tuple[int, str]] = []
+    answers: dict[str, tuple[int, list[int]]] = {}
+    for idx, item in enumerate(check.typed(list, top.get("applications", []), "applications")):
+        place = f"applications[{idx}]"
+        fields = check.fields(item, place, ("name", "start", "durations"), ())
+        name = check.typed(str, fields.get("name", ""), f"{place}.name")
+        start = check.integer(fields.get("start", 0), f"{place}.start", "start", 0)
+        listed = check.typed(list, fields.get("durations", []), f"{place}.durations")
+        durations = [
+            check.integer(value, f"{place}.durations[{step}]", "duration", 1)
+            for step, value in enumerate(listed)
+        ]
+        if start + sum(durations) > UNLIMITED:
+            check.add(place, f"start plus durations is {start + sum(durations)} s, beyond 2^62")
+        if name in sizes:
+            named.append((idx, name))
+            answers[name] = start, durations
+            if listed is fields.get("durations") and len(durations) != sizes[name]:
+                fault = f"{len(durations)} durations for the {sizes[name]} steps of {show(name)}"
+                check.add(f"{place}.durations", fault)
+        elif name is fields.get("name"):
+            check.add(f"{place}.name", f"the problem has no application {show(name)}")
+    _check_distinct(check, named)
+    for name in problem.application_names if "applications" in top else ():
+        if name not in answers:
+            check.add("applications", f"{show(name)} is missing")
+    check.finish(source)
+    ordered = [answers[name] for name in problem.application_names]
+    return EvolutionSchedule(
+        starts=np.array([start for start, _ in ordered], dtype=np.int64),
+        offsets=problem.packed.offsets,
+        durations=np.array([value for _, durations in ordered for value in durations], dtype=np.int64),
+        nodes=problem.packed.nodes,
+    )
+
+
+def encode_solution(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Document:
+    """Return the applications of a schedule without the envelope.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the schedule has other steps or node counts than the problem: the file could not show it.
+    """
+    packed = problem.packed
+    for what in ("offsets", "nodes"):
+        if not np.array_equal(getattr(schedule, what), getattr(packed, what)):
+            msg = f"the schedule does not belong to the problem: its steps have other {what}"
+            raise InvalidAnswer(msg)
+    steps = np.split(schedule.durations, packed.offsets[1:-1])
+    return {
+        "applications": [
+            {"name": name, "start": start, "durations": durations.tolist()}
+            for name, start, durations in zip(
+                problem.application_names, schedule.starts.tolist(), steps, strict=False
+            )
+        ]
+    }

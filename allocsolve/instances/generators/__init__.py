@@ -1,0 +1,1 @@
+"""Generators of problems, with fixed seeds."""

@@ -1,0 +1,170 @@
+"""Applications with adaptive mesh refinement, after Klein & Perez (IEEE Cluster 2011)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
+from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["amr", "amr_nodes", "amr_seconds"]
+
+#: Counted up whenever the same seed gives other problems than before.
+_VERSION = 1
+
+#: Seconds of a step on n nodes with S MiB: A S / n + B n + C S + D.
+_A, _B, _C, _D = 7.26e-3, 1.23e-4, 1.13e-6, 1.38
+#: Steps of an application, of which the last of a phase comes after at most so many.
+_STEPS, _PHASE = 1000, 200
+#: Growth per step of a growing phase, what is left of it per step of a calm one, noise; the peak is 1000.
+_GROWTH, _DECAY, _NOISE, _PEAK = 0.01, 0.95, 2.0, 1000.0
+#: Parallel efficiency that the demand aims at.
+_EFFICIENCY: Final = 0.75
+
+
+def amr_seconds(nodes: float, data: float) -> float:
+    """Return the seconds of a step on so many nodes with so many MiB of data."""
+    return _A * data / nodes + _B * nodes + _C * data + _D
+
+
+def amr_nodes(data: float) -> int:
+    """Return the largest number of nodes on which a step is efficient: t(1) >= 0.75 n t(n); at least 1."""
+    linear = _C * data + _D
+    rest = _A * data - amr_seconds(1, data) / _EFFICIENCY
+    root = (-linear + math.sqrt(linear**2 - 4 * _B * rest)) / (2 * _B)
+    return max(1, math.floor(root))
+
+
+def _data_at(nodes: float) -> float:
+    """Return the MiB of data for which `amr_nodes` is `nodes`: its equation is linear in them."""
+    return (_EFFICIENCY * (_B * nodes**2 + _D * nodes) - _B - _D) / (
+        _A + _C - _EFFICIENCY * (_C * nodes + _A)
+    )
+
+
+def amr(
+    seed: Seed,
+    *,
+    num_apps: tuple[int, int] = (4, 6),
+    peak: tuple[int, int] = (25, 75),
+    change: float = 0.1,
+    num_nodes: int = 100,
+    expand_limit: float = math.inf,
+) -> EvolutionProblem:
+    """Draw a problem of applications that refine their mesh, each with its own peak demand.
+
+    An application makes 1000 steps. Its data grows in phases of 1 to 200 steps: by a speed v per step, which
+    rises by 0.01 per step in one phase and falls by 5 % per step in the next; with Gaussian noise (deviation
+    2 where the peak is 1000), then scaled such that the peak demands the nodes that were drawn. Each step
+    asks for the most nodes that it uses with an efficiency of 75 %. Steps are merged until the demand leaves
+    the range of `change` round that of the first of them; together they hold the largest demand among them.
+
+    Parameters
+    ----------
+    seed
+        One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
+    num_apps
+        Least and largest number of applications, drawn uniformly.
+    peak
+        Peak demand of an application in nodes, >= 2 and at most `num_nodes`, drawn uniformly.
+    change
+        Relative change of the demand that begins a new step of the profile, > 0.
+    num_nodes
+        Nodes of the cluster.
+    expand_limit
+        Of the problem; draws nothing.
+
+    Returns
+    -------
+    EvolutionProblem
+        Named after the seed, such as ``amr-s7``, with every parameter in its ``meta``.
+
+    Raises
+    ------
+    InvalidOption
+        If a range is empty or reaches beyond its limits, `change` is not a finite number above 0, or the seed
+        is not made of integers >= 0.
+    InvalidProblem
+        If `num_nodes` or `expand_limit` is below 1.
+
+    References
+    ----------
+    Klein & Perez, "An RMS for non-predictably evolving applications", IEEE Cluster 2011; restated from memory
+    of the paper, so an AMR-like model rather than a replica. Times and demand follow its fit to Uintah.
+
+    Examples
+    --------
+    >>> problem = amr(7)
+    >>> problem.name, max(app.peak for app in problem.applications) <= 75
+    ('amr-s7', True)
+    """
+    words = seed_words(seed)
+    for name, (low, high), least, most in (
+        ("num_apps", num_apps, 0, MAX_INTEGER),
+        ("peak", peak, 2, num_nodes),
+    ):
+        if not least <= low <= high <= most:
+            fault = "is empty" if low > high else f"is not within {least}..{most}"
+            msg = f"{name} {low}-{high} {fault}"
+            raise InvalidOption(msg)
+    if not 0 < change < math.inf:
+        msg = f"change {change} is not a finite number above 0"
+        raise InvalidOption(msg)
+    rng = np.random.default_rng(words)
+    count = int(rng.integers(*num_apps, endpoint=True))
+    return EvolutionProblem(
+        num_nodes=num_nodes,
+        applications=tuple(
+            _profile(_data(rng) / _PEAK * _data_at(int(rng.integers(*peak, endpoint=True)) + 0.5), change)
+            for _ in range(count)
+        ),
+        expand_limit=expand_limit,
+        name=f"amr-s{seed_name(words)}",
+        meta={
+            "generator": "amr",
+            "version": _VERSION,
+            "seed": seed_entry(words),
+            "num_apps": list(num_apps),
+            "peak": list(peak),
+            "change": change,
+            "num_nodes": num_nodes,
+            "expand_limit": None if math.isinf(expand_limit) else expand_limit,
+        },
+    )
+
+
+def _data(rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return the data of each step, in units of which the peak has 1000; shape (steps,)."""
+    sizes: list[float] = []
+    size = speed = 0.0
+    growing = True
+    while len(sizes) < _STEPS:
+        for _ in range(int(rng.integers(1, _PHASE, endpoint=True))):
+            speed = speed + _GROWTH if growing else speed * _DECAY
+            size += speed
+            sizes.append(size)
+        growing = not growing
+    noisy = np.array(sizes[:_STEPS]) * (_PEAK / sizes[_STEPS - 1]) + rng.normal(0, _NOISE, _STEPS)
+    data: NDArray[np.float64] = np.maximum(noisy, 0.0) * (_PEAK / noisy.max())
+    return data
+
+
+def _profile(data: NDArray[np.float64], change: float) -> EvolutionProfile:
+    """Merge the steps of an application into those of a profile; times are rounded up to seconds."""
+    demand = [amr_nodes(mib) for mib in data.tolist()]
+    steps = []
+    begin = 0
+    for end in range(1, len(demand) + 1):
+        if end == len(demand) or abs(demand[end] - demand[begin]) > change * demand[begin]:
+            nodes = max(demand[begin:end])
+            seconds = sum(amr_seconds(nodes, mib) for mib in data[begin:end].tolist())
+            steps.append((math.ceil(seconds), nodes))
+            begin = end
+    return EvolutionProfile(tuple(steps))

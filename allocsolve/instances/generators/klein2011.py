@@ -1,0 +1,107 @@
+"""The random evolving applications of Klein & Perez 2011."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
+from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
+
+__all__ = ["klein2011"]
+
+#: Counted up whenever the same seed gives other problems than before.
+_VERSION = 1
+
+
+def klein2011(
+    seed: Seed,
+    *,
+    num_apps: tuple[int, int] = (15, 20),
+    num_steps: tuple[int, int] = (1, 10),
+    duration: tuple[int, int] = (500, 3600),
+    nodes: tuple[int, int] = (1, 75),
+    num_nodes: int = 100,
+    expand_limit: float = math.inf,
+) -> EvolutionProblem:
+    """Draw a problem of applications with random steps; everything is uniform over a range of integers.
+
+    Parameters
+    ----------
+    seed
+        One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem (and
+        so do zeros at its end, which numpy adds itself).
+    num_apps
+        Least and largest number of applications (both can be drawn, as in all these ranges).
+    num_steps
+        Steps of an application, >= 1.
+    duration
+        Duration of a step in seconds, >= 1.
+    nodes
+        Nodes of a step, >= 0 and at most `num_nodes`.
+    num_nodes
+        Nodes of the cluster.
+    expand_limit
+        Of the problem; draws nothing.
+
+    Returns
+    -------
+    EvolutionProblem
+        Named after the seed, such as ``klein2011-s7``, with every parameter in its ``meta``.
+
+    Raises
+    ------
+    InvalidOption
+        If a range is empty or reaches below its least value, `nodes` reaches above `num_nodes`, or the seed
+        is not made of integers >= 0.
+    InvalidProblem
+        If `num_nodes` or `expand_limit` is below 1, or times grow beyond 2^53 s.
+
+    References
+    ----------
+    Klein & Perez, "Towards scheduling evolving applications", CoreGRID/ERCIM workshop 2011, section 5.1. The
+    size of the cluster is not printed there; 100 nodes reproduce its averages.
+
+    Examples
+    --------
+    >>> problem = klein2011(7)
+    >>> problem.name, problem.num_nodes, len(problem.applications)
+    ('klein2011-s7', 100, 20)
+    """
+    words = seed_words(seed)
+    ranges = {"num_apps": num_apps, "num_steps": num_steps, "duration": duration, "nodes": nodes}
+    for name, least in ("num_apps", 0), ("num_steps", 1), ("duration", 1), ("nodes", 0):
+        low, high = ranges[name]
+        if not least <= low <= high <= MAX_INTEGER:
+            fault = "is empty" if low > high else f"is not within {least}..2^53"
+            msg = f"{name} {low}-{high} {fault}"
+            raise InvalidOption(msg)
+    if nodes[1] > num_nodes:
+        msg = f"nodes {nodes[0]}-{nodes[1]} reach above num_nodes {num_nodes}"
+        raise InvalidOption(msg)
+    rng = np.random.default_rng(words)
+    sizes = rng.integers(*num_steps, size=rng.integers(*num_apps, endpoint=True), endpoint=True)
+    total = int(sizes.sum())
+    durations = rng.integers(*duration, size=total, endpoint=True).tolist()
+    steps = list(zip(durations, rng.integers(*nodes, size=total, endpoint=True).tolist(), strict=True))
+    ends = np.cumsum(sizes).tolist()
+    limit = None if math.isinf(expand_limit) else expand_limit
+    return EvolutionProblem(
+        num_nodes=num_nodes,
+        applications=tuple(
+            EvolutionProfile(tuple(steps[end - size : end]))
+            for end, size in zip(ends, sizes.tolist(), strict=True)
+        ),
+        expand_limit=expand_limit,
+        name=f"klein2011-s{seed_name(words)}",
+        meta={
+            "generator": "klein2011",
+            "version": _VERSION,
+            "seed": seed_entry(words),
+            **{name: list(bounds) for name, bounds in ranges.items()},
+            "num_nodes": num_nodes,
+            "expand_limit": limit,
+        },
+    )

@@ -1,0 +1,240 @@
+"""Partition problems on machines with random busy nodes."""
+
+from __future__ import annotations
+
+import operator
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
+from allocsolve.model import Mesh, PartitionProblem, Topology, Torus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from allocsolve.model import BoolArray, IntArray
+
+__all__ = ["MACHINES", "churned_occupancy", "uniform_occupancy"]
+
+#: Counted up whenever the same seed gives other problems than before.
+_VERSION = 1
+
+#: Topologies by name: the HLRN-II of Linnert et al. 2024, two common sizes, a torus like that of Titan.
+MACHINES: Mapping[str, Topology] = MappingProxyType(
+    {
+        "hlrn-ii": Mesh((16, 8)),
+        "mesh-32x32": Mesh((32, 32)),
+        "mesh-8x8x8": Mesh((8, 8, 8)),
+        "titan": Torus((25, 16, 24)),
+    }
+)
+
+
+def uniform_occupancy(
+    topology: Topology, busy_share: float, size: int, seed: Seed, *, contiguous: bool = False
+) -> PartitionProblem:
+    """Draw a problem whose busy nodes are a random set, every set of that many nodes alike.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    busy_share
+        Busy nodes over all nodes, in 0..1; the number of busy nodes is rounded to the nearest (half to even).
+    size
+        How many nodes to choose.
+    seed
+        One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
+    contiguous
+        Whether the chosen nodes must be connected; draws nothing.
+
+    Returns
+    -------
+    PartitionProblem
+        Named after the options, such as ``uniform-16x8-b0.3-k32-s7``, with all of them in its ``meta``.
+
+    Raises
+    ------
+    InvalidOption
+        If `busy_share` is not in 0..1, or the seed is not made of integers >= 0.
+    InvalidProblem
+        If `size` is below 1 or above the free nodes.
+
+    Examples
+    --------
+    >>> problem = uniform_occupancy(MACHINES["hlrn-ii"], 0.3, 32, 7)
+    >>> problem.name, len(problem.busy)
+    ('uniform-16x8-b0.3-k32-s7', 38)
+    """
+    num_busy = _num_busy(topology, busy_share)
+    chosen = np.random.default_rng(seed_words(seed)).choice(topology.num_nodes, num_busy, replace=False)
+    return _problem(
+        "uniform", topology, sorted(chosen.tolist()), busy_share, size, seed, contiguous=contiguous
+    )
+
+
+def churned_occupancy(
+    topology: Topology,
+    busy_share: float,
+    size: int,
+    seed: Seed,
+    *,
+    allocator: Callable[[Topology, BoolArray, int], IntArray | None],
+    allocator_name: str = "",
+    job_sizes: tuple[int, int] = (1, 16),
+    steps: int = 200,
+    contiguous: bool = False,
+) -> PartitionProblem:
+    """Draw a problem whose busy nodes are held by jobs that an allocator placed while others came and went.
+
+    Jobs of random sizes arrive, first come, first served, and fill the machine; whenever the next one finds
+    no place, a random job departs. After that many departures nobody arrives any more, and random jobs
+    depart until the busy share is met; of the last of them, some nodes stay busy if need be.
+
+    Parameters
+    ----------
+    topology, busy_share, size, seed, contiguous
+        As in `uniform_occupancy`; `seed` draws sizes and departures: a random allocator needs its own.
+    allocator
+        Takes the topology, the mask of free nodes (read-only) and a number of nodes; returns the ids of as
+        many free nodes, or None.
+    allocator_name
+        For name and ``meta``; by default the name of the function.
+    job_sizes
+        Least and largest number of nodes of a job, drawn uniformly.
+    steps
+        Number of departures before the end, >= 0.
+
+    Returns
+    -------
+    PartitionProblem
+        Named after the options; ``meta`` has all of them, and ``jobs``, the number of jobs that hold the busy
+        nodes. They hold less than the share only where the allocator did not fill the machine so far.
+
+    Raises
+    ------
+    InvalidOption
+        As in `uniform_occupancy`, or if `job_sizes` is no range within 1..nodes, or `steps` is negative.
+    InvalidProblem
+        If `size` is below 1 or above the free nodes.
+    InvalidAnswer
+        If the allocator returns another number of nodes, or one that is not free.
+    """
+    rng = np.random.default_rng(seed_words(seed))
+    low, high = map(operator.index, job_sizes)
+    if not 1 <= low <= high <= topology.num_nodes:
+        msg = f"job_sizes {low}-{high} is no range within 1..{topology.num_nodes}"
+        raise InvalidOption(msg)
+    if steps < 0:
+        msg = f"steps {steps} is negative"
+        raise InvalidOption(msg)
+    num_busy = _num_busy(topology, busy_share)
+    free = np.ones(topology.num_nodes, dtype=np.bool_)
+    jobs: list[IntArray] = []
+
+    def draw() -> int:
+        return int(rng.integers(low, high, endpoint=True))
+
+    def depart() -> IntArray:
+        return jobs.pop(int(rng.integers(len(jobs))))
+
+    waiting = draw()
+    for _ in range(steps + 1):
+        while (nodes := _allocated(allocator, topology, free, waiting)) is not None:
+            free[nodes] = False
+            jobs.append(nodes)
+            waiting = draw()
+        if jobs:
+            free[depart()] = True
+        else:  # it finds no place on the empty machine: lost
+            waiting = draw()
+    while (surplus := int(np.count_nonzero(~free)) - num_busy) > 0:
+        nodes = depart()
+        free[nodes[-surplus:]] = True
+        if surplus < len(nodes):
+            jobs.append(nodes[:-surplus])
+    name = allocator_name or getattr(allocator, "__name__", type(allocator).__name__)
+    return _problem(
+        f"churned-{name}",
+        topology,
+        np.flatnonzero(~free).tolist(),
+        busy_share,
+        size,
+        seed,
+        contiguous=contiguous,
+        generator="churned",
+        allocator=name,
+        job_sizes=[low, high],
+        steps=int(steps),
+        jobs=len(jobs),
+    )
+
+
+def _allocated(
+    allocator: Callable[[Topology, BoolArray, int], IntArray | None],
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+) -> IntArray | None:
+    """Return what the allocator chooses, if it may; None if too few nodes are free or it finds nothing."""
+    if size > np.count_nonzero(free):
+        return None
+    mask = free.copy()
+    mask.setflags(write=False)
+    nodes = allocator(topology, mask, size)
+    if nodes is not None:
+        if not len(np.unique(nodes)) == len(nodes) == size:
+            msg = f"the allocator returns {len(np.unique(nodes))} nodes, asked for {size}"
+            raise InvalidAnswer(msg)
+        taken = nodes[~np.isin(nodes, np.flatnonzero(free))]
+        if len(taken):
+            msg = f"the allocator returns node {taken[0]}, which is not free"
+            raise InvalidAnswer(msg)
+    return nodes
+
+
+def _num_busy(topology: Topology, busy_share: float) -> int:
+    if not 0 <= busy_share <= 1:  # also catches NaN
+        msg = f"busy_share {busy_share} is not in 0..1"
+        raise InvalidOption(msg)
+    return round(busy_share * topology.num_nodes)
+
+
+def _problem(
+    stem: str,
+    topology: Topology,
+    busy: Sequence[int],
+    busy_share: float,
+    size: int,
+    seed: Seed,
+    *,
+    contiguous: bool,
+    generator: str = "",
+    **meta: object,
+) -> PartitionProblem:
+    words = seed_words(seed)
+    connected = "-contiguous" if contiguous else ""
+    machine = "x".join(
+        f"{side}r" if ring else f"{side}" for side, ring in zip(topology.shape, topology.wrap, strict=True)
+    )
+    return PartitionProblem.of(
+        topology,
+        busy=busy,
+        size=size,
+        contiguous=contiguous,
+        name=f"{stem}-{machine}-b{busy_share:g}-k{size}{connected}-s{seed_name(words)}",
+        meta={
+            "generator": generator or stem,
+            "version": _VERSION,
+            "seed": seed_entry(words),
+            "shape": list(topology.shape),
+            "wrap": list(topology.wrap),
+            "busy_share": float(busy_share),
+            "size": int(size),
+            "contiguous": bool(contiguous),
+            **meta,
+        },
+    )

@@ -1,0 +1,1 @@
+"""The instance library: its files, and the best known values."""

@@ -1,0 +1,257 @@
+"""What is known of the instances of a suite: proven bounds and judged solutions, with their history.
+
+The file ``best_known.json`` (``allocsolve-best-known/1``) has one row per instance and objective::
+
+    {"format": "allocsolve-best-known/1", "rows": [
+      {"instance": "klein-5-l1-00", "objective": "makespan", "digest": "<of the problem>",
+       "lower": 38135, "upper": 38135, "status": "optimal", "history": [
+         {"kind": "solution", "value": 38135, "date": "2026-11-20", "solver": "CpSat(...)",
+          "versions": {"allocsolve": "0.1.0"}, "seconds": 0.4, "solution": "<its digest>"},
+         {"kind": "bound", "value": 38135, "date": ..., "solver": ..., "versions": ..., "seconds": 0.4}]}]}
+
+``lower`` is the largest proven bound and ``upper`` the least value of a judged solution, null if there is
+none; ``status`` is ``optimal`` if they meet, else ``open``. Both follow from the history, which only grows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.instances.formats.checker import Checker, Document, show
+from allocsolve.instances.formats.json_text import PathLike, load, save
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["BestKnown", "Entry", "read_best_known", "write_best_known"]
+
+FORMAT: Final = "allocsolve-best-known/1"
+
+Kind: TypeAlias = Literal["solution", "bound"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One step of a history: a better solution, or a better bound."""
+
+    kind: Kind
+    value: float  #: of the objective; an integer where the objective is
+    date: str  #: ISO 8601, a day
+    solver: str  #: with its options
+    versions: Mapping[str, str] = field(hash=False)  #: of allocsolve and the backends
+    seconds: float  #: wall time of the run
+    solution: str = ""  #: digest of the solution; empty for a bound
+
+
+@dataclass(frozen=True, slots=True)
+class BestKnown:
+    """What is known of one instance under one objective.
+
+    Raises
+    ------
+    InvalidAnswer
+        If an entry of the history does not better what was known before it, or contradicts it: a bound above
+        the value of a solution.
+    """
+
+    instance: str
+    objective: str
+    digest: str  #: of the problem
+    history: tuple[Entry, ...] = ()
+
+    def __post_init__(self) -> None:
+        for fault in _disorder(self.history):
+            msg = f"{self.instance} ({self.objective}): {fault}"
+            raise InvalidAnswer(msg)
+
+    @property
+    def lower(self) -> float:
+        """The largest proven bound; minus infinity if there is none."""
+        return max((entry.value for entry in self.history if entry.kind == "bound"), default=-math.inf)
+
+    @property
+    def upper(self) -> float:
+        """The least value of a solution; infinite if there is none."""
+        return min((entry.value for entry in self.history if entry.kind == "solution"), default=math.inf)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bound proves the solution optimal."""
+        return self.lower == self.upper
+
+    @property
+    def solution(self) -> Entry | None:
+        """The entry of the best solution."""
+        return next((entry for entry in reversed(self.history) if entry.kind == "solution"), None)
+
+    def with_entry(self, entry: Entry) -> BestKnown:
+        """Return the same with one more entry.
+
+        Raises
+        ------
+        InvalidAnswer
+            If it is no better than what is known, or contradicts it.
+        """
+        return replace(self, history=(*self.history, entry))
+
+
+def _disorder(history: Iterable[Entry]) -> Iterator[str]:
+    """Yield what is wrong with the order of a history."""
+    lower, upper, date = -math.inf, math.inf, ""
+    for idx, entry in enumerate(history):
+        place = f"history[{idx}]: the {entry.kind} {entry.value}"
+        if entry.kind == "bound" and entry.value <= lower:
+            yield f"{place} is no better than the bound {lower}"
+        elif entry.kind == "solution" and entry.value >= upper:
+            yield f"{place} is no better than the solution {upper}"
+        elif entry.kind == "bound" and entry.value > upper:
+            yield f"{place} is above the solution {upper}"
+        elif entry.kind == "solution" and entry.value < lower:
+            yield f"{place} is below the bound {lower}"
+        elif entry.kind == "bound":
+            lower = entry.value
+        else:
+            upper = entry.value
+        if entry.date < date:
+            yield f"{place} is of {entry.date}, before {date}"
+        date = max(date, entry.date)
+
+
+def read_best_known(path: PathLike) -> tuple[BestKnown, ...]:
+    """Read the rows of a file.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, or has faulty or contradictory fields: every one is named.
+    """
+    document = load(path)
+    check = Checker()
+    top = check.fields(document, "", ("format", "rows"), ())
+    if top.get("format", FORMAT) != FORMAT:
+        check.add("format", f"{show(top['format'])} is not {show(FORMAT)}")
+    decoded = [
+        _decode(check, item, f"rows[{idx}]")
+        for idx, item in enumerate(check.typed(list, top.get("rows", []), "rows"))
+    ]
+    first: dict[tuple[str, str], int] = {}
+    for idx, (instance, objective, _, _) in enumerate(decoded):
+        if first.setdefault((instance, objective), idx) != idx:
+            check.add(f"rows[{idx}]", f"{objective} of {instance} is also rows[{first[instance, objective]}]")
+    check.finish(str(path))
+    return tuple(BestKnown(*row) for row in decoded)
+
+
+_ROW: Final = ("instance", "objective", "digest", "lower", "upper", "status", "history")
+_ENTRY: Final = ("kind", "value", "date", "solver", "versions", "seconds")
+
+
+def _decode(check: Checker, item: object, place: str) -> tuple[str, str, str, tuple[Entry, ...]]:
+    fields = check.fields(item, place, _ROW, ())
+    texts = [check.typed(str, fields.get(name, ""), f"{place}.{name}") for name in _ROW[:3]]
+    listed = check.typed(list, fields.get("history", []), f"{place}.history")
+    before = len(check.faults)
+    history = tuple(
+        _decode_entry(check, entry, f"{place}.history[{idx}]") for idx, entry in enumerate(listed)
+    )
+    if len(check.faults) > before:
+        return texts[0], texts[1], texts[2], ()
+    faults = list(_disorder(history))
+    for fault in faults:
+        check.add(place, fault)
+    if faults:
+        return texts[0], texts[1], texts[2], ()
+    stated = _statement(BestKnown(texts[0], texts[1], texts[2], history))
+    for name, value in stated.items():
+        if name in fields and fields[name] != value:
+            check.add(f"{place}.{name}", f"{show(fields[name])}, but the history says {show(value)}")
+    return texts[0], texts[1], texts[2], history
+
+
+def _decode_entry(check: Checker, item: object, place: str) -> Entry:
+    fields = check.fields(item, place, _ENTRY, ("solution",))
+    kind: Kind = "solution" if fields.get("kind") == "solution" else "bound"
+    if fields.get("kind", kind) != kind:
+        check.add(f"{place}.kind", f"{show(fields['kind'])} is not 'solution' or 'bound'")
+    elif kind in fields.values() and (kind == "solution") != ("solution" in fields):
+        check.add(place, f"a {kind} {'without' if kind == 'solution' else 'with'} the digest of a solution")
+    date = check.typed(str, fields.get("date", "2000-01-01"), f"{place}.date")
+    if not _is_day(date):
+        check.add(f"{place}.date", f"{show(date)} is not a day such as 2026-11-20")
+    versions = check.typed(dict, fields.get("versions", {}), f"{place}.versions")
+    for name, version in versions.items():
+        check.typed(str, version, f"{place}.versions.{name}")
+    seconds = _number(check, fields.get("seconds", 0), f"{place}.seconds")
+    if seconds < 0:
+        check.add(f"{place}.seconds", f"{seconds} is below 0")
+    return Entry(
+        kind,
+        _number(check, fields.get("value", 0), f"{place}.value"),
+        date,
+        check.typed(str, fields.get("solver", ""), f"{place}.solver"),
+        versions,
+        seconds,
+        check.typed(str, fields.get("solution", ""), f"{place}.solution"),
+    )
+
+
+def _number(check: Checker, value: object, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        check.add(place, f"must be a number, not {show(value)}")
+        return 0
+    return value
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return dt.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _statement(row: BestKnown) -> Document:
+    """Return what a row states and its history implies."""
+    return {
+        "lower": None if row.lower == -math.inf else row.lower,
+        "upper": None if row.upper == math.inf else row.upper,
+        "status": "optimal" if row.optimal else "open",
+    }
+
+
+def write_best_known(path: PathLike, rows: Sequence[BestKnown]) -> None:
+    """Write rows, in order of instance and objective. The file appears whole or not at all.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the file has an entry that the new rows do not have at its place: a history only grows.
+    FormatError
+        If the file cannot be read or written.
+    """
+    ours = {(row.instance, row.objective): row for row in rows}
+    for old in read_best_known(path) if Path(path).exists() else ():
+        new = ours.get((old.instance, old.objective))
+        if new is None or new.digest != old.digest or new.history[: len(old.history)] != old.history:
+            msg = f"{path}: the history of {old.objective} of {old.instance} would lose entries"
+            raise InvalidAnswer(msg)
+    save({"format": FORMAT, "rows": [_encode(row) for _, row in sorted(ours.items())]}, path)
+
+
+def _encode(row: BestKnown) -> Document:
+    return {
+        "instance": row.instance,
+        "objective": row.objective,
+        "digest": row.digest,
+        **_statement(row),
+        "history": [_encode_entry(entry) for entry in row.history],
+    }
+
+
+def _encode_entry(entry: Entry) -> Document:
+    document = {name: getattr(entry, name) for name in _ENTRY} | {"versions": dict(entry.versions)}
+    return document | ({"solution": entry.solution} if entry.kind == "solution" else {})

@@ -1,0 +1,83 @@
+"""Generated problems made again from what their header says."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators.amr import amr
+from allocsolve.instances.generators.counterexamples import counterexamples
+from allocsolve.instances.generators.evotree import evotree
+from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.instances.generators.median_worst_case import median_worst_case
+from allocsolve.instances.generators.occupancy import churned_occupancy, uniform_occupancy
+from allocsolve.model import Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from allocsolve.model import BoolArray, IntArray, Problem
+
+__all__ = ["regenerate"]
+
+
+def regenerate(
+    meta: Mapping[str, Any],
+    make_allocator: Callable[[str], Callable[[Topology, BoolArray, int], IntArray | None]],
+) -> Problem:
+    """Return the problem that a generator makes of the parameters in the ``meta`` of a problem.
+
+    Parameters
+    ----------
+    meta
+        Of a generated problem, as it is in the file.
+    make_allocator
+        Returns the allocator of a name, such as `allocsolve.registry.make_allocator`, for churned problems.
+
+    Raises
+    ------
+    InvalidOption
+        If there is no generator of this name, or it has changed since (``version``).
+
+    Examples
+    --------
+    >>> from allocsolve.registry import make_allocator
+    >>> problem = klein2011(7, num_apps=(3, 4))
+    >>> regenerate(problem.meta, make_allocator) == problem
+    True
+    """
+    options = dict(meta)
+    name, version = options.pop("generator", None), options.pop("version", None)
+    if name not in _GENERATORS:
+        msg = f"generator {name!r} is not one of {', '.join(_GENERATORS)}"
+        raise InvalidOption(msg)
+    if "expand_limit" in options and options["expand_limit"] is None:
+        options["expand_limit"] = math.inf
+    if "shape" in options:
+        options["topology"] = Topology(tuple(options.pop("shape")), tuple(options.pop("wrap")))
+    if name == "churned":
+        options["allocator_name"] = options["allocator"]
+        options["allocator"] = make_allocator(options["allocator"])
+        del options["jobs"]  # an outcome
+    problem = _GENERATORS[name](**options)
+    if problem.meta["version"] != version:
+        msg = f"generator {name} is of version {problem.meta['version']}, the problem of version {version}"
+        raise InvalidOption(msg)
+    return problem
+
+
+def _counterexample(*, case: str, reason: str) -> Problem:
+    del reason
+    return next(problem for problem in counterexamples() if problem.name == case)
+
+
+_GENERATORS: dict[str, Callable[..., Problem]] = {
+    "klein2011": klein2011,
+    "amr": amr,
+    "evotree": evotree,
+    "uniform": uniform_occupancy,
+    "churned": churned_occupancy,
+    "median-worst-case": median_worst_case,
+    "counterexamples": _counterexample,
+}

@@ -1,0 +1,8 @@
+"""What every compiled kernel needs: the compiler, and threads that stop cleanly."""
+
+from __future__ import annotations
+
+from allocsolve.kernels.jit import inner_kernel, kernel
+from allocsolve.kernels.threads import run_in_threads
+
+__all__ = ["inner_kernel", "kernel", "run_in_threads"]

@@ -1,0 +1,227 @@
+"""Bender et al. 2008, computed again: the tight family of the median method, and heuristics beside optima."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Final
+
+from allocsolve import registry
+from allocsolve.bench.runs.runner import run
+from allocsolve.bench.runs.tasks import plan
+from allocsolve.bench.scores.gaps import Gaps, gap, scores
+from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.instances import churned_occupancy, median_worst_case, uniform_occupancy
+from allocsolve.model import Budget, Mesh, Status, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.runs.runner import Progress
+    from allocsolve.bench.scores.gaps import SolverScore
+    from allocsolve.model import PartitionProblem, Topology
+
+__all__ = ["HEURISTICS", "OccupancyTable", "TightCase", "occupancy_tables", "tight_family"]
+
+MEDIAN: Final = "manhattan-median"
+EXACT: Final = "branch-and-bound"
+#: The worst case has few free nodes, far apart on a large mesh: few variables, many cuts.
+EXACT_TIGHT: Final = "milp"
+
+#: What is compared with the optimum, from the best to the worst.
+HEURISTICS: Final = (
+    "manhattan-median+swaps",
+    "manhattan-median+greedy-ring",
+    "manhattan-median",
+    "gen-alg",
+    "mc1x1",
+    "growth-best",
+    "growth",
+    "leak",
+    "leak-noncontiguous",
+    "hilbert-first-fit",
+    "hilbert-best-fit+min-span",
+    "hilbert-best-fit+largest-runs",
+    "random",
+)
+
+_MACHINES: Final = (Mesh((16, 8)), Mesh((32, 32)))
+#: Nodes to choose and shares of busy nodes; the problems take them in turn.
+_SIZES: Final = (4, 16, 32)
+_BUSY: Final = (0.3, 0.6)
+#: Places the jobs of the churned machines.
+_ALLOCATOR: Final = "hilbert-best-fit+min-span"
+
+
+@dataclass(frozen=True, slots=True)
+class TightCase:
+    """The median method on one problem of its worst case; distances in hops."""
+
+    distance: int  #: between the two blobs
+    median: int  #: total pairwise distance of the median method
+    optimum: int  #: of the optimum, or of the best set that is known
+    bound: float  #: on the optimum
+    proven: bool  #: whether `optimum` is the optimum
+    seconds: float  #: of the exact solver
+
+    @property
+    def ratio(self) -> float:
+        """How many times the optimum the median method needs; below 7/4."""
+        return self.median / self.optimum
+
+
+@dataclass(frozen=True, slots=True)
+class OccupancyTable:
+    """Solvers beside the optimum on one machine with one kind of occupancy."""
+
+    machine: str
+    occupancy: str
+    tests: int
+    proven: int  #: tests of which the optimum is proven
+    scores: tuple[SolverScore, ...]  #: the exact solver last
+    connected: Gaps | None  #: of proven optima of connected sets to proven optima; None if there are none
+
+
+def tight_family(
+    distances: Sequence[int] = (10, 33, 100, 200),
+    *,
+    size: int = 8,
+    step: int = 2,
+    seconds: float = 60.0,
+    progress: Progress | None = None,
+) -> tuple[TightCase, ...]:
+    """Run the median method and an exact solver on its worst case, whose ratio goes to 7/4.
+
+    Parameters
+    ----------
+    distances, size, step
+        Of `allocsolve.instances.median_worst_case`.
+    seconds
+        Budget of the exact solver for each problem.
+    progress
+        Told before each run, and once at the end.
+
+    Raises
+    ------
+    InvalidAnswer
+        If a claim is refuted, or there is no answer.
+
+    References
+    ----------
+    Bender, Bunde, Demaine, Fekete, Leung, Meijer & Phillips, "Communication-aware processor allocation for
+    supercomputers", Algorithmica 50(2), 2008.
+    """
+    cases = []
+    for idx, distance in enumerate(distances):
+        problem = median_worst_case(size, distance, step)
+        if progress:
+            progress(idx, len(distances), problem.name)
+        values = {}
+        for name in (MEDIAN, EXACT_TIGHT):
+            result = registry.solve(problem, name, seconds=seconds)
+            if result.objective is None:
+                msg = f"{name} on {problem.name}: no answer"
+                raise InvalidAnswer(msg)
+            values[name] = int(terms(result.objective)[0])
+        cases.append(
+            TightCase(
+                distance=distance,
+                median=values[MEDIAN],
+                optimum=values[EXACT_TIGHT],
+                bound=terms(result.bound)[0],
+                proven=result.status is Status.OPTIMAL,
+                seconds=result.runtime,
+            )
+        )
+    if progress:
+        progress(len(distances), len(distances), "done")
+    return tuple(cases)
+
+
+def occupancy_tables(
+    tests: int = 30, seed: int = 2008, *, seconds: float = 10.0, progress: Progress | None = None
+) -> tuple[OccupancyTable, ...]:
+    """Compare heuristics with the optimum on machines of 16x8 and 32x32 nodes.
+
+    Parameters
+    ----------
+    tests
+        Problems for each machine and kind of occupancy (uniform; churned by jobs under best fit on a Hilbert
+        curve), >= 1. They ask in turn for 4, 16 and 32 nodes with 30 and 60 % busy. All are solved once more
+        for connected sets.
+    seed
+        Test ``i`` has the seed ``[seed, i]``.
+    seconds
+        Budget of each run.
+    progress
+        Told before each run, and once at the end.
+
+    Raises
+    ------
+    InvalidAnswer
+        If a run failed, or bounds and answers contradict each other.
+    InvalidOption
+        If there are no tests.
+    """
+    if tests < 1:
+        msg = f"tests {tests} is below 1"
+        raise InvalidOption(msg)
+    groups = {
+        (machine, occupancy): [_problem(machine, occupancy, idx, seed) for idx in range(tests)]
+        for machine in _MACHINES
+        for occupancy in ("uniform", "churned")
+    }
+    solvers = [*HEURISTICS, EXACT]
+    problems = [problem for group in groups.values() for problem in group]
+    budget = Budget(seconds=seconds, seed=seed)
+    tasks = plan((("", problem) for problem in problems), solvers, budgets=[budget])
+    connected = (("", replace(problem, contiguous=True)) for problem in problems)
+    tasks += plan(connected, [EXACT], budgets=[budget])
+    records = _sound(run(tasks, progress=progress))
+    return tuple(
+        _table(machine, occupancy, [r for r in records if r.instance in {problem.name for problem in group}])
+        for (machine, occupancy), group in groups.items()
+    )
+
+
+def _problem(machine: Topology, occupancy: str, idx: int, seed: int) -> PartitionProblem:
+    size, busy = _SIZES[idx % len(_SIZES)], _BUSY[idx // len(_SIZES) % len(_BUSY)]
+    if occupancy == "uniform":
+        return uniform_occupancy(machine, busy, size, [seed, idx])
+    return churned_occupancy(
+        machine,
+        busy,
+        size,
+        [seed, idx],
+        allocator=registry.make_allocator(_ALLOCATOR),
+        allocator_name=_ALLOCATOR,
+    )
+
+
+def _table(machine: Topology, occupancy: str, records: Sequence[Record]) -> OccupancyTable:
+    free = [record for record in records if not record.features["contiguous"]]
+    found = scores(free)
+    optima = {r.instance: r.value for r in free if r.solver == EXACT and r.status is Status.OPTIMAL}
+    gaps = [
+        gap(r.value, optimum)
+        for r in records
+        if r.features["contiguous"] and r.status is Status.OPTIMAL and r.value is not None
+        if (optimum := optima.get(r.instance)) is not None
+    ]
+    return OccupancyTable(
+        machine="x".join(map(str, machine.shape)),
+        occupancy=occupancy,
+        tests=found[-1].instances,
+        proven=found[-1].proven,
+        scores=found,
+        connected=Gaps(len(gaps), fmean(gaps), median(gaps), max(gaps)) if gaps else None,
+    )
+
+
+def _sound(records: list[Record]) -> list[Record]:
+    for record in records:
+        if record.error:
+            msg = f"{record.solver} on {record.instance}: {record.error}"
+            raise InvalidAnswer(msg)
+    return records

@@ -1,0 +1,43 @@
+"""Klein & Perez 2011: their experiments, and what expansion is worth."""
+
+from __future__ import annotations
+
+from allocsolve.papers.klein2011.expansion import (
+    ExpansionInstance,
+    ExpansionStudy,
+    HeuristicRow,
+    WorthRow,
+    examine_expansion,
+)
+from allocsolve.papers.klein2011.expansion_runs import (
+    HEURISTIC_SECONDS,
+    ExpansionDraw,
+    Heuristic,
+    expansion_draws,
+    expansion_tasks,
+)
+from allocsolve.papers.klein2011.picture import expansion_picture
+from allocsolve.papers.klein2011.reproduction import ALGORITHMS, Reproduction, reproduce
+from allocsolve.papers.klein2011.tables import COLUMNS, EPSILON, PAPER, Column, Spread
+
+__all__ = [
+    "ALGORITHMS",
+    "COLUMNS",
+    "EPSILON",
+    "HEURISTIC_SECONDS",
+    "PAPER",
+    "Column",
+    "ExpansionDraw",
+    "ExpansionInstance",
+    "ExpansionStudy",
+    "Heuristic",
+    "HeuristicRow",
+    "Reproduction",
+    "Spread",
+    "WorthRow",
+    "examine_expansion",
+    "expansion_draws",
+    "expansion_picture",
+    "expansion_tasks",
+    "reproduce",
+]

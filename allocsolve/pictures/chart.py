@@ -1,0 +1,232 @@
+"""Charts: a frame with two axes, on which series are drawn in the units of the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from allocsolve.pictures.svg import SERIES, Drawing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = ["Axis", "Chart", "plain_tick", "seconds_tick"]
+
+#: Width of a band for what a logarithmic axis cannot show: 0 below it, infinity above.
+_BAND: Final = 30.0
+
+
+def plain_tick(value: float) -> str:
+    """Return the number of a tick."""
+    return f"{value:.10g}"
+
+
+def seconds_tick(value: float) -> str:
+    """Return the duration of a tick, in the unit that has the fewest digits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{value / size:.10g} {unit}"
+    return f"{value / 1e-6:.10g} us"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis from `low` to `high` in the units of the data.
+
+    A logarithmic axis may have a band for 0 before it and a band for infinity behind it, each with a name.
+    """
+
+    title: str
+    low: float
+    high: float
+    log: bool = False
+    zero: str = ""
+    infinity: str = ""
+    write: Callable[[float], str] = plain_tick
+
+    @classmethod
+    def around(
+        cls,
+        title: str,
+        values: Iterable[float],
+        *,
+        log: bool = False,
+        zero: str = "",
+        infinity: str = "",
+        write: Callable[[float], str] = plain_tick,
+    ) -> Axis:
+        """Return an axis on which the finite values find room, from a tick to a tick; a linear one from 0."""
+        shown = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
+        if not log:
+            high = max(shown, default=0) or 1.0
+            step = _step(high)
+            return cls(title, 0.0, step * math.ceil(high / step - 1e-9), write=write)
+        low, high = _round_down(min(shown, default=1.0)), _round_up(max(shown, default=1.0))
+        return cls(
+            title, low, high if high > low else 10 * low, log=True, zero=zero, infinity=infinity, write=write
+        )
+
+    def fraction(self, value: float) -> float:
+        """Return where a value of the range lies between `low` (0) and `high` (1)."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self) -> list[float]:
+        """Return round values of the range, 3 to 11 of them."""
+        if not self.log:
+            step = _step(self.high - self.low)
+            first = math.ceil(self.low / step - 1e-9)
+            return [step * idx for idx in range(first, math.floor(self.high / step + 1e-9) + 1)]
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        digits = (1, 2, 5) if last - first <= 3 else (1,)
+        every = -(-(last - first) // 10)
+        found = [digit * 10.0**power for power in range(first, last + 1, every) for digit in digits]
+        return [value for value in found if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
+
+
+def _round_down(value: float) -> float:
+    """Return the largest of 1, 2 and 5 times a power of ten that is not above a value."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next((power * digit for digit in (5, 2) if power * digit <= value * (1 + 1e-9)), power)
+
+
+def _round_up(value: float) -> float:
+    """Return the least of 1, 2 and 5 times a power of ten that is not below a value."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= value * (1 - 1e-9))
+
+
+def _step(span: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, such that a span has 4 to 10 steps."""
+    size = 10.0 ** math.floor(math.log10(span))
+    return next(size * part for part in (0.1, 0.2, 0.5, 1) if span / (size * part) <= 10 + 1e-9)
+
+
+class Chart:
+    """A frame in which data are drawn.
+
+    Parameters
+    ----------
+    title
+        What a browser calls it.
+    x, y
+        The axes; y is None where the rows have names.
+    rows
+        Names of the rows, from the top.
+    legend
+        Names of the series, at most `SERIES`.
+    dotted
+        Whether the series are dots, not lines.
+    pitch
+        Pixels from a row to the next.
+    """
+
+    WIDTH: Final = 560
+    HEIGHT: Final = 300
+
+    def __init__(
+        self,
+        title: str,
+        x: Axis,
+        y: Axis | None = None,
+        *,
+        rows: Sequence[str] = (),
+        legend: Sequence[str] = (),
+        dotted: bool = False,
+        pitch: float = 26.0,
+    ) -> None:
+        assert len(legend) <= SERIES, "the caller has chosen"
+        self._x, self._y, self._pitch = x, y, pitch
+        columns = 2 if max(map(len, legend), default=0) > 18 else 3
+        lines = -(-len(legend) // columns)
+        self.left = 66.0 if y else 22 + 7.3 * max(len(_short(name)) for name in rows)
+        self._top = 10.0 + 20 * lines
+        self.right, self._bottom = (
+            self.WIDTH - 24.0,
+            self._top + (self.HEIGHT if y else self._pitch * len(rows)),
+        )
+        self.drawing = Drawing(self.WIDTH, self._bottom + 48, title)
+        self._frame(rows)
+        for idx, name in enumerate(legend):
+            at = 16 + (self.WIDTH - 32) / columns * (idx % columns)
+            line = 14.0 + 20 * (idx // columns)
+            if dotted:
+                self.drawing.dots(f"d{idx}", [(at + 18, line)])
+            else:
+                self.drawing.line((at, line), (at + 26, line), kind=f"s{idx}")
+            self.drawing.text(at + 32, line + 4, _short(name))
+
+    def x(self, value: float) -> float:
+        """Return the pixel of a value of the x axis."""
+        return self._pixel(self._x, value, self.left, self.right)
+
+    def y(self, value: float) -> float:
+        """Return the pixel of a value of the y axis."""
+        assert self._y is not None, "there are rows"
+        return self._pixel(self._y, value, self._bottom, self._top)
+
+    def row(self, idx: int) -> float:
+        """Return the pixel of the middle of a row."""
+        return self._top + self._pitch * (idx + 0.5)
+
+    @staticmethod
+    def _pixel(axis: Axis, value: float, start: float, end: float) -> float:
+        ahead = math.copysign(_BAND, end - start)
+        first = start + (ahead if axis.zero else 0)
+        last = end - (ahead if axis.infinity else 0)
+        if axis.log and value < axis.low:
+            return start + ahead / 2 if axis.zero else first
+        if value > axis.high:
+            return end - ahead / 2 if axis.infinity else last
+        return round(first + (last - first) * axis.fraction(value), 1)
+
+    def _frame(self, rows: Sequence[str]) -> None:
+        draw, left, right, top, bottom = self.drawing, self.left, self.right, self._top, self._bottom
+        for at, name in self._marks(self._x, self.x, math.inf):
+            draw.line((at, top), (at, bottom), kind="grid")
+            draw.text(at, bottom + 17, name, anchor="middle", kind="soft")
+        draw.text((left + right) / 2, bottom + 38, self._x.title, anchor="middle")
+        if self._y:
+            for at, name in self._marks(self._y, self.y, math.inf):
+                draw.line((left, at), (right, at), kind="grid")
+                draw.text(left - 7, at + 4, name, anchor="end", kind="soft")
+            draw.text(15, (top + bottom) / 2, self._y.title, anchor="middle", turned=True)
+        for idx, name in enumerate(rows):
+            draw.text(left - 9, self.row(idx) + 4, _short(name), anchor="end")
+        draw.line((left, top), (left, bottom), (right, bottom), kind="axis")
+
+    @staticmethod
+    def _marks(axis: Axis, pixel: Callable[[float], float], beyond: float) -> list[tuple[float, str]]:
+        marks = [(pixel(value), axis.write(value)) for value in axis.ticks()]
+        marks += [(pixel(0.0), axis.zero)] if axis.zero else []
+        marks += [(pixel(beyond), axis.infinity)] if axis.infinity else []
+        return marks
+
+    def steps(self, idx: int, points: Sequence[tuple[float, float]], start: float, *, label: str) -> None:
+        """Draw a step function as a series: `start` at the left end, each value from its x on."""
+        at, level = self.x(self._x.low), self.y(start)
+        path = [(at, level)]
+        for x, y in points:
+            path += [(self.x(x), level), (self.x(x), self.y(y))]
+            level = path[-1][1]
+        path.append((self.right, level))
+        self.drawing.line(*_without_repeats(path), kind=f"s{idx}", label=label)
+
+
+def _without_repeats(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return a path of steps without the points that lie on its straight parts."""
+    kept: list[tuple[float, float]] = []
+    for point in path:
+        while len(kept) > 1 and (
+            kept[-2][0] == kept[-1][0] == point[0] or kept[-2][1] == kept[-1][1] == point[1]
+        ):
+            kept.pop()
+        if not kept or kept[-1] != point:
+            kept.append(point)
+    return kept
+
+
+def _short(name: str, most: int = 28) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
