@@ -11,8 +11,8 @@ from allocsolve.model import EvolutionProblem, EvolutionSchedule, Status
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from allocsolve.families import AnySolver
     from allocsolve.model import Budget, Result
-    from allocsolve.registry import AnySolver
 
 
 #: The problems that list schedules answer.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from allocsolve import judge, registry
 from allocsolve.bench import Record, RecordKey
+from allocsolve.families import family_of
 from allocsolve.instances import digest
 from allocsolve.model import Budget, Limit, Status
 
@@ -93,7 +94,7 @@ def run_study(
     study = MemoryStudy()
     for suite, problems in suites:
         for problem in problems:
-            family = registry.family_of(problem)
+            family = family_of(problem)
             terms = family.parse_objective(objective if family.kind == "evolution" else None)
             floor = family.bound(problem, terms[0])
             study.problems[digest(problem)] = problem

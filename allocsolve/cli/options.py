@@ -7,28 +7,28 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
-from allocsolve.errors import AllocsolveError, UnknownName
+from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
+from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINES
-from allocsolve.model import MAX_INTEGER, PartitionProblem
-from allocsolve.registry import FAMILIES, check_name, entries, is_reference
+from allocsolve.model import MAX_INTEGER
+from allocsolve.registry import check_name, is_reference, solver_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from allocsolve.registry import Entry
-
 __all__ = [
     "MACHINE_NAMES",
-    "expand_limit",
-    "heuristic",
     "integer",
     "integers",
     "machine",
+    "number",
     "objective",
     "seconds",
+    "setting",
     "shape",
     "share",
     "solver",
+    "solver_of",
     "solvers",
     "wrap",
 ]
@@ -72,18 +72,21 @@ def integers(low: int) -> Callable[[str], tuple[int, int]]:
     return read
 
 
-def expand_limit(text: str) -> float:
-    """Read an expand limit: a number >= 1, or inf."""
-    value = _number(text)
-    if not value >= 1:
-        msg = f"the limit {text} is below 1"
+def setting(text: str) -> tuple[str, str]:
+    """Read a field and its value such as expand_limit=2; whether they fit is for the family to say."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        msg = f"{_short(text)} is not of the form FIELD=VALUE"
         raise argparse.ArgumentTypeError(msg)
-    return value
+    fault = setting_fault(name, value)
+    if fault:
+        raise argparse.ArgumentTypeError(fault)
+    return name, value
 
 
 def seconds(text: str) -> float:
     """Read a time limit: a finite number above 0."""
-    value = _number(text)
+    value = number(text)
     if not 0 < value < math.inf:
         msg = f"{text} is not a finite number of seconds above 0"
         raise argparse.ArgumentTypeError(msg)
@@ -92,32 +95,32 @@ def seconds(text: str) -> float:
 
 def objective(text: str) -> str:
     """Read an objective of any family, such as ``makespan,waste``; returned as the records have it."""
-    known = [term for family in FAMILIES for term in family.objectives]
+    faults = []
+    for family in families():
+        try:
+            return ",".join(family.parse_objective(text))
+        except AllocsolveError as error:
+            faults.append(error)
+    terms = dict.fromkeys(term for family in families() for term in family.objectives)
     names = [name.strip() for name in text.split(",")]
-    strange = next((name for name in names if name not in known), None)
+    strange = next((name for name in names if name not in terms), None)
     if strange is not None:
-        raise argparse.ArgumentTypeError(str(UnknownName("objective", strange, known)))
-    family = next(family for family in FAMILIES if names[0] in family.objectives)
-    try:
-        return ",".join(family.parse_objective(text))
-    except AllocsolveError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise argparse.ArgumentTypeError(str(UnknownName("objective", strange, terms)))
+    # All are terms of some family: a term stands twice, or no family has them all.
+    repeated = next((fault for fault in faults if isinstance(fault, InvalidOption)), None)
+    message = str(repeated) if repeated else f"no kind of problems has all of {', '.join(names)}"
+    raise argparse.ArgumentTypeError(message)
 
 
 def solver(text: str) -> str:
     """Read the name of a solver of any family, or of a plug-in."""
-    return _solver("solver", text, entries())
+    return solver_of("solver", text, (row.name for _, row in solver_rows()))
 
 
-def heuristic(text: str) -> str:
-    """Read the name of a heuristic for partition problems, or of a plug-in."""
-    ours = (e for e in entries() if e.problem is PartitionProblem and e.method == "heuristic")
-    return _solver("partition heuristic", text, ours)
-
-
-def _solver(what: str, name: str, known: Iterable[Entry]) -> str:
+def solver_of(what: str, name: str, registered: Iterable[str]) -> str:
+    """Read the name of one of these solvers, or of a plug-in."""
     try:
-        check_name(what, name, (entry.name for entry in known))
+        check_name(what, name, registered)
     except UnknownName as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if is_reference(name) and "" not in sys.path:
@@ -144,7 +147,7 @@ def machine(text: str) -> str:
 
 def share(text: str) -> float:
     """Read a share in 0..1."""
-    value = _number(text)
+    value = number(text)
     if not 0 <= value <= 1:
         msg = f"the share {text} is not in 0..1"
         raise argparse.ArgumentTypeError(msg)
@@ -166,7 +169,8 @@ def wrap(text: str) -> tuple[bool, ...]:
     return tuple(digit == "1" for digit in digits)
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
+    """Read a number; NaN is none."""
     try:
         value = float(text)
     except ValueError:

@@ -15,7 +15,7 @@ from allocsolve.cli.parser_generate import add_generators
 from allocsolve.cli.parser_library import add_library
 from allocsolve.cli.parser_reproduce import add_papers
 from allocsolve.errors import AllocsolveError
-from allocsolve.registry import FAMILIES
+from allocsolve.families import families
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     help_text = "a name that `allocsolve solvers` lists, or package.module:object"
     parser.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
     _add_objective(parser)
-    _add_limit(parser, "tighten the expand limit of the file")
+    _add_set(parser, "solve the problem with a tighter value of a field")
     _add_budget(parser, "time limit in seconds (default: %(default)s)", 60.0)
     _add_seed(parser)
     parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
@@ -111,7 +111,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem")
     parser.add_argument("solution", metavar="SOLUTION", help="a solution of it")
-    _add_limit(parser, "judge under this expand limit instead of that of the file")
+    _add_set(parser, "judge under this value of a field instead of that of the file")
     _add_json(parser)
 
 
@@ -121,11 +121,11 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--solvers", type=opt.solvers, required=True, metavar="A,B,...", help="the solvers to compare"
     )
-    exact = ", ".join(f"{family.baseline} for {family.kind}" for family in FAMILIES)
+    exact = ", ".join(f"{family.baseline} for {family.kind}" for family in families())
     help_text = f"the solver that gives bounds and optima, run as well (default: {exact})"
     parser.add_argument("--baseline", type=opt.solver, metavar="NAME", help=help_text)
     _add_objective(parser)
-    _add_limit(parser, "tighten the expand limit of the problems")
+    _add_set(parser, "solve the problems with a tighter value of a field")
     _add_budget(parser, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
     _add_seed(parser)
     help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
@@ -176,14 +176,24 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_objective(parser: argparse.ArgumentParser) -> None:
-    terms = "; ".join(f"{family.kind}: {', '.join(family.objectives)}" for family in FAMILIES)
+    terms = "; ".join(f"{family.kind}: {', '.join(family.objectives)}" for family in families())
     help_text = f"what to minimise, or several, the first first ({terms}; default: the first)"
     parser.add_argument("--objective", type=opt.objective, metavar="NAME[,NAME]", help=help_text)
 
 
-def _add_limit(parser: argparse.ArgumentParser, help_text: str) -> None:
+def _add_set(parser: argparse.ArgumentParser, help_text: str) -> None:
+    fields = "; ".join(
+        f"{family.kind}: {name}, {setting.values}"
+        for family in families()
+        for name, setting in family.settings.items()
+    )
     parser.add_argument(
-        "--expand-limit", type=opt.expand_limit, metavar="L", help=f"{help_text}: 1, 2, 1.5, inf"
+        "--set",
+        type=opt.setting,
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help=f"{help_text} ({fields}); may be given again",
     )
 
 

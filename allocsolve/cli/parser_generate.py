@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli import create
 from allocsolve.cli import options as opt
+from allocsolve.families import family_named
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
 __all__ = ["add_generators"]
@@ -72,7 +73,7 @@ def _add_klein2011(parser: argparse.ArgumentParser) -> None:
     help_text = "nodes of the cluster (default: %(default)s)"
     parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
     help_text = "write this expand limit into the problems (default: inf): 1, 2, 1.5, inf"
-    parser.add_argument("--expand-limit", type=opt.expand_limit, metavar="L", help=help_text)
+    parser.add_argument("--expand-limit", type=_expand_limit, metavar="L", help=help_text)
 
 
 def _add_occupancy(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +95,9 @@ def _add_occupancy(parser: argparse.ArgumentParser) -> None:
 def _add_churn(parser: argparse.ArgumentParser) -> None:
     _add_occupancy(parser)
     help_text = "the heuristic that places the jobs"
-    parser.add_argument("--allocator", type=opt.heuristic, required=True, metavar="NAME", help=help_text)
+    parser.add_argument(
+        "--allocator", type=_partition_heuristic, required=True, metavar="NAME", help=help_text
+    )
     help_text = "nodes of a job, a number or a range (default: 1-16)"
     parser.add_argument("--jobs", type=opt.integers(1), default=(1, 16), metavar="1-16", help=help_text)
     help_text = "how many jobs arrive (default: %(default)s)"
@@ -109,3 +112,18 @@ def _add_median_worst_case(parser: argparse.ArgumentParser) -> None:
     help_text = "hops that the decoys are nearer (default: %(default)s)"
     parser.add_argument("--step", type=opt.integer(1), default=2, metavar="S", help=help_text)
     _add_out(parser)
+
+
+def _expand_limit(text: str) -> float:
+    """Read an expand limit: a number >= 1, or inf."""
+    value = opt.number(text)
+    if not value >= 1:
+        msg = f"the limit {text} is below 1"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def _partition_heuristic(text: str) -> str:
+    """Read the name of a heuristic for partition problems, or of a plug-in."""
+    rows = family_named("partition").solvers
+    return opt.solver_of("partition heuristic", text, (r.name for r in rows if r.method == "heuristic"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve import registry
-from allocsolve.cli.files import check_writable, make_folder, tightened
+from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import counted, say, show_table, time_text, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import told_what_is_kept
+from allocsolve.families import AnyFamily, families, family_of, with_settings
 
 if TYPE_CHECKING:
     import argparse
@@ -43,7 +44,7 @@ def score(args: argparse.Namespace) -> int:
 
     families = _families(args)
     problems = [
-        (suite, tightened(problem, args.expand_limit, source))
+        (suite, with_settings(problem, dict(args.set), source, tighten=True))
         for name in args.files
         for suite, source, problem in _chosen(list(problems_of(name)), families)
     ]
@@ -94,22 +95,22 @@ def score(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _families(args: argparse.Namespace) -> list[registry.Family]:
+def _families(args: argparse.Namespace) -> list[AnyFamily]:
     """Return the families that have all the solvers and the objective."""
     named = {*args.solvers, *([args.baseline] if args.baseline else [])}
     terms = set(args.objective.split(",")) if args.objective else set()
     return [
         family
-        for family in registry.FAMILIES
+        for family in families()
         if terms <= {*family.objectives} and all(family in registry.families_named(name) for name in named)
     ]
 
 
 def _chosen(
-    read: list[tuple[str, str, Problem]], families: list[registry.Family]
+    read: list[tuple[str, str, Problem]], families: list[AnyFamily]
 ) -> list[tuple[str, str, Problem]]:
     """Return the problems of these families, of a suite that has several; all if there is none."""
-    return [one for one in read if registry.family_of(one[2]) in families] or read
+    return [one for one in read if family_of(one[2]) in families] or read
 
 
 def _row(found: SolverScore) -> tuple[str, ...]:

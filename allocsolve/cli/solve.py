@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.cli.families import metric_fields, show_picture
-from allocsolve.cli.files import check_writable, limited, tightened
+from allocsolve.cli.files import check_writable
 from allocsolve.cli.output import (
     counted,
     percent,
@@ -26,6 +26,7 @@ from allocsolve.errors import (
     PluginError,
     SolverUnavailable,
 )
+from allocsolve.families import with_settings
 from allocsolve.model import Limit, terms
 from allocsolve.pictures import describe, plot, undrawable, units
 
@@ -50,17 +51,17 @@ _STOPPED = {
 
 def solve(args: argparse.Namespace) -> int:
     """Solve one problem, have the judge confirm the answer, show and write it."""
+    from allocsolve.families import family_of  # noqa: PLC0415 - as above
     from allocsolve.instances import (  # noqa: PLC0415 - when the command runs
         read_problem,
         solution_document,
         write_solution,
     )
     from allocsolve.judge import metrics  # noqa: PLC0415 - as above
-    from allocsolve.registry import family_of  # noqa: PLC0415 - as above
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - as above
 
     stored = read_problem(args.file)
-    problem = tightened(stored, args.expand_limit, args.file)
+    problem = with_settings(stored, dict(args.set), args.file, tighten=True)
     family = family_of(problem)
     args.objective = ",".join(family.parse_objective(args.objective))
     for path in (args.out, args.plot):
@@ -158,13 +159,13 @@ def _number(value: float) -> str:
 
 def check(args: argparse.Namespace) -> int:
     """Judge a solution; the exit status says whether it is feasible."""
+    from allocsolve.families import family_of  # noqa: PLC0415 - as above
     from allocsolve.instances import read_problem, read_solution  # noqa: PLC0415 - as above
     from allocsolve.judge import metrics, violations  # noqa: PLC0415 - as above
-    from allocsolve.registry import family_of  # noqa: PLC0415 - as above
 
     problem = read_problem(args.file)
     answer = read_solution(args.solution, problem)
-    problem = limited(problem, args.expand_limit, args.file)
+    problem = with_settings(problem, dict(args.set), args.file)
     worth = None
     found: tuple[str, ...] = ()
     try:
@@ -202,9 +203,9 @@ class Row(NamedTuple):
 
 def solvers(args: argparse.Namespace) -> int:
     """List the registered solvers, then those of other distributions (which imports these)."""
-    from allocsolve.registry import entries, family_of  # noqa: PLC0415 - as above
+    from allocsolve.registry import solver_rows  # noqa: PLC0415 - as above
 
-    rows = [Row(e.name, family_of(e.problem).kind, e.method, e.summary) for e in entries()]
+    rows = [Row(row.name, family.kind, row.method, row.summary) for family, row in solver_rows()]
     rows += _plugin_rows()
     if args.json:
         write_json({"solvers": rows})

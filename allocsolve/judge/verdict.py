@@ -2,58 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.evolution import evolution_metrics, evolution_value, evolution_violations
-from allocsolve.judge.partition import partition_metrics, partition_value, partition_violations
-from allocsolve.model import (
-    EvolutionProblem,
-    EvolutionSchedule,
-    Partition,
-    PartitionProblem,
-    Result,
-    Status,
-    Value,
-    terms,
-)
+from allocsolve.families import family_of
+from allocsolve.model import Result, Status, Value, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from allocsolve.model import Problem
 
 __all__ = ["confirm", "metrics", "value", "violations"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
-    answer: type
-    violations: Callable[[Any, Any], tuple[str, ...]]
-    value: Callable[[Any, Any, Any], Value]
-    metrics: Callable[[Any, Any], Any]
-
-
-_FAMILIES: dict[type, _Family] = {
-    EvolutionProblem: _Family(EvolutionSchedule, evolution_violations, evolution_value, evolution_metrics),
-    PartitionProblem: _Family(Partition, partition_violations, partition_value, partition_metrics),
-}
-
-
 def violations(problem: Problem, answer: object) -> tuple[str, ...]:
     """Return what is wrong with an answer, one line each; empty if it answers the problem."""
-    return _FAMILIES[type(problem)].violations(problem, answer)
+    return family_of(problem).rules.violations(problem, answer)
 
 
 def value(problem: Problem, answer: object, objective: tuple[str, ...]) -> Value:
     """Return the objective value of an answer."""
-    return _FAMILIES[type(problem)].value(problem, answer, objective)
+    return family_of(problem).rules.value(problem, answer, objective)
 
 
 def metrics(problem: Problem, answer: object) -> Any:  # noqa: ANN401 - each family has its own type
     """Return the metrics of an answer, as a dataclass of the family."""
-    return _FAMILIES[type(problem)].metrics(problem, answer)
+    return family_of(problem).rules.metrics(problem, answer)
 
 
 def confirm(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -> Result[Any]:
@@ -70,7 +44,7 @@ def confirm(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
     if not isinstance(result, Result):
         msg = f"the solver returned {type(result).__name__}, not a Result"
         raise InvalidAnswer(msg)
-    expected = _FAMILIES[type(problem)].answer
+    expected = family_of(problem).answer
     if not isinstance(result.answer, expected | None):
         msg = f"the answer is of type {type(result.answer).__name__}, not {expected.__name__}"
         raise InvalidAnswer(msg)

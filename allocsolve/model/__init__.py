@@ -12,10 +12,10 @@ from allocsolve.model.evolution import (
     PackedApplications,
     parse_evolution_objective,
 )
-from allocsolve.model.families import Answer, Problem
 from allocsolve.model.node_orders import NODE_ORDERS, SLURM_BITS, NodeOrder, node_order
 from allocsolve.model.objective import parse_objective
 from allocsolve.model.partition import PARTITION_OBJECTIVES, Partition, PartitionProblem
+from allocsolve.model.problem import Answer, Problem
 from allocsolve.model.profile import (
     EvolutionProfile,
     expand_ratio,

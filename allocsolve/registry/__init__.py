@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from allocsolve.registry.family import AnySolver, Entry, Family, Feature
+from allocsolve.registry.allocators import make_allocator
 from allocsolve.registry.plugins import fault, identity, is_reference, plugins, provider
 from allocsolve.registry.table import (
-    FAMILIES,
     check_name,
-    entries,
     families_named,
     families_solved,
-    family_of,
     load_plugin,
-    make_allocator,
     make_solver,
     solve,
+    solver_rows,
     with_objective,
 )
 
 __all__ = [
-    "FAMILIES",
-    "AnySolver",
-    "Entry",
-    "Family",
-    "Feature",
     "check_name",
-    "entries",
     "families_named",
     "families_solved",
-    "family_of",
     "fault",
     "identity",
     "is_reference",
@@ -38,5 +28,6 @@ __all__ = [
     "plugins",
     "provider",
     "solve",
+    "solver_rows",
     "with_objective",
 ]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from dataclasses import replace
 from typing import Final
 
-from allocsolve.model import EVOLUTION_OBJECTIVES, EvolutionProblem, EvolutionProfile
-from allocsolve.registry.family import AnySolver, Entry, Family, Feature
+from allocsolve.families import AnySolver, Codec, Family, Feature, Rules, Setting, SolverRow
+from allocsolve.instances.formats import evolution as codec
+from allocsolve.instances.generators.evolution_examples import evolution_examples
+from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.judge.evolution import evolution_metrics, evolution_value, evolution_violations
+from allocsolve.model import EVOLUTION_OBJECTIVES, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 
 __all__ = ["EVOLUTION"]
 
@@ -18,73 +24,68 @@ def _list_scheduling(expand_limit: float, *, compacting: bool = False) -> AnySol
 
 
 def _rigid() -> AnySolver:
-    from allocsolve.heuristics import Rigid  # noqa: PLC0415 - as above
+    from allocsolve.heuristics import Rigid  # noqa: PLC0415 - loaded when asked for
 
     return Rigid()
 
 
 def _annealing() -> AnySolver:
-    from allocsolve.heuristics import Annealing  # noqa: PLC0415 - as above
+    from allocsolve.heuristics import Annealing  # noqa: PLC0415 - loaded when asked for
 
     return Annealing()
 
 
 def _cpsat() -> AnySolver:
-    from allocsolve.exact import CpSat  # noqa: PLC0415 - as above
+    from allocsolve.exact import CpSat  # noqa: PLC0415 - loaded when asked for
 
     return CpSat()
 
 
 def _conflict_search() -> AnySolver:
-    from allocsolve.exact import ConflictSearch  # noqa: PLC0415 - as above
+    from allocsolve.exact import ConflictSearch  # noqa: PLC0415 - loaded when asked for
 
     return ConflictSearch()
 
 
 def _lns() -> AnySolver:
-    from allocsolve.exact import Lns  # noqa: PLC0415 - as above
+    from allocsolve.exact import Lns  # noqa: PLC0415 - loaded when asked for
 
     return Lns()
 
 
 def _milp() -> AnySolver:
-    from allocsolve.exact import Milp  # noqa: PLC0415 - as above
+    from allocsolve.exact import Milp  # noqa: PLC0415 - loaded when asked for
 
     return Milp()
 
 
 _TABLE = (
-    Entry("rigid", EvolutionProblem, "heuristic", "peak nodes for the whole duration, CBF-like", _rigid),
-    Entry("noX", EvolutionProblem, "heuristic", "base fit without expansion", lambda: _list_scheduling(1)),
-    Entry("2X", EvolutionProblem, "heuristic", "base fit, expand limit 2", lambda: _list_scheduling(2)),
-    Entry(
+    SolverRow("rigid", "heuristic", "peak nodes for the whole duration, CBF-like", _rigid),
+    SolverRow("noX", "heuristic", "base fit without expansion", lambda: _list_scheduling(1)),
+    SolverRow("2X", "heuristic", "base fit, expand limit 2", lambda: _list_scheduling(2)),
+    SolverRow(
         "2X+c",
-        EvolutionProblem,
         "heuristic",
         "base fit, expand limit 2, compacting",
         lambda: _list_scheduling(2, compacting=True),
     ),
-    Entry(
-        "infX", EvolutionProblem, "heuristic", "base fit, no expand limit", lambda: _list_scheduling(math.inf)
-    ),
-    Entry(
+    SolverRow("infX", "heuristic", "base fit, no expand limit", lambda: _list_scheduling(math.inf)),
+    SolverRow(
         "infX+c",
-        EvolutionProblem,
         "heuristic",
         "base fit, no expand limit, compacting",
         lambda: _list_scheduling(math.inf, compacting=True),
     ),
-    Entry("annealing", EvolutionProblem, "heuristic", "annealing over list orders, both ways", _annealing),
-    Entry("lns", EvolutionProblem, "heuristic", "neighbourhoods of the best schedule by CP-SAT", _lns),
-    Entry("cpsat", EvolutionProblem, "exact", "CP-SAT, order literals and lazy covers", _cpsat),
-    Entry(
+    SolverRow("annealing", "heuristic", "annealing over list orders, both ways", _annealing),
+    SolverRow("lns", "heuristic", "neighbourhoods of the best schedule by CP-SAT", _lns),
+    SolverRow("cpsat", "exact", "CP-SAT, order literals and lazy covers", _cpsat),
+    SolverRow(
         "conflict-search",
-        EvolutionProblem,
         "exact",
         "clause learning on start differences, else cpsat",
         _conflict_search,
     ),
-    Entry("milp", EvolutionProblem, "exact", "time-indexed MILP by CBC, toys only", _milp),
+    SolverRow("milp", "exact", "time-indexed MILP by CBC, toys only", _milp),
 )
 
 
@@ -98,7 +99,7 @@ def _features(problem: EvolutionProblem) -> dict[str, Feature]:
 
 
 def _bound(problem: EvolutionProblem, term: str) -> float:
-    from allocsolve import bounds  # noqa: PLC0415 - as above
+    from allocsolve import bounds  # noqa: PLC0415 - loaded when asked for
 
     if term == "makespan":
         return bounds.makespan_bound(problem)
@@ -107,19 +108,56 @@ def _bound(problem: EvolutionProblem, term: str) -> float:
     return 0
 
 
-def _tiny(problem: EvolutionProblem) -> EvolutionProblem:
+def _warm_up(problem: EvolutionProblem) -> EvolutionProblem:
     apps = (EvolutionProfile(((1, 2), (1, 1))), EvolutionProfile(((1, 1), (1, 2))))
     # Kernels are compiled per type of array, which depends on the expand limit.
     return EvolutionProblem(2, apps, expand_limit=problem.expand_limit)
 
 
+def _read_expand_limit(value: object) -> float:
+    try:
+        limit = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # raises TypeError
+    except (TypeError, ValueError):
+        limit = math.nan
+    if math.isnan(limit):
+        msg = f"{value!r} is not a number"
+        raise ValueError(msg)
+    if limit < 1:
+        msg = f"{value} is below 1"
+        raise ValueError(msg)
+    return limit
+
+
+_EXPAND_LIMIT: Final[Setting[EvolutionProblem]] = Setting(
+    values="a number >= 1, or inf",
+    read=_read_expand_limit,
+    apply=lambda problem, limit: replace(problem, expand_limit=limit),
+    tightens=lambda problem, limit: limit <= problem.expand_limit,
+)
+
 EVOLUTION: Final = Family(
     kind="evolution",
     problem=EvolutionProblem,
+    answer=EvolutionSchedule,
     objectives=EVOLUTION_OBJECTIVES,
+    rules=Rules(evolution_violations, evolution_value, evolution_metrics),
+    codec=Codec(
+        answer_kind="evolution-schedule",
+        decode_problem=codec.decode_problem,
+        encode_problem=codec.encode_problem,
+        decode_answer=codec.decode_solution,
+        encode_answer=codec.encode_solution,
+    ),
+    solvers=_TABLE,
     baseline="cpsat",
-    entries=_TABLE,
     features=_features,
     bound=_bound,
-    tiny=_tiny,
+    warm_up=_warm_up,
+    examples=evolution_examples,
+    large_example=lambda: klein2011(8),
+    timing_problems={
+        f"{count}-applications": functools.partial(klein2011, 1, num_apps=(count, count))
+        for count in (300, 1000, 3000)
+    },
+    settings={"expand_limit": _EXPAND_LIMIT},
 )

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, PartitionProblem, Topology
-from allocsolve.registry.family import Entry, Family, Feature
+from allocsolve.families import Codec, Family, Feature, Rules, SolverRow
+from allocsolve.instances.formats import partition as codec
+from allocsolve.instances.generators.occupancy import uniform_occupancy
+from allocsolve.instances.generators.partition_examples import partition_examples
+from allocsolve.judge.partition import partition_metrics, partition_value, partition_violations
+from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.registry.family import AnySolver
+    from allocsolve.families import AnySolver
 
 __all__ = ["PARTITION"]
 
 
-def _heuristic(name: str, summary: str, solver: str, *args: object, **options: object) -> Entry:
+def _heuristic(name: str, summary: str, solver: str, *args: object, **options: object) -> SolverRow:
     """Return the row of a class of `allocsolve.heuristics`, with its options."""
 
     def load() -> AnySolver:
@@ -26,23 +31,23 @@ def _heuristic(name: str, summary: str, solver: str, *args: object, **options: o
         made: AnySolver = getattr(heuristics, solver)(*args, **options)
         return made
 
-    return Entry(name, PartitionProblem, "heuristic", summary, load)
+    return SolverRow(name, "heuristic", summary, load)
 
 
 def _branch_and_bound() -> AnySolver:
-    from allocsolve.exact.partition.branch_and_bound import BranchAndBound  # noqa: PLC0415 - as above
+    from allocsolve.exact.partition.branch_and_bound import BranchAndBound  # noqa: PLC0415 - loaded when asked for
 
     return BranchAndBound()
 
 
 def _cpsat() -> AnySolver:
-    from allocsolve.exact.partition.cpsat import PartitionCpSat  # noqa: PLC0415 - as above
+    from allocsolve.exact.partition.cpsat import PartitionCpSat  # noqa: PLC0415 - loaded when asked for
 
     return PartitionCpSat()
 
 
 def _milp() -> AnySolver:
-    from allocsolve.exact.partition.milp import PartitionMilp  # noqa: PLC0415 - as above
+    from allocsolve.exact.partition.milp import PartitionMilp  # noqa: PLC0415 - loaded when asked for
 
     return PartitionMilp()
 
@@ -63,7 +68,7 @@ _ON_ORDERS: Final[tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...]] 
 )
 
 
-def _on_orders() -> Iterator[Entry]:
+def _on_orders() -> Iterator[SolverRow]:
     """Yield the methods on every node order; those by node id have no prefix."""
     for order in NODE_ORDERS:
         for name, summary, args, options in _ON_ORDERS:
@@ -104,15 +109,14 @@ _TABLE = (
     _heuristic("multiple-buddy", "square blocks of 2^i by 2^i", "MultipleBuddy"),
     _heuristic("paging", "pages of 2^i by 2^i on a node order", "Paging"),
     _heuristic("random", "random free nodes", "RandomNodes"),
-    Entry(
+    SolverRow(
         "branch-and-bound",
-        PartitionProblem,
         "exact",
         "Lagrangian search over cut counts",
         _branch_and_bound,
     ),
-    Entry("cpsat", PartitionProblem, "exact", "CP-SAT, cut counts and median cuts", _cpsat),
-    Entry("milp", PartitionProblem, "exact", "unary cut counts by CBC, toys only", _milp),
+    SolverRow("cpsat", "exact", "CP-SAT, cut counts and median cuts", _cpsat),
+    SolverRow("milp", "exact", "unary cut counts by CBC, toys only", _milp),
 )
 
 
@@ -128,13 +132,13 @@ def _features(problem: PartitionProblem) -> dict[str, Feature]:
 
 
 def _bound(problem: PartitionProblem, term: str) -> int:
-    from allocsolve.bounds import partition_bound  # noqa: PLC0415 - as above
+    from allocsolve.bounds import partition_bound  # noqa: PLC0415 - loaded when asked for
 
     assert term == "pairwise", "the only one"
     return partition_bound(problem)
 
 
-def _tiny(problem: PartitionProblem) -> PartitionProblem:
+def _warm_up(problem: PartitionProblem) -> PartitionProblem:
     """Return a corner of the machine with some busy nodes; its solution takes more than a look."""
     topology = Topology(tuple(min(side, 5) for side in problem.topology.shape), problem.topology.wrap)
     busy = range(1, topology.num_nodes, 4)
@@ -145,10 +149,27 @@ def _tiny(problem: PartitionProblem) -> PartitionProblem:
 PARTITION: Final = Family(
     kind="partition",
     problem=PartitionProblem,
+    answer=Partition,
     objectives=PARTITION_OBJECTIVES,
+    rules=Rules(partition_violations, partition_value, partition_metrics),
+    codec=Codec(
+        answer_kind="partition-set",
+        decode_problem=codec.decode_problem,
+        encode_problem=codec.encode_problem,
+        decode_answer=codec.decode_solution,
+        encode_answer=codec.encode_solution,
+    ),
+    solvers=_TABLE,
     baseline="branch-and-bound",
-    entries=_TABLE,
     features=_features,
     bound=_bound,
-    tiny=_tiny,
+    warm_up=_warm_up,
+    examples=partition_examples,
+    large_example=lambda: uniform_occupancy(Mesh((40, 40)), 0.4, 60, 5),
+    # The largest mesh has more nodes than a processor can learn the branches of: on one of 128x128 the same
+    # scan takes one or four times as long, depending on what else is running.
+    timing_problems={
+        f"{size}-of-{side}x{side}": functools.partial(uniform_occupancy, Mesh((side, side)), 0.3, size, 1)
+        for side, size in ((32, 64), (64, 256), (256, 4096))
+    },
 )

@@ -18,7 +18,7 @@ from allocsolve.errors import PluginError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.registry.family import AnySolver
+    from allocsolve.families import AnySolver
 
 __all__ = ["GROUP", "fault", "identity", "is_reference", "load", "plugins", "problem_types", "provider"]
 

@@ -1,64 +1,43 @@
-"""The one table of families, the solvers by name, and the front door `solve`."""
+"""The solvers by name, and the front door `solve`."""
 
 from __future__ import annotations
 
 import dataclasses
 from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import PluginError, UnknownName
+from allocsolve.families import families, family_of
 from allocsolve.judge import confirm
-from allocsolve.model import Budget, PartitionProblem, Result
-from allocsolve.registry.evolution import EVOLUTION
-from allocsolve.registry.partition import PARTITION
+from allocsolve.model import Budget, Problem, Result
 from allocsolve.registry.plugins import GROUP, is_reference, load, plugins, problem_types, provider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from allocsolve.model import BoolArray, IntArray, Partition, Problem, Topology
-    from allocsolve.registry.family import AnySolver, Entry, Family
+    from allocsolve.families import AnyFamily, AnySolver, SolverRow
 
 __all__ = [
-    "FAMILIES",
     "check_name",
-    "entries",
     "families_named",
     "families_solved",
-    "family_of",
     "load_plugin",
-    "make_allocator",
     "make_solver",
     "solve",
+    "solver_rows",
     "with_objective",
 ]
 
-#: All kinds of problems.
-FAMILIES: Final[tuple[Family, ...]] = (EVOLUTION, PARTITION)
 
-
-def family_of(problem: Problem | type) -> Family:
-    """Return the family of a problem, or of a type of problems.
-
-    Raises
-    ------
-    UnknownName
-        If it is of no known kind.
-    """
-    kind = problem if isinstance(problem, type) else type(problem)
-    for family in FAMILIES:
-        if issubclass(kind, family.problem):
-            return family
-    raise UnknownName("type of problem", kind.__name__, (family.problem.__name__ for family in FAMILIES))
-
-
-def entries() -> tuple[Entry, ...]:
+def solver_rows() -> tuple[tuple[AnyFamily, SolverRow], ...]:
     """Return all registered solvers, family by family."""
-    return tuple(entry for family in FAMILIES for entry in family.entries)
+    return tuple((family, row) for family in families() for row in family.solvers)
 
 
-def families_solved(solver: AnySolver) -> tuple[Family, ...]:
+def families_solved(solver: AnySolver) -> tuple[AnyFamily, ...]:
     """Return the families whose problems a solver takes, by the annotation of its first parameter.
+
+    `allocsolve.model.Problem` stands for the problems of every family.
 
     Raises
     ------
@@ -66,15 +45,17 @@ def families_solved(solver: AnySolver) -> tuple[Family, ...]:
         If it has none, or one that names no known type of problem.
     """
     named = problem_types(solver)
-    found = tuple(family for family in FAMILIES if family.problem in named)
+    if Problem in named:
+        return families()
+    found = tuple(family for family in families() if family.problem in named)
     if not found:
-        known = " or ".join(family.problem.__name__ for family in FAMILIES)
+        known = " or ".join(family.problem.__name__ for family in families())
         msg = f"annotate its first parameter with what it solves: {known}"
         raise ValueError(msg)
     return found
 
 
-def load_plugin(name: str) -> tuple[AnySolver, tuple[Family, ...]]:
+def load_plugin(name: str) -> tuple[AnySolver, tuple[AnyFamily, ...]]:
     """Return the solver of a third party, and the families whose problems it takes.
 
     Parameters
@@ -98,7 +79,7 @@ def load_plugin(name: str) -> tuple[AnySolver, tuple[Family, ...]]:
     else:
         raise UnknownName("plug-in", name, plugins())
     rivals = [provider(entry) for entry in found]
-    if any(entry.name == name for entry in entries()):
+    if any(row.name == name for _, row in solver_rows()):
         rivals.insert(0, "allocsolve itself")
     if len(rivals) > 1:
         instead = " or ".join(entry.value for entry in found)
@@ -123,7 +104,7 @@ def check_name(what: str, name: str, registered: Iterable[str]) -> None:
         raise UnknownName(what, name, known)
 
 
-def families_named(name: str) -> tuple[Family, ...]:
+def families_named(name: str) -> tuple[AnyFamily, ...]:
     """Return the families that have a solver of this name; a plug-in is imported to find out.
 
     Raises
@@ -133,8 +114,8 @@ def families_named(name: str) -> tuple[Family, ...]:
     PluginError
         If the plug-in of this name cannot be used.
     """
-    check_name("solver", name, (entry.name for entry in entries()))
-    found = tuple(family for family in FAMILIES if any(entry.name == name for entry in family.entries))
+    check_name("solver", name, (row.name for _, row in solver_rows()))
+    found = tuple(family for family in families() if any(row.name == name for row in family.solvers))
     return found if found and name not in plugins() else load_plugin(name)[1]
 
 
@@ -159,7 +140,7 @@ def make_solver(name: str, problem: Problem | type, objective: str | None = None
         If the plug-in of this name cannot be used, or does not solve this kind of problems.
     """
     family = family_of(problem)
-    registered = {entry.name: entry for entry in family.entries}
+    registered = {row.name: row for row in family.solvers}
     check_name(f"{family.kind} solver", name, registered)
     terms = family.parse_objective(objective)
     if name in registered and name not in plugins():
@@ -186,39 +167,6 @@ def with_objective(solver: AnySolver, objective: tuple[str, ...]) -> AnySolver:
     return told  # type: ignore[no-any-return]  # a solver is whatever is called like one
 
 
-def make_allocator(name: str, *, seed: int = 0) -> Callable[[Topology, BoolArray, int], IntArray | None]:
-    """Return the solver of partition problems of this name as a function from free nodes to chosen ones.
-
-    That is what `allocsolve.instances.churned_occupancy` takes.
-
-    Parameters
-    ----------
-    name
-        As `make_solver` takes it.
-    seed
-        Of every call.
-
-    Raises
-    ------
-    UnknownName, PluginError
-        If there is no such solver of partition problems.
-
-    Examples
-    --------
-    >>> from allocsolve.model import Mesh
-    >>> import numpy as np
-    >>> make_allocator("sorted-free-list")(Mesh((3, 2)), np.array([0, 1, 1, 1, 0, 1], dtype=bool), 2).tolist()
-    [1, 2]
-    """
-    solver, budget = make_solver(name, PartitionProblem), Budget(seed=seed)
-
-    def allocate(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
-        answer: Partition | None = solver(PartitionProblem(topology, free, size), budget).answer
-        return None if answer is None else answer.nodes
-
-    return allocate
-
-
 def solve(
     problem: Problem,
     solver: str,
@@ -237,8 +185,8 @@ def solve(
     solver
         A registered name, see ``allocsolve solvers``, or ``package.module:object``.
     objective
-        For an evolution problem ``makespan`` (the default), ``completion`` (mean), ``waste``, or several of
-        them, the first first; for a partition problem ``pairwise``.
+        A term of the family's `objectives`, such as ``makespan``, or several separated by commas, the first
+        first; by default the first of the family.
     seconds, workers, seed
         The `Budget`.
 

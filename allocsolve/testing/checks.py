@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 import numpy as np
 
 from allocsolve.errors import AllocsolveError
+from allocsolve.families import AnyFamily, AnySolver
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Limit, Problem, Result, Status, terms
-from allocsolve.registry import AnySolver, Family, identity, make_solver, with_objective
-from allocsolve.testing.examples import large_problem
+from allocsolve.registry import identity, make_solver, with_objective
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 #: Called with a solver, its family and problems of it.
-Check: TypeAlias = Callable[[AnySolver, Family, Sequence[Problem]], None]
+Check: TypeAlias = Callable[[AnySolver, AnyFamily, Sequence[Problem]], None]
 
 #: Ample for tiny problems; the iterations end searches that would go on for all the time.
 ENOUGH: Final = Budget(seconds=2, iterations=1000)
@@ -46,7 +46,7 @@ OVERRUN_S: Final = 20.0
 _REFERENCE_S: Final = 30.0
 
 
-def check_answers(solver: AnySolver, family: Family, problems: Sequence[Problem]) -> None:
+def check_answers(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Claim only what holds: answer, value, bound, status and limit, for every objective that it takes."""
     answered = 0
     for objective in _objectives(solver, family):
@@ -64,7 +64,7 @@ def check_answers(solver: AnySolver, family: Family, problems: Sequence[Problem]
         raise AssertionError(msg)
 
 
-def check_repeatable(solver: AnySolver, family: Family, problems: Sequence[Problem]) -> None:
+def check_repeatable(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Give the same answer for the same seed, in whatever order problems are solved.
 
     Of two proven optima the answers may differ (threads decide which is found), and what the clock has
@@ -82,7 +82,7 @@ def check_repeatable(solver: AnySolver, family: Family, problems: Sequence[Probl
                 _fail(told, problem, f"seed {seed} gives different results: {shown}")
 
 
-def check_input_stays(solver: AnySolver, family: Family, problems: Sequence[Problem]) -> None:
+def check_input_stays(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Leave the problem as it is, its arrays included."""
     objective = family.objectives[:1]
     told = with_objective(solver, objective)
@@ -95,7 +95,7 @@ def check_input_stays(solver: AnySolver, family: Family, problems: Sequence[Prob
             _fail(told, problem, f"changes the problem: {', '.join(changed)}")
 
 
-def check_silent(solver: AnySolver, family: Family, problems: Sequence[Problem]) -> None:
+def check_silent(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Print nothing to stdout, neither from Python nor from a library or a child process."""
     told = with_objective(solver, family.objectives[:1])
     for problem in problems:
@@ -106,7 +106,7 @@ def check_silent(solver: AnySolver, family: Family, problems: Sequence[Problem])
             _fail(told, problem, f"prints {text if len(text) <= 60 else text[:60] + '...'!r}")
 
 
-def check_budget(solver: AnySolver, family: Family, problems: Sequence[Problem]) -> None:
+def check_budget(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Make do with hardly any budget, and end a large problem in time."""
     objective = family.objectives[:1]
     told = with_objective(solver, objective)
@@ -117,8 +117,8 @@ def check_budget(solver: AnySolver, family: Family, problems: Sequence[Problem])
     ):
         for problem in problems:
             _judged(told, problem, budget, objective)
-    large = large_problem(family.kind)
-    _call(told, family.tiny(large), ENOUGH)  # compiles and loads what is needed
+    large = family.large_example()
+    _call(told, family.warm_up(large), ENOUGH)  # compiles and loads what is needed
     begun = time.perf_counter()
     _judged(told, large, Budget(seconds=SHORT_S), objective)
     took = time.perf_counter() - begun
@@ -126,7 +126,7 @@ def check_budget(solver: AnySolver, family: Family, problems: Sequence[Problem])
         _fail(told, large, f"takes {took:.1f} s with a budget of {SHORT_S:g} s")
 
 
-def _objectives(solver: AnySolver, family: Family) -> list[tuple[str, ...]]:
+def _objectives(solver: AnySolver, family: AnyFamily) -> list[tuple[str, ...]]:
     """Return each single term and a lexicographic pair; only the default if the solver takes no objective."""
     first, *others = family.objectives
     default = (first,)

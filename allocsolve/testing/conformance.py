@@ -6,15 +6,16 @@ import copy
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from allocsolve.registry import FAMILIES, families_solved, fault
+from allocsolve.families import family_named
+from allocsolve.registry import families_solved, fault
 from allocsolve.testing import checks
 from allocsolve.testing.examples import example_problems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from allocsolve.families import AnyFamily, AnySolver
     from allocsolve.model import Problem
-    from allocsolve.registry import AnySolver, Family
 
 __all__ = ["SolverConformance", "check_solver"]
 
@@ -79,14 +80,13 @@ def _apply(check: checks.Check, solver: Any, kind: str | None, examples: Sequenc
         check(solver, family, copy.deepcopy(tuple(chosen)))
 
 
-def _families(solver: AnySolver, kind: str | None) -> tuple[Family, ...]:
+def _families(solver: AnySolver, kind: str | None) -> tuple[AnyFamily, ...]:
     if kind is None:
         try:
             return families_solved(solver)
         except ValueError as error:
             raise AssertionError(str(error)) from error
-    example_problems(kind)  # refuses what is no kind
-    return tuple(family for family in FAMILIES if family.kind == kind)
+    return (family_named(kind),)
 
 
 class SolverConformance:

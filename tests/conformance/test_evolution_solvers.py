@@ -13,16 +13,17 @@ from naive_optimum import optimum
 from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Status, solve
+from allocsolve.families import family_of
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm, violations
 from allocsolve.model import parse_evolution_objective, terms
-from allocsolve.registry import entries, make_solver
+from allocsolve.registry import make_solver
 
-ENTRIES = [entry for entry in entries() if entry.problem is EvolutionProblem]
+ROWS = family_of(EvolutionProblem).solvers
 OBJECTIVES = ("makespan", "completion", "waste", "makespan,waste")
 
-solvers = pytest.mark.parametrize("name", [entry.name for entry in ENTRIES])
-exact = pytest.mark.parametrize("name", [entry.name for entry in ENTRIES if entry.method == "exact"])
+solvers = pytest.mark.parametrize("name", [row.name for row in ROWS])
+exact = pytest.mark.parametrize("name", [row.name for row in ROWS if row.method == "exact"])
 few = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -22,7 +22,8 @@ from allocsolve.bench.gate.baseline import (
 )
 from allocsolve.bench.gate.compare import changes, failures
 from allocsolve.bench.gate.measure import Measured
-from allocsolve.bench.gate.timing import LADDERS
+from allocsolve.bench.gate.timing import timing_problems
+from allocsolve.families import families
 from allocsolve.model import Budget, Status
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -36,12 +37,12 @@ RESULTS = st.one_of(
 
 @st.composite
 def baselines(draw: st.DrawFn) -> Baseline:
-    kinds = st.sampled_from([*LADDERS])
+    kinds = st.sampled_from([family.kind for family in families()])
     problems = draw(st.dictionaries(NAMES, kinds, min_size=1, max_size=4))
     solvers = draw(st.sets(st.tuples(kinds, NAMES), min_size=1, max_size=4))
     rows = []
     for kind, name in sorted(solvers):
-        timed = draw(st.none() | st.tuples(st.sampled_from([*LADDERS[kind]]), st.floats(0.001, 1e6)))
+        timed = draw(st.none() | st.tuples(st.sampled_from([*timing_problems(kind)]), st.floats(0.001, 1e6)))
         gap = draw(st.none() | st.floats(0, 100))
         rows.append(GateSolver(kind, name, gap, *(timed or (None, None))))
     return Baseline(

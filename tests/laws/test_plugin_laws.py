@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from allocsolve.errors import PluginError, UnknownName
 from allocsolve.model import EvolutionProblem
-from allocsolve.registry import entries, make_solver
+from allocsolve.registry import make_solver, solver_rows
 
-KNOWN = {entry.name for entry in entries()}
+KNOWN = {row.name for _, row in solver_rows()}
 
 words = st.text(max_size=8) | st.sampled_from(["no_such_module", "math", "allocsolve", "lambda", "..", " "])
 

@@ -18,7 +18,7 @@ from study_tools import MemoryStudy, row
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
 from allocsolve.instances import digest, klein2011, uniform_occupancy
-from allocsolve.model import EvolutionProblem, EvolutionSchedule, Mesh, Partition
+from allocsolve.model import EvolutionProblem, EvolutionSchedule, Mesh, Partition, PartitionProblem
 from allocsolve.report import examine, figures, html, markdown
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def _answer(problem: Problem, rng: np.random.Generator) -> Answer:
         return EvolutionSchedule(
             rng.integers(0, 100_000, len(problem.applications)), packed.offsets, durations, packed.nodes
         )
+    assert isinstance(problem, PartitionProblem)
     return Partition(rng.choice(np.flatnonzero(problem.free), problem.size, replace=False))
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from study_tools import failed, row
 
-from allocsolve import registry
 from allocsolve.bench import KLEIN, SUITES, Bracket, Record, klein_problem, run, suite
 from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.families import family_of
 from allocsolve.instances import digest
 from allocsolve.model import EvolutionProblem
 from allocsolve.papers.klein2011 import (
@@ -105,8 +105,8 @@ def test_tasks_are_the_heuristics_in_their_limits_and_the_baseline_in_all() -> N
 
 
 def test_other_heuristics_of_the_registry_run_within_every_limit() -> None:
-    family = registry.family_of(EvolutionProblem)
-    names = [entry.name for entry in family.entries if entry.method == "heuristic"]
+    family = family_of(EvolutionProblem)
+    names = [row.name for row in family.solvers if row.method == "heuristic"]
     expected = {Heuristic(name, limit) for name, limit in ALGORITHMS.items()}
     expected |= {Heuristic(name, limit) for name in names if name not in ALGORITHMS for limit in (1, 2, INF)}
     assert set(heuristics()) == expected

@@ -16,6 +16,8 @@ from allocsolve.papers.klein2011 import ALGORITHMS, COLUMNS, EPSILON, PAPER, Rep
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from allocsolve.families import AnySolver
+
 ORDER = ("rigid", "noX", "2X", "2X+c", "infX", "infX+c")
 
 #: Averages over 1000 other tests of the same distribution, by another implementation.
@@ -117,10 +119,10 @@ def test_two_applications_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def replaced(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, registry.AnySolver], None]:
+def replaced(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, AnySolver], None]:
     real = registry.make_solver
 
-    def use(name: str, solver: registry.AnySolver) -> None:
+    def use(name: str, solver: AnySolver) -> None:
         monkeypatch.setattr(
             registry, "make_solver", lambda asked, *told: solver if asked == name else real(asked, *told)
         )
@@ -150,9 +152,9 @@ def _nothing(_: EvolutionProblem, __: Budget) -> Result[EvolutionSchedule]:
     ],
 )
 def test_schedules_are_judged_within_the_limit_of_their_algorithm(
-    replaced: Callable[[str, registry.AnySolver], None],
+    replaced: Callable[[str, AnySolver], None],
     name: str,
-    solver: registry.AnySolver,
+    solver: AnySolver,
     message: str,
 ) -> None:
     replaced(name, solver)

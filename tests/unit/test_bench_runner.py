@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from allocsolve.families import AnySolver
     from allocsolve.model import Problem
 
 Answer = Result[EvolutionSchedule]
@@ -80,7 +81,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     real = registry.make_solver
 
     def add(**acts: Callable[[EvolutionProblem], Any]) -> None:
-        def make(name: str, *told: Any) -> registry.AnySolver:
+        def make(name: str, *told: Any) -> AnySolver:
             return Fake(name, acts[name]) if name in acts else real(name, *told)
 
         monkeypatch.setattr(registry, "make_solver", make)

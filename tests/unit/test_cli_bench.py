@@ -94,7 +94,7 @@ def test_score_table_fits_80_columns(
 
 def test_score_of_a_suite(tmp_path: Path, capsys: Capture) -> None:
     args = ("score", "tiny", "--solvers", "noX", "--baseline", "noX", "--seconds", 5, "--out", tmp_path)
-    found = run_json(capsys, *args, "--expand-limit", 1, "--objective", "completion,makespan")
+    found = run_json(capsys, *args, "--set", "expand_limit=1", "--objective", "completion,makespan")
     evolving = [problem for problem in suite("tiny") if isinstance(problem, EvolutionProblem)]
     assert 1 < found["problems"] <= len(evolving) < len(suite("tiny"))  # tightened, some are the same
     rows = list(RecordStore(tmp_path / "records.sqlite"))

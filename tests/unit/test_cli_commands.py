@@ -26,11 +26,10 @@ from allocsolve.model import (
     EvolutionProfile,
     EvolutionSchedule,
     Limit,
-    PartitionProblem,
     Result,
     Status,
 )
-from allocsolve.registry import entries
+from allocsolve.registry import solver_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,13 +137,13 @@ def test_solve_writes_what_json_shows_and_check_accepts_it(
     problem_file: Path, capsys: Capture, tmp_path: Path
 ) -> None:
     out = tmp_path / "solution.json"
-    found = run_json(capsys, "solve", problem_file, "--solver", "2X", "--expand-limit", 2, "--out", out)
+    found = run_json(capsys, "solve", problem_file, "--solver", "2X", "--set", "expand_limit=2", "--out", out)
     assert json.loads(out.read_text()) == found["solution"]
     meta = found["solution"]["meta"]
     assert (meta["solver"], meta["expand_limit"], meta["objective"]) == ("2X", 2, found["objective"])
     problem = read_problem(problem_file)
     assert found["solution"]["problem"] == digest(problem)
-    judged = run_json(capsys, "check", problem_file, out, "--expand-limit", "2")
+    judged = run_json(capsys, "check", problem_file, out, "--set", "expand_limit=2")
     assert judged["feasible"]
     assert judged["violations"] == []
     assert judged["metrics"] == found["metrics"]
@@ -161,7 +160,7 @@ def test_solve_shows_the_essentials(problem_file: Path, capsys: Capture, tmp_pat
 
 def test_solve_to_optimality(problem_file: Path, capsys: Capture, tmp_path: Path) -> None:
     out = tmp_path / "solution.json"
-    args = ("solve", problem_file, "--solver", "cpsat", "--expand-limit", 1, "--seconds", 20)
+    args = ("solve", problem_file, "--solver", "cpsat", "--set", "expand_limit=1", "--seconds", 20)
     found = run_json(capsys, *args, "--out", out)
     assert found["status"] == "optimal"
     assert found["objective"] == found["bound"]
@@ -254,7 +253,7 @@ def test_check_names_violations(tmp_path: Path, capsys: Capture) -> None:
     assert text.startswith("not feasible, 51 violations:\n")
     assert "application 'a0', step 0 is expanded from 10 s to 20 s" in text
     assert "and 31 more" in text
-    found = run_json(capsys, "check", file, solution, "--expand-limit", "inf", status=1)
+    found = run_json(capsys, "check", file, solution, "--set", "expand_limit=inf", status=1)
     assert found["expand_limit"] is None
     assert found["violations"] == [
         "from 0 s to 20 s up to 150 nodes are held (first at 0 s) on a cluster of 4"
@@ -275,8 +274,7 @@ def test_check_of_times_that_cannot_be_added(tmp_path: Path, capsys: Capture) ->
 
 
 def test_solvers(capsys: Capture) -> None:
-    kinds = {EvolutionProblem: "evolution", PartitionProblem: "partition"}
-    known = [(entry.name, kinds[entry.problem]) for entry in entries()]
+    known = [(row.name, family.kind) for family, row in solver_rows()]
     assert len(set(known)) == len(known)
     rows = run_json(capsys, "solvers")["solvers"]
     assert [(row["name"], row["kind"]) for row in rows] == known

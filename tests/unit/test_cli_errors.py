@@ -61,11 +61,13 @@ def refused(capsys: Capture, *argv: object) -> str:
             ["--objective", "waste twice"],
         ),
         (
-            ["solve", "x.json", "--solver", "noX", "--expand-limit", "0.5"],
-            ["--expand-limit", "0.5 is below 1"],
+            ["solve", "x.json", "--solver", "noX", "--set", "expand_limit=0.5"],
+            ["--set", "expand_limit: 0.5 is below 1"],
         ),
-        (["solve", "x.json", "--solver", "noX", "--expand-limit", "two"], ["--expand-limit", "'two'"]),
-        (["check", "x.json", "y.json", "--expand-limit", "nan"], ["--expand-limit", "'nan' is not a number"]),
+        (["solve", "x.json", "--solver", "noX", "--set", "expand_limit=two"], ["--set", "'two'"]),
+        (["check", "x.json", "y.json", "--set", "expand_limit=nan"], ["--set", "'nan' is not a number"]),
+        (["check", "x.json", "y.json", "--set", "limit=2"], ["--set", "no field 'limit'", "expand_limit"]),
+        (["check", "x.json", "y.json", "--set", "expand_limit"], ["--set", "not of the form FIELD=VALUE"]),
         (["solve", "x.json", "--solver", "noX", "--seconds", "-5"], ["--seconds", "-5"]),
         (["solve", "x.json", "--solver", "noX", "--seconds", "0"], ["--seconds", "0 is not"]),
         (["solve", "x.json", "--solver", "noX", "--seconds", "inf"], ["--seconds", "inf"]),
@@ -202,8 +204,8 @@ def test_directory_without_problems(tmp_path: Path, capsys: Capture) -> None:
 
 @pytest.mark.parametrize("limit", ["3", "inf"])
 def test_looser_limit_than_that_of_the_file(limit: str, file: Path, tmp_path: Path, capsys: Capture) -> None:
-    message = f"--expand-limit {limit} is looser than the limit 2 of {file}"
-    args = ["--seconds", 1, "--expand-limit", limit]
+    message = f"expand_limit={limit} is looser than the expand_limit of {file}"
+    args = ["--seconds", 1, "--set", f"expand_limit={limit}"]
     assert message in refused(capsys, "solve", file, "--solver", "noX", *args)
     out = tmp_path / "out"
     assert message in refused(capsys, "score", file, "--solvers", "noX", *args, "--out", out)

@@ -10,20 +10,19 @@ import pytest
 from cli_tools import Capture, refused, run, run_json
 from gate_tools import TINY, Delayed
 
-from allocsolve.bench.gate.timing import LADDERS
 from allocsolve.heuristics import ListScheduling
 from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allocsolve.registry import AnySolver
+    from allocsolve.families import AnySolver
 
 
 @pytest.fixture
 def baseline(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A baseline of results; times have tests of their own."""
-    monkeypatch.setitem(LADDERS, "evolution", {})
+    monkeypatch.setattr("allocsolve.bench.gate.timing.timing_problems", lambda _: {})
     path = tmp_path / "gate.json"
     out = run(capsys, "gate", "--baseline", path, "--update", "--solvers", "noX,rigid")
     count = len(TINY)

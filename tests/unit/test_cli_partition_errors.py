@@ -79,8 +79,14 @@ def test_bad_problem(change: dict[str, object], parts: list[str], tmp_path: Path
             ["unknown objective 'makespan'; known: pairwise"],
         ),
         (["--solver", "growth", "--objective", "pairwize"], ["'pairwize'; did you mean pairwise"]),
-        (["--solver", "growth", "--objective", "pairwise,makespan"], ["unknown objective 'makespan'"]),
-        (["--solver", "growth", "--expand-limit", "2"], ["--expand-limit 2", "a partition problem"]),
+        (
+            ["--solver", "growth", "--objective", "pairwise,makespan"],
+            ["no kind of problems has all of pairwise, makespan"],
+        ),
+        (
+            ["--solver", "growth", "--set", "expand_limit=2"],
+            ["expand_limit=2", "kind partition"],
+        ),
         (["--solver", "growth", "--plot", "gone/p.svg"], ["gone/p.svg: cannot be written"]),
     ],
 )
@@ -91,12 +97,12 @@ def test_bad_options_of_solve(options: list[str], parts: list[str], file: Path, 
 
 
 def test_expand_limit_is_refused_by_check_and_score(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    message = f"--expand-limit inf does not go with {file}, a partition problem"
+    message = f"expand_limit=inf does not go with {file}, a problem of the kind partition"
     solution = tmp_path / "s.json"
     run(capsys, "solve", file, "--solver", "growth", "--out", solution)
-    assert message in refused(capsys, "check", file, solution, "--expand-limit", "inf")
+    assert message in refused(capsys, "check", file, solution, "--set", "expand_limit=inf")
     out = tmp_path / "out"
-    args = ("score", file, "--solvers", "growth", "--expand-limit", "inf", "--out", out)
+    args = ("score", file, "--solvers", "growth", "--set", "expand_limit=inf", "--out", out)
     assert message in refused(capsys, *args)
     assert not out.exists()
 

@@ -14,7 +14,7 @@ from plugin_tools import Site, site
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
 from allocsolve.instances import klein2011, write_problem
-from allocsolve.registry import entries
+from allocsolve.registry import solver_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ def test_listed_with_their_distribution(third: Site, capsys: Capture) -> None:
     third.distribution("acme-solvers", both="acme:both", longest="acme:greedy", noX="acme:greedy")
     third.distribution("broken-solvers", broken="broken:f", longest="broken:f")
     rows = run_json(capsys, "solvers")["solvers"]
-    ours, theirs = rows[: len(entries())], rows[len(entries()) :]
+    ours, theirs = rows[: len(solver_rows())], rows[len(solver_rows()) :]
     assert {row["distribution"] for row in ours} == {""}
     assert [(row["name"], row["kind"], row["distribution"]) for row in theirs] == [
         ("both", "evolution", "acme-solvers 1.5"),

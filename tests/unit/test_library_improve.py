@@ -14,6 +14,7 @@ from allocsolve import registry
 from allocsolve.bench import improve_suites, verify_suite
 from allocsolve.bench.library import improve
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
+from allocsolve.families import AnySolver, families, family_of
 from allocsolve.heuristics import ListScheduling, Rigid
 from allocsolve.instances import BestKnown, digest, read_best_known, write_best_known
 from allocsolve.model import (
@@ -62,12 +63,12 @@ class Claims:
 
 
 @pytest.fixture
-def baseline(monkeypatch: pytest.MonkeyPatch) -> Callable[[registry.AnySolver], None]:
+def baseline(monkeypatch: pytest.MonkeyPatch) -> Callable[[AnySolver], None]:
     """Have a solver stand in for the exact one."""
     make = registry.make_solver
 
-    def replace(solver: registry.AnySolver) -> None:
-        def made(name: str, *args: Any) -> registry.AnySolver:
+    def replace(solver: AnySolver) -> None:
+        def made(name: str, *args: Any) -> AnySolver:
             return solver if name == "cpsat" else make(name, *args)
 
         monkeypatch.setattr(registry, "make_solver", made)
@@ -131,7 +132,7 @@ def test_other_solvers_and_objectives(tmp_path: Path) -> None:
 
 
 def test_a_heuristic_gives_solutions_but_no_bounds(
-    tmp_path: Path, baseline: Callable[[registry.AnySolver], None]
+    tmp_path: Path, baseline: Callable[[AnySolver], None]
 ) -> None:
     library = small_library(tmp_path)
     baseline(Rigid())
@@ -154,10 +155,10 @@ def test_a_heuristic_gives_solutions_but_no_bounds(
     ],
 )
 def test_lies_change_nothing(
-    solver: registry.AnySolver,
+    solver: AnySolver,
     error: str,
     tmp_path: Path,
-    baseline: Callable[[registry.AnySolver], None],
+    baseline: Callable[[AnySolver], None],
 ) -> None:
     library = small_library(tmp_path)
     before = files(tmp_path)
@@ -170,7 +171,7 @@ def test_lies_change_nothing(
 
 
 def test_a_bound_above_a_judged_solution_is_refused(
-    tmp_path: Path, baseline: Callable[[registry.AnySolver], None]
+    tmp_path: Path, baseline: Callable[[AnySolver], None]
 ) -> None:
     library = small_library(tmp_path)
     path = library["klein"].best_known_path("klein")
@@ -194,7 +195,7 @@ def test_a_bound_above_a_judged_solution_is_refused(
 def test_interrupted_keeps_what_is_done(
     interrupt: type[BaseException] | None,
     tmp_path: Path,
-    baseline: Callable[[registry.AnySolver], None],
+    baseline: Callable[[AnySolver], None],
 ) -> None:
     library = small_library(tmp_path)
     last = KLEIN[1].applications
@@ -307,5 +308,5 @@ def test_verify_finds_missing_and_strange_files(tmp_path: Path) -> None:
 
 
 def test_the_families_have_the_objectives_of_the_library() -> None:
-    assert [family.objectives[0] for family in registry.FAMILIES] == ["makespan", "pairwise"]
-    assert registry.family_of(PartitionProblem).baseline == "branch-and-bound"
+    assert [family.objectives[0] for family in families()] == ["makespan", "pairwise"]
+    assert family_of(PartitionProblem).baseline == "branch-and-bound"

@@ -10,6 +10,7 @@ import pytest
 
 from allocsolve.bounds import makespan_bound
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
+from allocsolve.families import families, family_of
 from allocsolve.instances import klein2011, solution_document, uniform_occupancy
 from allocsolve.model import (
     Budget,
@@ -20,7 +21,7 @@ from allocsolve.model import (
     Status,
     Topology,
 )
-from allocsolve.registry import FAMILIES, entries, family_of, make_allocator, make_solver, solve
+from allocsolve.registry import make_allocator, make_solver, solve, solver_rows
 
 EVOLUTION = klein2011(1, num_apps=(3, 3))
 PARTITION = uniform_occupancy(Mesh((6, 4)), 0.3, 5, 1)
@@ -33,8 +34,8 @@ def test_a_problem_and_its_type_have_the_family_of_their_files(
     family = family_of(problem)
     assert family is family_of(type(problem))
     assert family.kind == kind
-    assert family.baseline in [entry.name for entry in family.entries]
-    answer = solve(problem, family.entries[0].name).answer
+    assert family.baseline in [row.name for row in family.solvers]
+    answer = solve(problem, family.solvers[0].name).answer
     assert answer is not None
     assert solution_document(problem, answer, {})["kind"].startswith(kind)
 
@@ -45,10 +46,9 @@ def test_other_things_have_no_family() -> None:
 
 
 def test_kinds_are_told_apart_by_name_and_type() -> None:
-    assert [entry for family in FAMILIES for entry in family.entries] == list(entries())
-    for family in FAMILIES:
-        assert {entry.problem for entry in family.entries} == {family.problem}
-        names = [entry.name for entry in family.entries]
+    assert [row for family in families() for row in family.solvers] == [row for _, row in solver_rows()]
+    for family in families():
+        names = [row.name for row in family.solvers]
         assert len(set(names)) == len(names)
     for name in ("cpsat", "milp"):
         assert type(make_solver(name, EVOLUTION)) is not type(make_solver(name, PARTITION))
@@ -116,8 +116,8 @@ def test_tiny_problems_are_solved_at_once_and_of_the_same_sort(
     problem: EvolutionProblem | PartitionProblem,
 ) -> None:
     family = family_of(problem)
-    tiny = family.tiny(problem)
-    assert (tiny, hash(tiny)) == (family.tiny(problem), hash(family.tiny(problem)))
+    tiny = family.warm_up(problem)
+    assert (tiny, hash(tiny)) == (family.warm_up(problem), hash(family.warm_up(problem)))
     result = solve(tiny, family.baseline, seconds=20)
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     if isinstance(problem, EvolutionProblem):

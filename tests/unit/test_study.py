@@ -45,7 +45,7 @@ def test_every_solver_runs_on_the_problems_of_its_family(folder: Path) -> None:
         suites = ["problems"]
         solvers = ["noX", "growth", "cpsat"]
         seeds = [0, 4]
-        expand_limits = [1, "inf"]
+        set = { expand_limit = [1, "inf"] }
         memory_mb = 900
         [objectives]
         evolution = "completion"
@@ -90,7 +90,10 @@ def test_defaults(folder: Path) -> None:
             ["seeds: [-1] is not a list", "memory_mb: 0 is not a number"],
         ),
         (SMALL + "seeds = 1", ["seeds: 1 is not a list of integers"]),
-        (SMALL + "expand_limits = [0.5]", ["expand_limits: [0.5] is not a list of numbers >= 1"]),
+        (SMALL + "set = { expand_limit = [0.5] }", ["set: expand_limit: 0.5 is below 1"]),
+        (SMALL + "set = { limit = 2, expand_limit = [] }", ["no field 'limit'", "expand_limit: there is no"]),
+        (SMALL + "set = 2", ["set: 2 is not a table of fields"]),
+        (SMALL + "expand_limits = [2]", ["expand_limits: write set = { expand_limit = [2] }"]),
         (SMALL + "memory_mb = inf", ["memory_mb: inf is not"]),
         (SMALL + "budgets = []", ["budgets: [] is not a list of tables"]),
         (

@@ -25,12 +25,12 @@ from allocsolve import (
 )
 from allocsolve.errors import InvalidProblem, UnknownName
 from allocsolve.exact.evolution.cpsat import CpSat
+from allocsolve.families import families
 from allocsolve.heuristics import Fit, Growth, ListScheduling, ManhattanMedian
 from allocsolve.judge import evolution_value
 from allocsolve.model import Limit
-from allocsolve.registry import FAMILIES, make_solver
+from allocsolve.registry import make_solver
 from allocsolve.testing import SolverConformance, check_solver, checks, example_problems
-from allocsolve.testing.examples import large_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -271,7 +271,7 @@ def test_what_is_no_solver_is_said() -> None:
     check_solver(unlabelled, kind="evolution")
     with pytest.raises(AssertionError, match="raises AttributeError"):
         check_solver(unlabelled, kind="partition")
-    with pytest.raises(UnknownName, match="unknown kind of problem 'partitions'; did you mean partition"):
+    with pytest.raises(UnknownName, match="unknown kind of problems 'partitions'; did you mean partition"):
         check_solver(unlabelled, kind="partitions")
     with pytest.raises(AssertionError, match="Forgetful has no attribute 'solver'"):
         type("Forgetful", (SolverConformance,), {})().test_answers_hold()
@@ -304,11 +304,11 @@ def test_an_exact_solver_is_tried_with_every_objective() -> None:
     assert seen == {("makespan",), ("completion",), ("waste",), ("makespan", "waste")}
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.kind)
+@pytest.mark.parametrize("family", families(), ids=lambda family: family.kind)
 def test_examples_are_of_every_family_and_proven(family: Any) -> None:
     problems = example_problems(family.kind)
     assert len({problem.name for problem in problems}) == len(problems)
-    assert all(isinstance(problem, family.problem) for problem in (*problems, large_problem(family.kind)))
+    assert all(isinstance(problem, family.problem) for problem in (*problems, family.large_example()))
     solver = make_solver(family.baseline, family.problem)
     found = {problem.name: solver(problem, Budget(seconds=20)).status for problem in problems}
     infeasible = {name for name, status in found.items() if status is Status.INFEASIBLE}

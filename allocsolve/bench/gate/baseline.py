@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.bench.gate.timing import LADDERS
+from allocsolve.bench.gate.timing import timing_problems
 from allocsolve.errors import AllocsolveError, FormatError
 from allocsolve.instances.formats.checker import Checker, show
 from allocsolve.instances.formats.json_text import load, save
@@ -57,7 +57,7 @@ class GateSolver:
     kind: str
     solver: str
     mean_gap: float | None  #: of its answers to the best bounds, a fraction; None if there is none
-    timed_on: str | None  #: the problem of `gate_timing.LADDERS`; None if it is not timed
+    timed_on: str | None  #: the problem of `Family.timing_problems`; None if it is not timed
     time: float | None  #: CPU time of one call there, in units of the reference kernel
 
 
@@ -210,7 +210,7 @@ class _Reader(Checker):
         for place, row in self.rows(value, "solvers", GateSolver):
             kind = self.typed(str, row["kind"], f"{place}.kind")
             timed_on = row["timed_on"]
-            if timed_on is not None and timed_on not in [*LADDERS.get(kind, {})]:
+            if timed_on is not None and timed_on not in [*timing_problems(kind)]:
                 self.add(f"{place}.timed_on", f"{show(timed_on)} is no timing problem of this version")
             if (timed_on is None) != (row["time"] is None):
                 self.add(f"{place}.time", "must be null where timed_on is, and only there")

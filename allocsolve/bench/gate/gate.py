@@ -14,6 +14,7 @@ from allocsolve.bench.gate.compare import GateChange, changes, failures
 from allocsolve.bench.gate.measure import Contestant, measure
 from allocsolve.bench.library.suites import suite as suite_problems
 from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.families import AnyFamily, AnySolver, families, family_of
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["GateReport", "SolverLike", "run_gate"]
 
 #: A registered name, or a solver.
-SolverLike: TypeAlias = str | registry.AnySolver
+SolverLike: TypeAlias = str | AnySolver
 
 #: Of new baselines.
 _SUITE: Final = "tiny"
@@ -112,7 +113,7 @@ def run_gate(
         msg = f"{path} is a baseline of the suite {before.suite}, not {name}"
         raise InvalidOption(msg)
     problems = suite_problems(name)
-    families = tuple(dict.fromkeys(map(registry.family_of, problems)))
+    families = tuple(dict.fromkeys(map(family_of, problems)))
     if before is not None and not update:
         contestants = tuple(_as_before(before, solvers, path))
     else:
@@ -120,7 +121,7 @@ def run_gate(
         contestants = tuple(_chosen(families, asked))
     _refuse_twins(contestants)
     kinds = {contestant.kind for contestant in contestants}
-    problems = tuple(problem for problem in problems if registry.family_of(problem).kind in kinds)
+    problems = tuple(problem for problem in problems if family_of(problem).kind in kinds)
     budget = before.budget if before else _BUDGET
     known = before.problems if before is not None and not update else ()
     found = measure(problems, contestants, budget, known=known, finish=update, progress=progress)
@@ -170,23 +171,21 @@ def _as_before(before: Baseline, solvers: Sequence[SolverLike] | None, path: Pat
         if name not in {row.solver for row in before.solvers}:
             msg = f"{name} is not in the baseline {path}: update it with all the solvers that it is to hold"
             raise InvalidOption(msg)
-    families = {family.kind: family for family in registry.FAMILIES}
+    by_kind = {family.kind: family for family in families()}
     for row in before.solvers:
-        if row.kind not in families:
+        if row.kind not in by_kind:
             raise FormatError(str(path), [f"solvers: {row.kind!r} is no kind of problems"])
         if given is None or row.solver in given:
             solver = row.solver if given is None else given[row.solver]
-            made = _made(solver, families[row.kind])
+            made = _made(solver, by_kind[row.kind])
             most = math.inf if row.time is None else before.time_factor * row.time
             yield Contestant(row.kind, row.solver, made, row.time is not None, row.timed_on, most)
 
 
-def _chosen(
-    families: Sequence[registry.Family], solvers: Sequence[SolverLike] | None
-) -> Iterator[Contestant]:
+def _chosen(families: Sequence[AnyFamily], solvers: Sequence[SolverLike] | None) -> Iterator[Contestant]:
     """Yield solvers for a new baseline, each with every family of the suite that it solves."""
     for family in families:
-        methods = {entry.name: entry.method for entry in family.entries}
+        methods = {entry.name: entry.method for entry in family.solvers}
         default = [name for name in methods if methods[name] == "heuristic" or name == family.baseline]
         for solver in default if solvers is None else solvers:
             if family in _solved(solver):
@@ -199,7 +198,7 @@ def _chosen(
             raise InvalidOption(msg)
 
 
-def _solved(solver: SolverLike) -> tuple[registry.Family, ...]:
+def _solved(solver: SolverLike) -> tuple[AnyFamily, ...]:
     if isinstance(solver, str):
         return registry.families_named(solver)
     try:
@@ -209,7 +208,7 @@ def _solved(solver: SolverLike) -> tuple[registry.Family, ...]:
         raise InvalidOption(msg) from None
 
 
-def _made(solver: SolverLike, family: registry.Family) -> registry.AnySolver:
+def _made(solver: SolverLike, family: AnyFamily) -> AnySolver:
     return registry.make_solver(solver, family.problem) if isinstance(solver, str) else solver
 
 

@@ -7,12 +7,13 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from allocsolve import judge, registry
+from allocsolve import judge
 from allocsolve.bench.gate.baseline import GateProblem, GateResult, GateSolver
 from allocsolve.bench.gate.timing import Stopwatch, ladder_problem, rung
 from allocsolve.bench.runs.tasks import warm_up
 from allocsolve.bench.scores.gaps import gap
 from allocsolve.errors import InvalidOption
+from allocsolve.families import AnySolver, family_of
 from allocsolve.instances import digest
 from allocsolve.model import Limit, Status, terms
 
@@ -35,7 +36,7 @@ class Contestant:
 
     kind: str
     name: str
-    solver: registry.AnySolver
+    solver: AnySolver
     timed: bool
     timed_on: str | None  #: the timing problem; None to choose one on which the solver does not fail
     most: float  #: a time above this is measured again before it is believed, in reference units
@@ -92,7 +93,7 @@ def measure(
     warm = set()
     for done, (contestant, problem) in enumerate(todo):
         tell(done, total, f"{contestant.name} on {problem.name}")
-        tiny = registry.family_of(problem).tiny(problem)
+        tiny = family_of(problem).warm_up(problem)
         if (contestant.kind, contestant.name, tiny) not in warm:
             warm_up(contestant.solver, tiny)
             warm.add((contestant.kind, contestant.name, tiny))
@@ -110,11 +111,11 @@ def measure(
 
 
 def _kind(problem: Problem) -> str:
-    return registry.family_of(problem).kind
+    return family_of(problem).kind
 
 
 def _result(contestant: Contestant, problem: Problem, budget: Budget, *, finish: bool) -> GateResult:
-    family = registry.family_of(problem)
+    family = family_of(problem)
     where = problem.name, contestant.name
     try:
         result = contestant.solver(problem, budget)
@@ -141,7 +142,7 @@ def _number(term: float) -> float:
 
 def _problem(problem: Problem, known: Mapping[str, float], results: Sequence[GateResult]) -> GateProblem:
     """Return the row of a problem; its bound is the known one, or the best of this run."""
-    family, identity = registry.family_of(problem), digest(problem)
+    family, identity = family_of(problem), digest(problem)
     if identity in known:
         bound = known[identity]
     else:

@@ -14,30 +14,16 @@ import math
 import time
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.instances import klein2011, uniform_occupancy
-from allocsolve.model import Limit, Mesh
+from allocsolve.families import families
+from allocsolve.model import Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from allocsolve.families import AnySolver
     from allocsolve.model import Budget, Problem
-    from allocsolve.registry import AnySolver
 
-__all__ = ["LADDERS", "Stopwatch", "ladder_problem", "rung"]
-
-#: Problems to time solvers on, by kind, from small to large. The names stand in baselines: a problem that is
-#: changed needs a new name. The largest mesh has more nodes than a processor can learn the branches of: on
-#: one of 128x128 the same scan takes one or four times as long, depending on what else is running.
-LADDERS: Final[Mapping[str, Mapping[str, Callable[[], Problem]]]] = {
-    "evolution": {
-        f"{count}-applications": functools.partial(klein2011, 1, num_apps=(count, count))
-        for count in (300, 1000, 3000)
-    },
-    "partition": {
-        f"{size}-of-{side}x{side}": functools.partial(uniform_occupancy, Mesh((side, side)), 0.3, size, 1)
-        for side, size in ((32, 64), (64, 256), (256, 4096))
-    },
-}
+__all__ = ["Stopwatch", "ladder_problem", "rung", "timing_problems"]
 
 #: A call that takes less is not timed if there is a larger problem: its kernel would not be most of it.
 _LEAST_S: Final = 0.5e-3
@@ -87,10 +73,16 @@ class Stopwatch:
         return self._least / self._least_reference
 
 
+def timing_problems(kind: str) -> Mapping[str, Callable[[], Problem]]:
+    """Return the problems on which solvers of this kind are timed, by name, from small to large."""
+    return next((family.timing_problems for family in families() if family.kind == kind), {})
+
+
 @functools.cache
 def ladder_problem(kind: str, name: str) -> Problem:
     """Return the timing problem of this kind and name."""
-    return LADDERS[kind][name]()
+    problem: Problem = timing_problems(kind)[name]()
+    return problem
 
 
 def rung(kind: str, solver: AnySolver, budget: Budget) -> tuple[str, Stopwatch] | None:
@@ -100,7 +92,7 @@ def rung(kind: str, solver: AnySolver, budget: Budget) -> tuple[str, Stopwatch] 
     if it takes too long on all of them, stops at a time limit or fails.
     """
     chosen = None
-    for name in LADDERS.get(kind, {}):
+    for name in timing_problems(kind):
         try:
             watch = Stopwatch(solver, ladder_problem(kind, name), budget)
         except Exception:  # noqa: BLE001 - it may be made for smaller problems

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from allocsolve import judge, registry
 from allocsolve.bench.runs.tasks import warm_up
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption, UnknownName
+from allocsolve.families import AnySolver, family_of
 from allocsolve.instances import (
     BestKnown,
     Entry,
@@ -55,7 +56,7 @@ class _Task:
     objective: str
     solver: str
     exact: bool
-    run: registry.AnySolver
+    run: AnySolver
 
 
 def improve_suites(
@@ -108,7 +109,7 @@ def improve_suites(
             continue
         if progress:
             progress(idx, len(tasks), f"{task.solver} on {task.member.instance}")
-        tiny = registry.family_of(task.problem).tiny(task.problem)
+        tiny = family_of(task.problem).warm_up(task.problem)
         if (task.solver, tiny) not in warm:
             warm_up(task.run, tiny)
             warm.add((task.solver, tiny))
@@ -123,12 +124,12 @@ def _tasks(suites: Sequence[Suite], solvers: Sequence[str], objective: str | Non
     for suite in suites:
         for member in suite.members:
             problem = suite.problem(member)
-            family = registry.family_of(problem)
+            family = family_of(problem)
             if objective is not None and objective not in family.objectives:
                 continue
             found += 1
             term = objective or family.objectives[0]
-            methods = {entry.name: entry.method for entry in family.entries}
+            methods = {entry.name: entry.method for entry in family.solvers}
             for name in dict.fromkeys((family.baseline, *solvers)):
                 if name in methods:
                     used.add(name)

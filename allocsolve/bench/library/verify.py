@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from allocsolve import judge, registry
+from allocsolve import judge
 from allocsolve.errors import AllocsolveError
+from allocsolve.families import family_of
 from allocsolve.instances import Member, digest, read_best_known, read_solution, solution_digest
 from allocsolve.model import terms
 
@@ -50,7 +51,7 @@ def verify_suite(suite: Suite) -> Iterator[str]:
         except AllocsolveError as error:
             yield str(error)
             continue
-        family = registry.family_of(problem)
+        family = family_of(problem)
         if not any(row.objective == family.objectives[0] for row in rows.get(member, ())):
             yield f"{member}: nothing is known of its {family.objectives[0]}"
         for row in rows.get(member, ()):
@@ -70,7 +71,7 @@ def _row_faults(suite: Suite, member: Member, problem: Problem, row: BestKnown) 
     if digest(problem) != row.digest:
         yield f"{place}: best_known.json is of another problem, {row.digest[:12]}"
         return
-    family = registry.family_of(problem)
+    family = family_of(problem)
     if row.objective not in family.objectives:
         yield f"{place}: no objective of {family.kind} problems"
         return

@@ -14,15 +14,17 @@ from allocsolve.bench.library.suites import suite
 from allocsolve.bench.runs.runner import MEMORY_MB
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import AllocsolveError, FormatError, InvalidOption, UnknownName
+from allocsolve.families import families, family_named, family_of, setting_fault, with_settings
 from allocsolve.instances import read_problem
-from allocsolve.model import Budget, EvolutionProblem
-from allocsolve.registry import FAMILIES, Family, families_named, family_of
+from allocsolve.model import Budget
+from allocsolve.registry import families_named
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from allocsolve.bench.runs.tasks import Task
+    from allocsolve.families import AnyFamily
     from allocsolve.model import Problem
 
 __all__ = ["Study", "problems_of", "read_study"]
@@ -74,9 +76,9 @@ class Study:
                 msg = f"{name} solves {' and '.join(solved)} problems, the study has {kinds[0]} problems only"
                 raise InvalidOption(msg)
 
-    def _families(self) -> list[Family]:
+    def _families(self) -> list[AnyFamily]:
         kinds = {family_of(problem).kind for _, problem in self.problems}
-        return [family for family in FAMILIES if family.kind in kinds]
+        return [family for family in families() if family.kind in kinds]
 
     def tasks(self) -> list[Task]:
         """Return what is to be run, family by family, problem by problem."""
@@ -130,7 +132,7 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         suites = ["tiny", "my/problems", "one.json"]  # suites, folders, files relative to the study
         solvers = ["noX", "cpsat", "package.module:object"]
         seeds = [0, 1, 2]                             # [0]
-        expand_limits = [1, 2, "inf"]                 # of all evolution problems, instead of their own
+        set = { expand_limit = [1, 2, "inf"] }        # of problems with this field, instead of their own
         memory_mb = 2000                              # of a task, 4096
         [objectives]                                  # the first of each family
         evolution = "completion"
@@ -159,9 +161,8 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     budgets = [Budget(**_budget(entry)) for entry in document.get("budgets", [{"seconds": 10.0}])]
     try:
         problems = [*_problems(document["suites"], source.parent)]
-        limits = [_limit(entry) for entry in document.get("expand_limits", [])]
         return Study(
-            problems=tuple(_limited(problems, limits)),
+            problems=tuple(_with_settings(problems, document.get("set", {}))),
             solvers=tuple(document["solvers"]),
             seeds=tuple(document.get("seeds", [0])),
             budgets=tuple(budgets),
@@ -181,29 +182,28 @@ def _problems(names: Iterable[str], folder: Path) -> Iterator[tuple[str, Problem
             yield suite_name, problem
 
 
-def _limited(problems: list[tuple[str, Problem]], limits: list[float]) -> Iterator[tuple[str, Problem]]:
+def _with_settings(
+    problems: list[tuple[str, Problem]], settings: Mapping[str, Any]
+) -> Iterator[tuple[str, Problem]]:
+    """Yield each problem once for every combination of the values of the fields that its family has."""
     for name, problem in problems:
-        if limits and isinstance(problem, EvolutionProblem):
-            yield from ((name, dataclasses.replace(problem, expand_limit=limit)) for limit in limits)
-        else:
-            yield name, problem
+        fields = [field for field in settings if field in family_of(problem).settings]
+        for values in product(*(_listed(settings[field]) for field in fields)):
+            yield name, with_settings(problem, dict(zip(fields, values, strict=True)), problem.name)
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _objectives(given: Mapping[str, str]) -> Mapping[str, str]:
-    kinds = {family.kind: family for family in FAMILIES}
     for kind, objective in given.items():
-        if kind not in kinds:
-            raise UnknownName("kind of problems", kind, kinds)
-        kinds[kind].parse_objective(objective)
+        family_named(kind).parse_objective(objective)
     return given
 
 
 def _budget(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: float(value) if name == "seconds" else value for name, value in entry.items()}
-
-
-def _limit(entry: float | str) -> float:
-    return float(entry)
 
 
 def _is_text(value: object) -> bool:
@@ -218,16 +218,11 @@ def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
-def _is_limit(value: object) -> bool:
-    return value == "inf" or (_is_positive(value) and isinstance(value, int | float) and value >= 1)
-
-
 #: Of each field: whether a value, or each of a list, is one; and what it should be.
 _FIELDS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "suites": (_is_text, "a list of names"),
     "solvers": (_is_text, "a list of names"),
     "seeds": (_is_count, "a list of integers in 0..2^31-1"),
-    "expand_limits": (_is_limit, 'a list of numbers >= 1 or "inf"'),
 }
 _BUDGET: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "seconds": (_is_positive, "a number above 0"),
@@ -237,25 +232,37 @@ _BUDGET: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
 
 
 def _faults(document: Mapping[str, Any]) -> Iterator[str]:
-    for name in ("suites", "solvers"):
-        if name not in document:
-            yield f"{name}: missing"
+    yield from (f"{name}: missing" for name in ("suites", "solvers") if name not in document)
     for name, value in document.items():
         if name in _FIELDS:
             fits, expected = _FIELDS[name]
             if not (isinstance(value, list) and value and all(map(fits, value))):
                 yield f"{name}: {value!r} is not {expected}"
-        elif name == "memory_mb":
-            if not _is_positive(value) or math.isinf(value):
-                yield f"memory_mb: {value!r} is not a number above 0"
-        elif name == "objectives":
-            if not (isinstance(value, dict) and all(map(_is_text, value.values()))):
-                yield f"objectives: {value!r} is not a table of names"
-        elif name == "budgets":
-            yield from _budget_faults(value)
+        elif name in _TABLES:
+            yield from _TABLES[name](value)
+        elif name.removesuffix("s") in {field for family in families() for field in family.settings}:
+            yield f"{name}: write set = {{ {name.removesuffix('s')} = {value} }}"  # as studies once had it
         else:
-            known = (*_FIELDS, "memory_mb", "objectives", "budgets")
-            yield str(UnknownName("field", name, known))
+            yield str(UnknownName("field", name, (*_FIELDS, *_TABLES)))
+
+
+def _memory_faults(value: object) -> Iterator[str]:
+    if not (isinstance(value, int | float) and _is_positive(value) and math.isfinite(value)):
+        yield f"memory_mb: {value!r} is not a number above 0"
+
+
+def _objective_faults(value: object) -> Iterator[str]:
+    if not (isinstance(value, dict) and all(map(_is_text, value.values()))):
+        yield f"objectives: {value!r} is not a table of names"
+
+
+def _setting_faults(settings: object) -> Iterator[str]:
+    if not isinstance(settings, dict):
+        yield f"set: {settings!r} is not a table of fields"
+        return
+    for name, value in settings.items():
+        faults = [setting_fault(name, entry) for entry in _listed(value)] or [f"{name}: there is no value"]
+        yield from (f"set: {fault}" for fault in dict.fromkeys(faults) if fault)
 
 
 def _budget_faults(budgets: object) -> Iterator[str]:
@@ -268,3 +275,12 @@ def _budget_faults(budgets: object) -> Iterator[str]:
                 yield f"budgets[{idx}]: {UnknownName('field', name, _BUDGET)}"
             elif not _BUDGET[name][0](value):
                 yield f"budgets[{idx}].{name}: {value!r} is not {_BUDGET[name][1]}"
+
+
+#: Of each field that is no list of simple values: what is wrong with a value.
+_TABLES: Final[Mapping[str, Callable[[object], Iterator[str]]]] = {
+    "memory_mb": _memory_faults,
+    "objectives": _objective_faults,
+    "budgets": _budget_faults,
+    "set": _setting_faults,
+}

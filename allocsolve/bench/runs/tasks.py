@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from allocsolve import judge, registry
 from allocsolve.bench.runs.records import Record, RecordKey
 from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.families import AnyFamily, AnySolver, family_of
 from allocsolve.instances import digest
 from allocsolve.model import Answer, Budget, Limit, Problem, Result, Status, Value, terms
 
@@ -106,7 +107,7 @@ def plan(
     return list(tasks.values())
 
 
-def family_of_all(problems: Sequence[Problem]) -> registry.Family:
+def family_of_all(problems: Sequence[Problem]) -> AnyFamily:
     """Return the family of some problems, at least one.
 
     Raises
@@ -114,7 +115,7 @@ def family_of_all(problems: Sequence[Problem]) -> registry.Family:
     InvalidOption
         If they are of several kinds.
     """
-    families = {family.kind: family for family in map(registry.family_of, problems)}
+    families = {family.kind: family for family in map(family_of, problems)}
     if len(families) > 1:
         msg = f"problems of several kinds cannot be compared: {', '.join(sorted(families))}"
         raise InvalidOption(msg)
@@ -122,21 +123,21 @@ def family_of_all(problems: Sequence[Problem]) -> registry.Family:
     return family
 
 
-def prepare(task: Task) -> registry.AnySolver:
+def prepare(task: Task) -> AnySolver:
     """Return the solver of a task, ready: kernels are compiled and backends loaded for problems of its sort.
 
     Compiling is no part of a run; a process does it once.
     """
-    family = registry.family_of(task.problem)
+    family = family_of(task.problem)
     solver = registry.make_solver(task.solver, task.problem, task.key.objective)
-    tiny = family.tiny(task.problem)
+    tiny = family.warm_up(task.problem)
     if (task.key.solver_repr, tiny) not in _warm:
         _warm.add((task.key.solver_repr, tiny))
         warm_up(solver, tiny)
     return solver
 
 
-def warm_up(solver: registry.AnySolver, tiny: Problem) -> None:
+def warm_up(solver: AnySolver, tiny: Problem) -> None:
     """Have a solver compile its kernels and load its backend on a tiny problem, whatever comes of it."""
     # A run that counts will fail in the same way, and say so.
     with contextlib.suppress(Exception, SystemExit):
@@ -221,7 +222,7 @@ class _Outcome(TypedDict):
 
 
 def _record(task: Task, outcome: _Outcome, floor: Value) -> Record:
-    family = registry.family_of(task.problem)
+    family = family_of(task.problem)
     return Record(
         **task.key._asdict(),
         suite=task.suite,
@@ -236,7 +237,7 @@ def _record(task: Task, outcome: _Outcome, floor: Value) -> Record:
     )
 
 
-def _call(solver: registry.AnySolver, problem: Problem, budget: Budget) -> Result[Any]:
+def _call(solver: AnySolver, problem: Problem, budget: Budget) -> Result[Any]:
     result = solver(problem, budget)
     # Whether it is a result at all is for the judge to say.
     if getattr(result, "limit", None) is Limit.INTERRUPTED:
@@ -276,7 +277,7 @@ def _combinatorial_bound(task: Task) -> Value:
     place = task.key.digest, task.key.objective
     if place not in _floors:
         first, *others = task.key.objective.split(",")
-        bound = registry.family_of(task.problem).bound(task.problem, first)
+        bound = family_of(task.problem).bound(task.problem, first)
         while len(_floors) >= 64:
             _floors.pop(next(iter(_floors)))
         _floors[place] = _plain((bound,) if others else bound)

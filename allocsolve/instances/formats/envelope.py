@@ -34,24 +34,17 @@ but ``name`` and ``meta`` (of the top level), the defaults filled in:
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats import evolution, partition
+from allocsolve.families import families, family_of
 from allocsolve.instances.formats.checker import Document, show
 from allocsolve.instances.formats.json_text import PathLike, canonical, load, save
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from allocsolve.model import (
-        Answer,
-        EvolutionProblem,
-        EvolutionSchedule,
-        Partition,
-        PartitionProblem,
-        Problem,
-    )
+    from allocsolve.model import Answer, Problem
 
 __all__ = [
     "digest",
@@ -67,28 +60,6 @@ __all__ = [
 ]
 
 FORMAT = "allocsolve/1"
-
-
-class _Codec(Protocol):
-    """What a module offers that knows the fields of one family of problems, and takes no other."""
-
-    KIND: str
-    SOLUTION_KIND: str
-
-    @property
-    def PROBLEM_TYPE(self) -> type[Problem]: ...  # noqa: N802 - a constant of the module
-    @property
-    def decode_problem(self) -> Callable[[Document, str], Problem]: ...
-    @property
-    def encode_problem(self) -> Callable[[Any], Document]: ...
-    @property
-    def decode_solution(self) -> Callable[[Document, str, Any], Answer]: ...
-    @property
-    def encode_solution(self) -> Callable[[Any, Any], Document]: ...
-
-
-#: One codec per family of problems.
-_CODECS: tuple[_Codec, ...] = (evolution, partition)
 
 
 def digest(problem: Problem) -> str:
@@ -131,13 +102,15 @@ def parse_problem(document: Document, source: str) -> Problem:
     FormatError
         If it is no valid problem: every faulty field is named.
     """
-    codecs = {codec.KIND: codec for codec in _CODECS}
-    return codecs[_kind(document, source, list(codecs))].decode_problem(document, source)
+    by_kind = {family.kind: family for family in families()}
+    problem: Problem = by_kind[_kind(document, source, list(by_kind))].codec.decode_problem(document, source)
+    return problem
 
 
 def problem_document(problem: Problem) -> Document:
     """Return the JSON object that `write_problem` writes."""
-    return {"format": FORMAT, "kind": _codec(problem).KIND, **_codec(problem).encode_problem(problem)}
+    family = family_of(problem)
+    return {"format": FORMAT, "kind": family.kind, **family.codec.encode_problem(problem)}
 
 
 def write_problem(problem: Problem, path: PathLike) -> None:
@@ -151,10 +124,6 @@ def write_problem(problem: Problem, path: PathLike) -> None:
     save(problem_document(problem), path)
 
 
-@overload
-def read_solution(path: PathLike, problem: EvolutionProblem) -> EvolutionSchedule: ...
-@overload
-def read_solution(path: PathLike, problem: PartitionProblem) -> Partition: ...
 def read_solution(path: PathLike, problem: Problem) -> Answer:
     """Read a solution of `problem`. It need not be feasible: that is for the judge to say.
 
@@ -183,15 +152,15 @@ def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
     FormatError
         If it answers another problem, or has faulty fields.
     """
-    codec = _codec(problem)
-    _kind(document, source, [codec.SOLUTION_KIND])
+    codec = family_of(problem).codec
+    _kind(document, source, [codec.answer_kind])
     ours = digest(problem)
     theirs = document.get("problem", ours)
     if theirs != ours:
         theirs = theirs[:12] if isinstance(theirs, str) else theirs
         fault = f"problem: this solves another problem, {show(theirs)}, not {show(ours[:12])}"
         raise FormatError(source, [fault])
-    return codec.decode_solution(document, source, problem)
+    return codec.decode_answer(document, source, problem)
 
 
 def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mapping[str, object]) -> None:
@@ -215,9 +184,9 @@ def solution_document(problem: Problem, answer: Answer, meta: Mapping[str, objec
     InvalidAnswer
         If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
     """
-    codec = _codec(problem)
-    envelope = {"format": FORMAT, "kind": codec.SOLUTION_KIND, "problem": digest(problem)}
-    return {**envelope, **codec.encode_solution(problem, answer), "meta": dict(meta)}
+    codec = family_of(problem).codec
+    envelope = {"format": FORMAT, "kind": codec.answer_kind, "problem": digest(problem)}
+    return {**envelope, **codec.encode_answer(problem, answer), "meta": dict(meta)}
 
 
 def solution_digest(problem: Problem, answer: Answer) -> str:
@@ -231,10 +200,6 @@ def solution_digest(problem: Problem, answer: Answer) -> str:
     document = solution_document(problem, answer, {})
     del document["meta"]
     return hashlib.sha256(canonical(document)).hexdigest()
-
-
-def _codec(problem: Problem) -> _Codec:
-    return next(codec for codec in _CODECS if isinstance(problem, codec.PROBLEM_TYPE))
 
 
 def _kind(document: Document, source: str, kinds: list[str]) -> str:

@@ -21,19 +21,7 @@ if TYPE_CHECKING:
 
     from allocsolve.instances.formats.checker import Document
 
-__all__ = [
-    "KIND",
-    "PROBLEM_TYPE",
-    "SOLUTION_KIND",
-    "decode_problem",
-    "decode_solution",
-    "encode_problem",
-    "encode_solution",
-]
-
-KIND = "evolution"
-SOLUTION_KIND = "evolution-schedule"
-PROBLEM_TYPE: type[EvolutionProblem] = EvolutionProblem
+__all__ = ["decode_problem", "decode_solution", "encode_problem", "encode_solution"]
 
 
 def decode_problem(document: Document, source: str) -> EvolutionProblem:

@@ -18,19 +18,7 @@ from allocsolve.model import MAX_INTEGER, Partition, PartitionProblem, Topology
 if TYPE_CHECKING:
     from allocsolve.instances.formats.checker import Document
 
-__all__ = [
-    "KIND",
-    "PROBLEM_TYPE",
-    "SOLUTION_KIND",
-    "decode_problem",
-    "decode_solution",
-    "encode_problem",
-    "encode_solution",
-]
-
-KIND = "partition"
-SOLUTION_KIND = "partition-set"
-PROBLEM_TYPE: type[PartitionProblem] = PartitionProblem
+__all__ = ["decode_problem", "decode_solution", "encode_problem", "encode_solution"]
 
 
 def decode_problem(document: Document, source: str) -> PartitionProblem:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve import registry
 from allocsolve.bench.library.design import KLEIN, LIMITS, klein_problem
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import InvalidOption
+from allocsolve.families import family_of
 from allocsolve.model import Budget, EvolutionProblem
 from allocsolve.papers.klein2011.reproduction import ALGORITHMS
 
@@ -90,9 +90,9 @@ def heuristics() -> tuple[Heuristic, ...]:
 
     The others are what the registry has besides: local searches.
     """
-    family = registry.family_of(EvolutionProblem)
+    family = family_of(EvolutionProblem)
     others = [
-        entry.name for entry in family.entries if entry.method == "heuristic" and entry.name not in ALGORITHMS
+        entry.name for entry in family.solvers if entry.method == "heuristic" and entry.name not in ALGORITHMS
     ]
     return (
         *(Heuristic(name, limit) for name, limit in ALGORITHMS.items()),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from allocsolve import judge, registry
 from allocsolve.bench.runs.tasks import warm_up
 from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.families import AnySolver, family_of
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget, EvolutionProblem
 from allocsolve.papers.klein2011.tables import COLUMNS, Spread
@@ -107,9 +108,9 @@ def reproduce(tests: int = 1000, seed: int = 2011, *, progress: Progress | None 
         msg = f"tests {tests} is below 1"
         raise InvalidOption(msg)
     solvers = {name: registry.make_solver(name, EvolutionProblem) for name in ALGORITHMS}
-    family = registry.family_of(EvolutionProblem)
+    family = family_of(EvolutionProblem)
     for name, limit in ALGORITHMS.items():
-        warm_up(solvers[name], family.tiny(EvolutionProblem(1, (), expand_limit=limit)))
+        warm_up(solvers[name], family.warm_up(EvolutionProblem(1, (), expand_limit=limit)))
     started = time.perf_counter()
     cells: dict[str, dict[str, list[float]]] = {
         name: {column.name: [] for column in COLUMNS} for name in ALGORITHMS
@@ -127,7 +128,7 @@ def reproduce(tests: int = 1000, seed: int = 2011, *, progress: Progress | None 
     return Reproduction(tests, seed, time.perf_counter() - started, rows)
 
 
-def _test(problem: EvolutionProblem, solvers: Mapping[str, registry.AnySolver]) -> dict[str, _Run]:
+def _test(problem: EvolutionProblem, solvers: Mapping[str, AnySolver]) -> dict[str, _Run]:
     """Run, time and judge all algorithms on one problem without an expand limit."""
     finite = {*ALGORITHMS.values()} - {math.inf}
     limited = {math.inf: problem} | {limit: replace(problem, expand_limit=limit) for limit in finite}

@@ -1,0 +1,33 @@
+"""Families of problems: the contract that each one is, and how they are found by kind and by problem."""
+
+from __future__ import annotations
+
+from allocsolve.families.contract import (
+    AnyFamily,
+    AnySolver,
+    Codec,
+    Family,
+    Feature,
+    Rules,
+    Setting,
+    SolverRow,
+)
+from allocsolve.families.settings import setting_fault, with_settings
+from allocsolve.families.table import families, family_named, family_of, unusable_families
+
+__all__ = [
+    "AnyFamily",
+    "AnySolver",
+    "Codec",
+    "Family",
+    "Feature",
+    "Rules",
+    "Setting",
+    "SolverRow",
+    "families",
+    "family_named",
+    "family_of",
+    "setting_fault",
+    "unusable_families",
+    "with_settings",
+]

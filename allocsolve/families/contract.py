@@ -1,0 +1,141 @@
+"""What a family of problems is: one value that says everything the rest of the package asks about it.
+
+A family is added by one `Family` and the functions that it names. Commands, files, judge, bench, reports,
+gate and the contract tests take it from there; none of them knows a family by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from allocsolve.model import Budget, Result, Value, parse_objective
+
+__all__ = [
+    "AnyFamily",
+    "AnySolver",
+    "Codec",
+    "Family",
+    "Feature",
+    "Rules",
+    "Setting",
+    "SolverRow",
+]
+
+P = TypeVar("P")
+A = TypeVar("A")
+
+#: A solver of some family; see `allocsolve.model.Solver`.
+AnySolver: TypeAlias = Callable[[Any, Budget], Result[Any]]
+
+#: What a feature of a problem may be: as JSON holds it.
+Feature: TypeAlias = str | int | float | bool | None
+
+#: A JSON object.
+Document: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules(Generic[P, A]):
+    """What the judge knows of a family; shares no code with its solvers."""
+
+    #: What is wrong with an answer, one line each; empty if it answers the problem.
+    violations: Callable[[P, A], tuple[str, ...]]
+    #: The value of a feasible answer under an objective, a tuple of terms; a tuple of numbers for several.
+    value: Callable[[P, A, Any], Value]
+    #: Everything that is measured of a feasible answer, as a frozen dataclass of numbers.
+    metrics: Callable[[P, A], Any]
+    #: A lower bound on the first term of an objective, recomputed from the certificate of a result; None for
+    #: a family whose bounds carry none. Raises `InvalidAnswer` for a certificate that proves nothing.
+    certified_bound: Callable[[P, Mapping[str, Any], tuple[str, ...]], Value] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[P, A]):
+    """The fields of a problem and of its answers in the JSON format; the envelope is the same for all.
+
+    Decoders raise one `FormatError` for the named source that lists every fault.
+    """
+
+    #: The kind of answer files, such as ``evolution-schedule``; that of problem files is `Family.kind`.
+    answer_kind: str
+    decode_problem: Callable[[Document, str], P]
+    #: The fields without the envelope, in the order in which they are written.
+    encode_problem: Callable[[P], Document]
+    decode_answer: Callable[[Document, str, P], A]
+    encode_answer: Callable[[P, A], Document]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[P]):
+    """A field of problems that commands and studies may set instead of what a file says."""
+
+    #: What a value may be, for people.
+    values: str
+    #: The value of a text, or of a value of a TOML file; raises ValueError for what is no value.
+    read: Callable[[object], Any]
+    #: The problem with another value.
+    apply: Callable[[P, Any], P]
+    #: Whether every answer under the new value also answers the problem as it is.
+    tightens: Callable[[P, Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class SolverRow:
+    """One row of the table of solvers."""
+
+    name: str
+    method: Literal["heuristic", "exact"]
+    summary: str
+    #: Imports the backend and makes the solver with its default options.
+    load: Callable[[], AnySolver]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family(Generic[P, A]):
+    """A family of problems; all functions take its problems and answers only."""
+
+    #: What files, records and messages call it: letters and hyphens.
+    kind: str
+    problem: type[P]
+    answer: type[A]
+    #: The terms of its objectives, the default first; all are minimised and at least 0.
+    objectives: tuple[str, ...]
+    rules: Rules[P, A]
+    codec: Codec[P, A]
+    solvers: tuple[SolverRow, ...]
+    #: Name of the solver that gives bounds and optima unless another is named.
+    baseline: str
+    #: What tells the problems of a study apart, by name.
+    features: Callable[[P], Mapping[str, Feature]]
+    #: A cheap lower bound on one term of an objective.
+    bound: Callable[[P, str], float]
+    #: A tiny problem on which a solver compiles and loads all that it needs for this one.
+    warm_up: Callable[[P], P]
+    #: Problems at the edges of what the model allows, each with a name that says why; an exact solver proves
+    #: each within a second. Made anew at every call.
+    examples: Callable[[], Iterable[P]]
+    #: A problem that no solver is expected to solve to the end in a second.
+    large_example: Callable[[], P]
+    #: Problems on which the gate times solvers, from small to large. The names stand in baselines: a problem
+    #: that is changed needs a new name. Empty: solvers are not timed.
+    timing_problems: Mapping[str, Callable[[], P]] = field(default_factory=dict)
+    #: The fields of problems that commands and studies may set, by name.
+    settings: Mapping[str, Setting[P]] = field(default_factory=dict)
+
+    def parse_objective(self, text: str | None) -> tuple[str, ...]:
+        """Return the terms of an objective such as ``makespan,waste``; the default for None.
+
+        Raises
+        ------
+        UnknownName
+            If a term is none of this family.
+        InvalidOption
+            If a term stands twice.
+        """
+        return self.objectives[:1] if text is None else parse_objective(text, self.objectives)
+
+
+#: A family whose types are known at run time only.
+AnyFamily: TypeAlias = Family[Any, Any]

@@ -1,0 +1,71 @@
+"""Problems with other values of the fields that their family lets be set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allocsolve.errors import InvalidOption
+from allocsolve.families.table import families, family_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.model import Problem
+
+__all__ = ["setting_fault", "with_settings"]
+
+
+def with_settings(
+    problem: Problem, values: Mapping[str, object], source: str, *, tighten: bool = False
+) -> Problem:
+    """Return the problem with these values of its fields.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    values
+        By the names of `Family.settings`; a value is a text, or as a TOML file has it.
+    source
+        What messages call the problem.
+    tighten
+        Whether to refuse a value under which an answer need not answer the problem as it is.
+
+    Raises
+    ------
+    InvalidOption
+        If the family has no such field, the value is none, or it is looser than that of the problem.
+    """
+    family = family_of(problem)
+    for name, value in values.items():
+        setting = family.settings.get(name)
+        if setting is None:
+            msg = f"{name}={value} does not go with {source}, a problem of the kind {family.kind}"
+            raise InvalidOption(msg)
+        try:
+            parsed = setting.read(value)
+        except ValueError as error:
+            msg = f"{name}: {error}"
+            raise InvalidOption(msg) from None
+        if tighten and not setting.tightens(problem, parsed):
+            msg = f"{name}={value} is looser than the {name} of {source}"
+            raise InvalidOption(msg)
+        problem = setting.apply(problem, parsed)
+    return problem
+
+
+def setting_fault(name: str, value: object) -> str:
+    """Return why no family lets a field of this name be set to this value; empty if one does."""
+    named = {known: family for family in families() for known in family.settings}
+    if name not in named:
+        return f"there is no field {name!r} to set; there is {', '.join(named) or 'none'}"
+    faults = []
+    for family in families():
+        if name in family.settings:
+            try:
+                family.settings[name].read(value)
+            except ValueError as error:
+                faults.append(str(error))
+            else:
+                return ""
+    return f"{name}: {faults[0]}"

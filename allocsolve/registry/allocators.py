@@ -1,0 +1,48 @@
+"""Solvers of partition problems as functions from free nodes to chosen ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allocsolve.model import Budget, PartitionProblem
+from allocsolve.registry.table import make_solver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allocsolve.model import BoolArray, IntArray, Partition, Topology
+
+__all__ = ["make_allocator"]
+
+
+def make_allocator(name: str, *, seed: int = 0) -> Callable[[Topology, BoolArray, int], IntArray | None]:
+    """Return the solver of partition problems of this name as a function from free nodes to chosen ones.
+
+    That is what `allocsolve.instances.churned_occupancy` takes.
+
+    Parameters
+    ----------
+    name
+        As `make_solver` takes it.
+    seed
+        Of every call.
+
+    Raises
+    ------
+    UnknownName, PluginError
+        If there is no such solver of partition problems.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Mesh
+    >>> import numpy as np
+    >>> make_allocator("sorted-free-list")(Mesh((3, 2)), np.array([0, 1, 1, 1, 0, 1], dtype=bool), 2).tolist()
+    [1, 2]
+    """
+    solver, budget = make_solver(name, PartitionProblem), Budget(seed=seed)
+
+    def allocate(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
+        answer: Partition | None = solver(PartitionProblem(topology, free, size), budget).answer
+        return None if answer is None else answer.nodes
+
+    return allocate
