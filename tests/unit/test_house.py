@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 import tomllib
@@ -41,15 +43,22 @@ ROOMS = (
 LINKS = ("exact", "heuristics", "instances", "bench")
 
 
-def _imported(module: Path) -> set[str]:
-    """Full names of what a module imports, wherever in the module."""
-    found = set()
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+def _imported(module: Path, *, typing_too: bool = True) -> set[str]:
+    """Full names of what a module imports, wherever in the module; or without what only type checkers see."""
+    names = set()
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    blocks = [
+        node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    ]
+    typing = {id(node) for block in blocks for node in ast.walk(block)}
+    for node in ast.walk(tree):
+        if id(node) in typing and not typing_too:
+            continue
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
 
 
 def _room(module: Path) -> str:
@@ -67,6 +76,69 @@ def test_imports_run_one_way(module: Path) -> None:
     for name in _imported(module):
         if name.startswith("allocsolve."):
             assert name.split(".")[1] in allowed, f"{room} imports {name}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
+def test_nothing_private_crosses_rooms(module: Path) -> None:
+    for name in _imported(module):
+        parts = name.split(".")
+        if parts[0] == "allocsolve" and parts[1] != _room(module):
+            assert not any(part.startswith("_") for part in parts[1:]), f"{module} imports {name}"
+
+
+def test_rooms_import_in_no_circle() -> None:
+    edges = {name: set[str]() for name in map(_dotted, MODULES)}
+    for module in MODULES:
+        for name in _imported(module, typing_too=False):
+            target = name if name in edges else name.rpartition(".")[0]
+            if target in edges and target != _dotted(module):
+                edges[_dotted(module)].add(target)
+    graphlib.TopologicalSorter(edges).prepare()  # raises CycleError with the circle
+
+
+def _dotted(module: Path) -> str:
+    parts = module.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+#: Where the code of one family or paper lives: folders, modules.
+OF_A_FAMILY = (
+    *("kernels", "model", "backends", "bounds", "heuristics", "exact", "papers"),
+    *("judge/evolution.py", "judge/partition.py", "pictures/evolution.py", "pictures/partition.py"),
+    *("instances/formats/evolution.py", "instances/formats/partition.py", "instances/formats/swf.py"),
+    *("instances/generators", "instances/library/regenerate.py"),
+    *("registry/evolution.py", "registry/partition.py", "registry/allocators.py"),
+    *("bench/library/design.py", "bench/library/selections.py"),  # which problems are in the library
+    *("cli/create.py", "cli/parser_generate.py"),  # one command per generator
+)
+#: Words that only code of a family says.
+FAMILY_WORDS = re.compile(
+    r"evolution|partition|expand_limit|topology|application(?!/)|contiguous", re.IGNORECASE
+)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [m for m in MODULES if not any(str(m.relative_to(PACKAGE)).startswith(part) for part in OF_A_FAMILY)],
+    ids=lambda m: str(m.relative_to(ROOT)),
+)
+def test_generic_modules_name_no_family(module: Path) -> None:
+    if module.parent == PACKAGE:  # the short names of the package
+        return
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    said = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    said |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    said -= {"partition"}  # the method of texts
+    said |= {
+        alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    texts = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    said |= {str(node.value) for node in texts if id(node) not in prose}
+    if module.name != "__init__.py" and module != PACKAGE / "families" / "table.py":  # the one table
+        assert not {word for word in said if FAMILY_WORDS.search(word)}
 
 
 def test_the_judge_shares_no_code_with_solvers() -> None:

@@ -1,34 +1,18 @@
 r"""The file format ``allocsolve/1``: problems and solutions as JSON, and the digest that ties them together.
 
-Evolution problems (times in seconds; ``expand_limit`` null for no limit; ``name``, ``expand_limit``, ``meta``
-and an application's ``name`` and ``release`` may be absent) and their solutions (applications in any order)::
+::
 
-    {"format": "allocsolve/1", "kind": "evolution", "name": "...", "num_nodes": 100, "expand_limit": null,
-     "applications": [{"name": "a0", "release": 0, "steps": [[duration, nodes], ...]}, ...], "meta": {...}}
-    {"format": "allocsolve/1", "kind": "evolution-schedule", "problem": "<digest>",
-     "applications": [{"name": "a0", "start": 2000, "durations": [515, 3600]}, ...], "meta": {...}}
+    {"format": "allocsolve/1", "kind": "<family>", ...fields of the problem, "meta": {...}}
+    {"format": "allocsolve/1", "kind": "<answer>", "problem": "<digest>", ...its fields, "meta": {...}}
 
-Partition problems (node id = x + y*X + z*X*Y; ``name``, ``wrap`` (no rings), ``contiguous`` (false) and
-``meta`` may be absent) and their solutions (nodes in any order)::
-
-    {"format": "allocsolve/1", "kind": "partition", "name": "...",
-     "topology": {"shape": [16, 8], "wrap": [false, false]}, "busy": [node, ...], "size": 32,
-     "contiguous": false, "meta": {...}}
-    {"format": "allocsolve/1", "kind": "partition-set", "problem": "<digest>", "nodes": [node, ...],
-     "meta": {...}}
-
-All integers are at most 2^53; the ``meta`` of a solution may be absent. Unknown fields are refused (extra
-data belongs in ``meta``), so are duplicate keys, NaN and Infinity.
+The fields are those of the family's codec, such as `allocsolve.instances.formats.evolution`. All integers are
+at most 2^53; the ``meta`` of a solution may be absent. Unknown fields are refused (extra data belongs in
+``meta``), so are duplicate keys, NaN and Infinity.
 
 The digest is the SHA-256, in lower-case hexadecimal, of the problem written as JSON in UTF-8 with sorted
 keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
 ``\`` and those below U+0020, as ``json.dumps`` does with ``ensure_ascii=False``), with all fields of its kind
-but ``name`` and ``meta`` (of the top level), the defaults filled in:
-
-* ``applications`` in the order of the file, each with ``name``, ``release``, ``steps``;
-* ``expand_limit``: null for no limit, an integer where it is integral and at most 2^53, else the shortest
-  decimal that reads back as the same double (1.5);
-* ``busy`` in increasing order.
+but ``name`` and ``meta`` (of the top level), the defaults filled in.
 """
 
 from __future__ import annotations

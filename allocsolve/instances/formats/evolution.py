@@ -1,5 +1,17 @@
 """The fields of the kinds ``evolution`` (a problem) and ``evolution-schedule`` (its answer).
 
+Times are in seconds; ``expand_limit`` is null for no limit; ``name``, ``expand_limit``, ``meta`` and an
+application's ``name`` and ``release`` may be absent. The applications of an answer may be in any order::
+
+    {"format": "allocsolve/1", "kind": "evolution", "name": "...", "num_nodes": 100, "expand_limit": null,
+     "applications": [{"name": "a0", "release": 0, "steps": [[duration, nodes], ...]}, ...], "meta": {...}}
+    {"format": "allocsolve/1", "kind": "evolution-schedule", "problem": "<digest>",
+     "applications": [{"name": "a0", "start": 2000, "durations": [515, 3600]}, ...], "meta": {...}}
+
+In the digest ``applications`` are in the order of the file, each with ``name``, ``release``, ``steps``;
+``expand_limit`` is null for no limit, an integer where it is integral and at most 2^53, else the shortest
+decimal that reads back as the same double (1.5).
+
 A document is checked whole: every fault is collected with the path of its field, such as
 ``applications[3].steps[1][0]: duration 0 is below 1``, and all are raised together.
 `allocsolve.instances.formats.envelope` reads the text, checks the envelope and calls these functions.

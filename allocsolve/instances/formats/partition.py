@@ -1,5 +1,14 @@
 """The fields of the kinds ``partition`` (a problem) and ``partition-set`` (its answer).
 
+A node id is x + y*X + z*X*Y; ``name``, ``wrap`` (no rings), ``contiguous`` (false) and ``meta`` may be
+absent. The nodes of an answer may be in any order; in the digest ``busy`` is in increasing order::
+
+    {"format": "allocsolve/1", "kind": "partition", "name": "...",
+     "topology": {"shape": [16, 8], "wrap": [false, false]}, "busy": [node, ...], "size": 32,
+     "contiguous": false, "meta": {...}}
+    {"format": "allocsolve/1", "kind": "partition-set", "problem": "<digest>", "nodes": [node, ...],
+     "meta": {...}}
+
 A document is checked whole: every fault is collected with the path of its field, such as
 ``busy[3]: node 128 is above the last node 127``, and all are raised together.
 `allocsolve.instances.formats.envelope` reads the text, checks the envelope and calls these functions.

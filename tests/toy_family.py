@@ -1,0 +1,208 @@
+"""A whole family of problems in one module, to be read as an example: jobs on identical machines.
+
+Each job runs on one machine, a machine runs one job at a time, and the last job is to end as early as
+possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from allocsolve.families import Codec, Family, Rules, Setting, SolverRow, View
+from allocsolve.instances.formats import Checker
+from allocsolve.model import Budget, Result, Status
+from allocsolve.pictures import Drawing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["TOY", "Exhaustive", "Greedy", "MachineSchedule", "MachinesProblem"]
+
+
+@dataclass(frozen=True)
+class MachinesProblem:
+    """Seconds of each job, and how many machines there are."""
+
+    machines: int
+    jobs: tuple[int, ...]
+    name: str = ""
+    meta: Mapping[str, object] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
+class MachineSchedule:
+    """The machine of each job."""
+
+    machine_of: tuple[int, ...]
+
+
+# Rules: what the judge knows. It shares no code with the solvers.
+
+
+@dataclass(frozen=True)
+class MachineMetrics:
+    """Seconds: the end of the last job, and all that machines are idle before it."""
+
+    makespan: int
+    idle: int
+
+
+def violations(problem: MachinesProblem, answer: MachineSchedule) -> tuple[str, ...]:
+    """Return what is wrong with an answer, a line each."""
+    if len(answer.machine_of) != len(problem.jobs):
+        return (f"{len(answer.machine_of)} machines for {len(problem.jobs)} jobs",)
+    placed = enumerate(answer.machine_of)
+    return tuple(f"job {j}: there is no machine {m}" for j, m in placed if not 0 <= m < problem.machines)
+
+
+def metrics(problem: MachinesProblem, answer: MachineSchedule) -> MachineMetrics:
+    """Add up the seconds of each machine."""
+    loads = [0] * problem.machines
+    for seconds, machine in zip(problem.jobs, answer.machine_of, strict=True):
+        loads[machine] += seconds
+    return MachineMetrics(max(loads), sum(max(loads) - load for load in loads))
+
+
+def value(problem: MachinesProblem, answer: MachineSchedule, objective: tuple[str, ...]) -> int:
+    """Return the one term that there is."""
+    assert objective == ("makespan",)
+    return metrics(problem, answer).makespan
+
+
+# Codec: the fields in files. A checker collects every fault with its place.
+
+
+def decode_problem(document: dict[str, Any], source: str) -> MachinesProblem:
+    """Return the problem of a JSON object."""
+    check = Checker()
+    top = check.fields(document, "", ("format", "kind", "machines", "jobs"), ("name", "meta"))
+    machines = check.integer(top.get("machines", 1), "machines", "value", 1)
+    listed = enumerate(check.typed(list, top.get("jobs", []), "jobs"))
+    jobs = tuple(check.integer(seconds, f"jobs[{idx}]", "duration", 1) for idx, seconds in listed)
+    name = check.typed(str, top.get("name", ""), "name")
+    meta = check.typed(dict, top.get("meta", {}), "meta")
+    check.finish(source)
+    return MachinesProblem(machines, jobs, name, meta)
+
+
+def encode_problem(problem: MachinesProblem) -> dict[str, Any]:
+    """Return the fields in the order in which they are written."""
+    jobs = list(problem.jobs)
+    return {"name": problem.name, "machines": problem.machines, "jobs": jobs, "meta": dict(problem.meta)}
+
+
+def decode_answer(document: dict[str, Any], source: str, problem: MachinesProblem) -> MachineSchedule:
+    """Return the answer of a JSON object; whether it is feasible is for the judge to say."""
+    del problem
+    check = Checker()
+    top = check.fields(document, "", ("format", "kind", "problem", "machine_of"), ("meta",))
+    listed = enumerate(check.typed(list, top.get("machine_of", []), "machine_of"))
+    places = tuple(check.integer(place, f"machine_of[{idx}]", "machine", 0) for idx, place in listed)
+    check.finish(source)
+    return MachineSchedule(places)
+
+
+# Solvers: frozen dataclasses of their options.
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Each job goes to the machine that is free first."""
+
+    longest_first: bool = False
+
+    def __call__(self, problem: MachinesProblem, budget: Budget) -> Result[MachineSchedule]:
+        """Place the jobs one by one."""
+        del budget
+        loads, place = [0] * problem.machines, [0] * len(problem.jobs)
+        order = range(len(problem.jobs))
+        for job in sorted(order, key=lambda job: -problem.jobs[job]) if self.longest_first else order:
+            place[job] = loads.index(min(loads))
+            loads[place[job]] += problem.jobs[job]
+        return Result(Status.FEASIBLE, MachineSchedule(tuple(place)))
+
+
+@dataclass(frozen=True)
+class Exhaustive:
+    """Try everything, if there are few jobs."""
+
+    def __call__(self, problem: MachinesProblem, budget: Budget) -> Result[MachineSchedule]:
+        """Look at all assignments of at most 8 jobs."""
+        if len(problem.jobs) > 8:
+            return Greedy(longest_first=True)(problem, budget)
+        places = map(MachineSchedule, product(range(problem.machines), repeat=len(problem.jobs)))
+        best = min(places, key=lambda answer: metrics(problem, answer).makespan)
+        least = metrics(problem, best).makespan
+        return Result(Status.OPTIMAL, best, objective=least, bound=least)
+
+
+# View: what people see.
+
+
+def plot(problem: MachinesProblem, answer: MachineSchedule) -> Drawing:
+    """Draw a bar of seconds for each machine."""
+    longest = max(metrics(problem, answer).makespan, 1)
+    drawing = Drawing(300, 20 * problem.machines + 20, problem.name or "machines")
+    ends = [0] * problem.machines
+    for seconds, machine in zip(problem.jobs, answer.machine_of, strict=True):
+        left, width = 300 * ends[machine] / longest, 300 * seconds / longest
+        drawing.rectangles("chosen", [(left, 20 * machine + 10, width - 1, 15)])
+        ends[machine] += seconds
+    return drawing
+
+
+def metric_fields(problem: MachinesProblem, shown: MachineMetrics) -> list[tuple[str, str]]:
+    """Return the metrics as names and texts."""
+    return [("makespan", f"{shown.makespan} s"), ("idle", f"{shown.idle} s on {problem.machines} machines")]
+
+
+def examples() -> Iterator[MachinesProblem]:
+    """Yield problems at the edges of what the model allows."""
+    yield MachinesProblem(2, (), "no jobs")
+    yield MachinesProblem(1, (3, 1, 2), "one machine")
+    yield MachinesProblem(3, (5,), "more machines than jobs")
+    yield MachinesProblem(2, (3, 3, 2, 2, 2), "the greedy order is not optimal")
+
+
+TOY: Family[MachinesProblem, MachineSchedule] = Family(
+    kind="machines",
+    problem=MachinesProblem,
+    answer=MachineSchedule,
+    objectives=("makespan",),
+    rules=Rules(violations, value, metrics),
+    codec=Codec(
+        answer_kind="machine-schedule",
+        decode_problem=decode_problem,
+        encode_problem=encode_problem,
+        decode_answer=decode_answer,
+        encode_answer=lambda _, answer: {"machine_of": list(answer.machine_of)},
+    ),
+    view=View(
+        units={"makespan": "s"},
+        describe=lambda problem: f"{len(problem.jobs)} jobs on {problem.machines} machines",
+        undrawable=lambda problem: "too many jobs to draw" if len(problem.jobs) > 1000 else "",
+        plot=plot,
+        metric_fields=metric_fields,
+    ),
+    solvers=(
+        SolverRow("greedy", "heuristic", "each job to the machine that is free first", Greedy),
+        SolverRow("exhaustive", "exact", "all assignments of at most 8 jobs", Exhaustive),
+    ),
+    baseline="exhaustive",
+    features=lambda problem: {"machines": problem.machines, "jobs": len(problem.jobs)},
+    bound=lambda problem, _: max([-(-sum(problem.jobs) // problem.machines), *problem.jobs]),
+    warm_up=lambda problem: MachinesProblem(problem.machines, (1,)),
+    examples=examples,
+    large_example=lambda: MachinesProblem(8, tuple(range(1, 2000))),
+    timing_problems={"2000-jobs": lambda: MachinesProblem(8, tuple(range(1, 2001)))},
+    settings={
+        "machines": Setting(
+            values="an integer >= 1",
+            read=lambda text: max(int(str(text)), 1),
+            apply=lambda problem, machines: MachinesProblem(machines, problem.jobs, problem.name),
+            tightens=lambda problem, machines: machines <= problem.machines,
+        )
+    },
+)
