@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import sub
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -87,18 +88,18 @@ def _stack(
     np.add.at(changes, (apps, at[len(apps) :]), -schedule.nodes)
     held = np.cumsum(changes, axis=1)
     tops = (np.cumsum(held, axis=0) + grain // 2) // grain
+    begun = np.logical_or.accumulate(held > 0, axis=1)
+    going_on = np.logical_or.accumulate(held[:, ::-1] > 0, axis=1)[:, ::-1]
+    rises = np.diff(np.where(begun & going_on, tops, 0), axis=1, prepend=0)
+    rows, columns = np.nonzero(rises)
+    first = np.searchsorted(rows, np.arange(len(names) + 1)).tolist()
+    corners, heights = times[columns].tolist(), rises[rows, columns].tolist()
     for app in range(len(names) - 1, -1, -1):
-        (busy,) = np.nonzero(held[app])
-        run = slice(busy[0], busy[-1] + 1) if len(busy) else slice(0)
-        rises = np.diff(tops[app, run], prepend=0)
-        (steps,) = np.nonzero(rises)
-        if not len(steps):  # it holds nothing that could be seen at this resolution
-            continue
-        corners = times[run][steps]
-        widths = np.diff(corners, append=times[run.stop])
-        drawing.skyline(
-            int(corners[0]), zip(widths.tolist(), rises[steps].tolist(), strict=True), app, names[app]
-        )
+        start, last = first[app], first[app + 1] - 1  # the last rise is that back to 0
+        if start < last:  # else it holds nothing that could be seen at this resolution
+            xs = corners[start : last + 1]
+            widths = map(sub, xs[1:], xs)
+            drawing.skyline(xs[0], zip(widths, heights[start:last], strict=True), app, names[app])
 
 
 def _metric_fields(problem: EvolutionProblem, metrics: EvolutionMetrics) -> list[tuple[str, str]]:

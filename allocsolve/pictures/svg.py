@@ -193,4 +193,6 @@ def _coloured(shade: int) -> str:
 
 def _text(text: str) -> str:
     """Return a text as XML can hold it: control characters are left out."""
-    return escape("".join(char for char in text if char.isprintable()))
+    if not text.isprintable():
+        text = "".join(filter(str.isprintable, text))
+    return escape(text)
