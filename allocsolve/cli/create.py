@@ -8,7 +8,7 @@ from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import counted, say
 from allocsolve.cli.progress import count_bar, time_bar
 from allocsolve.errors import InvalidOption
-from allocsolve.pictures import describe
+from allocsolve.families import family_of
 
 if TYPE_CHECKING:
     import argparse
@@ -87,7 +87,7 @@ def generate_median_worst_case(args: argparse.Namespace) -> int:
     make_folder(args.out)
     path = args.out / f"{problem.name}.json"
     write_problem(problem, path)
-    say(f"{path}: {describe(problem)}")
+    say(f"{path}: {family_of(problem).view.describe(problem)}")
     return 0
 
 
@@ -138,5 +138,5 @@ def import_swf(args: argparse.Namespace) -> int:
         log = read_swf(args.log, num_nodes=args.num_nodes)
         problem = swf_problem(log, from_job=args.from_job, jobs=args.jobs, queued=args.queued)
         write_problem(problem, args.out)
-    say(str(log.report), f"{args.out}: {describe(problem)}")
+    say(str(log.report), f"{args.out}: {family_of(problem).view.describe(problem)}")
     return 0

@@ -15,13 +15,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from allocsolve.pictures.text import counted, limit_text, percent, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from rich.text import Text
 
 __all__ = [
     "counted",
@@ -30,8 +29,8 @@ __all__ = [
     "plain",
     "say",
     "show_fields",
+    "show_lines",
     "show_table",
-    "show_text",
     "terminal_width",
     "time_text",
     "write_json",
@@ -54,9 +53,10 @@ def say(*lines: str, style: str | None = None) -> None:
         sys.stdout.write(_render(line, style=style))
 
 
-def show_text(text: Text) -> None:
-    """Print a text in its colours, if stdout shows any."""
-    sys.stdout.write(_render(text))
+def show_lines(lines: Iterable[Iterable[tuple[str, str]]]) -> None:
+    """Print lines made of texts, each with the name of its style, in colours if stdout shows any."""
+    for pieces in lines:
+        sys.stdout.write(_render(Text.assemble(*pieces)))
 
 
 def terminal_width() -> int:

@@ -6,7 +6,6 @@ import inspect
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allocsolve.cli.families import metric_fields, show_picture
 from allocsolve.cli.files import check_writable
 from allocsolve.cli.output import (
     counted,
@@ -14,7 +13,9 @@ from allocsolve.cli.output import (
     plain,
     say,
     show_fields,
+    show_lines,
     show_table,
+    terminal_width,
     time_text,
     write_json,
 )
@@ -26,9 +27,8 @@ from allocsolve.errors import (
     PluginError,
     SolverUnavailable,
 )
-from allocsolve.families import with_settings
+from allocsolve.families import family_of, with_settings
 from allocsolve.model import Limit, terms
-from allocsolve.pictures import describe, plot, undrawable, units
 
 if TYPE_CHECKING:
     import argparse
@@ -67,7 +67,7 @@ def solve(args: argparse.Namespace) -> int:
     for path in (args.out, args.plot):
         if path is not None:
             check_writable(path)
-    if args.plot is not None and (reason := undrawable(problem)):
+    if args.plot is not None and (reason := family_of(problem).view.undrawable(problem)):
         msg = f"--plot: {reason}"
         raise InvalidOption(msg)
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
@@ -86,7 +86,7 @@ def solve(args: argparse.Namespace) -> int:
     if args.out is not None and answer is not None:
         write_solution(args.out, stored, answer, meta)
     if args.plot is not None and answer is not None:
-        args.plot.write_text(str(plot(problem, answer)), encoding="utf-8")
+        args.plot.write_text(str(family_of(problem).view.plot(problem, answer)), encoding="utf-8")
     if args.json:
         solution = None if answer is None else solution_document(stored, answer, meta)
         write_json({**claims, "metrics": worth, "solution": solution})
@@ -112,20 +112,21 @@ def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
 
 
 def _show(args: argparse.Namespace, problem: Problem, result: Result[Any], worth: object | None) -> None:
+    view = family_of(problem).view
     stopped = "" if result.limit is None else f", {_STOPPED[result.limit]}"
     show_fields(
         [
-            ("problem", f"{args.file} ({describe(problem)})"),
+            ("problem", f"{args.file} ({view.describe(problem)})"),
             ("solver", args.solver),
             ("status", f"{result.status}{stopped}"),
-            *_values(args.objective, units(problem), result.objective, result.bound),
+            *_values(args.objective, view.units, result.objective, result.bound),
             ("time", time_text(result.runtime)),
         ]
     )
     if result.answer is not None:
         say("")
-        show_fields(metric_fields(problem, worth))
-        show_picture(problem, result.answer)
+        show_fields(view.metric_fields(problem, worth))
+        show_lines(view.terminal_picture(problem, result.answer, terminal_width()))
     written = [(what, path) for what, path in (("solution", args.out), ("plot", args.plot)) if path]
     say(
         *([""] if written else []),
@@ -183,10 +184,10 @@ def check(args: argparse.Namespace) -> int:
         if len(found) > VIOLATIONS_SHOWN:
             say(f"  and {len(found) - VIOLATIONS_SHOWN} more (all of them with --json)")
     else:
-        say(f"feasible ({describe(problem)})")
+        say(f"feasible ({family_of(problem).view.describe(problem)})")
     if worth is not None:
         say("")
-        show_fields(metric_fields(problem, worth))
+        show_fields(family_of(problem).view.metric_fields(problem, worth))
     return 1 if found else 0
 
 

@@ -14,6 +14,7 @@ from allocsolve.families.contract import (
 )
 from allocsolve.families.settings import setting_fault, with_settings
 from allocsolve.families.table import families, family_named, family_of, unusable_families
+from allocsolve.families.view import Line, Picture, View
 
 __all__ = [
     "AnyFamily",
@@ -21,9 +22,12 @@ __all__ = [
     "Codec",
     "Family",
     "Feature",
+    "Line",
+    "Picture",
     "Rules",
     "Setting",
     "SolverRow",
+    "View",
     "families",
     "family_named",
     "family_of",

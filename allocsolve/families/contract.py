@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from allocsolve.model import Budget, Result, Value, parse_objective
+
+if TYPE_CHECKING:
+    from allocsolve.families.view import View
 
 __all__ = [
     "AnyFamily",
@@ -104,6 +107,7 @@ class Family(Generic[P, A]):
     objectives: tuple[str, ...]
     rules: Rules[P, A]
     codec: Codec[P, A]
+    view: View[P, A]
     solvers: tuple[SolverRow, ...]
     #: Name of the solver that gives bounds and optima unless another is named.
     baseline: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from allocsolve.pictures.evolution import EVOLUTION_VIEW
+from allocsolve.pictures.partition import PARTITION_VIEW
 from allocsolve.pictures.svg import Drawing
-from allocsolve.pictures.views import describe, plot, undrawable, units
 
-__all__ = ["Drawing", "describe", "plot", "undrawable", "units"]
+__all__ = ["EVOLUTION_VIEW", "PARTITION_VIEW", "Drawing"]

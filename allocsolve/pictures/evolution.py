@@ -1,90 +1,131 @@
-"""Pictures of evolution problems: the resource profile, the nodes of each application stacked over time."""
+"""What evolution problems show: above all the resource profile, the nodes of each application over time."""
 
 from __future__ import annotations
 
+from operator import sub
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from allocsolve.families import View
 from allocsolve.pictures.chart import Axis, Chart
-from allocsolve.pictures.svg import Drawing, app_hue
-from allocsolve.pictures.text import counted, limit_text
+from allocsolve.pictures.text import counted, limit_text, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.judge import EvolutionMetrics
     from allocsolve.model import EvolutionProblem, EvolutionSchedule
+    from allocsolve.pictures.svg import Drawing
 
-__all__ = ["UNITS", "answer_data", "describe", "plot", "problem_data", "undrawable"]
-
-UNITS: Final = {"makespan": "s", "completion": "s", "waste": "node-s"}
+__all__ = ["EVOLUTION_VIEW"]
 
 #: Applications times changes of all of them: what is drawn beyond cannot be seen any more.
-_MOST_POINTS: Final = 1_000_000
+_LARGEST_DRAWN: Final = 1_000_000
+
+#: Units along an axis: about a quarter of a pixel each.
+_RESOLUTION: Final = 2000
+
+#: Units of time with their seconds, and up to how many seconds they are used.
+_TIME_UNITS: Final = (("s", 1, 600), ("min", 60, 36_000), ("h", 3600, float("inf")))
 
 
-def describe(problem: EvolutionProblem) -> str:
-    """Return a problem in a few words."""
+def _describe(problem: EvolutionProblem) -> str:
     apps, nodes = counted(len(problem.applications), "application"), counted(problem.num_nodes, "node")
     return f"{apps}, {nodes}, expand limit {limit_text(problem.expand_limit)}"
 
 
-def undrawable(problem: EvolutionProblem) -> str:
-    """Return why there are more applications than could be told apart; nothing if there are not."""
+def _undrawable(problem: EvolutionProblem) -> str:
     apps = len(problem.applications)
     changes = apps + sum(len(app.steps) for app in problem.applications)
-    if changes * apps > _MOST_POINTS:
+    if changes * apps > _LARGEST_DRAWN:
         return f"{apps} applications with {changes} changes are too many to draw"
     return ""
 
 
-def plot(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Drawing:
-    """Return the resource profile."""
-    apps = range(len(problem.applications))
-    held = {app: _intervals(schedule, app) for app in apps}
-    times = sorted({time for steps in held.values() for start, end, _ in steps for time in (start, end)})
-    end = max(times, default=0)
+def _plot(problem: EvolutionProblem, schedule: EvolutionSchedule) -> Drawing:
+    return _profile(problem, schedule, _end(schedule))
+
+
+def _plot_together(problem: EvolutionProblem, schedules: Sequence[EvolutionSchedule]) -> list[Drawing]:
+    last = max(map(_end, schedules), default=0)
+    return [_profile(problem, schedule, last) for schedule in schedules]
+
+
+def _end(schedule: EvolutionSchedule) -> int:
+    return int(schedule.completions.max(initial=0))
+
+
+def _profile(problem: EvolutionProblem, schedule: EvolutionSchedule, last: int) -> Drawing:
+    """Return the resource profile on an axis of time that goes up to `last`."""
+    unit, seconds, _ = next(row for row in _TIME_UNITS if last < row[2])
     chart = Chart(
         problem.name or "resource profile",
-        Axis.around(f"time [s] ({describe(problem)}, makespan {end} s)", [end]),
+        Axis.around(f"time [{unit}] ({_describe(problem)}, makespan {_end(schedule)} s)", [last / seconds]),
         Axis.around("nodes", [problem.num_nodes]),
     )
-    index = {time: idx for idx, time in enumerate(times)}
-    below = [0] * max(len(times) - 1, 0)
-    for app in apps:
-        mine = [0] * len(below)
-        for start, stop, nodes in held[app]:
-            for idx in range(index[start], index[stop]):
-                mine[idx] = nodes
-        spans = [idx for idx, nodes in enumerate(mine) if nodes]
-        if spans:
-            run = range(spans[0], spans[-1] + 1)
-            over = [(idx + side, below[idx] + mine[idx]) for idx in run for side in (0, 1)]
-            under = [(idx + side, below[idx]) for idx in reversed(run) for side in (1, 0)]
-            outline = [(chart.x(times[idx]), chart.y(nodes)) for idx, nodes in over + under]
-            chart.drawing.area(outline, app_hue(app), problem.application_names[app])
-        below = [low + more for low, more in zip(below, mine, strict=True)]
-    level, whole = chart.y(problem.num_nodes), f"all {counted(problem.num_nodes, 'node')}"
-    chart.drawing.line((chart.left, level), (chart.right, level), label=whole)
+    tick, grain = max(1, -(-last // _RESOLUTION)), max(1, -(-problem.num_nodes // _RESOLUTION))
+    with chart.plane(tick / seconds, grain):
+        _stack(chart.drawing, problem.application_names, schedule, tick, grain)
+    level, label = chart.y(problem.num_nodes), f"all {counted(problem.num_nodes, 'node')}"
+    chart.drawing.line((chart.left, level), (chart.right, level), label=label)
     return chart.drawing
 
 
-def _intervals(schedule: EvolutionSchedule, app: int) -> list[tuple[int, int, int]]:
-    """Return (start, end, nodes) of the steps of an application."""
-    start = int(schedule.starts[app])
-    found = []
-    for duration, nodes in schedule.profile(app).steps:
-        found.append((start, start + duration, nodes))
-        start += duration
-    return found
+def _stack(
+    drawing: Drawing, names: Sequence[str], schedule: EvolutionSchedule, tick: int, grain: int
+) -> None:
+    """Draw the applications from the top of the stack, each down to 0: those below it cover the rest."""
+    apps = np.repeat(np.arange(len(names)), np.diff(schedule.offsets))
+    ends = np.cumsum(schedule.durations)
+    before = (ends - schedule.durations)[schedule.offsets[:-1]]  # of the steps of other applications
+    ends += (schedule.starts - before)[apps]
+    starts = ends - schedule.durations
+    # All in units of the drawing: changes within one tick are drawn as one.
+    times, at = np.unique((np.concatenate((starts, ends)) + tick // 2) // tick, return_inverse=True)
+    changes = np.zeros((len(names), len(times)), dtype=np.int64)
+    np.add.at(changes, (apps, at[: len(apps)]), schedule.nodes)
+    np.add.at(changes, (apps, at[len(apps) :]), -schedule.nodes)
+    held = np.cumsum(changes, axis=1)
+    tops = (np.cumsum(held, axis=0) + grain // 2) // grain
+    begun = np.logical_or.accumulate(held > 0, axis=1)
+    going_on = np.logical_or.accumulate(held[:, ::-1] > 0, axis=1)[:, ::-1]
+    rises = np.diff(np.where(begun & going_on, tops, 0), axis=1, prepend=0)
+    rows, columns = np.nonzero(rises)
+    first = np.searchsorted(rows, np.arange(len(names) + 1)).tolist()
+    corners, heights = times[columns].tolist(), rises[rows, columns].tolist()
+    for app in range(len(names) - 1, -1, -1):
+        start, last = first[app], first[app + 1] - 1  # the last rise is that back to 0
+        if start < last:  # else it holds nothing that could be seen at this resolution
+            xs = corners[start : last + 1]
+            widths = map(sub, xs[1:], xs)
+            drawing.skyline(xs[0], zip(widths, heights[start:last], strict=True), app, names[app])
 
 
-def problem_data(problem: EvolutionProblem) -> dict[str, object]:
-    """Return what the page draws of a problem: its nodes, and by application the name and nodes of steps."""
-    names = problem.application_names
-    return {
-        "nodes": problem.num_nodes,
-        "names": [] if names == tuple(f"a{idx}" for idx in range(len(names))) else names,
-        "steps": [app.nodes for app in problem.applications],
-    }
+def _metric_fields(problem: EvolutionProblem, metrics: EvolutionMetrics) -> list[tuple[str, str]]:
+    del problem
+    mean_waste, max_waste = percent(metrics.mean_application_waste), percent(metrics.max_application_waste)
+    mean_expansion, max_expansion = percent(metrics.mean_expansion), percent(metrics.max_expansion)
+    effective = percent(metrics.effective_utilisation)
+    return [
+        ("makespan", f"{metrics.makespan} s"),
+        ("mean completion", f"{metrics.mean_completion:.1f} s"),
+        ("mean turnaround", f"{metrics.mean_turnaround:.1f} s"),
+        ("mean waiting", f"{metrics.mean_waiting:.1f} s"),
+        ("useful area", f"{metrics.useful_area} node-s"),
+        ("waste", f"{metrics.total_waste} node-s, {percent(metrics.waste)} of the useful area"),
+        ("waste by application", f"mean {mean_waste}, max {max_waste}"),
+        ("utilisation", f"{percent(metrics.utilisation)}, effective {effective}"),
+        ("expanded applications", percent(metrics.expanded)),
+        ("expansion", f"mean {mean_expansion}, max {max_expansion}"),
+    ]
 
 
-def answer_data(schedule: EvolutionSchedule) -> list[list[int]]:
-    """Return the starts, and the durations of all steps; their nodes are as requested, says the judge."""
-    return [schedule.starts.tolist(), schedule.durations.tolist()]
+EVOLUTION_VIEW: Final[View[EvolutionProblem, EvolutionSchedule]] = View(
+    units={"makespan": "s", "completion": "s", "waste": "node-s"},
+    describe=_describe,
+    undrawable=_undrawable,
+    plot=_plot,
+    metric_fields=_metric_fields,
+    plot_together=_plot_together,
+)

@@ -1,4 +1,4 @@
-"""Pictures of partition problems: every node of the machine, slice by slice."""
+"""What partition problems show: above all every node of the machine, slice by slice."""
 
 from __future__ import annotations
 
@@ -7,25 +7,38 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from allocsolve.bounds import partition_bound
+from allocsolve.families import View
+from allocsolve.pictures.chart import Chart
 from allocsolve.pictures.svg import Drawing
 from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.families import Line
+    from allocsolve.judge import PartitionMetrics
     from allocsolve.model import IntArray, Partition, PartitionProblem, Topology
 
-__all__ = ["UNITS", "answer_data", "describe", "plot", "problem_data", "slices", "undrawable"]
+__all__ = ["PARTITION_VIEW"]
 
-UNITS: Final = {"pairwise": "hops"}
+#: What a node is, in the order of the numbers of `_slices`: the class of the drawing, and for a terminal the
+#: letter and its style.
+_STATES: Final = (("busy", "x", "dim"), ("free", ".", ""), ("chosen", "#", "bold green"))
+_BUSY, _CHOSEN = 0, 2
 
-#: What a node is: classes of the drawing, in the order of the numbers of `slices`.
-_STATES: Final = ("busy", "free", "chosen")
+#: Nodes: a drawing of more shows no single one any more.
+_LARGEST_DRAWN: Final = 2**16
 
-#: What is larger is no picture any more.
-_MOST_DRAWN: Final = 2**16
+#: Lines: a terminal shows no more at once.
+_TALLEST_TEXT: Final = 64
+
+#: Pixels from a node to the next.
+_NARROWEST, _WIDEST = 3, 18
+_MARGIN: Final = 12
 
 
-def describe(problem: PartitionProblem) -> str:
-    """Return a problem in a few words."""
+def _describe(problem: PartitionProblem) -> str:
     free = int(np.count_nonzero(problem.free))
     connected = ", connected" if problem.contiguous else ""
     return f"{problem.size} of {counted(free, 'free node')} on a {_machine(problem.topology)}{connected}"
@@ -39,7 +52,7 @@ def _machine(topology: Topology) -> str:
     return f"{shape} mesh with rings along axis {rings}"
 
 
-def slices(problem: PartitionProblem, partition: Partition) -> list[tuple[str, IntArray]]:
+def _slices(problem: PartitionProblem, partition: Partition) -> list[tuple[str, IntArray]]:
     """Return the first two axes of the machine at all coordinates of the others, each with its name.
 
     Each slice has shape (rows, columns) with the first axis along the rows of text; 0 is busy, 1 free,
@@ -63,54 +76,112 @@ def _axis(axis: int) -> str:
     return "xyz"[axis] if axis < 3 else f"axis {axis}"
 
 
-def undrawable(problem: PartitionProblem) -> str:
-    """Return why a machine of more than 2^16 nodes is not drawn; nothing for one that is."""
-    if problem.topology.num_nodes > _MOST_DRAWN:
-        return f"{problem.topology.num_nodes} nodes are more than the {_MOST_DRAWN} that can be drawn"
+def _undrawable(problem: PartitionProblem) -> str:
+    if problem.topology.num_nodes > _LARGEST_DRAWN:
+        return f"{problem.topology.num_nodes} nodes are more than the {_LARGEST_DRAWN} that can be drawn"
     return ""
 
 
-def plot(problem: PartitionProblem, partition: Partition) -> Drawing:
-    """Return a drawing of all nodes, slices side by side."""
-    layers = slices(problem, partition)
+def _plot(problem: PartitionProblem, partition: Partition) -> Drawing:
+    """Return a drawing of all nodes, slices side by side; all coordinates of nodes are whole."""
+    layers = _slices(problem, partition)
     rows, columns = layers[0][1].shape
-    step = 18 if max(rows, columns) <= 40 else 9  # from node to node
-    margin, gap, head = 12, 24, 48
-    named = 20 if layers[0][0] else 0
-    pitch = max(columns * step, 8 * max(len(name) for name, _ in layers)) + gap
-    across = max(1, min(len(layers), (1200 + gap) // pitch))
+    named = bool(layers[0][0])
+    room = Chart.WIDTH - 2 * _MARGIN
+    step = min(max(room // columns, _NARROWEST), _WIDEST)
+    # In nodes: how wide a slice with its name is, and how far it is to the next one in a row and in a column.
+    wide = max(columns, *(-(-7 * len(name) // step) for name, _ in layers))
+    right, below = wide + -(-_WIDEST // step), rows + -(-(26 if named else 0) // step)
+    across = max(1, min(len(layers), 1 + (room // step - wide) // right))
     down = -(-len(layers) // across)
-    width = max(across * pitch - gap + 2 * margin, 360)
-    drawing = Drawing(width, head + down * (rows * step + gap + named) + margin, problem.name or "partition")
-    drawing.text(margin, 18, describe(problem))
-    x = float(margin)
-    for kind in ("chosen", "busy", "free"):
-        drawing.rectangles(kind, [(x, 28, 10, 10)])
+    head = 48 + (18 if named else 0)
+    width = max(((across - 1) * right + wide) * step + 2 * _MARGIN, 360)
+    height = head + ((down - 1) * below + rows) * step + _MARGIN
+    drawing = Drawing(width, height, problem.name or "partition")
+    drawing.text(_MARGIN, 18, _describe(problem))
+    for place, (kind, *_) in enumerate(reversed(_STATES)):
+        x = _MARGIN + 75 * place
+        with drawing.plane(x, 33, 12, 12):
+            drawing.squares(kind, [(0, 0, 1)])
         drawing.text(x + 15, 37, kind)
-        x += 75
-    boxes: dict[str, list[tuple[float, float, float, float]]] = {kind: [] for kind in _STATES}
-    for place, (name, layer) in enumerate(layers):
-        left = margin + place % across * pitch
-        top = head + named + place // across * (rows * step + gap + named)
+    corners = [(place % across * right, place // across * below) for place in range(len(layers))]
+    for (x, y), (name, _) in zip(corners, layers, strict=True):
         if name:
-            drawing.text(left, top - 6, name)
-        for (row, column), state in np.ndenumerate(layer):
-            boxes[_STATES[state]].append((left + column * step, top + row * step, step - 2, step - 2))
-    for kind, filled in boxes.items():
-        drawing.rectangles(kind, filled)
+            drawing.text(_MARGIN + x * step, head + y * step - 6, name, kind="soft")
+    with drawing.plane(_MARGIN, head + step / 2, step, step):
+        drawing.squares("free", [(x, y + row, columns) for x, y in corners for row in range(rows)])
+        for state in _BUSY, _CHOSEN:  # they cover the free ones: so all drawings of a machine begin alike
+            drawing.squares(
+                _STATES[state][0],
+                (
+                    (x + column, y + row, length)
+                    for (x, y), (_, layer) in zip(corners, layers, strict=True)
+                    for row, column, length in _runs(layer == state)
+                ),
+            )
     return drawing
 
 
-def problem_data(problem: PartitionProblem) -> dict[str, object]:
-    """Return what the page draws of a problem: the shape, and the busy nodes as differences."""
-    return {"shape": problem.topology.shape, "busy": _differences(np.flatnonzero(~problem.free))}
+def _runs(mask: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> Iterator[tuple[int, int, int]]:
+    """Yield row, first column and length of all runs in the rows of a matrix."""
+    edges = np.diff(mask.astype(np.int8), axis=1, prepend=0, append=0)
+    rows, starts = np.nonzero(edges == 1)
+    _, stops = np.nonzero(edges == -1)
+    yield from zip(rows.tolist(), starts.tolist(), (stops - starts).tolist(), strict=True)
 
 
-def answer_data(partition: Partition) -> list[int]:
-    """Return the chosen nodes as differences: much shorter once it is compressed."""
-    return _differences(partition.nodes)
+def _terminal_picture(problem: PartitionProblem, partition: Partition, width: int) -> list[Line]:
+    """Return every node as a letter, slices side by side, if that fits the terminal."""
+    layers = _slices(problem, partition)
+    rows, columns = layers[0][1].shape
+    letters = max(2 * columns - 1, *(len(name) for name, _ in layers))
+    across = (width + 3) // (letters + 3)
+    if across < 1:
+        return []
+    bands = [layers[first : first + across] for first in range(0, len(layers), across)]
+    if len(bands) * (rows + 2) > _TALLEST_TEXT:
+        return []
+    lines: list[Line] = []
+    for band in bands:
+        lines.append(())
+        if band[0][0]:
+            lines.append((("   ".join(name.ljust(letters) for name, _ in band), ""),))
+        for row in range(rows):
+            pieces: list[tuple[str, str]] = []
+            for place, (_, layer) in enumerate(band):
+                pieces.append((" " * (letters - 2 * columns + 4) if place else "", ""))
+                for column, state in enumerate(layer[row].tolist()):
+                    _, letter, style = _STATES[state]
+                    pieces += [(" " if column else "", ""), (letter, style)]
+            lines.append(tuple(pieces))
+    legend = ", ".join(f"{letter} {kind}" for kind, letter, _ in reversed(_STATES))
+    return [*lines, (), ((legend, ""),)]
 
 
-def _differences(nodes: IntArray) -> list[int]:
-    steps: list[int] = np.diff(nodes, prepend=0).tolist()
-    return steps
+def _metric_fields(problem: PartitionProblem, metrics: PartitionMetrics) -> list[tuple[str, str]]:
+    bound = partition_bound(problem)
+    ratio = f", ratio {metrics.total_distance / bound:.3f}" if bound else ""
+    box = "x".join(map(str, metrics.box))
+    return [
+        ("pairwise distance", f"{metrics.total_distance} hops, mean {metrics.average_distance:.3f}"),
+        ("simple bound", f"{bound} hops{ratio}"),
+        ("diameter", f"{metrics.diameter} hops, radius {metrics.radius}"),
+        (
+            "bounding box",
+            f"{box}, {100 * metrics.box_fill:.0f} % of its {counted(metrics.box_volume, 'node')}",
+        ),
+        ("connected parts", str(metrics.components)),
+        ("links to free nodes", str(metrics.boundary)),
+        ("span by node id", f"{metrics.span} in {counted(metrics.runs, 'run')}"),
+        ("largest free part left", counted(metrics.largest_free_component, "node")),
+    ]
+
+
+PARTITION_VIEW: Final[View[PartitionProblem, Partition]] = View(
+    units={"pairwise": "hops"},
+    describe=_describe,
+    undrawable=_undrawable,
+    plot=_plot,
+    metric_fields=_metric_fields,
+    terminal_picture=_terminal_picture,
+)

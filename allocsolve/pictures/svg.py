@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from colorsys import hls_to_rgb
+from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["SERIES", "Drawing", "app_hue", "rules"]
+__all__ = ["SERIES", "Drawing", "rules"]
 
 #: Classes of shapes: their colours on a light and on a dark screen.
 _FILLED: Final = {
-    "chosen": ("#1864ab", "#74c0fc"),
-    "busy": ("#adb5bd", "#5c636a"),
-    "free": ("#f1f3f5", "#25292e"),
     "text": ("#212529", "#e9ecef"),
     "soft": ("#5c636a", "#a5adb5"),
     "box": ("#a5c8e8", "#2b5279"),
 }
+#: Of strokes that are rows of squares: one in each unit, a ninth of which stays free.
+_SQUARES: Final = "stroke-width:.889;stroke-dasharray:.889 .111"
 _STROKED: Final = {
     "line": (("#c92a2a", "#ff8787"), "stroke-dasharray:4 3"),
     "axis": (("#495057", "#adb5bd"), ""),
@@ -28,6 +29,9 @@ _STROKED: Final = {
     "median": (("#0b2e4f", "#e7f5ff"), "stroke-width:2.4"),
     "mean": (("#c92a2a", "#ff8787"), "stroke-width:1.8"),
     "outlier": (("#1864ab", "#74c0fc"), "stroke-linecap:round;stroke-width:3.2;opacity:.55"),
+    "chosen": (("#1864ab", "#74c0fc"), _SQUARES),
+    "busy": (("#868e96", "#7d868f"), _SQUARES),
+    "free": (("#e3e7eb", "#343b42"), _SQUARES),
 }
 #: Told apart by readers who are colour-blind, too; the dashes of `_DASHES` help in print.
 _SERIES: Final = (
@@ -72,13 +76,29 @@ class Drawing:
         if d:
             self._parts.append(f'<path class="{kind}" d="{d}"/>')
 
-    def area(self, points: Sequence[tuple[float, float]], hue: int, label: str) -> None:
-        """Fill a polygon in a colour of its own; `label` shows under the mouse."""
-        d = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
-        # To be told from both backgrounds; not every viewer knows hsl().
-        red, green, blue = (round(255 * part) for part in hls_to_rgb(hue / 360, 0.55, 0.55))
-        fill = f"#{red:02x}{green:02x}{blue:02x}"
-        self._parts.append(f'<path fill="{fill}" d="{d}z"><title>{_text(label)}</title></path>')
+    def squares(self, kind: str, rows: Iterable[tuple[int, int, int]]) -> None:
+        """Draw rows of unit squares as one shape: of each the left end, the middle line and the length."""
+        d = "".join(f"M{x} {y}h{length}" for x, y, length in rows)
+        if d:
+            self._parts.append(f'<path class="{kind}" d="{d}"/>')
+
+    def skyline(self, start: int, steps: Iterable[tuple[int, int]], idx: int, label: str) -> None:
+        """Fill what lies between 0 and a step function, in a colour of its own.
+
+        Parameters
+        ----------
+        start
+            Where the function begins.
+        steps
+            The width of each step, and how much it is above the one before; the first begins at 0.
+        idx
+            Neighbours in this order have colours that are easy to tell apart.
+        label
+            Shows under the mouse.
+        """
+        d = "".join(f"v{rise}h{width}" for width, rise in steps)
+        fill = _colour(idx)
+        self._parts.append(f'<path fill="{fill}" d="M{start} 0{d}V0"><title>{_text(label)}</title></path>')
 
     def line(self, *points: tuple[float, float], kind: str = "line", label: str = "") -> None:
         """Draw a line through points; `label` shows under the mouse."""
@@ -107,9 +127,17 @@ class Drawing:
         where += f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
         self._parts.append(f'<text class="{kind}" x="{x:g}" y="{y:g}"{where}>{_text(text)}</text>')
 
+    @contextmanager
+    def plane(self, x: float, y: float, x_unit: float, y_unit: float) -> Iterator[None]:
+        """Draw from another origin and in other units, given in pixels, as long as the context lasts."""
+        self._parts.append(f'<g transform="translate({x:g} {y:g})scale({x_unit:g} {y_unit:g})">')
+        yield
+        self._parts.append("</g>")
+
     def place(self, other: Drawing, x: float, y: float) -> None:
         """Put another drawing into this one, its top left corner at a point."""
-        self._parts += [f'<g transform="translate({x:g} {y:g})">', *other._parts, "</g>"]
+        with self.plane(x, y, 1, 1):
+            self._parts += other._parts
 
     @property
     def size(self) -> tuple[float, float]:
@@ -131,9 +159,12 @@ class Drawing:
         return f"{head}\n<style>{rules()}</style>\n{rest}"
 
 
-def app_hue(app_idx: int) -> int:
-    """Return the hue of an application, in degrees: the golden angle keeps neighbours apart."""
-    return int(app_idx * 137.508) % 360
+@cache
+def _colour(idx: int) -> str:
+    """Return one of many colours: the golden angle keeps neighbours apart."""
+    # Neither light nor dark, to stand out from both backgrounds; not every viewer knows hsl().
+    parts = hls_to_rgb(int(idx * 137.508) % 360 / 360, 0.55, 0.55)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def rules() -> str:
@@ -147,8 +178,7 @@ def rules() -> str:
         shape += (
             f"stroke-dasharray:2 3}}svg .d{idx}{{fill:none;stroke-width:4.4;stroke-linecap:round;opacity:.6}}"
         )
-    edge = "svg .free{stroke:#868e96;stroke-width:.5}"
-    return f"svg text{{{_FONT}}}{shape}{edge}{light}@media(prefers-color-scheme:dark){{{dark}}}"
+    return f"svg text{{{_FONT}}}{shape}{light}@media(prefers-color-scheme:dark){{{dark}}}"
 
 
 def _coloured(shade: int) -> str:
@@ -163,4 +193,6 @@ def _coloured(shade: int) -> str:
 
 def _text(text: str) -> str:
     """Return a text as XML can hold it: control characters are left out."""
-    return escape("".join(char for char in text if char.isprintable()))
+    if not text.isprintable():
+        text = "".join(filter(str.isprintable, text))
+    return escape(text)

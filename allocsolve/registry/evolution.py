@@ -13,6 +13,7 @@ from allocsolve.instances.generators.evolution_examples import evolution_example
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.judge.evolution import evolution_metrics, evolution_value, evolution_violations
 from allocsolve.model import EVOLUTION_OBJECTIVES, EvolutionProblem, EvolutionProfile, EvolutionSchedule
+from allocsolve.pictures.evolution import EVOLUTION_VIEW
 
 __all__ = ["EVOLUTION"]
 
@@ -148,6 +149,7 @@ EVOLUTION: Final = Family(
         decode_answer=codec.decode_solution,
         encode_answer=codec.encode_solution,
     ),
+    view=EVOLUTION_VIEW,
     solvers=_TABLE,
     baseline="cpsat",
     features=_features,

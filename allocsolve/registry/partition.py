@@ -13,6 +13,7 @@ from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.instances.generators.partition_examples import partition_examples
 from allocsolve.judge.partition import partition_metrics, partition_value, partition_violations
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
+from allocsolve.pictures.partition import PARTITION_VIEW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,6 +160,7 @@ PARTITION: Final = Family(
         decode_answer=codec.decode_solution,
         encode_answer=codec.encode_solution,
     ),
+    view=PARTITION_VIEW,
     solvers=_TABLE,
     baseline="branch-and-bound",
     features=_features,

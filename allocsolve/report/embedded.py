@@ -1,4 +1,4 @@
-"""What the script of the page draws single instances from: JSON, compressed, in blocks."""
+"""What the script of the page shows of single instances: drawings in JSON, compressed, in blocks."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import base64
 import gzip
 import json
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from allocsolve.families import family_of
 from allocsolve.model import terms
-from allocsolve.pictures.views import answer_data, describe, problem_data, undrawable, units
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from allocsolve.bench import Cell, Comparison
+    from allocsolve.model import Problem
     from allocsolve.report.study import Findings, StudyRecords
 
-__all__ = ["MOST_BYTES", "embedded"]
+__all__ = ["PICTURE_BYTES", "embedded"]
 
 #: Of all pictures together, compressed; base64 makes a third more of it.
-MOST_BYTES: Final = 12_000_000
+PICTURE_BYTES: Final = 12_000_000
 
 #: A block is unpacked when one of its pictures is asked for.
 _BLOCK: Final = 1_000_000
@@ -36,7 +37,7 @@ class _Blocks:
 
     @property
     def full(self) -> bool:
-        return self._packed_size >= MOST_BYTES
+        return self._packed_size >= PICTURE_BYTES
 
     def add(self, picture: object) -> tuple[int, int]:
         """Take a picture in and return its block and its place there; the first block is the index."""
@@ -72,35 +73,30 @@ def embedded(findings: Findings, study: StudyRecords) -> list[str]:
 
 def _instances(comparison: Comparison, study: StudyRecords, blocks: _Blocks) -> dict[str, object]:
     instances, cells = [], []
-    names = {entrant: idx for idx, entrant in enumerate(comparison.entrants)}
-    unit: dict[str, str] = {}
-    for place, (digest, on) in enumerate(comparison.known.items()):
-        mine = {names[name]: row[digest] for name, row in comparison.cells.items() if digest in row}
+    places = {entrant: idx for idx, entrant in enumerate(comparison.entrants)}
+    units: dict[str, str] = {}
+    for place, (digest, best) in enumerate(comparison.known.items()):
+        by_entrant = {places[name]: row[digest] for name, row in comparison.cells.items() if digest in row}
         problem = study.problem(digest)
-        unit |= units(problem)
-        missing = undrawable(problem)
+        view = family_of(problem).view
+        units |= view.units
+        missing = view.undrawable(problem)
         if not missing and blocks.full:
             missing = "left out: the page would be too large"
-        at = None if missing else blocks.add([problem_data(problem), _answers(mine, study, problem)])
+        at = None if missing else blocks.add(_pictures(by_entrant, study, problem))
         instances.append(
             {
-                "name": on.instance,
-                "about": describe(problem),
-                "best": None if on.value is None else _plain(terms(on.value)),
-                "bound": _plain(terms(on.bound)),
-                "proven": on.proven,
+                "name": best.instance,
+                "about": view.describe(problem),
+                "best": None if best.value is None else _plain(terms(best.value)),
+                "bound": _plain(terms(best.bound)),
+                "proven": best.proven,
                 "at": at,
                 "missing": missing,
             }
         )
-        cells += [[place, entrant, *_cell(cell)] for entrant, cell in mine.items()]
-    return {
-        "kind": comparison.kind,
-        "units": unit,
-        "solvers": comparison.entrants,
-        "instances": instances,
-        "cells": cells,
-    }
+        cells += [[place, entrant, *_cell(cell)] for entrant, cell in by_entrant.items()]
+    return {"units": units, "solvers": comparison.entrants, "instances": instances, "cells": cells}
 
 
 def _cell(cell: Cell) -> list[object]:
@@ -109,15 +105,21 @@ def _cell(cell: Cell) -> list[object]:
     return [value, gap, float(f"{cell.runtime_s:.4g}"), len(cell.runs), cell.failed + cell.unanswered]
 
 
-def _answers(mine: dict[int, Cell], study: StudyRecords, problem: Any) -> dict[int, object]:  # noqa: ANN401 - of any family
-    """Return the answer of the best run of each entrant that has one, with its seed and value."""
-    found: dict[int, object] = {}
-    for entrant, cell in mine.items():
+def _pictures(
+    by_entrant: Mapping[int, Cell], study: StudyRecords, problem: Problem
+) -> dict[int, tuple[str, int, list[float | None]]]:
+    """Return drawing, seed and value of the best run of each entrant that has an answer to it."""
+    answered = []
+    for entrant, cell in by_entrant.items():
         run = cell.best_run
         answer = None if run is None else study.answer(run.key)
         if run is not None and run.value is not None and answer is not None:
-            found[entrant] = [answer_data(problem, answer), run.seed, _plain(terms(run.value))]
-    return found
+            answered.append((entrant, answer, run.seed, _plain(terms(run.value))))
+    drawings = family_of(problem).view.plots(problem, [answer for _, answer, _, _ in answered])
+    return {
+        entrant: (drawing.inline(), seed, value)
+        for (entrant, _, seed, value), drawing in zip(answered, drawings, strict=True)
+    }
 
 
 def _plain(values: Sequence[float]) -> list[float | None]:

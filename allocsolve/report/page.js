@@ -50,113 +50,19 @@ const unpack = (idx) => {
 };
 
 const make = (name, attributes = {}, ...children) => {
-  const svg = ["svg", "path", "text", "title"].includes(name);
-  const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   node.append(...children); // a string becomes a text, whatever is in it
   return node;
 };
 
-const round = (x) => Math.round(x * 100) / 100;
-const label = (x, y, text, anchor = "start", kind = "soft") => make("text", { x: round(x), y: round(y), class: kind, "text-anchor": anchor }, text);
-const line = (kind, ...points) => make("path", { class: kind, d: `M${points.map(([x, y]) => `${round(x)} ${round(y)}`).join("L")}` });
-const step = (span) => {
-  const size = 10 ** Math.floor(Math.log10(span / 6));
-  return [1, 2, 5, 10].map((part) => part * size).find((part) => span / part <= 6);
+// A drawing is XML of its own: what is in it is either well-formed or not shown.
+const drawn = (text) => {
+  const { documentElement } = new DOMParser().parseFromString(text, "image/svg+xml");
+  return documentElement.localName === "svg" ? document.importNode(documentElement, true) : "The drawing is not well-formed.";
 };
+
 const plain = (number) => String(Number(number.toPrecision(6)));
-
-// The nodes that each application holds, stacked; both pictures have the same scales.
-const intervals = (problem, [starts, durations]) => {
-  let next = 0;
-  return problem.steps.map((steps, app) => {
-    let time = starts[app];
-    return steps.map((nodes) => [time, (time += durations[next++]), nodes]);
-  });
-};
-
-const drawSchedule = (problem, answer, last, width, title) => {
-  const [height, left, top, bottom] = [330, 56, 12, 44];
-  const held = intervals(problem, answer);
-  const times = [...new Set(held.flat().flatMap(([start, end]) => [start, end]))].sort((a, b) => a - b);
-  const place = new Map(times.map((time, idx) => [time, idx]));
-  const [unit, size] = last < 600 ? ["s", 1] : last < 36000 ? ["min", 60] : ["h", 3600];
-  const x = (time) => left + ((width - left - 14) * time) / last;
-  const y = (nodes) => height - bottom - ((height - bottom - top) * nodes) / problem.nodes;
-  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" }, make("title", {}, title));
-  for (let time = 0, by = step(last / size); time * size <= last; time += by) {
-    drawing.append(line("grid", [x(time * size), top], [x(time * size), y(0)]), label(x(time * size), y(0) + 16, plain(time), "middle"));
-  }
-  for (let nodes = 0, by = Math.max(1, step(problem.nodes)); nodes <= problem.nodes; nodes += by) {
-    drawing.append(line("grid", [left, y(nodes)], [width - 14, y(nodes)]), label(left - 6, y(nodes) + 4, plain(nodes), "end"));
-  }
-  const below = new Array(Math.max(times.length - 1, 0)).fill(0);
-  held.forEach((steps, app) => {
-    const mine = new Array(below.length).fill(0);
-    for (const [start, end, nodes] of steps) mine.fill(nodes, place.get(start), place.get(end));
-    const first = mine.findIndex((nodes) => nodes > 0);
-    if (first < 0) return;
-    const end = mine.findLastIndex((nodes) => nodes > 0) + 1;
-    const [over, under] = [[], []];
-    for (let idx = first; idx < end; idx++) {
-      over.push([x(times[idx]), y(below[idx] + mine[idx])], [x(times[idx + 1]), y(below[idx] + mine[idx])]);
-      under.push([x(times[idx]), y(below[idx])], [x(times[idx + 1]), y(below[idx])]);
-      below[idx] += mine[idx];
-    }
-    const area = line("", ...over, ...under.reverse());
-    area.setAttribute("fill", `hsl(${Math.floor(app * 137.508) % 360} 55% 55%)`);
-    area.append(make("title", {}, problem.names[app] ?? `a${app}`));
-    drawing.append(area);
-  });
-  const turned = label(14, (top + y(0)) / 2, "nodes", "middle", "text");
-  turned.setAttribute("transform", `rotate(-90 14 ${round((top + y(0)) / 2)})`);
-  drawing.append(
-    line("line", [left, y(problem.nodes)], [width - 14, y(problem.nodes)]),
-    line("axis", [left, top], [left, y(0)], [width - 14, y(0)]),
-    label((left + width) / 2, height - 8, `time [${unit}]`, "middle", "text"),
-    turned,
-  );
-  return drawing;
-};
-
-const total = (differences) => {
-  let sum = 0;
-  return differences.map((more) => (sum += more));
-};
-
-// Every node of the machine: the first two axes at all coordinates of the others.
-const drawPartition = (problem, answer, title) => {
-  const [columns, rows = 1, ...others] = problem.shape;
-  const count = others.reduce((product, side) => product * side, 1);
-  const size = Math.max(3, Math.min(20, Math.floor(560 / columns)));
-  const names = [...Array(count).keys()].map((slice) => {
-    const at = others.map((side) => [slice % side, (slice = Math.floor(slice / side))][0]);
-    return at.map((place, axis) => `${axis ? `axis ${axis + 2}` : "z"} = ${place}`).join(", ");
-  });
-  const pitch = Math.max(columns * size, 7 * Math.max(...names.map((name) => name.length))) + (others.length ? 16 : 0);
-  const across = Math.max(1, Math.min(count, Math.floor(576 / pitch)));
-  const [head, tall] = [24, rows * size + (others.length ? 30 : 0)];
-  const [width, height] = [Math.max(300, across * pitch), head + Math.ceil(count / across) * tall + 4];
-  const paths = { free: "", busy: "", chosen: "" };
-  const kinds = new Array(columns * rows * count).fill("free");
-  for (const node of total(problem.busy)) kinds[node] = "busy";
-  for (const node of total(answer)) kinds[node] = "chosen";
-  kinds.forEach((kind, node) => {
-    const slice = Math.floor(node / (columns * rows));
-    const x = (slice % across) * pitch + (node % columns) * size + 1;
-    const y = head + Math.floor(slice / across) * tall + (others.length ? 18 : 0) + (Math.floor(node / columns) % rows) * size;
-    paths[kind] += `M${x} ${y}h${size - 1}v${size - 1}h${1 - size}z`;
-  });
-  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" }, make("title", {}, title));
-  ["chosen", "busy", "free"].forEach((kind, idx) => {
-    drawing.append(make("path", { class: kind, d: `M${1 + 80 * idx} 3h11v11h-11z` }), label(17 + 80 * idx, 13, kind, "start", "text"));
-  });
-  for (const [kind, d] of Object.entries(paths)) if (d) drawing.append(make("path", { class: kind, d }));
-  if (others.length) {
-    names.forEach((name, slice) => drawing.append(label((slice % across) * pitch, head + Math.floor(slice / across) * tall + 13, name)));
-  }
-  return drawing;
-};
 
 // The instances: one table with all of them, and the pictures of one.
 const byId = (id) => document.getElementById(id);
@@ -211,11 +117,11 @@ const start = async () => {
     cells = section.cells.filter(fits);
     if (order) cells = sorted(cells, (cell) => COLUMNS[order[0]][2](section, cell), order[1]);
     shown = ROWS;
-    const found = [...new Set(cells.map((cell) => cell[0]))].sort((a, b) => a - b);
-    const options = found.slice(0, OPTIONS).map((idx) => make("option", { value: idx }, section.instances[idx].name));
-    if (found.length > OPTIONS) options.push(make("option", { disabled: "" }, `${found.length - OPTIONS} more: search`));
+    const offered = [...new Set(cells.map((cell) => cell[0]))].sort((a, b) => a - b);
+    const options = offered.slice(0, OPTIONS).map((idx) => make("option", { value: idx }, section.instances[idx].name));
+    if (offered.length > OPTIONS) options.push(make("option", { disabled: "" }, `${offered.length - OPTIONS} more: search`));
     byId("pick-instance").replaceChildren(...options);
-    if (found.length && !found.includes(chosen?.[0])) choose(found[0], cells.find((cell) => cell[0] === found[0])[1]);
+    if (offered.length && !offered.includes(chosen?.[0])) choose(offered[0], cells.find((cell) => cell[0] === offered[0])[1]);
     else if (chosen) choose(...chosen);
     else render();
   };
@@ -237,29 +143,26 @@ const start = async () => {
     const { name, about, best, bound, proven, at, missing } = section.instances[instance];
     const block = at && (await unpack(at[0]));
     if (section !== from || chosen[0] !== instance || chosen[1] !== solver) return; // another was chosen meanwhile
-    const worth = best === null ? "no answer known" : `best known ${section.terms.join(", ")} ${written(section, best)}`;
+    const names = section.terms.join(", ");
+    const value = best === null ? "no answer known" : `best known ${names} ${written(section, best)}`;
     const proof = best === null ? "" : proven ? ", proven optimal" : bound[0] === null ? ", no bound known" : `, bound ${written(section, bound)}`;
-    byId("about").textContent = `${name}: ${about}; ${worth}${proof}.`;
-    const put = (id, caption, drawing = "") => byId(id).replaceChildren(make("figcaption", {}, caption), drawing);
+    byId("about").textContent = `${name}: ${about}; ${value}${proof}.`;
+    const put = (id, caption, ...drawing) => byId(id).replaceChildren(make("figcaption", {}, caption), ...drawing);
     if (block) {
-      const [problem, answers] = block[at[1]];
-      const reference = Object.keys(answers).find((other) => String(answers[other][2]) === String(best));
-      const both = [answers[solver], answers[reference]].filter(Boolean);
-      const ends = both.flatMap(([answer]) => (section.kind === "evolution" ? intervals(problem, answer).flat().map((held) => held[1]) : []));
-      const last = ends.reduce((a, b) => Math.max(a, b), 1);
+      const pictures = block[at[1]];
+      const reference = Object.keys(pictures).find((other) => String(pictures[other][2]) === String(best));
       const show = (id, which, title) => {
-        const [answer, seed, value] = answers[which];
+        const [drawing, seed, value] = pictures[which];
         const caption = `${title}: ${section.solvers[which]}, ${written(section, value)} (seed ${seed})`;
-        const width = Math.max(300, Math.min(560, byId(id).clientWidth));
-        put(id, caption, section.kind === "evolution" ? drawSchedule(problem, answer, last, width, caption) : drawPartition(problem, answer, caption));
+        put(id, caption, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, drawn(drawing)));
       };
-      if (answers[solver]) show("mine", solver, "Chosen solver");
-      else put("mine", `Chosen solver: ${section.solvers[solver]} has no answer that was kept`);
-      if (reference !== undefined) show("best", reference, proven ? "Optimum" : "Best known");
-      else put("best", "The best known answer was not kept");
+      if (pictures[solver]) show("chosen", solver, "Chosen solver");
+      else put("chosen", `Chosen solver: ${section.solvers[solver]} has no answer in the records`);
+      if (reference !== undefined) show("reference", reference, proven ? "Optimum" : "Best known");
+      else put("reference", "The best known answer is not in the records");
     } else {
-      put("mine", `No picture: ${missing}`);
-      byId("best").replaceChildren();
+      put("chosen", `No picture: ${missing}`);
+      byId("reference").replaceChildren();
     }
     byId("pictures").dataset.shown = [sections.indexOf(section), instance, solver].join(" ");
   };

@@ -40,7 +40,7 @@ _INSTANCES: Final = """\
 <label>Solver <select id="pick-solver"></select></label>
 </div>
 <p id="about" role="status"></p>
-<div id="pictures"><figure id="mine"></figure><figure id="best"></figure></div>
+<div id="pictures"><figure id="chosen"></figure><figure id="reference"></figure></div>
 <p class="note">All instances and solvers; a row chosen shows its picture above.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="All instances">
 <table id="cells">
@@ -53,7 +53,8 @@ def html(findings: Findings, study: StudyRecords) -> str:
     """Return the report as an HTML document.
 
     A content security policy keeps it from loading anything. Whatever comes from outside (names, errors) is
-    shown as text. Pictures of instances are drawn by the script of the page from compressed data.
+    shown as text. The drawings of instances are compressed; the script of the page unpacks those that are
+    asked for.
 
     Parameters
     ----------
@@ -64,8 +65,8 @@ def html(findings: Findings, study: StudyRecords) -> str:
 
     Notes
     -----
-    *Complexity*: one look at each answer shown. Pictures that do not fit into `embedded.MOST_BYTES` are left
-    out, last sections first, and the page says so.
+    *Complexity*: one look at each answer shown. Pictures that do not fit into `embedded.PICTURE_BYTES` are
+    left out, last sections first, and the page says so.
     """
     data = embedded(findings, study)
     script, style = (_asset(name) for name in ("page.js", "page.css"))

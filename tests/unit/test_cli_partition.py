@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import xml.etree.ElementTree as ET
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from picture_tools import SVG, axes, boxes, parsed, skylines, squares, visible
 
 from allocsolve.bench import RecordStore
 from allocsolve.cli import main
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 from cli_tools import Capture, run, run_json
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 SQUARE = PartitionProblem.of(Mesh((4, 3)), busy=[5, 8], size=4, name="square")
 
@@ -187,30 +186,28 @@ def test_pictures_of_any_dimension(
     assert lines[at + 1 : at + 1 + len(rows)] == rows
 
 
-def boxes(svg: Path) -> dict[str, list[tuple[float, float]]]:
-    """The left top corners of the boxes of each class, without the legend."""
-    root = ET.fromstring(svg.read_text(encoding="utf-8"))  # noqa: S314 - our own file
-    found: dict[str, list[tuple[float, float]]] = {}
-    for path in root.iter(f"{SVG}path"):
-        corners = [part.split("h")[0].split() for part in path.attrib["d"].split("M")[1:]]
-        found.setdefault(path.attrib["class"], []).extend((float(x), float(y)) for x, y in corners)
-    return {kind: corners[1:] for kind, corners in found.items()}
+def drawn_squares(svg: Path) -> dict[str, set[tuple[int, int]]]:
+    """Row and column of the squares of each class; free ones are those that nothing covers."""
+    root = parsed(svg.read_text(encoding="utf-8"))
+    at = {kind: squares(root, kind) for kind in ("free", "busy", "chosen")}
+    assert all(len(set(places)) == len(places) for places in at.values())
+    shown = {kind: {(row, column) for column, row in places} for kind, places in at.items()}
+    assert shown["busy"] | shown["chosen"] <= shown["free"]
+    return shown | {"free": shown["free"] - shown["busy"] - shown["chosen"]}
 
 
 def test_plot(file: Path, capsys: Capture, tmp_path: Path) -> None:
     svg, out = tmp_path / "a.svg", tmp_path / "a.json"
     text = run(capsys, "solve", file, "--solver", "branch-and-bound", "--plot", svg, "--out", out)
     assert text.endswith(f"\nsolution written to {out}\nplot written to {svg}\n")
-    drawn = boxes(svg)
-    assert {kind: len(corners) for kind, corners in drawn.items()} == {"chosen": 4, "busy": 2, "free": 6}
-    (left, top), step = min(drawn["free"]), 18
-    at = {kind: {((y - top) / step, (x - left) / step) for x, y in found} for kind, found in drawn.items()}
-    assert at["busy"] == {(1, 1), (2, 0)}
-    assert at["chosen"] == {(0, 2), (0, 3), (1, 2), (1, 3)}
+    drawn = drawn_squares(svg)
+    assert {kind: len(places) for kind, places in drawn.items()} == {"chosen": 4, "busy": 2, "free": 6}
+    assert drawn["busy"] == {(1, 1), (2, 0)}
+    assert drawn["chosen"] == {(0, 2), (0, 3), (1, 2), (1, 3)}
     style = svg.read_text()
     assert "prefers-color-scheme:dark" in style
     run_json(capsys, "solve", file, "--solver", "growth", "--plot", svg)
-    assert sum(map(len, boxes(svg).values())) == 12
+    assert sum(map(len, drawn_squares(svg).values())) == 12
 
 
 def test_plot_of_three_dimensions(tmp_path: Path, capsys: Capture) -> None:
@@ -218,36 +215,32 @@ def test_plot_of_three_dimensions(tmp_path: Path, capsys: Capture) -> None:
     problem = uniform_occupancy(Mesh((5, 4, 30)), 0.3, 20, 1)
     write_problem(problem, file)
     run(capsys, "solve", file, "--solver", "gen-alg", "--plot", svg)
-    drawn = boxes(svg)
+    drawn = drawn_squares(svg)
     counts = {"chosen": 20, "busy": len(problem.busy), "free": 600 - 20 - len(problem.busy)}
-    assert {kind: len(corners) for kind, corners in drawn.items()} == counts
-    assert len({corner for corners in drawn.values() for corner in corners}) == 600
-    root = ET.fromstring(svg.read_text())  # noqa: S314 - our own file
+    assert {kind: len(places) for kind, places in drawn.items()} == counts
+    assert len(set.union(*drawn.values())) == 600
+    root = parsed(svg.read_text())
     assert [text.text for text in root.iter(f"{SVG}text")][4:6] == ["z = 0", "z = 1"]
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
-    assert all(x + 16 <= width and y + 16 <= height for corners in drawn.values() for x, y in corners)
+    assert all(right <= width and bottom <= height for _, _, right, bottom in boxes(root, "free"))
 
 
 def test_plot_of_a_schedule(tmp_path: Path, capsys: Capture) -> None:
     file, svg = tmp_path / "<e> & f.json", tmp_path / "e.svg"
     write_problem(klein2011(1, num_apps=(5, 5)), file)
     run(capsys, "solve", file, "--solver", "infX", "--plot", svg)
-    root = ET.fromstring(svg.read_text())  # noqa: S314 - our own file
-    areas = [path for path in root.iter(f"{SVG}path") if "fill" in path.attrib]
-    assert [path[0].text for path in areas] == ["a0", "a1", "a2", "a3", "a4"]
-    points = [point.split() for path in areas for point in path.attrib["d"].strip("Mz").split("L")]
-    left, top, right, bottom = frame(root)
-    assert all(left <= float(x) <= right and top <= float(y) <= bottom for x, y in points)
+    root = parsed(svg.read_text())
+    drawn = skylines(root)
+    assert [skyline.label for skyline in drawn] == ["a4", "a3", "a2", "a1", "a0"]
+    frame = axes(root)
+    for _, plane, heights in drawn:
+        assert 0 <= min(heights) < max(heights) < (frame.right - frame.left) / plane.x_unit
+        assert 0 <= max(heights.values()) <= (frame.bottom - frame.top) / -plane.y_unit
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert "nodes" in texts
-    assert any(str(text).startswith("time [s] (5 applications, 100 nodes") for text in texts)
-
-
-def frame(root: ET.Element) -> tuple[float, float, float, float]:
-    """Left, top, right and bottom of the axes of a chart."""
-    (axes,) = (path for path in root.iter(f"{SVG}path") if path.get("class") == "axis")
-    (left, top), _, (right, bottom) = (map(float, p.split()) for p in axes.attrib["d"].strip("M").split("L"))
-    return left, top, right, bottom
+    assert any(
+        re.match(r"time \[h\] \(5 applications, 100 nodes, .* makespan \d+ s\)", str(text)) for text in texts
+    )
 
 
 def test_the_area_of_a_schedule_is_what_is_held(tmp_path: Path, capsys: Capture) -> None:
@@ -255,19 +248,16 @@ def test_the_area_of_a_schedule_is_what_is_held(tmp_path: Path, capsys: Capture)
     problem = klein2011(2, num_apps=(6, 6))
     write_problem(problem, file)
     found = run_json(capsys, "solve", file, "--solver", "2X", "--plot", svg)
-    root = ET.fromstring(svg.read_text())  # noqa: S314 - our own file
-    doubled = furthest = 0.0
-    for path in root.iter(f"{SVG}path"):
-        if "fill" in path.attrib:
-            at = [tuple(map(float, p.split())) for p in path.attrib["d"].strip("Mz").split("L")]
-            doubled += abs(sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(at, at[1:] + at[:1], strict=True)))
-            furthest = max([furthest, *(x for x, _ in at)])
-    left, _, _, bottom = frame(root)
+    root = parsed(svg.read_text())
+    drawn = skylines(root)
+    frame, (_, _, x_unit, y_unit) = axes(root), drawn[0].plane
     (capacity,) = (path for path in root.iter(f"{SVG}path") if path.get("class") == "line")
-    full = bottom - float(capacity.attrib["d"].split()[-1])
-    second, node = (furthest - left) / found["metrics"]["makespan"], full / problem.num_nodes
+    full = frame.bottom - float(capacity.attrib["d"].split()[-1])
+    furthest = x_unit * (1 + max(max(skyline.heights) for skyline in drawn))
+    second, node = furthest / found["metrics"]["makespan"], full / problem.num_nodes
+    area = sum(nodes.total() for nodes in visible(drawn).values()) * x_unit * -y_unit
     held = found["metrics"]["useful_area"] + found["metrics"]["total_waste"]
-    assert doubled / 2 == pytest.approx(held * second * node, rel=3e-3)
+    assert area == pytest.approx(held * second * node, rel=3e-3)
 
 
 def test_check_names_violations(file: Path, tmp_path: Path, capsys: Capture) -> None:

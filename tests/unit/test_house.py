@@ -110,11 +110,10 @@ OF_A_FAMILY = (
     *("registry/evolution.py", "registry/partition.py", "registry/allocators.py"),
     *("bench/library/design.py", "bench/library/selections.py"),  # which problems are in the library
     *("cli/create.py", "cli/parser_generate.py"),  # one command per generator
+    *("cli/reproduce_", "cli/parser_reproduce.py"),  # one command per paper
 )
 #: Words that only code of a family says.
-FAMILY_WORDS = re.compile(
-    r"evolution|partition|expand_limit|topology|application(?!/)|contiguous", re.IGNORECASE
-)
+FAMILY_WORDS = re.compile(r"(?i)evolution|partition|expand_limit|topology|contiguous|makespan")
 
 
 @pytest.mark.parametrize(

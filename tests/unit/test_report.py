@@ -9,7 +9,6 @@ import html as html_escapes
 import json
 import math
 import re
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from picture_tools import SVG, parsed, skylines, squares, visible
 from study_tools import MemoryStudy, failed, row, run_study, timed_out
 
 from allocsolve.cli.report import write_report
@@ -25,10 +25,12 @@ from allocsolve.instances import klein2011, uniform_occupancy
 from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Mesh, Partition, terms
 from allocsolve.pictures.chart import Axis
 from allocsolve.report import embedded, examine, figures, html, markdown
-from allocsolve.report.embedded import MOST_BYTES
+from allocsolve.report.embedded import PICTURE_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from allocsolve.model import Answer, Problem
 
 EVIL = "</script><img src=x onerror=alert(1)>|*&"
 
@@ -115,37 +117,44 @@ def test_names_and_errors_stay_text(study: MemoryStudy) -> None:
 
 def test_the_embedded_data_are_those_of_the_study(study: MemoryStudy) -> None:
     index, *blocks = map(unpacked, embedded.embedded(examine(study), study))
-    assert [section["kind"] for section in index["sections"]] == ["evolution", "partition"]
-    for section in index["sections"]:
-        runs = [one for one in study if one.kind == section["kind"]]
+    kinds = ["evolution", "partition"]
+    assert [section["name"] for section in index["sections"]] == ["tiny: makespan", f"cubes {EVIL}: pairwise"]
+    for kind, section in zip(kinds, index["sections"], strict=True):
+        assert kind not in json.dumps(section)  # the script of the page cannot know the family
+        records = [one for one in study if one.kind == kind]
         for place, solver, value, gap, time, count, missing in section["cells"]:
             instance, name = section["instances"][place], section["solvers"][solver]
-            mine = [one for one in runs if (one.instance, one.solver) == (instance["name"], name)]
-            assert count == len(mine) == 2
-            assert missing == sum(one.value is None for one in mine)
+            runs = [one for one in records if (one.instance, one.solver) == (instance["name"], name)]
+            assert count == len(runs) == 2
+            assert missing == sum(one.value is None for one in runs)
             assert (value is None) == (gap is None) == bool(missing)
-            assert time == pytest.approx(sum(one.runtime_s for one in mine) / 2, rel=1e-3)
+            assert time == pytest.approx(sum(one.runtime_s for one in runs) / 2, rel=1e-3)
             block, at = instance["at"]
-            problem, answers = blocks[block - 1][at]
-            answered = [one for one in mine if one.value is not None]
-            assert (str(solver) in answers) == bool(answered)
+            pictures = blocks[block - 1][at]
+            answered = [one for one in runs if one.value is not None]
+            assert (str(solver) in pictures) == bool(answered)
             if answered:
-                answer, seed, (worth,) = answers[str(solver)]
+                drawing, seed, (drawn_value,) = pictures[str(solver)]
                 run = min(answered, key=lambda one: terms(one.value or 0))
-                assert (worth, seed) == (run.value, run.seed)
-                _check_answer(study, run.digest, study.answers[run.key], problem, answer)
+                assert (drawn_value, seed) == (run.value, run.seed)
+                _check_drawing(study.problem(run.digest), study.answers[run.key], drawing)
 
 
-def _check_answer(study: MemoryStudy, digest: str, kept: object, problem: Any, answer: Any) -> None:
-    original = study.problem(digest)
-    if isinstance(kept, EvolutionSchedule):
-        assert isinstance(original, EvolutionProblem)
-        assert problem["nodes"] == original.num_nodes
-        assert [nodes for steps in problem["steps"] for nodes in steps] == kept.nodes.tolist()
-        assert answer == [kept.starts.tolist(), kept.durations.tolist()]
+def _check_drawing(problem: Problem, answer: Answer, drawing: str) -> None:
+    root = parsed(drawing)
+    if isinstance(answer, EvolutionSchedule):
+        assert isinstance(problem, EvolutionProblem)
+        seen = visible(skylines(root))
+        (unit,) = {skyline.plane.x_unit for skyline in skylines(root)}
+        ends = [unit * (1 + max(seen[name])) for name in problem.application_names]
+        scale = max(ends) / answer.completions.max()
+        assert ends == pytest.approx((scale * answer.completions).tolist(), abs=0.3)
+        peaks = [max(seen[name].values()) for name in problem.application_names]
+        assert peaks == [app.peak for app in problem.applications]
     else:
-        assert isinstance(kept, Partition)
-        assert [sum(answer[: idx + 1]) for idx in range(len(answer))] == kept.nodes.tolist()
+        assert isinstance(answer, Partition)
+        nodes = squares(root, "free")
+        assert sorted(squares(root, "chosen")) == sorted(nodes[node] for node in answer.nodes.tolist())
 
 
 def test_reports_are_the_same_every_time(study: MemoryStudy) -> None:
@@ -183,9 +192,6 @@ def test_markdown_by_hand() -> None:
     assert lines[table + 3] == "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
 
 
-SVG = "{http://www.w3.org/2000/svg}"
-
-
 def test_figures_are_documents(study: MemoryStudy) -> None:
     found = figures(examine(study))
     assert [name for name in found if name.startswith("tiny")] == [
@@ -193,7 +199,7 @@ def test_figures_are_documents(study: MemoryStudy) -> None:
     ]
     for name, document in found.items():
         assert re.fullmatch("[A-Za-z0-9-]+", name)
-        root = ET.fromstring(document)  # noqa: S314 - our own
+        root = parsed(document)
         width, height = float(root.attrib["width"]), float(root.attrib["height"])
         assert "prefers-color-scheme:dark" in document
         for text in root.iter(f"{SVG}text"):
@@ -210,7 +216,7 @@ def test_more_solvers_than_colours_are_chosen_by_their_gaps() -> None:
         row(name, f"s{idx}", 100 + idx, 100 if not idx else -math.inf) for idx in range(15) for name in "ab"
     ]
     found = figures(examine(rows))
-    texts = {node.text for node in ET.fromstring(found["s-makespan-profile"]).iter(f"{SVG}text")}  # noqa: S314 - our own
+    texts = {node.text for node in parsed(found["s-makespan-profile"]).iter(f"{SVG}text")}
     assert {f"s{idx}" for idx in range(10)} <= texts
     assert "s10" not in texts
     assert "Of 15 solvers the 10 with most answers" in html(
@@ -224,7 +230,7 @@ PROBLEM = EvolutionProblem(4, (EvolutionProfile([(10, 2)]),))
 def test_dots_that_cover_each_other_are_drawn_once() -> None:
     rows = [row(f"i{idx}", "x", 150, 100, runtime=1 + idx / 1e6) for idx in range(500)]
     document = figures(examine(rows))["s-makespan-time-gap"]
-    dots = [path for path in ET.fromstring(document).iter(f"{SVG}path") if path.attrib["class"] == "d0"]  # noqa: S314 - our own
+    dots = [path for path in parsed(document).iter(f"{SVG}path") if path.attrib["class"] == "d0"]
     assert [path.attrib["d"].count("M") for path in dots] == [1, 1]  # the legend, and all of them
 
 
@@ -240,8 +246,8 @@ def test_an_empty_study_is_refused() -> None:
 
 
 def test_pictures_that_are_too_large_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "_BLOCK", 10)
-    monkeypatch.setattr(embedded, "MOST_BYTES", 10)
+    monkeypatch.setattr(embedded, "_BLOCK", 1)
+    monkeypatch.setattr(embedded, "PICTURE_BYTES", 1)
     rows = [row(name, "x", 10) for name in "ab"]
     small = MemoryStudy(rows, {f"digest of {name}": PROBLEM for name in "ab"})
     index, *blocks = map(unpacked, embedded.embedded(examine(small), small))
@@ -249,7 +255,7 @@ def test_pictures_that_are_too_large_are_left_out_and_that_is_said(monkeypatch: 
     assert (first["at"], first["missing"]) == ([1, 0], "")
     assert (second["at"], second["missing"]) == (None, "left out: the page would be too large")
     assert len(blocks) == 1
-    assert MOST_BYTES == 12_000_000
+    assert PICTURE_BYTES == 12_000_000
     app = EvolutionProfile([(1, 1)])
     huge = MemoryStudy(rows[:1], {"digest of a": EvolutionProblem(4, (app,) * 800)})
     (index,) = map(unpacked, embedded.embedded(examine(huge), huge))
@@ -300,7 +306,7 @@ def test_names_that_are_no_unicode_are_written(tmp_path: Path) -> None:
 
 def _drawn(document: str, kind: str) -> list[list[tuple[float, float]]]:
     """The points of each shape of a class."""
-    root = ET.fromstring(document)  # noqa: S314 - our own
+    root = parsed(document)
     paths = [path.attrib["d"] for path in root.iter(f"{SVG}path") if path.get("class") == kind]
     return [[(float(x), float(y)) for x, y in re.findall(r"[ML](\S+?) (\d+\.?\d*)", d)] for d in paths]
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from study_tools import MemoryStudy, failed, run_study, timed_out
+from picture_tools import SVG, axes, parsed, skylines, squares, visible
+from study_tools import MemoryStudy, failed, row, run_study, timed_out
 
+from allocsolve.families import View
 from allocsolve.instances import klein2011, uniform_occupancy
 from allocsolve.model import (
     EvolutionProblem,
@@ -22,12 +24,14 @@ from allocsolve.model import (
     Topology,
     terms,
 )
-from allocsolve.report import examine, html
+from allocsolve.pictures import Drawing
+from allocsolve.report import embedded, examine, html
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import xml.etree.ElementTree as ET
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Dialog, Page
@@ -103,7 +107,7 @@ class Opened:
         self.page.on("dialog", self._dismiss)
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(file.as_uri())
-        self.page.wait_for_selector("#mine svg")
+        self.page.wait_for_selector("#pictures[data-shown]")
         self.page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
 
     def _dismiss(self, dialog: Dialog) -> None:
@@ -114,6 +118,13 @@ class Opened:
         """The texts of a column."""
         found: list[str] = self.page.locator(f"{table} tbody tr td:nth-child({idx + 1})").all_inner_texts()
         return found
+
+    def drawing(self, place: str) -> ET.Element:
+        """What is drawn in a place, as the browser has it."""
+        text = self.page.locator(f"#{place} svg").evaluate(
+            "(svg) => new XMLSerializer().serializeToString(svg)"
+        )
+        return parsed(text)
 
     def choose(self, section: int, instance: int, solver: int) -> None:
         """Choose what is drawn."""
@@ -188,12 +199,14 @@ def test_every_instance_has_its_picture(opened: Opened) -> None:
             page.wait_for_function(
                 "(name) => document.querySelector('#about').textContent.startsWith(name)", arg=name
             )
-            for picture in ("#mine", "#best"):
+            for picture in ("#chosen", "#reference"):
                 assert page.locator(f"{picture} svg path").count() >= 4
                 box = page.locator(f"{picture} svg").bounding_box()
                 assert box is not None
                 assert min(box["width"], box["height"]) > 40
-            assert page.locator("#best figcaption").inner_text().startswith(("Best known: ", "Optimum: "))
+            assert (
+                page.locator("#reference figcaption").inner_text().startswith(("Best known: ", "Optimum: "))
+            )
 
 
 def _run(study: MemoryStudy, instance: str, solver: str) -> Record:
@@ -210,35 +223,30 @@ def test_a_picture_of_a_schedule_is_that_of_the_answer(opened: Opened, study: Me
     problem, schedule = study.problem(run.digest), study.answers[run.key]
     assert isinstance(problem, EvolutionProblem)
     assert isinstance(schedule, EvolutionSchedule)
-    page = opened.page
-    texts = page.locator("#mine svg text").all_text_contents()
+    root = opened.drawing("chosen")
+    texts = [text.text or "" for text in root.iter(f"{SVG}text")]
     assert "nodes" in texts
     assert any(text.startswith("time [") for text in texts)
-    areas = page.locator("#mine svg path[fill]")
-    assert areas.locator("title").all_text_contents() == list(problem.application_names)
-    paths = areas.evaluate_all("(areas) => areas.map((area) => area.getAttribute('d'))")
-    outlines = [[tuple(map(float, p.split())) for p in path.strip("M").split("L")] for path in paths]
-    (axis,) = page.locator("#mine svg path.axis").evaluate_all("(d) => d.map((p) => p.getAttribute('d'))")
-    (left, _), (_, bottom), _ = (map(float, p.split()) for p in axis.strip("M").split("L"))
-    (full,) = page.locator("#mine svg path.line").evaluate_all("(d) => d.map((p) => p.getBBox().y)")
-    node = (bottom - full) / problem.num_nodes
-    second = (max(x for outline in outlines for x, _ in outline) - left) / schedule.completions.max()
-    for app, outline in enumerate(outlines):
-        assert min(x for x, _ in outline) == pytest.approx(left + second * schedule.starts[app], abs=0.1)
-        turned = outline[1:] + outline[:1]
-        doubled = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(outline, turned, strict=True))
-        held = schedule.profile(app).area
-        assert abs(doubled) / 2 == pytest.approx(held * node * second, rel=0.05, abs=1)
-    usage = sum(
-        (
-            np.bincount(range(start, start + len(held)), held, schedule.completions.max())
-            for start, held in _held(schedule)
-        ),
-        np.zeros(schedule.completions.max()),
+    frame, drawn = axes(root), skylines(root)
+    assert [skyline.label for skyline in drawn] == list(problem.application_names)[::-1]
+    (capacity,) = (path.attrib["d"] for path in root.iter(f"{SVG}path") if path.get("class") == "line")
+    full, seen = frame.bottom - float(capacity.split()[-1]), visible(drawn)
+    _, _, x_unit, y_unit = drawn[0].plane
+    assert full == pytest.approx(-y_unit * problem.num_nodes, abs=0.1)
+    second = x_unit * (1 + max(max(skyline.heights) for skyline in drawn)) / schedule.completions.max()
+    for app, name in enumerate(problem.application_names):
+        assert x_unit * min(seen[name]) >= second * schedule.starts[app] - 0.3
+        assert x_unit * (1 + max(seen[name])) <= second * schedule.completions[app] + 0.3
+        profile = schedule.profile(app)
+        rounding = x_unit * sum(profile.nodes)  # half a unit at either end of each step
+        assert seen[name].total() * x_unit == pytest.approx(profile.area * second, abs=rounding)
+    held = list(_held(schedule))
+    usage = np.bincount(
+        np.concatenate([start + np.arange(len(nodes)) for start, nodes in held]),
+        np.concatenate([nodes for _, nodes in held]),
     )
-    assert min(y for outline in outlines for _, y in outline) == pytest.approx(
-        bottom - node * usage.max(), abs=0.1
-    )
+    heights = [height for skyline in drawn for height in skyline.heights.values()]
+    assert max(heights) == pytest.approx(usage.max(), abs=1)
 
 
 def _held(schedule: EvolutionSchedule) -> Iterator[tuple[int, list[int]]]:
@@ -254,10 +262,9 @@ def test_a_picture_of_a_mesh_shows_the_chosen_and_the_busy_nodes(opened: Opened,
         problem, answer = study.problem(run.digest), study.answers[run.key]
         assert isinstance(problem, PartitionProblem)
         assert isinstance(answer, Partition)
+        root = opened.drawing("chosen")
         for kind, nodes in (("chosen", answer.nodes.tolist()), ("busy", list(problem.busy))):
-            path = opened.page.locator(f"#mine svg path.{kind}").nth(1).get_attribute("d") or ""
-            corners = [tuple(map(float, part.split("h")[0].split())) for part in path.split("M")[1:]]
-            assert sorted(round((y - 24) / 20) * 8 + round((x - 1) / 20) for x, y in corners) == nodes
+            assert sorted(8 * row + column for column, row in squares(root, kind)) == nodes
 
 
 def test_the_best_known_answer_is_beside_it(opened: Opened) -> None:
@@ -273,29 +280,27 @@ def test_the_best_known_answer_is_beside_it(opened: Opened) -> None:
         )
         if section == 2:
             best = best.split(" ", 1)[1]  # the objective has two words
-        assert f", {best} (seed " in opened.page.locator("#best figcaption").inner_text()
+        assert f", {best} (seed " in opened.page.locator("#reference figcaption").inner_text()
 
 
 def test_a_picture_of_a_partition_has_every_node_once(opened: Opened) -> None:
     for instance, nodes in ((0, 64), (1, 36), (2, 9), (3, 24)):
         opened.choose(1, instance, 0)
-        counts = {}
-        for kind in ("chosen", "busy", "free"):
-            paths = opened.page.locator(f"#mine svg path.{kind}").evaluate_all(
-                "(paths) => paths.map((path) => path.getAttribute('d').split('M').length - 1)"
-            )
-            counts[kind] = sum(paths) - 1  # the legend
-        assert counts["chosen"] == 6
-        assert sum(counts.values()) == nodes
-    texts = opened.page.locator("#mine svg text").all_text_contents()
-    assert texts[3:] == [f"z = {z}, axis 3 = {axis}" for axis in (0, 1) for z in (0, 1)]
+        root = opened.drawing("chosen")
+        free, busy, chosen = (set(squares(root, kind)) for kind in ("free", "busy", "chosen"))
+        assert len(squares(root, "free")) == len(free) == nodes
+        assert len(chosen) == 6
+        assert not busy & chosen
+        assert busy | chosen <= free
+    texts = opened.page.locator("#chosen svg text").all_text_contents()
+    assert texts[4:] == [f"z = {z}, axis 3 = {axis}" for axis in (0, 1) for z in (0, 1)]
 
 
 def test_a_run_without_an_answer_says_so(opened: Opened) -> None:
     opened.choose(2, 4, 0)
-    opened.page.wait_for_function("document.querySelector('#mine').textContent.includes('no answer')")
-    assert opened.page.locator("#mine svg").count() == 0
-    assert opened.page.locator("#best svg").count() == 1
+    opened.page.wait_for_function("document.querySelector('#chosen').textContent.includes('no answer')")
+    assert opened.page.locator("#chosen svg").count() == 0
+    assert opened.page.locator("#reference svg").count() == 1
 
 
 def test_rows_come_as_they_are_asked_for(opened: Opened) -> None:
@@ -319,7 +324,7 @@ def test_rows_come_as_they_are_asked_for(opened: Opened) -> None:
     page.wait_for_function(
         "(name) => document.querySelector('#about').textContent.startsWith(name)", arg=name
     )
-    assert page.locator("#mine figcaption").inner_text().startswith(f"Chosen solver: {solver}, ")
+    assert page.locator("#chosen figcaption").inner_text().startswith(f"Chosen solver: {solver}, ")
     page.fill("#search", "no such thing")
     assert page.locator("#shown").inner_text() == "0 of 0 rows"
 
@@ -333,7 +338,7 @@ def test_names_stay_text(opened: Opened) -> None:
     page.wait_for_function(
         "(name) => document.querySelector('#about').textContent.startsWith(name)", arg=EVIL
     )
-    assert page.locator("#mine path[fill] title").first.text_content() == EVIL
+    assert page.locator("#chosen path[fill] title").last.text_content() == EVIL
     assert opened.column("#cells", 0)[0] == EVIL
 
 
@@ -357,7 +362,7 @@ def test_dark_screens_are_dark(browser: Browser, file: Path) -> None:
                 getComputedStyle(document.body).color,
                 getComputedStyle(document.querySelector('#s0 svg text')).fill,
                 getComputedStyle(document.querySelector('#s0 svg .grid')).stroke,
-                getComputedStyle(document.querySelector('#mine svg .text')).fill,
+                getComputedStyle(document.querySelector('#chosen svg .text')).fill,
             ]"""
         )
         light = [sum(map(int, colour[4:-1].split(","))) > 3 * 128 for colour in colours]
@@ -375,4 +380,98 @@ def test_a_page_that_wants_the_network_is_kept_from_it(browser: Browser, file: P
     assert opened.page.title() == f"Study of {EVIL}"
     assert len(opened.faults) == 2
     assert all("Content Security Policy" in fault for fault in opened.faults)
+    opened.page.close()
+
+
+def _show(monkeypatch: pytest.MonkeyPatch, plot: Callable[[int, int], Drawing]) -> None:
+    """Have reports show a family of rods: problems are lengths, answers where the rod is cut."""
+    view: View[int, int] = View(
+        units={"length": "mm"},
+        describe=lambda length: f"a rod of {length} mm",
+        undrawable=lambda length: f"{length} mm are too long to draw" if length > 99 else "",
+        plot=plot,
+        metric_fields=lambda length, metrics: [("share", f"{metrics / length}")],
+    )
+    monkeypatch.setattr(embedded, "view_of", lambda _: view)
+
+
+def _rods(folder: Path, records: list[Record], lengths: dict[str, int]) -> Path:
+    """The report on cuts of rods: each answer is its value."""
+    problems: Any = {f"digest of {name}": length for name, length in lengths.items()}
+    answers: Any = {run.key: run.value for run in records}
+    study = MemoryStudy(records, problems, answers)
+    file = folder / "rods.html"
+    file.write_text(html(examine(study), study), encoding="utf-8")
+    return file
+
+
+def test_the_page_shows_whatever_a_family_draws(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plot(length: int, answer: int) -> Drawing:
+        drawing = Drawing(200, 60, "a rod")
+        drawing.text(10, 20, f"{EVIL} cut at {answer} of {length}")
+        drawing.line((10, 40), (10 + answer, 40), kind="s3", label=EVIL)
+        return drawing
+
+    _show(monkeypatch, plot)
+    lengths = {"short": 50, "medium": 70, "long": 100}
+    rows = [
+        row(name, solver, 30 + idx, kind="rod", objective="length")
+        for name in lengths
+        for idx, solver in enumerate(("saw", "axe"))
+    ]
+    file = _rods(tmp_path, rows, lengths)
+    opened = Opened(browser, file)
+    for instance, (name, length) in enumerate(list(lengths.items())[:2]):
+        for solver in (0, 1):
+            opened.choose(0, instance, solver)
+            assert (
+                opened.page.locator("#about").inner_text().startswith(f"{name}: a rod of {length} mm; best")
+            )
+            for place, cut in (("chosen", 30 + solver), ("reference", 30)):
+                root = opened.drawing(place)
+                (text,) = root.iter(f"{SVG}text")
+                assert text.text == f"{EVIL} cut at {cut} of {length}"
+                (path,) = root.iter(f"{SVG}path")
+                assert (path.get("class"), path.get("d"), path[0].text) == (
+                    "s3",
+                    f"M10 40L{10 + cut} 40",
+                    EVIL,
+                )
+            caption = f"Chosen solver: {('saw', 'axe')[solver]}, {30 + solver} mm (seed 0)"
+            assert opened.page.locator("#chosen figcaption").inner_text() == caption
+    opened.choose(0, 2, 0)
+    assert opened.page.locator("#chosen").inner_text() == "No picture: 100 mm are too long to draw"
+    assert opened.faults == []
+    opened.page.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<svg xmlns='http://www.w3.org/2000/svg'><g></svg>",
+        "<script xmlns='http://www.w3.org/1999/xhtml'>document.title = 'run';</script>",
+        "<svg xmlns='http://www.w3.org/2000/svg'><script>document.title = 'run';</script></svg>",
+        "<svg xmlns='http://www.w3.org/2000/svg' onload='document.title = \"run\"'></svg>",
+        "no drawing",
+    ],
+)
+def test_a_drawing_can_run_nothing(
+    text: str, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is wrong with the drawing of a family from elsewhere."""
+
+    class Wrong(Drawing):
+        def inline(self) -> str:
+            return text
+
+    _show(monkeypatch, lambda *_: Wrong(1, 1, "wrong"))
+    record = row("rod", "saw", 3, kind="rod", objective="length")
+    file = _rods(tmp_path, [record], {"rod": 5})
+    opened = Opened(browser, file)
+    assert opened.page.title() == "Study"
+    drawn = opened.page.locator("#chosen svg").count()
+    assert drawn == text.endswith("</svg>") - ("<g>" in text)
+    assert opened.page.locator("#chosen").inner_text().endswith("not well-formed.") != bool(drawn)
     opened.page.close()

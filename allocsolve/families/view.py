@@ -1,0 +1,66 @@
+"""What a family shows of its problems and answers: part of the contract of a family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["Line", "Picture", "View"]
+
+P = TypeVar("P")
+A = TypeVar("A")
+
+
+class Picture(Protocol):
+    """A drawing, such as `allocsolve.pictures.Drawing`; its text is a whole SVG file."""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in pixels."""
+        ...
+
+    def inline(self) -> str:
+        """Return the SVG element, for a page that has the style rules of all drawings."""
+        ...
+
+
+#: A line of a terminal: texts side by side, each with the name of its style (as ``rich`` has them) or "".
+Line: TypeAlias = tuple[tuple[str, str], ...]
+
+
+def _no_terminal_picture(problem: object, answer: object, width: int) -> list[Line]:
+    """Return nothing: the pictures of most families have too many points for a terminal."""
+    del problem, answer, width
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class View(Generic[P, A]):
+    """What is shown of the problems, answers and metrics of a family.
+
+    All functions are pure: they return what is to be shown and print nothing.
+    """
+
+    #: Of each term of an objective.
+    units: Mapping[str, str]
+    #: A problem in a few words.
+    describe: Callable[[P], str]
+    #: Why no answer to a problem can be drawn, as it is too large; nothing if it can.
+    undrawable: Callable[[P], str]
+    #: The drawing of an answer to a problem that is not `undrawable`.
+    plot: Callable[[P, A], Picture]
+    #: The metrics of an answer, as names and texts.
+    metric_fields: Callable[[P, Any], list[tuple[str, str]]]
+    #: The lines that show an answer in a terminal with so many letters to a line; none if it does not fit.
+    terminal_picture: Callable[[P, A, int], Sequence[Line]] = _no_terminal_picture
+    #: The drawings of several answers on one scale; left out where the scale of `plot` is always the same.
+    plot_together: Callable[[P, Sequence[A]], Sequence[Picture]] | None = None
+
+    def plots(self, problem: P, answers: Sequence[A]) -> Sequence[Picture]:
+        """Return the drawings of several answers, as they are to be looked at side by side."""
+        if self.plot_together is not None:
+            return self.plot_together(problem, answers)
+        return [self.plot(problem, answer) for answer in answers]
