@@ -6,6 +6,7 @@ import itertools
 import math
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -392,7 +393,7 @@ def _show(monkeypatch: pytest.MonkeyPatch, plot: Callable[[int, int], Drawing]) 
         plot=plot,
         metric_fields=lambda length, metrics: [("share", f"{metrics / length}")],
     )
-    monkeypatch.setattr(embedded, "view_of", lambda _: view)
+    monkeypatch.setattr(embedded, "family_of", lambda _: SimpleNamespace(view=view))
 
 
 def _rods(folder: Path, records: list[Record], lengths: dict[str, int]) -> Path:
