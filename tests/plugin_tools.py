@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from allocsolve import registry
+from allocsolve.families import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,13 +47,17 @@ class Site:
         importlib.invalidate_caches()
 
     def distribution(self, name: str, **solvers: str) -> None:
-        """Install a distribution, version 1.5, with these entry points (``_`` in names is ``-``)."""
+        """Install a distribution, version 1.5, with these solvers (``_`` in names is ``-``)."""
+        self.entry_points(name, "allocsolve.solvers", **solvers)
+
+    def entry_points(self, name: str, group: str, **objects: str) -> None:
+        """Install a distribution, version 1.5, with entry points of a group (``_`` in names is ``-``)."""
         info = self.folder / f"{name}-1.5.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
-        lines = (f"{solver.replace('_', '-')} = {value}\n" for solver, value in solvers.items())
-        (info / "entry_points.txt").write_text("[allocsolve.solvers]\n" + "".join(lines))
-        registry.plugins.cache_clear()
+        lines = (f"{key.replace('_', '-')} = {value}\n" for key, value in objects.items())
+        (info / "entry_points.txt").write_text(f"[{group}]\n" + "".join(lines))
+        _forget()
         importlib.invalidate_caches()
 
 
@@ -62,14 +67,20 @@ def site(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     before = set(sys.modules)
     with monkeypatch.context() as patched:
         patched.setattr(sys, "path", [str(folder), *sys.path])
-        registry.plugins.cache_clear()
+        _forget()
         yield Site(folder)
-    registry.plugins.cache_clear()
+    _forget()
     new = {name: sys.modules[name] for name in set(sys.modules) - before}
     # All are looked at before one is forgotten: the path of a namespace asks its parent.
     ours = [name for name, module in new.items() if _is_below(folder, module)]
     for name in ours:
         del sys.modules[name]
+
+
+def _forget() -> None:
+    """Have entry points looked up anew."""
+    registry.plugins.cache_clear()
+    table._loaded.cache_clear()
 
 
 def _is_below(folder: Path, module: ModuleType) -> bool:

@@ -1,0 +1,186 @@
+"""A family of a third party goes through every command and contract: the seam holds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+import toy_family
+from cli_tools import refused, run, run_json
+from plugin_tools import Site, site
+from toy_family import TOY, Exhaustive, Greedy, MachineSchedule, MachinesProblem
+
+from allocsolve import solve
+from allocsolve.bench import RecordStore
+from allocsolve.errors import FormatError, InvalidAnswer, PluginError, UnknownName
+from allocsolve.families import families, family_named, family_of, unusable_families
+from allocsolve.instances import digest, read_problem, read_solution, write_problem
+from allocsolve.judge import confirm
+from allocsolve.model import Result, Status
+from allocsolve.testing import SolverConformance, check_solver, example_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Capture = pytest.CaptureFixture[str]
+
+#: The greedy order ends at 7 s, the optimum is 6 s.
+PROBLEM = MachinesProblem(2, (3, 3, 2, 2, 2), "five jobs")
+
+
+@pytest.fixture(autouse=True)
+def third(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A distribution whose entry point is the toy family."""
+    folder = tmp_path / "third"
+    folder.mkdir()
+    with site(folder, monkeypatch) as made:
+        made.entry_points("toybox", "allocsolve.families", machines="toy_family:TOY")
+        monkeypatch.setenv("PYTHONPATH", str(toy_family.__file__).rpartition("/")[0])
+        yield made
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "five.json"
+    write_problem(PROBLEM, path)
+    return path
+
+
+def test_it_is_found_by_kind_and_by_problem() -> None:
+    assert [family.kind for family in families()] == ["evolution", "partition", "machines"]
+    assert family_named("machines") is family_of(PROBLEM) is family_of(MachinesProblem) is TOY
+    assert not unusable_families()
+    assert len(example_problems("machines")) == 4
+
+
+def test_files(file: Path) -> None:
+    assert read_problem(file) == PROBLEM
+    assert digest(read_problem(file)) == digest(PROBLEM) != digest(MachinesProblem(3, PROBLEM.jobs))
+    broken = {**json.loads(file.read_text()), "machines": 0, "jobs": [3, "x"], "speed": 1}
+    file.write_text(json.dumps(broken))
+    with pytest.raises(
+        FormatError, match=r"unknown field 'speed'.*machines: value 0.*jobs\[1\]: duration must"
+    ):
+        read_problem(file)
+    del tmp_path
+
+
+def test_the_judge_has_the_last_word() -> None:
+    result = solve(PROBLEM, "greedy")
+    assert (result.objective, result.status) == (7, Status.FEASIBLE)
+    assert solve(PROBLEM, "exhaustive").objective == 6
+    late: Result[Any] = Result(Status.FEASIBLE, MachineSchedule((0, 0, 0, 0, 5)))
+    with pytest.raises(InvalidAnswer, match="job 4: there is no machine 5"):
+        confirm(PROBLEM, late, ("makespan",))
+    with pytest.raises(UnknownName, match="unknown machines solver 'gready'; did you mean greedy"):
+        solve(PROBLEM, "gready")
+
+
+def test_solve_and_check(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    out, plot = tmp_path / "answer.json", tmp_path / "answer.svg"
+    text = run(capsys, "solve", file, "--solver", "greedy", "--out", out, "--plot", plot)
+    for part in ("5 jobs on 2 machines", "makespan", "7 s", "idle"):
+        assert part in text
+    assert "<svg" in plot.read_text()
+    assert read_solution(out, PROBLEM) == solve(PROBLEM, "greedy").answer
+    assert "feasible (5 jobs on 2 machines)" in run(capsys, "check", file, out)
+    shown = run_json(capsys, "solve", file, "--solver", "exhaustive", "--objective", "makespan")
+    assert (shown["objective"], shown["status"], shown["metrics"]["idle"]) == (6, "optimal", 0)
+    alone = run_json(capsys, "solve", file, "--solver", "greedy", "--set", "machines=1")
+    assert alone["objective"] == 12
+    assert "machines=3 is looser" in refused(
+        capsys, "solve", file, "--solver", "greedy", "--set", "machines=3"
+    )
+    assert "expand_limit=1 does not go with" in refused(
+        capsys, "solve", file, "--solver", "greedy", "--set", "expand_limit=1"
+    )
+
+
+def test_score_study_and_report(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    found = run_json(capsys, "score", file, "--solvers", "greedy", "--out", tmp_path / "out")
+    assert found["baseline"] == "exhaustive"
+    gaps = {score["solver"]: score["gap"]["mean"] for score in found["scores"]}
+    assert gaps == {"greedy": pytest.approx(1 / 6), "exhaustive": 0}
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'suites = ["five.json"]\nsolvers = ["greedy", "exhaustive"]\nset = { machines = [2, 1] }\n'
+    )
+    run(capsys, "study", "run", study)
+    with RecordStore(tmp_path / "study.sqlite", read_only=True) as store:
+        rows = list(store)
+    assert {(row.solver, row.value) for row in rows} == {
+        *(("greedy", 7), ("greedy", 12), ("exhaustive", 6), ("exhaustive", 12))
+    }
+    assert {row.kind for row in rows} == {"machines"}
+    page = tmp_path / "page.html"
+    run(capsys, "study", "report", tmp_path / "study.sqlite", "--out", page)
+    assert "five jobs" in page.read_text() or page.stat().st_size > 10_000
+
+
+def test_the_gate_times_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setattr(
+        "allocsolve.bench.gate.gate.suite_problems", lambda _: tuple(example_problems("machines"))
+    )
+    baseline = tmp_path / "gate.json"
+    run(capsys, "gate", "--baseline", baseline, "--update", "--suite", "tiny")
+    solvers = {row["solver"]: row for row in json.loads(baseline.read_text())["solvers"]}
+    assert solvers["greedy"]["timed_on"] == "2000-jobs"
+    assert solvers["exhaustive"]["mean_gap"] == 0
+    document = json.loads(baseline.read_text())
+    worse = next(row for row in document["results"] if row["solver"] == "greedy" and row["value"] == 7)
+    worse["value"] = 6
+    baseline.write_text(json.dumps(document))
+    assert "greedy" in run(capsys, "gate", "--baseline", baseline, status=1)
+
+
+def test_solvers_are_listed(capsys: Capture) -> None:
+    rows = [row for row in run_json(capsys, "solvers")["solvers"] if row["kind"] == "machines"]
+    assert [row["name"] for row in rows] == ["greedy", "exhaustive"]
+    assert "makespan" in run(capsys, "solve", "--help")
+
+
+@pytest.mark.parametrize("solver", [Greedy(), Greedy(longest_first=True), Exhaustive()], ids=repr)
+def test_the_contract(solver: Any) -> None:
+    check_solver(solver)
+
+
+class TestGreedy(SolverConformance):
+    solver: ClassVar[Any] = Greedy(longest_first=True)
+
+
+def test_a_family_that_cannot_be_used_is_said(third: Site) -> None:
+    third.module("broken", "raise RuntimeError('no licence')", head="")
+    third.entry_points(
+        "trouble",
+        "allocsolve.families",
+        queues="broken:FAMILY",
+        rooms="toy_family:TOY",
+        partition="toy_family:TOY",
+        numbers="math:pi",
+    )
+    assert unusable_families() == {
+        "numbers": "math:pi is no allocsolve.families.Family",
+        "partition": "toy_family:TOY is of the kind 'machines': name the entry point after it",
+        "queues": "loading broken:FAMILY raised RuntimeError: no licence",
+        "rooms": "toy_family:TOY is of the kind 'machines': name the entry point after it",
+    }
+    with pytest.raises(PluginError, match="plug-in 'queues': loading broken:FAMILY raised RuntimeError"):
+        family_named("queues")
+    assert family_named("machines") is TOY
+    assert family_named("partition").kind == "partition"
+
+
+def test_two_distributions_of_one_family(third: Site) -> None:
+    third.entry_points("again", "allocsolve.families", machines="toy_family:TOY")
+    assert unusable_families() == {"machines": "there is a family of the kind 'machines' already"}
+
+
+def test_another_process_finds_it_too(third: Site, file: Path) -> None:
+    code = f"import sys; sys.path[:0] = [{str(third.folder)!r}]; from allocsolve.cli import entry; entry()"
+    argv = [sys.executable, "-c", code, "solve", str(file), "--solver", "greedy", "--json"]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
+    assert json.loads(done.stdout)["objective"] == 7
