@@ -84,6 +84,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             pytest.skip(f"{needed} is not installed")
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("_build", "reference"))
+    (folder / "tests").mkdir()
+    shutil.copy(DOCS.parent / "tests" / "toy_family.py", folder / "tests")  # a page shows it
     options = ["--builder", "html", "--quiet", "--fail-on-warning", "--keep-going"]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *options, "docs", "html"],

@@ -66,7 +66,6 @@ def test_files(file: Path) -> None:
         FormatError, match=r"unknown field 'speed'.*machines: value 0.*jobs\[1\]: duration must"
     ):
         read_problem(file)
-    del tmp_path
 
 
 def test_the_judge_has_the_last_word() -> None:
