@@ -78,7 +78,7 @@ def show_table(
     heads, rows
         One text per column.
     title
-        A line above.
+        A line before the heads.
     texts
         The columns that hold text: aligned to the left, the others to the right.
     """

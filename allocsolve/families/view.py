@@ -32,7 +32,7 @@ Line: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def _no_terminal_picture(problem: object, answer: object, width: int) -> list[Line]:
-    """Return nothing: the pictures of most families have too many points for a terminal."""
+    """Return nothing: the pictures of many families have too many points for a terminal."""
     del problem, answer, width
     return []
 

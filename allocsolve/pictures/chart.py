@@ -83,8 +83,8 @@ class Axis:
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         digits = (1, 2, 5) if last - first <= 3 else (1,)
         every = -(-(last - first) // 10)
-        found = [digit * 10.0**power for power in range(first, last + 1, every) for digit in digits]
-        return [value for value in found if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
+        values = [digit * 10.0**power for power in range(first, last + 1, every) for digit in digits]
+        return [value for value in values if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
 
 
 def _round_down(value: float) -> float:
@@ -227,16 +227,16 @@ class Chart:
 
 def _without_repeats(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return a path of steps without the points that lie on its straight parts."""
-    kept: list[tuple[float, float]] = []
+    corners: list[tuple[float, float]] = []
     for point in path:
-        while len(kept) > 1 and (
-            kept[-2][0] == kept[-1][0] == point[0] or kept[-2][1] == kept[-1][1] == point[1]
+        while len(corners) > 1 and (
+            corners[-2][0] == corners[-1][0] == point[0] or corners[-2][1] == corners[-1][1] == point[1]
         ):
-            kept.pop()
-        if not kept or kept[-1] != point:
-            kept.append(point)
-    return kept
+            corners.pop()
+        if not corners or corners[-1] != point:
+            corners.append(point)
+    return corners
 
 
-def _short(name: str, most: int = 28) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def _short(name: str, length: int = 28) -> str:
+    return name if len(name) <= length else f"{name[: length - 1]}…"

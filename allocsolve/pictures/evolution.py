@@ -1,4 +1,4 @@
-"""What evolution problems show: above all the resource profile, the nodes of each application over time."""
+"""What evolution problems show: first of all the resource profile, who holds how many nodes when."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What partition problems show: above all every node of the machine, slice by slice."""
+"""What partition problems show: first of all every node of the machine, slice by slice."""
 
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from allocsolve.pictures.svg import Drawing
 from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from allocsolve.families import Line
     from allocsolve.judge import PartitionMetrics
@@ -33,9 +33,15 @@ _LARGEST_DRAWN: Final = 2**16
 #: Lines: a terminal shows no more at once.
 _TALLEST_TEXT: Final = 64
 
-#: Pixels from a node to the next.
-_NARROWEST, _WIDEST = 3, 18
+#: Pixels from a node to the next, the best first; those that are small enough for a drawing of any height.
+_STEPS: Final = range(18, 2, -1)
+_SMALL: Final = 6
+
+#: Pixels around the slices, between them, and of the name over each.
 _MARGIN: Final = 12
+_GAP: Final = 16
+_NAME: Final = 18
+_HEAD: Final = 48
 
 
 def _describe(problem: PartitionProblem) -> str:
@@ -82,21 +88,41 @@ def _undrawable(problem: PartitionProblem) -> str:
     return ""
 
 
+class _Layout(NamedTuple):
+    """How slices lie side by side; pixels, but for what is said to be in nodes."""
+
+    step: int  #: from a node to the next
+    across: int  #: slices in a row
+    right: int  #: nodes from a slice to the next in its row
+    below: int  #: nodes from a slice to the next in its column
+    head: int
+    width: int
+    height: int
+
+    @classmethod
+    def of(cls, step: int, rows: int, columns: int, names: Sequence[str]) -> _Layout:
+        """Return as many slices in a row as fit the width of a chart, at least one."""
+        named = _NAME if names[0] else 0
+        wide = max(columns, *(-(-7 * len(name) // step) for name in names))
+        right, below = wide + -(-_GAP // step), rows + -(-(_GAP + named) // step)
+        across = max(1, min(len(names), 1 + ((Chart.WIDTH - 2 * _MARGIN) // step - wide) // right))
+        down = -(-len(names) // across)
+        width = ((across - 1) * right + wide) * step + 2 * _MARGIN
+        height = _HEAD + named + ((down - 1) * below + rows) * step + _MARGIN
+        return cls(step, across, right, below, _HEAD + named, max(width, 360), height)
+
+    def fits(self) -> bool:
+        """Return whether a page shows all of it; beyond a size it is better high than illegible."""
+        return self.width <= Chart.WIDTH and (self.height <= Chart.WIDTH or self.step <= _SMALL)
+
+
 def _plot(problem: PartitionProblem, partition: Partition) -> Drawing:
     """Return a drawing of all nodes, slices side by side; all coordinates of nodes are whole."""
     layers = _slices(problem, partition)
     rows, columns = layers[0][1].shape
-    named = bool(layers[0][0])
-    room = Chart.WIDTH - 2 * _MARGIN
-    step = min(max(room // columns, _NARROWEST), _WIDEST)
-    # In nodes: how wide a slice with its name is, and how far it is to the next one in a row and in a column.
-    wide = max(columns, *(-(-7 * len(name) // step) for name, _ in layers))
-    right, below = wide + -(-_WIDEST // step), rows + -(-(26 if named else 0) // step)
-    across = max(1, min(len(layers), 1 + (room // step - wide) // right))
-    down = -(-len(layers) // across)
-    head = 48 + (18 if named else 0)
-    width = max(((across - 1) * right + wide) * step + 2 * _MARGIN, 360)
-    height = head + ((down - 1) * below + rows) * step + _MARGIN
+    layouts = [_Layout.of(step, rows, columns, [name for name, _ in layers]) for step in _STEPS]
+    layout = next(filter(_Layout.fits, layouts), layouts[-1])
+    step, across, right, below, head, width, height = layout
     drawing = Drawing(width, height, problem.name or "partition")
     drawing.text(_MARGIN, 18, _describe(problem))
     for place, (kind, *_) in enumerate(reversed(_STATES)):

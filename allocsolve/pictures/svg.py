@@ -33,7 +33,7 @@ _STROKED: Final = {
     "busy": (("#868e96", "#7d868f"), _SQUARES),
     "free": (("#e3e7eb", "#343b42"), _SQUARES),
 }
-#: Told apart by readers who are colour-blind, too; the dashes of `_DASHES` help in print.
+#: Different to readers who are colour-blind, too; the dashes of `_DASHES` help in print.
 _SERIES: Final = (
     ("#0b6fb8", "#6cb6f5"),
     ("#d1540a", "#ff9f5a"),

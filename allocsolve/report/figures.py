@@ -44,26 +44,26 @@ def figures(findings: Findings) -> dict[str, str]:
 
     The names are made of the section and the kind of the figure: letters, digits and hyphens only.
     """
-    found: dict[str, str] = {}
+    documents: dict[str, str] = {}
     for section in findings.sections:
         for figure in section_figures(section):
             name = re.sub(r"[^A-Za-z0-9]+", "-", f"{section.name} {figure.name}").strip("-")
-            while name in found:
+            while name in documents:
                 name += "-2"
-            found[name] = str(figure.drawing)
-    return found
+            documents[name] = str(figure.drawing)
+    return documents
 
 
 def section_figures(section: Section) -> tuple[Figure, ...]:
     """Return the figures that the records of a section suffice for."""
-    found = (
+    drawn = (
         _gaps(section),
         _value_profile(section),
         _scatter(section),
         _primal(section),
         _proof_profile(section),
     )
-    return tuple(figure for figure in found if figure is not None)
+    return tuple(figure for figure in drawn if figure is not None)
 
 
 def _chosen(section: Section) -> tuple[list[str], str]:
@@ -95,8 +95,8 @@ def _gap_axis(gaps: Sequence[float], *, unanswered: bool) -> Axis:
 
 def _gaps(section: Section) -> Figure | None:
     by_entrant = {
-        entrant: sorted(100 * cell.gap for cell in mine.values() if cell.gap is not None)
-        for entrant, mine in section.comparison.cells.items()
+        entrant: sorted(100 * cell.gap for cell in cells.values() if cell.gap is not None)
+        for entrant, cells in section.comparison.cells.items()
     }
     everything = [gap for gaps in by_entrant.values() for gap in gaps]
     if not everything:
@@ -184,7 +184,7 @@ def _profile(
 def _scatter(section: Section) -> Figure | None:
     chosen, remark = _chosen(section)
     cells = {entrant: list(section.comparison.cells[entrant].values()) for entrant in chosen}
-    shown = [cell for mine in cells.values() for cell in mine]
+    shown = [cell for row in cells.values() for cell in row]
     times = [cell.runtime_s for cell in shown]
     if not any(cell.gap is not None for cell in shown) or not max(times) > 0:
         return None
@@ -193,9 +193,9 @@ def _scatter(section: Section) -> Figure | None:
     y = _gap_axis(gaps, unanswered=any(cell.value is None for cell in shown))
     chart = Chart(f"{section.name}: time against gap", x, y, legend=chosen, dotted=True)
     unbounded = 0
-    for idx, mine in enumerate(cells.values()):
+    for idx, row in enumerate(cells.values()):
         dots = set()
-        for cell in mine:
+        for cell in row:
             unbounded += cell.gap is None and cell.value is not None
             if cell.gap is not None or cell.value is None:
                 gap = math.inf if cell.gap is None else 100 * cell.gap

@@ -87,7 +87,7 @@ const COLUMNS = [
 const start = async () => {
   const { sections } = await unpack(0);
   let section, cells, shown, chosen;
-  let order = null; // column and direction, kept when the search changes
+  let order = null; // column and direction, the same after the search changes
 
   const rowOf = (cell) => {
     const row = make("tr", chosen && chosen[0] === cell[0] && chosen[1] === cell[1] ? { class: "chosen" } : {});

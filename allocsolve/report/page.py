@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from allocsolve.report.figures import Figure
     from allocsolve.report.study import Findings, StudyRecords
-    from allocsolve.report.table import Cell, Table
+    from allocsolve.report.table import Table, TableCell
 
 __all__ = ["html"]
 
@@ -53,20 +53,19 @@ def html(findings: Findings, study: StudyRecords) -> str:
     """Return the report as an HTML document.
 
     A content security policy keeps it from loading anything. Whatever comes from outside (names, errors) is
-    shown as text. The drawings of instances are compressed; the script of the page unpacks those that are
-    asked for.
+    shown as text. The drawings of instances are compressed; the script of the page unpacks what is asked for.
 
     Parameters
     ----------
     findings
         Of the records of the study.
     study
-        Where problems and answers are found: those of the best run of each solver on each instance.
+        Where the problems and answers come from: those of the best run of each solver on each instance.
 
     Notes
     -----
-    *Complexity*: one look at each answer shown. Pictures that do not fit into `embedded.PICTURE_BYTES` are
-    left out, last sections first, and the page says so.
+    *Complexity*: one drawing of each answer shown. Pictures beyond `embedded.PICTURE_BYTES` are left out,
+    last sections first, and the page says so.
     """
     data = embedded(findings, study)
     script, style = (_asset(name) for name in ("page.js", "page.css"))
@@ -152,7 +151,7 @@ def _table(table: Table, number: int) -> str:
     return f'<h3 id="t{number}">{title}</h3>\n{body}<p class="note">{escape(table.note)}</p>'
 
 
-def _cell(cell: Cell, kind: str) -> str:
+def _cell(cell: TableCell, kind: str) -> str:
     shape = "long" if len(cell.shown) > _LONG else kind
     return f'<td class="{shape}" data-key="{escape(str(cell.key))}">{escape(cell.shown)}</td>'
 

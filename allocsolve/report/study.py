@@ -40,7 +40,7 @@ class StudyRecords(Protocol):
         """Return the problem of this digest."""
 
     def answer(self, key: RecordKey, /) -> Answer | None:
-        """Return the answer of a record; None if it has none, or none was kept."""
+        """Return the answer of a record; None if it has none, or it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

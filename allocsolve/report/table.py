@@ -11,10 +11,10 @@ from allocsolve.pictures.text import number, percent, probability, time_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Cell", "Table", "count", "in_percent", "p_value", "seconds", "text", "value"]
+__all__ = ["Table", "TableCell", "count", "in_percent", "p_value", "seconds", "text", "value"]
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """What is shown, and the number or text that it is sorted by; NaN goes last."""
 
     shown: str
@@ -27,7 +27,7 @@ class Table:
 
     title: str
     heads: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     note: str = ""
 
     @property
@@ -39,42 +39,42 @@ class Table:
         )
 
 
-def text(shown: str) -> Cell:
+def text(shown: str) -> TableCell:
     """Return the cell of a text."""
-    return Cell(shown, shown)
+    return TableCell(shown, shown)
 
 
-def count(value: int) -> Cell:
+def count(value: int) -> TableCell:
     """Return the cell of a count."""
-    return Cell(str(value), float(value))
+    return TableCell(str(value), float(value))
 
 
-def value(terms: Sequence[float] | None) -> Cell:
+def value(terms: Sequence[float] | None) -> TableCell:
     """Return the cell of an objective value: all its terms, sorted by the first."""
     if terms is None:
-        return Cell("-", math.nan)
-    return Cell(", ".join(map(number, terms)), float(terms[0]))
+        return TableCell("-", math.nan)
+    return TableCell(", ".join(map(number, terms)), float(terms[0]))
 
 
-def seconds(time: float) -> Cell:
+def seconds(time: float) -> TableCell:
     """Return the cell of a duration."""
-    return Cell(time_text(time, exact=True), time)
+    return TableCell(time_text(time, exact=True), time)
 
 
 def in_percent(
     fraction: float | None, interval: tuple[float, float] | None = None, *, digits: int = 2
-) -> Cell:
+) -> TableCell:
     """Return the cell of a fraction in per cent, with its interval."""
     if fraction is None:
-        return Cell("-", math.nan)
+        return TableCell("-", math.nan)
     if math.isinf(fraction):
-        return Cell("inf", fraction)
+        return TableCell("inf", fraction)
     shown = percent(fraction, digits).removesuffix(" %")
     if interval:
         shown += f" [{100 * interval[0]:.{digits}f}, {100 * interval[1]:.{digits}f}]"
-    return Cell(shown, fraction)
+    return TableCell(shown, fraction)
 
 
-def p_value(p: float) -> Cell:
+def p_value(p: float) -> TableCell:
     """Return the cell of a p-value."""
-    return Cell(probability(p), p)
+    return TableCell(probability(p), p)

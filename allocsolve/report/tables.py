@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve.model import Limit
 from allocsolve.pictures.text import counted
-from allocsolve.report.table import Cell, Table, count, in_percent, p_value, seconds, text
+from allocsolve.report.table import Table, TableCell, count, in_percent, p_value, seconds, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,17 +38,15 @@ def overview_tables(findings: Findings) -> tuple[Table, ...]:
 def _study(findings: Findings) -> Table:
     rows = []
     for section in findings.sections:
-        comparison, known = section.comparison, section.comparison.known.values()
-        seeds = {
-            run.seed for mine in comparison.cells.values() for cell in mine.values() for run in cell.runs
-        }
+        comparison, instances = section.comparison, section.comparison.known.values()
+        seeds = {run.seed for row in comparison.cells.values() for cell in row.values() for run in cell.runs}
         rows.append(
             (
                 text(comparison.suite or "files"),
                 text(comparison.kind),
                 text(comparison.objective),
-                count(len(known)),
-                count(sum(on.proven for on in known)),
+                count(len(instances)),
+                count(sum(best.proven for best in instances)),
                 count(len(comparison.cells)),
                 count(len(seeds)),
                 count(sum(one.runs for one in section.summaries)),
@@ -90,8 +88,8 @@ def failure_table(findings: Findings) -> Table:
     """Return all runs without an answer and all that a limit has stopped, grouped by their reason."""
     groups: dict[tuple[str, str, str], Counter[str]] = {}
     for section in findings.sections:
-        for entrant, mine in section.comparison.cells.items():
-            for cell in mine.values():
+        for entrant, cells in section.comparison.cells.items():
+            for cell in cells.values():
                 for run in cell.runs:
                     if run.error or run.value is None or run.limit is not None:
                         group = section.name, entrant, _reason(run)
@@ -118,12 +116,12 @@ def _some(names: Iterable[str]) -> str:
 
 def section_tables(section: Section) -> tuple[Table, ...]:
     """Return the tables of a section."""
-    found = [gap_table(section), _runs(section)]
+    tables = [gap_table(section), _runs(section)]
     if section.duels:
-        found.append(_duels(section))
+        tables.append(_duels(section))
     if section.primal_curves:
-        found.append(_primal(section))
-    return tuple(found)
+        tables.append(_primal(section))
+    return tuple(tables)
 
 
 def gap_table(section: Section) -> Table:
@@ -154,7 +152,7 @@ def gap_table(section: Section) -> Table:
     )
 
 
-def _gaps(one: Summary) -> tuple[Cell, ...]:
+def _gaps(one: Summary) -> tuple[TableCell, ...]:
     gaps, intervals = one.gap, one.gap_intervals
     if gaps is None:
         return (in_percent(None),) * 5
