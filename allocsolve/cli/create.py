@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_writable, make_folder
-from allocsolve.cli.output import counted, say
+from allocsolve.cli.output import say
 from allocsolve.cli.progress import count_bar, time_bar
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
+from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
     import argparse

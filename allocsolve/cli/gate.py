@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_writable
-from allocsolve.cli.output import counted, say, show_table, write_json
+from allocsolve.cli.output import say, show_table, write_json
 from allocsolve.cli.progress import count_bar
+from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
     import argparse

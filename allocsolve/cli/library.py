@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import make_folder
-from allocsolve.cli.output import counted, say, show_table, write_json
+from allocsolve.cli.output import say, show_table, write_json
 from allocsolve.cli.progress import count_bar
+from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -17,22 +17,16 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from allocsolve.pictures.text import counted, limit_text, percent, time_text
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = [
-    "counted",
-    "limit_text",
-    "percent",
     "plain",
     "say",
     "show_fields",
     "show_lines",
     "show_table",
     "terminal_width",
-    "time_text",
     "write_json",
 ]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_writable, make_folder
-from allocsolve.cli.output import counted, say
+from allocsolve.cli.output import say
+from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.output import plain, say, show_table, time_text, write_json
+from allocsolve.cli.output import plain, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
+from allocsolve.pictures.text import time_text
 
 if TYPE_CHECKING:
     import argparse

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli.files import check_writable, make_folder
-from allocsolve.cli.output import limit_text, percent, plain, say, show_table, write_json
+from allocsolve.cli.output import plain, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import told_what_is_kept
-from allocsolve.pictures.text import probability
+from allocsolve.pictures.text import limit_text, percent, probability
 
 if TYPE_CHECKING:
     import argparse

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from allocsolve import registry
 from allocsolve.cli.files import check_writable, make_folder
-from allocsolve.cli.output import counted, say, show_table, time_text, write_json
+from allocsolve.cli.output import say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import told_what_is_kept
 from allocsolve.families import AnyFamily, families, family_of, with_settings
+from allocsolve.pictures.text import counted, time_text
 
 if TYPE_CHECKING:
     import argparse

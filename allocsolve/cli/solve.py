@@ -7,18 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.cli.files import check_writable
-from allocsolve.cli.output import (
-    counted,
-    percent,
-    plain,
-    say,
-    show_fields,
-    show_lines,
-    show_table,
-    terminal_width,
-    time_text,
-    write_json,
-)
+from allocsolve.cli.output import plain, say, show_fields, show_lines, show_table, terminal_width, write_json
 from allocsolve.cli.progress import time_bar
 from allocsolve.errors import (
     AllocsolveError,
@@ -29,6 +18,7 @@ from allocsolve.errors import (
 )
 from allocsolve.families import family_of, with_settings
 from allocsolve.model import Limit, terms
+from allocsolve.pictures.text import counted, percent, time_text
 
 if TYPE_CHECKING:
     import argparse

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_writable
-from allocsolve.cli.output import counted, say, write_json
+from allocsolve.cli.output import say, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.report import write_report
 from allocsolve.errors import UnknownName
+from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
     import argparse
