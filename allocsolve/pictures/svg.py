@@ -136,8 +136,7 @@ class Drawing:
 
     def place(self, other: Drawing, x: float, y: float) -> None:
         """Put another drawing into this one, its top left corner at a point."""
-        with self.plane(x, y, 1, 1):
-            self._parts += other._parts
+        self._parts += [f'<g transform="translate({x:g} {y:g})">', *other._parts, "</g>"]
 
     @property
     def size(self) -> tuple[float, float]:
