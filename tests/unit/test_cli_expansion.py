@@ -28,7 +28,7 @@ COMMAND = ("reproduce", "klein2011", "--optimal")
 def only_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the command run the smallest of its sizes only, and local searches not for long."""
     small = functools.partial(klein2011.expansion_draws, stems=["klein-5"])
-    monkeypatch.setattr(bench, "expansion_draws", small)
+    monkeypatch.setattr(klein2011, "expansion_draws", small)
     monkeypatch.setattr("allocsolve.papers.klein2011.expansion_runs.HEURISTIC_SECONDS", SEARCH_SECONDS)
 
 
