@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from allocsolve.exact.evolution.conflict_search import ConflictSearch
-from allocsolve.exact.evolution.cpsat import CpSat
-from allocsolve.exact.evolution.lns import Lns
-from allocsolve.exact.evolution.milp import Milp
+from allocsolve.exact.evolution.conflict_search import EvolutionConflictSearch
+from allocsolve.exact.evolution.cpsat import EvolutionCpSat
+from allocsolve.exact.evolution.lns import EvolutionLns
+from allocsolve.exact.evolution.milp import EvolutionMilp
 from allocsolve.exact.evolution.relaxation import pairs_relaxation
 from allocsolve.exact.partition.branch_and_bound import BranchAndBound
 from allocsolve.exact.partition.cpsat import PartitionCpSat
@@ -13,10 +13,10 @@ from allocsolve.exact.partition.milp import PartitionMilp
 
 __all__ = [
     "BranchAndBound",
-    "ConflictSearch",
-    "CpSat",
-    "Lns",
-    "Milp",
+    "EvolutionConflictSearch",
+    "EvolutionCpSat",
+    "EvolutionLns",
+    "EvolutionMilp",
     "PartitionCpSat",
     "PartitionMilp",
     "pairs_relaxation",

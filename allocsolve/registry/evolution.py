@@ -37,27 +37,27 @@ def _annealing() -> AnySolver:
 
 
 def _cpsat() -> AnySolver:
-    from allocsolve.exact import CpSat  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.exact import EvolutionCpSat  # noqa: PLC0415 - loaded when asked for
 
-    return CpSat()
+    return EvolutionCpSat()
 
 
 def _conflict_search() -> AnySolver:
-    from allocsolve.exact import ConflictSearch  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.exact import EvolutionConflictSearch  # noqa: PLC0415 - loaded when asked for
 
-    return ConflictSearch()
+    return EvolutionConflictSearch()
 
 
 def _lns() -> AnySolver:
-    from allocsolve.exact import Lns  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.exact import EvolutionLns  # noqa: PLC0415 - loaded when asked for
 
-    return Lns()
+    return EvolutionLns()
 
 
 def _milp() -> AnySolver:
-    from allocsolve.exact import Milp  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.exact import EvolutionMilp  # noqa: PLC0415 - loaded when asked for
 
-    return Milp()
+    return EvolutionMilp()
 
 
 _TABLE = (

@@ -10,7 +10,7 @@ import pytest
 
 from allocsolve import Budget, EvolutionProblem, Status
 from allocsolve.bench import suite
-from allocsolve.exact import CpSat
+from allocsolve.exact import EvolutionCpSat
 from allocsolve.judge import confirm
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def test_proven_optima(benchmark: BenchmarkFixture, name: str, limit: float) -> 
     ]
 
     def solve_all() -> list[tuple[Status, object]]:
-        results = [CpSat()(problem, Budget(seconds=60, workers=2)) for problem in problems]
+        results = [EvolutionCpSat()(problem, Budget(seconds=60, workers=2)) for problem in problems]
         judged = [confirm(p, r, ("makespan",)) for p, r in zip(problems, results, strict=True)]
         benchmark.extra_info["longest_s"] = max(result.runtime for result in results)
         return [(result.status, result.objective) for result in judged]

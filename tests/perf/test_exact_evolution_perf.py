@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
-from allocsolve.exact import ConflictSearch, CpSat
+from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.heuristics import Annealing
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
@@ -81,13 +81,13 @@ def problems(aim: Aim) -> list[EvolutionProblem]:
     return [replace(problem, expand_limit=aim.limit) for problem in drawn]
 
 
-@pytest.mark.parametrize("solver", [CpSat, ConflictSearch])
+@pytest.mark.parametrize("solver", [EvolutionCpSat, EvolutionConflictSearch])
 @pytest.mark.parametrize("name", AIMS)
 def test_what_is_proven_in_time(
-    benchmark: BenchmarkFixture, name: str, solver: type[CpSat | ConflictSearch]
+    benchmark: BenchmarkFixture, name: str, solver: type[EvolutionCpSat | EvolutionConflictSearch]
 ) -> None:
     aim = AIMS[name]
-    ConflictSearch()(replace(klein2011(1, num_apps=(3, 3)), expand_limit=1), Budget())  # compiles
+    EvolutionConflictSearch()(replace(klein2011(1, num_apps=(3, 3)), expand_limit=1), Budget())  # compiles
 
     def run() -> list[tuple[float, float, bool]]:
         rows = []
@@ -141,12 +141,14 @@ def test_annealing_against_proven_optima(benchmark: BenchmarkFixture) -> None:
 def test_both_exact_methods_on_the_same_proof(benchmark: BenchmarkFixture) -> None:
     """Interleaved runs of the conflict search and of CP-SAT, one worker each: seconds of either."""
     tried = {idx: replace(klein2011([2011, idx]), expand_limit=1) for idx in (7, 9, 13)}
-    ConflictSearch()(EvolutionProblem(2, (EvolutionProfile([(1, 2)]),) * 3, expand_limit=1), Budget())
+    EvolutionConflictSearch()(
+        EvolutionProblem(2, (EvolutionProfile([(1, 2)]),) * 3, expand_limit=1), Budget()
+    )
 
     def run() -> dict[str, list[float]]:
         seconds: dict[str, list[float]] = {"conflict-search": [], "cpsat": []}
         for idx, problem in tried.items():
-            for name, solver in (("conflict-search", ConflictSearch()), ("cpsat", CpSat())):
+            for name, solver in (("conflict-search", EvolutionConflictSearch()), ("cpsat", EvolutionCpSat())):
                 result = solver(problem, Budget(seconds=120))
                 assert result.status is Status.FEASIBLE or result.objective == KLEIN_OPTIMA[idx]
                 seconds[name].append(round(result.runtime, 1))

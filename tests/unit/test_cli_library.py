@@ -12,7 +12,7 @@ from library_tools import small_library
 
 from allocsolve.bench.library import design
 from allocsolve.cli import main
-from allocsolve.exact import CpSat
+from allocsolve.exact import EvolutionCpSat
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import PACKAGED, Library
 
@@ -93,7 +93,7 @@ def test_refused_claims_are_told(tmp_path: Path, capsys: Capture, monkeypatch: p
         raise RuntimeError(msg)
 
     monkeypatch.setattr(ListScheduling, "__call__", broken)
-    monkeypatch.setattr(CpSat, "__call__", broken)
+    monkeypatch.setattr(EvolutionCpSat, "__call__", broken)
     args = ("library", "improve", "klein", "--solver", "noX", "--library", tmp_path)
     text = run(capsys, *args, status=1)
     assert text.splitlines() == [

@@ -16,7 +16,7 @@ from strategies import evolution_problems
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Status
 from allocsolve.bounds import makespan_bound
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.exact import CpSat, pairs_relaxation
+from allocsolve.exact import EvolutionCpSat, pairs_relaxation
 from allocsolve.exact.evolution._conflicts import Block, blocks_of, conflicting_sets, violated_covers
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
@@ -80,7 +80,7 @@ def test_the_cutoffs_of_one_term_do_not_bind_the_next() -> None:
         releases=(0, 0, 1),
         expand_limit=1,
     )
-    result = CpSat(("makespan", "completion"))(problem, Budget(seconds=20))
+    result = EvolutionCpSat(("makespan", "completion"))(problem, Budget(seconds=20))
     assert result.objective == (6, 14 / 3)
 
 
@@ -88,30 +88,30 @@ def test_a_warm_start_is_kept_or_improved() -> None:
     problem = klein2011(3, num_apps=(6, 6))
     start = ListScheduling()(problem, Budget()).answer
     assert start is not None
-    result = CpSat(start=start)(problem, Budget(seconds=20, workers=2))
+    result = EvolutionCpSat(start=start)(problem, Budget(seconds=20, workers=2))
     confirm(problem, result, ("makespan",))
     assert isinstance(result.objective, int)
     assert result.objective <= start.completions.max()
-    assert "start" not in repr(CpSat(start=start))
+    assert "start" not in repr(EvolutionCpSat(start=start))
 
 
 def test_an_infeasible_warm_start_is_refused() -> None:
     problem = EvolutionProblem(1, (EvolutionProfile([(2, 1)]),) * 2)
     wrong = EvolutionSchedule.of([0, 1], problem.applications)
     with pytest.raises(InvalidAnswer, match="the start schedule is not a feasible schedule"):
-        CpSat(start=wrong)(problem, Budget())
+        EvolutionCpSat(start=wrong)(problem, Budget())
 
 
 def test_a_problem_that_is_too_large_gets_a_schedule_and_a_bound() -> None:
     problem = klein2011(1, num_apps=(30, 30))
-    result = CpSat(max_applications=20)(problem, Budget())
+    result = EvolutionCpSat(max_applications=20)(problem, Budget())
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
     assert result.bound == makespan_bound(problem)
 
 
 def test_a_tiny_budget_is_a_result() -> None:
     problem = klein2011(1)
-    result = CpSat(("makespan", "waste"))(problem, Budget(seconds=1e-9))
+    result = EvolutionCpSat(("makespan", "waste"))(problem, Budget(seconds=1e-9))
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
     assert result.bound == (makespan_bound(problem), -math.inf)
     confirm(problem, result, ("makespan", "waste"))
@@ -119,10 +119,10 @@ def test_a_tiny_budget_is_a_result() -> None:
 
 def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
     problem = klein2011(2, num_apps=(20, 20))
-    CpSat()(klein2011(2, num_apps=(2, 2)), Budget(seconds=5))  # compiled before the clock matters
+    EvolutionCpSat()(klein2011(2, num_apps=(2, 2)), Budget(seconds=5))  # compiled before the clock matters
     timer = threading.Timer(1.5, signal.raise_signal, [signal.SIGINT])
     timer.start()
-    result = CpSat()(problem, Budget(seconds=120, workers=1))
+    result = EvolutionCpSat()(problem, Budget(seconds=120, workers=1))
     timer.join()
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
     confirm(problem, result, ("makespan",))
@@ -133,7 +133,7 @@ def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
 @given(evolution_problems(min_apps=2, max_apps=3, releases=True))
 def test_the_pairs_relaxation_is_a_bound_and_exact_for_two(problem: EvolutionProblem) -> None:
     bound = pairs_relaxation(problem)
-    optimum = CpSat()(problem, Budget(seconds=20)).objective
+    optimum = EvolutionCpSat()(problem, Budget(seconds=20)).objective
     assert isinstance(optimum, int)
     assert makespan_bound(problem) <= bound <= optimum
     if len(problem.applications) == 2:
@@ -148,7 +148,7 @@ def test_the_pairs_relaxation_checks_its_budget() -> None:
 
 def test_without_waste_and_empty_steps_nothing_expands() -> None:
     problem = replace(klein2011(4, num_apps=(5, 5)), expand_limit=math.inf)
-    free = CpSat(("waste", "makespan"))(problem, Budget(seconds=30, workers=2))
-    rigid = CpSat()(replace(problem, expand_limit=1), Budget(seconds=30, workers=2))
+    free = EvolutionCpSat(("waste", "makespan"))(problem, Budget(seconds=30, workers=2))
+    rigid = EvolutionCpSat()(replace(problem, expand_limit=1), Budget(seconds=30, workers=2))
     assert (free.status, rigid.status) == (Status.OPTIMAL, Status.OPTIMAL)
     assert free.objective == (0, rigid.objective)

@@ -14,7 +14,7 @@ from allocsolve.bench import run_gate, suite
 from allocsolve.bench.gate.baseline import read_baseline
 from allocsolve.bench.gate.timing import Stopwatch, ladder_problem, rung, timing_problems
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
-from allocsolve.exact import CpSat
+from allocsolve.exact import EvolutionCpSat
 from allocsolve.families import families, family_of
 from allocsolve.heuristics import ListScheduling, ManhattanMedian
 from allocsolve.judge import confirm
@@ -72,7 +72,7 @@ def boasting(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
 
 
 def unproven(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
-    result = CpSat()(problem, budget)
+    result = EvolutionCpSat()(problem, budget)
     return replace(result, status=Status.FEASIBLE, bound=-math.inf)
 
 
@@ -118,8 +118,8 @@ def test_better_is_a_change_too(file: Path) -> None:
         (ListScheduling(), nothing, {"answer lost"}),
         (ListScheduling(), raising, {"failed"}),
         (ListScheduling(), boasting, {"refuted"}),
-        (CpSat(), unproven, {"proof lost"}),
-        (unproven, CpSat(), {"proof won"}),
+        (EvolutionCpSat(), unproven, {"proof lost"}),
+        (unproven, EvolutionCpSat(), {"proof won"}),
         (nothing, ListScheduling(), {"answer won"}),
     ],
     ids=["answer lost", "failed", "refuted", "proof lost", "proof won", "answer won"],

@@ -13,7 +13,7 @@ from strategies import evolution_problems
 from allocsolve import Budget, EvolutionProblem, Status
 from allocsolve.backends.cpsat import run_cpsat
 from allocsolve.errors import UnknownName
-from allocsolve.exact import Lns
+from allocsolve.exact import EvolutionLns
 from allocsolve.exact.evolution._order_model import OrderModel
 from allocsolve.heuristics import Annealing, ListScheduling
 from allocsolve.instances import klein2011
@@ -25,7 +25,7 @@ from allocsolve.model import Limit, terms
 @given(evolution_problems(min_apps=2, max_apps=3, max_duration=2, releases=True))
 def test_with_all_applications_free_it_proves_the_optimum(problem: EvolutionProblem) -> None:
     for objective in (("makespan",), ("makespan", "waste")):
-        result = Lns(objective)(problem, Budget(iterations=60))
+        result = EvolutionLns(objective)(problem, Budget(iterations=60))
         confirm(problem, result, objective)
         assert result.objective is not None
         if result.status is Status.OPTIMAL:
@@ -54,7 +54,7 @@ def test_the_orders_of_a_schedule_hold_in_it(problem: EvolutionProblem) -> None:
 @pytest.mark.parametrize("limit", [1, 2, math.inf])
 def test_it_is_no_worse_than_annealing_and_repeats_itself(limit: float) -> None:
     problem = replace(klein2011([3, 1], num_apps=(8, 8)), expand_limit=limit)
-    results = [Lns()(problem, Budget(iterations=4, seed=2)) for _ in range(2)]
+    results = [EvolutionLns()(problem, Budget(iterations=4, seed=2)) for _ in range(2)]
     assert results[0].answer == results[1].answer
     confirm(problem, results[0], ("makespan",))
     annealed = Annealing()(problem, Budget(iterations=64_000, seed=2)).objective
@@ -66,8 +66,8 @@ def test_it_is_no_worse_than_annealing_and_repeats_itself(limit: float) -> None:
 
 def test_limits_are_told() -> None:
     problem = klein2011(1)
-    assert Lns()(problem, Budget(seconds=1e-9)).limit is Limit.TIME
-    assert Lns(max_applications=3)(problem, Budget(seconds=1)).limit is Limit.SIZE
-    assert Lns()(klein2011(1, num_apps=(9, 9)), Budget(iterations=1)).limit is Limit.ITERATIONS
+    assert EvolutionLns()(problem, Budget(seconds=1e-9)).limit is Limit.TIME
+    assert EvolutionLns(max_applications=3)(problem, Budget(seconds=1)).limit is Limit.SIZE
+    assert EvolutionLns()(klein2011(1, num_apps=(9, 9)), Budget(iterations=1)).limit is Limit.ITERATIONS
     with pytest.raises(UnknownName, match="makespam"):
-        Lns(("makespam",))  # type: ignore[arg-type]  # what a typo does
+        EvolutionLns(("makespam",))  # type: ignore[arg-type]  # what a typo does

@@ -16,7 +16,7 @@ from naive_optimum import optimum
 from allocsolve.backends import cbc
 from allocsolve.bounds import makespan_bound
 from allocsolve.errors import InvalidOption, SolverUnavailable, UnknownName
-from allocsolve.exact import Milp
+from allocsolve.exact import EvolutionMilp
 from allocsolve.exact.evolution import _time_grid, milp
 from allocsolve.judge import evolution_value, evolution_violations
 from allocsolve.model import (
@@ -54,7 +54,7 @@ def holes(limit: float) -> EvolutionProblem:
 def judged(
     problem: EvolutionProblem, objective: EvolutionObjective = ("makespan",), budget: Budget | None = None
 ) -> Result[EvolutionSchedule]:
-    result = Milp(objective)(problem, budget or Budget())
+    result = EvolutionMilp(objective)(problem, budget or Budget())
     if result.answer is not None:
         assert evolution_violations(problem, result.answer) == ()
         assert result.objective is not None
@@ -142,7 +142,7 @@ def test_one_application_starts_at_its_release() -> None:
     ],
 )
 def test_too_large_is_said_at_once(problem: EvolutionProblem, max_variables: int) -> None:
-    result = Milp(max_variables=max_variables)(problem, Budget())
+    result = EvolutionMilp(max_variables=max_variables)(problem, Budget())
     assert (result.status, result.limit, result.answer) == (Status.UNKNOWN, Limit.SIZE, None)
     assert result.bound == makespan_bound(problem)
     assert result.runtime < 1
@@ -197,7 +197,7 @@ def test_a_later_term_may_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_infeasible_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     claim(monkeypatch, pulp.LpSolutionInfeasible)  # every problem has a schedule
-    result = Milp()(INCOMPLETE, Budget())
+    result = EvolutionMilp()(INCOMPLETE, Budget())
     assert (result.status, result.answer, result.limit) == (Status.UNKNOWN, None, None)
 
 
@@ -219,7 +219,7 @@ def test_an_interrupt_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(subprocess, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        Milp()(INCOMPLETE, Budget())
+        EvolutionMilp()(INCOMPLETE, Budget())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -228,7 +228,7 @@ def test_a_cbc_that_overruns_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path:
     stubborn.write_text("#!/bin/sh\nexec sleep 60\n")
     stubborn.chmod(0o755)
     monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(stubborn))
-    result = Milp()(INCOMPLETE, Budget(seconds=0.3))
+    result = EvolutionMilp()(INCOMPLETE, Budget(seconds=0.3))
     assert (result.status, result.limit) == (Status.UNKNOWN, Limit.TIME)
     assert result.runtime < 3
 
@@ -243,15 +243,15 @@ def test_a_cbc_that_does_not_run_is_named(
         broken.chmod(0o755)
     monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(broken))
     with pytest.raises(SolverUnavailable, match="pip install"):
-        Milp()(INCOMPLETE, Budget())
+        EvolutionMilp()(INCOMPLETE, Budget())
 
 
 @pytest.mark.parametrize("objective", [(), ("makespan", "makespan"), ("span",), "makespan"])
 def test_wrong_objectives_are_refused(objective: EvolutionObjective) -> None:
     with pytest.raises((InvalidOption, UnknownName), match="objective"):
-        Milp(objective)
+        EvolutionMilp(objective)
 
 
 def test_a_negative_size_is_refused() -> None:
     with pytest.raises(InvalidOption, match="-1"):
-        Milp(max_variables=-1)
+        EvolutionMilp(max_variables=-1)

@@ -24,7 +24,7 @@ from allocsolve import (
     Status,
 )
 from allocsolve.errors import InvalidProblem, UnknownName
-from allocsolve.exact.evolution.cpsat import CpSat
+from allocsolve.exact.evolution.cpsat import EvolutionCpSat
 from allocsolve.families import families
 from allocsolve.heuristics import Fit, Growth, ListScheduling, ManhattanMedian
 from allocsolve.judge import evolution_value
@@ -298,7 +298,7 @@ def test_an_exact_solver_is_tried_with_every_objective() -> None:
 
         def __call__(self, problem: EvolutionProblem, budget: Budget) -> Answer:
             seen.add(self.objective)
-            return CpSat(self.objective)(problem, budget)  # type: ignore[arg-type]  # of its terms
+            return EvolutionCpSat(self.objective)(problem, budget)  # type: ignore[arg-type]  # of its terms
 
     check_solver(Watched())
     assert seen == {("makespan",), ("completion",), ("waste",), ("makespan", "waste")}

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from allocsolve import Budget
-from allocsolve.exact import ConflictSearch
+from allocsolve.exact import EvolutionConflictSearch
 from allocsolve.heuristics import Annealing
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
@@ -32,9 +32,11 @@ def test_a_fault_in_one_stops_the_others_and_is_raised() -> None:
     assert stopped == [True, True]
 
 
-@pytest.mark.parametrize("solver", [Annealing(), ConflictSearch()])
+@pytest.mark.parametrize("solver", [Annealing(), EvolutionConflictSearch()])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_ends_the_search_with_what_is_known(solver: Annealing | ConflictSearch, workers: int) -> None:
+def test_ctrl_c_ends_the_search_with_what_is_known(
+    solver: Annealing | EvolutionConflictSearch, workers: int
+) -> None:
     problem = replace(klein2011([2011, 18]), expand_limit=1)
     solver(replace(klein2011(2, num_apps=(3, 3)), expand_limit=1), Budget(iterations=99))  # compiles
     timer = threading.Timer(1.5, signal.raise_signal, [signal.SIGINT])

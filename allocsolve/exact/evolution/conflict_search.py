@@ -17,7 +17,7 @@ from allocsolve.exact.evolution._makespan_lanes import (
     Orders,
 )
 from allocsolve.exact.evolution._offset_model import LATEST
-from allocsolve.exact.evolution.cpsat import CpSat, start_budget, step_starts
+from allocsolve.exact.evolution.cpsat import EvolutionCpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.kernels.threads import run_in_threads
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._makespan_lanes import Lane
     from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, EvolutionSchedule, Value
 
-__all__ = ["ConflictSearch"]
+__all__ = ["EvolutionConflictSearch"]
 
 
 @dataclass(frozen=True, slots=True)
-class ConflictSearch:
+class EvolutionConflictSearch:
     """Prove the least makespan without expansion by clause learning over start differences.
 
-    Whatever else is asked for (expansion, the mean completion time) is handed to `CpSat`.
+    Whatever else is asked for (expansion, the mean completion time) is handed to `EvolutionCpSat`.
 
     Parameters
     ----------
     objective
-        As for `CpSat`.
+        As for `EvolutionCpSat`.
     max_applications
         Larger problems get the start schedule and a combinatorial bound only (limit ``size``).
 
@@ -85,7 +85,7 @@ class ConflictSearch:
             or not len(packed.releases)
             or problem.horizon > LATEST
         ):
-            return CpSat(self.objective)(problem, budget)
+            return EvolutionCpSat(self.objective)(problem, budget)
         clock = budget.start()
         found = Annealing()(problem, start_budget(problem, budget, clock))
         assert found.answer is not None

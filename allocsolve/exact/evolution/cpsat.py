@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         Value,
     )
 
-__all__ = ["CpSat", "start_budget", "step_starts"]
+__all__ = ["EvolutionCpSat", "start_budget", "step_starts"]
 
 #: How much of the time goes into the search from above; the rest into refuting values from below. Of 12
 #: applications the mean completion is proven in half a minute or not in several.
@@ -51,7 +51,7 @@ _PART, _TRY = 0.3, 0.65
 
 
 @dataclass(frozen=True, slots=True)
-class CpSat:
+class EvolutionCpSat:
     """Minimise by CP-SAT, with a proof: order literals, block pairs and triples, lazy covers.
 
     Parameters

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from allocsolve.exact.evolution._order_model import OrderModel
     from allocsolve.model import Budget, Clock, EvolutionObjective, EvolutionProblem, IntArray, Value
 
-__all__ = ["Lns"]
+__all__ = ["EvolutionLns"]
 
 #: Neighbourhoods that are searched if the budget limits neither seconds nor iterations.
 _DEFAULT_ITERATIONS = 50
@@ -35,7 +35,7 @@ _FREE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Lns:
+class EvolutionLns:
     """Start from annealing; free a few applications, keep the order of all others, and let CP-SAT improve.
 
     Made for expansion, where list schedules in the best order are still 1-14 % above the optimum.
@@ -43,7 +43,7 @@ class Lns:
     Parameters
     ----------
     objective
-        As for `CpSat`.
+        As for `EvolutionCpSat`.
     max_applications
         Larger problems get the start schedule only (limit ``size``).
 

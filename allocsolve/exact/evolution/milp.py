@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from allocsolve.model import Budget, EvolutionObjective, EvolutionProblem, Value
     from allocsolve.model.result import Clock
 
-__all__ = ["Milp"]
+__all__ = ["EvolutionMilp"]
 
 #: Beyond so many nodes the tolerance of CBC (1e-6 on a variable that is 0 or 1) weighs a whole node.
 _MAX_NODES = 10**6
@@ -41,7 +41,7 @@ _NARROWING = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Milp:
+class EvolutionMilp:
     """Find a best schedule by a time-indexed MILP (CBC through PuLP).
 
     Parameters
