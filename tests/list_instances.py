@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.model import expand_ratio, frozen, max_expanded_durations
+from allocsolve.model import PackedApplications, expand_ratio, frozen, max_expanded_durations
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -18,14 +18,10 @@ LIMITS = (1, 1.3, 2, 5, math.inf)
 
 
 class ListArguments(NamedTuple):
-    """The arguments of `list_schedule`, in its order."""
+    """The arguments of `list_schedule`."""
 
     order: IntArray
-    offsets: IntArray
-    durations: IntArray
-    nodes: IntArray
-    max_durations: IntArray
-    releases: IntArray
+    apps: PackedApplications
     num_nodes: int
     compacting: bool
 
@@ -52,11 +48,13 @@ def random_list(seed: int, *, max_apps: int = 300) -> ListArguments:
     order = np.argsort(releases, kind="stable") if rng.random() < 0.5 else rng.permutation(num_apps)
     return ListArguments(
         order,
-        frozen(offsets),
-        frozen(durations),
-        frozen(nodes),
-        frozen(np.concatenate(longest)),
-        frozen(releases),
+        PackedApplications(
+            frozen(offsets),
+            frozen(durations),
+            frozen(nodes),
+            frozen(np.concatenate(longest)),
+            frozen(releases),
+        ),
         num_nodes,
         bool(rng.random() < 0.3),
     )

@@ -22,7 +22,7 @@ from allocsolve.heuristics import (
 )
 from allocsolve.heuristics.evolution import order_search
 from allocsolve.heuristics.evolution._kernels_list import Walk, new_walk
-from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, staircases
+from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, staircases, waits_work
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.heuristics.evolution.order_search import anneal, list_value
 from allocsolve.instances import klein2011
@@ -132,12 +132,12 @@ def naive_makespan(problem: EvolutionProblem, walk: Walk) -> int:
 def test_a_walk_with_waits_is_its_slow_twin_and_the_same_in_pieces(
     problem: EvolutionProblem, pieces: list[int], seed: int
 ) -> None:
-    offsets, durations, nodes, _, releases = problem.packed
-    apps = staircases(offsets, durations, nodes, releases)
-    whole, cut = (new_walk(list_order(problem), len(durations), seed) for _ in range(2))
-    anneal_waits(whole, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), sum(pieces))
+    apps = staircases(problem.packed)
+    room = waits_work(apps)
+    whole, cut = (new_walk(list_order(problem), len(apps.durations), seed) for _ in range(2))
+    anneal_waits(whole, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), sum(pieces), room)
     for piece in pieces:
-        anneal_waits(cut, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), piece)
+        anneal_waits(cut, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), piece, room)
         assert cut.costs[0] == naive_makespan(problem, cut)
         found = schedule_of(problem, cut.best_starts)
         assert not evolution_violations(problem, found)

@@ -13,8 +13,9 @@ from strategies import EXPAND_LIMITS, evolution_profiles, occupied_profiles
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics import Placement, compact, fit
-from allocsolve.heuristics.evolution import _kernels_fit as kernels
-from allocsolve.model import EvolutionProfile
+from allocsolve.heuristics.evolution._kernels_fit import Segments, add
+from allocsolve.kernels import kernel
+from allocsolve.model import EvolutionProfile, IntArray
 
 NODES = 4
 requests = evolution_profiles(max_steps=4, max_nodes=NODES)
@@ -89,17 +90,22 @@ def test_a_looser_limit_never_completes_later(
     )
 
 
+@kernel
+def _add(segments: Segments, starts: IntArray, nodes: IntArray, completion: int) -> None:
+    add(segments, starts, nodes, completion)
+
+
 @given(occupied_profiles(NODES), requests, st.integers(0, 30))
 def test_add_is_the_sum_of_profiles(occupied: EvolutionProfile, added: EvolutionProfile, start: int) -> None:
     size = len(occupied.steps) + len(added.steps) + 2
     times, usage = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    count = len(occupied.steps) + 1
-    times[1:count] = np.cumsum(occupied.durations)
-    usage[: count - 1] = occupied.nodes
+    before = len(occupied.steps)
+    times[1 : before + 1] = np.cumsum(occupied.durations)
+    usage[:before] = occupied.nodes
     starts = start + np.cumsum([0, *added.durations[:-1]])
-    count = kernels.add(
-        times, usage, count, starts, np.array(added.nodes, dtype=np.int64), start + added.duration
-    )
+    segments = Segments(times, usage, np.array([before + 1]))
+    _add(segments, starts, np.array(added.nodes, dtype=np.int64), start + added.duration)
+    count = int(segments.in_use[0])
     steps = zip(np.diff(times[:count]).tolist(), usage[: count - 1].tolist(), strict=True)
     assert EvolutionProfile(tuple(steps)).same_function(occupied + added.delayed(start))
     assert usage[count - 1] == 0

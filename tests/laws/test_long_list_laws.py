@@ -11,8 +11,8 @@ from list_instances import LIMITS, random_list
 from allocsolve import Budget
 from allocsolve.heuristics import Fit, ListScheduling, ResourceProfile, Rigid, compact, fit
 from allocsolve.heuristics.evolution import list_scheduling as listing
-from allocsolve.heuristics.evolution._kernels_leaves import STALE
 from allocsolve.heuristics.evolution._kernels_list import list_schedule
+from allocsolve.heuristics.evolution._kernels_peak_index import STALE
 from allocsolve.heuristics.evolution._long_list import long_list_schedule
 from allocsolve.instances import klein2011
 from allocsolve.judge import evolution_violations
@@ -22,18 +22,19 @@ from allocsolve.model import EvolutionProfile
 @pytest.mark.parametrize("block", range(10))
 def test_the_index_changes_no_answer(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):
-        arguments = random_list(seed)
-        assert np.array_equal(long_list_schedule(*arguments), list_schedule(*arguments)), seed
+        arguments = random_list(seed)._asdict()
+        assert np.array_equal(long_list_schedule(**arguments), list_schedule(**arguments)), seed
 
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("compacting", [False, True])
 def test_it_changes_none_of_thousands_either(limit: float, compacting: bool) -> None:
     problem = klein2011(1, num_apps=(3000, 3000), nodes=(1, 768), num_nodes=1024, expand_limit=limit)
-    offsets, durations, nodes, longest, releases = problem.packed
-    order = np.arange(len(releases))
-    arguments = (order, offsets, durations, nodes, longest, releases, problem.num_nodes, compacting)
-    assert np.array_equal(long_list_schedule(*arguments), list_schedule(*arguments))
+    arguments = np.arange(3000), problem.packed, problem.num_nodes
+    short, long = (
+        schedule(*arguments, compacting=compacting) for schedule in (list_schedule, long_list_schedule)
+    )
+    assert np.array_equal(short, long)
 
 
 @pytest.mark.parametrize("solver", [ListScheduling(Fit(2)), ListScheduling(Fit(compacting=True)), Rigid()])
@@ -107,17 +108,17 @@ def test_the_index_never_promises_too_much(num_nodes: int) -> None:
         if rng.random() < 0.4:
             cluster.earliest_window(num_nodes, duration)  # in vain, often: leaves are repaired
             cluster.release(keys.pop(int(rng.integers(len(keys)))), since=int(rng.integers(900)))
-    tree = cluster._tree
-    width = 1 << tree.shift
-    usage = np.zeros(len(tree.leaves) * width + int(tree.classes[-1]), dtype=np.int64)  # of each second
+    index = cluster._index
+    width = 1 << index.shift
+    usage = np.zeros(len(index.leaves) * width + int(index.classes[-1]), dtype=np.int64)  # of each second
     usage[: cluster.occupied().duration] = np.repeat(cluster.occupied().nodes, cluster.occupied().durations)
     exact = 0
-    for j, duration in enumerate(tree.classes.tolist()):
+    for j, duration in enumerate(index.classes.tolist()):
         peaks = np.lib.stride_tricks.sliding_window_view(usage, duration).max(axis=1)
-        least = peaks[: len(tree.leaves) * width].reshape(-1, width).min(axis=1) >> tree.scale
-        stored = tree.peaks[: len(tree.leaves) // 16, j].reshape(-1)
+        least = peaks[: len(index.leaves) * width].reshape(-1, width).min(axis=1) >> index.scale
+        stored = index.peaks[: len(index.leaves) // 16, j].reshape(-1)
         assert (stored <= least).all()
-        fresh = tree.leaves[:, STALE] == 0
+        fresh = index.leaves[:, STALE] == 0
         assert (stored == least)[fresh].all()
         exact += int((least[fresh] > 0).sum())
     assert exact > 0

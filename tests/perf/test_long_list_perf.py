@@ -14,9 +14,9 @@ import pytest
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile
 from allocsolve.heuristics import Fit, ListScheduling, ResourceProfile, Rigid
-from allocsolve.heuristics.evolution._kernels_leaves import Tree, first_free
+from allocsolve.heuristics.evolution._kernels_peak_index import PeakIndex, first_free
 from allocsolve.heuristics.evolution._kernels_peaks import change
-from allocsolve.heuristics.evolution._tree import duration_classes, make_tree
+from allocsolve.heuristics.evolution._peak_index import duration_classes, make_index
 from allocsolve.instances import klein2011
 from allocsolve.judge import evolution_violations
 from allocsolve.kernels.jit import kernel
@@ -72,7 +72,12 @@ def test_a_hundred_thousand_applications(
 
 @kernel
 def _replay(
-    tree: Tree, offsets: IntArray, durations: IntArray, nodes: IntArray, starts: IntArray, num_nodes: int
+    index: PeakIndex,
+    offsets: IntArray,
+    durations: IntArray,
+    nodes: IntArray,
+    starts: IntArray,
+    num_nodes: int,
 ) -> int:
     """Verify and add the steps of applications whose starts are known; return how many fit."""
     fitting = 0
@@ -80,9 +85,9 @@ def _replay(
         a, b = offsets[app], offsets[app + 1]
         for step in range(a, b):
             fitting += (
-                first_free(tree, starts[step], durations[step], num_nodes - nodes[step]) == starts[step]
+                first_free(index, starts[step], durations[step], num_nodes - nodes[step]) == starts[step]
             )
-        change(tree, starts[a:b], nodes[a:b], starts[b - 1] + durations[b - 1], 1)
+        change(index, starts[a:b], nodes[a:b], starts[b - 1] + durations[b - 1], 1)
     return fitting
 
 
@@ -101,10 +106,10 @@ def test_the_floor_of_a_hundred_thousand_applications(benchmark: BenchmarkFixtur
 
     def empty() -> tuple[tuple[object, ...], dict[str, object]]:
         until = 2 * int(answer.completions.max())
-        tree = make_tree(
+        index = make_index(
             idle, idle, num_nodes=NODES, until=until, segments=2 * len(durations), classes=classes
         )
-        return (tree, offsets, durations, nodes, starts, NODES), {}
+        return (index, offsets, durations, nodes, starts, NODES), {}
 
     fitting = benchmark.pedantic(_replay, setup=empty, rounds=3, warmup_rounds=1)
     assert fitting == len(durations)

@@ -159,5 +159,5 @@ def test_a_long_simulation_keeps_the_profile_small() -> None:
     for now in range(0, 200_000, 10):
         cluster.forget(now)
         cluster.reserve(*cluster.fit(EvolutionProfile([(15, 1 + now // 10 % 2)])))
-    assert len(cluster._tree.leaves) < 1000
+    assert len(cluster._index.leaves) < 1000
     assert len(cluster._reservations) < 10

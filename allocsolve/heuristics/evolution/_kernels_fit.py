@@ -1,9 +1,5 @@
 """Kernels that place one application on a resource profile.
 
-The resource profile is a pair of int64 arrays and a count: ``usage[k]`` nodes are busy on
-``[times[k], times[k + 1])``; ``times[0] == 0``; the last segment (``k == count - 1``) lasts for ever and
-has usage 0. Times are non-negative.
-
 A placement is a vector ``s`` of step starts: step i holds ``nodes[i]`` on ``[s[i], s[i + 1])``, the last
 step on ``[s[-1], s[-1] + durations[-1])``. Feasible vectors are closed under componentwise minimum and
 maximum, so a least and a greatest one exist, and both are fixpoints that are reached by only raising
@@ -12,39 +8,58 @@ maximum, so a least and a greatest one exist, and both are fixpoints that are re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-import numpy as np
-
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels.jit import inner_kernel, kernel
+from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from allocsolve.model import IntArray
 
-__all__ = ["add", "compact", "place"]
+    ProfileT = TypeVar("ProfileT")
+
+__all__ = ["Request", "Segments", "add", "compact", "compact_request", "fit_request", "place"]
 
 
-@kernel
+class Request(NamedTuple):
+    """The steps of one application, each array of shape (steps,)."""
+
+    #: Seconds.
+    durations: IntArray
+    nodes: IntArray
+    #: Seconds.
+    max_durations: IntArray
+
+
+class Segments(NamedTuple):
+    """A resource profile: ``usage[k]`` nodes are busy on ``[times[k], times[k + 1])``.
+
+    ``times[0] == 0``; the last segment in use lasts for ever and has usage 0.
+    """
+
+    #: Seconds, increasing.
+    times: IntArray
+    usage: IntArray
+    #: One number: how many segments are in use.
+    in_use: IntArray
+
+
+@inner_kernel
 def place(
-    times: IntArray,
-    usage: IntArray,
-    count: int,
-    durations: IntArray,
-    nodes: IntArray,
-    max_durations: IntArray,
-    num_nodes: int,
-    earliest: int,
-    starts: IntArray,
-    work: IntArray,
+    segments: Segments, request: Request, num_nodes: int, earliest: int, starts: IntArray, work: IntArray
 ) -> None:
     """Write the least feasible vector into `starts`; step 0 is delayed, never expanded.
 
     `work` has shape (2, >= steps): per step the segment that holds its start, and the start at which its
-    window of ``durations[i]`` was last found free (so that an unmoved step is not scanned again).
+    window of ``durations[i]`` was last seen free (so that an unmoved step is not scanned again).
     """
+    times, usage, count = segments.times, segments.usage, segments.in_use[0]
+    durations, nodes, max_durations = request
     segment, verified = work[0], work[1]
     num_steps = len(durations)
-    first = np.searchsorted(times[:count], earliest, side="right") - 1
+    first = bisect_right(times, count, earliest) - 1
     for i in range(num_steps):
         starts[i] = earliest
         segment[i] = first
@@ -91,23 +106,38 @@ def place(
         i += 1
 
 
-@kernel
+@inner_kernel
+def first_busy(segments: Segments, begin: int, end: int, capacity: int) -> int:
+    """Return where the first segment that meets ``[begin, end)`` with more than `capacity` busy begins.
+
+    That may be before `begin`, and is -1 if there is none.
+    """
+    times, usage, count = segments.times, segments.usage, segments.in_use[0]
+    k = bisect_right(times, count, begin) - 1
+    while k < count and times[k] < end:
+        if usage[k] > capacity:
+            return int(times[k])
+        k += 1
+    return -1
+
+
+@inner_kernel
 def compact(
-    times: IntArray,
-    usage: IntArray,
-    count: int,
-    durations: IntArray,
-    nodes: IntArray,
-    max_durations: IntArray,
+    profile: ProfileT,
+    first_busy: Callable[[ProfileT, int, int, int], int],
+    origin: int,
+    request: Request,
     num_nodes: int,
     completion: int,
     starts: IntArray,
 ) -> bool:
     """Write the greatest feasible vector that ends at `completion` into `starts`.
 
-    The last step is not expanded. Returns False if no such vector exists (never after `place` with the
-    same arguments); `starts` is then rubbish.
+    The last step is not expanded. Returns False if no such vector begins at `origin` or later (never after
+    `place` with the same arguments); `starts` is then rubbish. `profile` is any resource profile from
+    `origin` on that `first_busy` can look at (`first_busy` beside this function says what it returns).
     """
+    durations, nodes, max_durations = request
     num_steps = len(durations)
     end = completion
     for i in range(num_steps - 1, -1, -1):
@@ -118,19 +148,12 @@ def compact(
         last = i == num_steps - 1
         end = completion if last else starts[i + 1]
         starts[i] = min(starts[i], end - durations[i])
-        if starts[i] < 0:
+        if starts[i] < origin:
             return False
-        lowered = -1
         if end - starts[i] > (durations[i] if last else max_durations[i]):
             lowered = starts[i] + max_durations[i]
         else:
-            free = num_nodes - nodes[i]
-            k = np.searchsorted(times[:count], starts[i], side="right") - 1
-            while k < count and times[k] < end:
-                if usage[k] > free:
-                    lowered = times[k]  # step i must be over before this segment
-                    break
-                k += 1
+            lowered = first_busy(profile, starts[i], end, num_nodes - nodes[i])  # step i must be over by then
         if lowered >= 0:
             if last:
                 return False
@@ -141,25 +164,18 @@ def compact(
     return True
 
 
-@kernel
-def add(
-    times: IntArray,
-    usage: IntArray,
-    count: int,
-    starts: IntArray,
-    nodes: IntArray,
-    completion: int,
-) -> int:
-    """Add a placed application to the resource profile in place; return the new count.
+@inner_kernel
+def add(segments: Segments, starts: IntArray, nodes: IntArray, completion: int) -> None:
+    """Add a placed application to the resource profile.
 
-    The arrays need room for ``count + steps + 1`` segments. O(segments after the start).
+    The arrays need room for ``in_use + steps + 1`` segments. O(segments after the start).
     """
+    times, usage, count = segments.times, segments.usage, segments.in_use[0]
     num_steps = len(starts)
     fresh = 0
     for j in range(num_steps + 1):
         bound = starts[j] if j < num_steps else completion
-        k = np.searchsorted(times[:count], bound, side="right") - 1
-        if times[k] != bound:
+        if times[bisect_right(times, count, bound) - 1] != bound:
             fresh += 1
     src = count - 1
     dst = src + fresh
@@ -176,4 +192,20 @@ def add(
         dst -= 1
         if times[src] == bound:
             src -= 1
-    return count + fresh
+    segments.in_use[0] = count + fresh
+
+
+@kernel
+def fit_request(
+    segments: Segments, request: Request, num_nodes: int, earliest: int, starts: IntArray, work: IntArray
+) -> None:
+    """Do what `place` does, for callers from Python."""
+    place(segments, request, num_nodes, earliest, starts, work)
+
+
+@kernel
+def compact_request(
+    segments: Segments, request: Request, num_nodes: int, completion: int, starts: IntArray
+) -> bool:
+    """Do what `compact` does, for callers from Python."""
+    return compact(segments, first_busy, 0, request, num_nodes, completion, starts)

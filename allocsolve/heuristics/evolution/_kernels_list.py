@@ -6,105 +6,118 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.evolution._kernels_fit import add, compact, place
+from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, add, compact, first_busy, place
 from allocsolve.kernels.jit import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.model import IntArray
+    from allocsolve.model import IntArray, PackedApplications
 
-__all__ = ["Walk", "anneal_order", "draw_order", "list_schedule", "new_walk", "uniform"]
+__all__ = [
+    "ListWork",
+    "Walk",
+    "anneal_order",
+    "draw_order",
+    "list_schedule",
+    "list_work",
+    "new_walk",
+    "uniform",
+]
 
 
-@kernel
+class ListWork(NamedTuple):
+    """What one list schedule writes; made once for many."""
+
+    #: Shape (steps,): the starts of all steps.
+    starts: IntArray
+    #: With room for steps + applications + 1 segments.
+    segments: Segments
+    #: Shape (3, steps): work space.
+    steps: IntArray
+
+
+def list_work(apps: PackedApplications) -> ListWork:
+    """Return room for list schedules of these applications."""
+    num_steps = len(apps.durations)
+    times, usage = np.empty((2, num_steps + len(apps.releases) + 1), dtype=np.int64)
+    return ListWork(
+        np.zeros(num_steps, dtype=np.int64),
+        Segments(times, usage, np.empty(1, dtype=np.int64)),
+        np.empty((3, num_steps), dtype=np.int64),
+    )
+
+
+@inner_kernel
 def _place_all(
     order: IntArray,
-    offsets: IntArray,
-    durations: IntArray,
-    nodes: IntArray,
-    max_durations: IntArray,
-    releases: IntArray,
+    apps: PackedApplications,
     num_nodes: int,
     compacting: bool,
     weight: tuple[float, float, float],
-    too_much: float,
-    starts: IntArray,
-    profile: IntArray,
-    work: IntArray,
+    bar: float,
+    work: ListWork,
 ) -> float:
-    """Write the starts of all steps into `starts`, shape (steps,), and return the cost.
+    """Write the starts of all steps into `work` and return the cost.
 
     The cost is `weight` times (makespan, total completion, waste). Gives up, with infinite cost, once it is
-    sure to exceed `too_much`. `profile` has shape (2, steps + applications + 1), `work` (3, >= steps of any
-    application).
+    sure to exceed `bar`.
     """
-    times, usage = profile[0], profile[1]
-    times[0] = 0
-    usage[0] = 0
-    count = 1
+    segments, starts = work.segments, work.starts
+    segments.times[0] = 0
+    segments.usage[0] = 0
+    segments.in_use[0] = 1
     makespan, total, waste = 0, 0, 0
     for app in order:
-        total += releases[app] + durations[offsets[app] : offsets[app + 1]].sum()
+        total += apps.releases[app]
+        for step in range(apps.offsets[app], apps.offsets[app + 1]):
+            total += apps.durations[step]
     for app in order:
-        a, b = offsets[app], offsets[app + 1]
-        ds, ns, ls, placed = durations[a:b], nodes[a:b], max_durations[a:b], starts[a:b]
-        place(times, usage, count, ds, ns, ls, num_nodes, releases[app], placed, work)
-        completion = placed[-1] + ds[-1]
+        a, b = apps.offsets[app], apps.offsets[app + 1]
+        request = Request(apps.durations[a:b], apps.nodes[a:b], apps.max_durations[a:b])
+        placed = starts[a:b]
+        place(segments, request, num_nodes, apps.releases[app], placed, work.steps)
+        completion = starts[b - 1] + apps.durations[b - 1]
+        length = 0
+        for step in range(a, b):
+            length += apps.durations[step]
         # An application that was not stretched has nothing to gain.
-        length = ds.sum()
-        stretched = completion - placed[0] > length
-        late = work[2, : b - a]
-        if compacting and stretched and compact(times, usage, count, ds, ns, ls, num_nodes, completion, late):
-            placed[:] = late
+        stretched = completion - starts[a] > length
+        late = work.steps[2, : b - a]
+        if (
+            compacting
+            and stretched
+            and compact(segments, first_busy, 0, request, num_nodes, completion, late)
+        ):
+            for i in range(b - a):
+                placed[i] = late[i]
         makespan = max(makespan, completion)
-        total += completion - releases[app] - length
+        total += completion - apps.releases[app] - length
         if stretched:
-            for i in range(b - a - 1):
-                waste += ns[i] * (placed[i + 1] - placed[i] - ds[i])
-        if weight[0] * makespan + weight[1] * total + weight[2] * waste > too_much:
+            for step in range(a, b - 1):
+                waste += apps.nodes[step] * (starts[step + 1] - starts[step] - apps.durations[step])
+        if weight[0] * makespan + weight[1] * total + weight[2] * waste > bar:
             return np.inf
-        count = add(times, usage, count, placed, ns, completion)
+        add(segments, placed, request.nodes, completion)
     return weight[0] * makespan + weight[1] * total + weight[2] * waste
 
 
 @kernel
-def list_schedule(
-    order: IntArray,
-    offsets: IntArray,
-    durations: IntArray,
-    nodes: IntArray,
-    max_durations: IntArray,
-    releases: IntArray,
-    num_nodes: int,
-    compacting: bool,
-) -> IntArray:
+def _place_list(
+    order: IntArray, apps: PackedApplications, num_nodes: int, compacting: bool, work: ListWork
+) -> None:
+    """Place the applications in this order; the starts are in `work`."""
+    _place_all(order, apps, num_nodes, compacting, (0.0, 0.0, 0.0), np.inf, work)
+
+
+def list_schedule(order: IntArray, apps: PackedApplications, num_nodes: int, *, compacting: bool) -> IntArray:
     """Return the starts of all steps, shape (steps,).
 
     `order` may name some of the applications only; the steps of the others keep start 0.
     """
-    longest = 0
-    for app in range(len(releases)):
-        longest = max(longest, offsets[app + 1] - offsets[app])
-    starts = np.zeros(len(durations), dtype=np.int64)
-    profile = np.empty((2, len(durations) + len(releases) + 1), dtype=np.int64)
-    work = np.empty((3, longest), dtype=np.int64)
-    _place_all(
-        order,
-        offsets,
-        durations,
-        nodes,
-        max_durations,
-        releases,
-        num_nodes,
-        compacting,
-        (0.0, 0.0, 0.0),
-        np.inf,
-        starts,
-        profile,
-        work,
-    )
-    return starts
+    work = list_work(apps)
+    _place_list(order, apps, num_nodes, compacting, work)
+    return work.starts
 
 
 class Walk(NamedTuple):
@@ -112,6 +125,8 @@ class Walk(NamedTuple):
 
     #: Shape (applications,): the order that moves start from.
     order: IntArray
+    #: Shape (applications,): work space, the order that is tried.
+    trial: IntArray
     #: Shape (applications, 2): a step of the application and the step of another that it waits for, or -1.
     waits: IntArray
     #: Its cost, and the least cost met.
@@ -126,7 +141,9 @@ def new_walk(order: IntArray, num_steps: int, seed: int) -> Walk:
     """Return a walk that begins with an order; the first step evaluates that order itself."""
     state = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
     waits = np.full((len(order), 2), -1, dtype=np.int64)
-    return Walk(order.copy(), waits, np.full(2, np.inf), np.zeros(num_steps, dtype=np.int64), state)
+    return Walk(
+        order.copy(), order.copy(), waits, np.full(2, np.inf), np.zeros(num_steps, dtype=np.int64), state
+    )
 
 
 @inner_kernel
@@ -161,16 +178,13 @@ def draw_order(order: IntArray, random: NDArray[np.uint64], trial: IntArray) -> 
 @kernel
 def anneal_order(
     walk: Walk,
-    offsets: IntArray,
-    durations: IntArray,
-    nodes: IntArray,
-    max_durations: IntArray,
-    releases: IntArray,
+    apps: PackedApplications,
     num_nodes: int,
     compacting: bool,
     weight: tuple[float, float, float],
     temperatures: tuple[float, float],
     iterations: int,
+    work: ListWork,
 ) -> None:
     """Walk on by `iterations` moves, each a swap of two applications or the insertion of one elsewhere.
 
@@ -178,41 +192,23 @@ def anneal_order(
     `temperatures`. The random number of a move is drawn before its schedule, which can be given up as soon as
     it is sure to be refused.
     """
-    order, random = walk.order, walk.random
+    order, trial, random = walk.order, walk.trial, walk.random
     num_apps = len(order)
-    longest = 0
-    for app in range(num_apps):
-        longest = max(longest, offsets[app + 1] - offsets[app])
-    starts = np.zeros(len(durations), dtype=np.int64)
-    profile = np.empty((2, len(durations) + num_apps + 1), dtype=np.int64)
-    work = np.empty((3, longest), dtype=np.int64)
-    trial = order.copy()
     temperature = temperatures[0]
     cooling = (temperatures[1] / temperatures[0]) ** (1.0 / max(iterations, 1))
     for _ in range(iterations):
-        trial[:] = order
+        for k in range(num_apps):
+            trial[k] = order[k]
         if walk.costs[0] < np.inf:
             draw_order(order, random, trial)
         bar = walk.costs[0] - temperature * np.log(1.0 - uniform(random))
-        cost = _place_all(
-            trial,
-            offsets,
-            durations,
-            nodes,
-            max_durations,
-            releases,
-            num_nodes,
-            compacting,
-            weight,
-            bar,
-            starts,
-            profile,
-            work,
-        )
+        cost = _place_all(trial, apps, num_nodes, compacting, weight, bar, work)
         if cost <= bar:
-            order[:] = trial
+            for k in range(num_apps):
+                order[k] = trial[k]
             walk.costs[0] = cost
             if cost < walk.costs[1]:
                 walk.costs[1] = cost
-                walk.best_starts[:] = starts
+                for step in range(len(work.starts)):
+                    walk.best_starts[step] = work.starts[step]
         temperature *= cooling

@@ -4,53 +4,54 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.heuristics.evolution._kernels_leaves import Tree, has_room
+from allocsolve.heuristics.evolution._kernels_fit import Request, compact
+from allocsolve.heuristics.evolution._kernels_peak_index import PeakIndex, first_busy, has_room
 from allocsolve.heuristics.evolution._kernels_peaks import change
-from allocsolve.heuristics.evolution._kernels_windows import compact_in, place_in
+from allocsolve.heuristics.evolution._kernels_windows import place_in
 from allocsolve.kernels.jit import kernel
 
 if TYPE_CHECKING:
-    from allocsolve.model import IntArray
+    from allocsolve.model import IntArray, PackedApplications
 
 __all__ = ["place_next"]
 
 
 @kernel
 def place_next(
-    tree: Tree,
+    index: PeakIndex,
     position: int,
     order: IntArray,
-    offsets: IntArray,
-    durations: IntArray,
-    nodes: IntArray,
-    max_durations: IntArray,
-    releases: IntArray,
+    apps: PackedApplications,
     num_nodes: int,
     compacting: bool,
     starts: IntArray,
     table: IntArray,
     work: IntArray,
 ) -> int:
-    """Place applications from this position of the order on, as long as the tree has room.
+    """Place applications from this position of the order on, as long as the index has room.
 
     Writes `starts`, shape (steps,); returns the position of the first application that was not placed.
     """
     while position < len(order):
         app = order[position]
-        a, b = offsets[app], offsets[app + 1]
-        ds, ns, ls, placed = durations[a:b], nodes[a:b], max_durations[a:b], starts[a:b]
-        span = ds.sum()
-        if not has_room(tree, releases[app], span, b - a):
+        a, b = apps.offsets[app], apps.offsets[app + 1]
+        request = Request(apps.durations[a:b], apps.nodes[a:b], apps.max_durations[a:b])
+        placed = starts[a:b]
+        span = 0
+        for step in range(a, b):
+            span += apps.durations[step]
+        if not has_room(index, apps.releases[app], span, b - a):
             break
-        place_in(tree, ds, ns, ls, num_nodes, releases[app], placed, table, work)
-        completion = placed[-1] + ds[-1]
+        place_in(index, request, num_nodes, apps.releases[app], placed, table, work)
+        completion = starts[b - 1] + apps.durations[b - 1]
         late = work[0, : b - a]
         if (
             compacting
-            and completion - placed[0] > span
-            and compact_in(tree, ds, ns, ls, num_nodes, completion, late)
+            and completion - starts[a] > span
+            and compact(index, first_busy, index.origin, request, num_nodes, completion, late)
         ):
-            placed[:] = late
-        change(tree, placed, ns, completion, 1)
+            for i in range(b - a):
+                placed[i] = late[i]
+        change(index, placed, request.nodes, completion, 1)
         position += 1
     return position

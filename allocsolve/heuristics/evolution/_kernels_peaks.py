@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from allocsolve.heuristics.evolution._kernels_leaves import (
+from allocsolve.heuristics.evolution._kernels_peak_index import (
     BASE,
     END,
     LAZY,
@@ -22,42 +20,46 @@ from allocsolve.heuristics.evolution._kernels_leaves import (
     STALE,
     TIME,
     USED,
-    Tree,
+    PeakIndex,
     add_step,
     cut,
 )
 from allocsolve.kernels.jit import inner_kernel
+from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
 __all__ = ["change", "class_of", "next_leaf", "repair", "rules_out"]
 
+#: More nodes than are ever busy.
+_ABOVE_ALL = 1 << 62
+
 
 @inner_kernel
-def class_of(tree: Tree, duration: int) -> int:
+def class_of(index: PeakIndex, duration: int) -> int:
     """Return the class of a duration >= 1: the largest one that is not longer."""
-    return int(np.searchsorted(tree.classes, duration, side="right")) - 1
+    return bisect_right(index.classes, len(index.classes), duration) - 1
 
 
 @inner_kernel
-def rules_out(tree: Tree, leaf: int, duration_class: int, capacity: int) -> bool:
+def rules_out(index: PeakIndex, leaf: int, duration_class: int, capacity: int) -> bool:
     """Tell whether the index proves that no window begins in the leaf."""
-    return bool(tree.peaks[leaf >> 4, duration_class, leaf & 15] > (capacity >> tree.scale))
+    return bool(index.peaks[leaf >> 4, duration_class, leaf & 15] > (capacity >> index.scale))
 
 
 @inner_kernel
-def next_leaf(tree: Tree, leaf: int, duration_class: int, capacity: int) -> int:
+def next_leaf(index: PeakIndex, leaf: int, duration_class: int, capacity: int) -> int:
     """Return the first leaf from `leaf` on that the index does not rule out. O(log leaves).
 
     There is one: the cluster is idle at the end of the last leaf.
     """
-    free = capacity >> tree.scale
+    free = capacity >> index.scale
     level = 0
     while True:
-        block = tree.levels[level] + (leaf >> 4)
+        block = index.levels[level] + (leaf >> 4)
         k = leaf & 15
-        while k < 16 and tree.peaks[block, duration_class, k] > free:
+        while k < 16 and index.peaks[block, duration_class, k] > free:
             k += 1
         if k < 16:
             break
@@ -66,63 +68,64 @@ def next_leaf(tree: Tree, leaf: int, duration_class: int, capacity: int) -> int:
     leaf = (leaf & ~15) | k
     while level > 0:
         level -= 1
-        block = tree.levels[level] + leaf
+        block = index.levels[level] + leaf
         k = 0
-        while tree.peaks[block, duration_class, k] > free:
+        while index.peaks[block, duration_class, k] > free:
             k += 1
         leaf = (leaf << 4) | k
     return leaf
 
 
 @inner_kernel
-def _store(tree: Tree, leaf: int, duration_class: int, value: int) -> None:
+def _store(index: PeakIndex, leaf: int, duration_class: int, value: int) -> None:
     """Store a bound of a leaf, and the minima above it as far as they change."""
-    for level in range(len(tree.levels) - 1):
-        block = tree.levels[level] + (leaf >> 4)
-        if value == tree.peaks[block, duration_class, leaf & 15]:
+    for level in range(len(index.levels) - 1):
+        block = index.levels[level] + (leaf >> 4)
+        if value == index.peaks[block, duration_class, leaf & 15]:
             return
-        tree.peaks[block, duration_class, leaf & 15] = value
-        least = tree.peaks[block, duration_class, 0]
+        index.peaks[block, duration_class, leaf & 15] = value
+        least = index.peaks[block, duration_class, 0]
         for k in range(1, 16):
-            least = min(least, tree.peaks[block, duration_class, k])
+            least = min(least, index.peaks[block, duration_class, k])
         value = least
         leaf >>= 4
 
 
 @inner_kernel
-def repair(tree: Tree, leaf: int, best: IntArray) -> None:
+def repair(index: PeakIndex, leaf: int, best: IntArray) -> None:
     """Compute the bounds of a leaf anew, as they are now. `best` is work space, shape (classes,).
 
     A window that begins at the begin of a segment has no higher peak than those that begin later in it, nor
     than those that begin in the next segment if as many nodes or more are busy there.
     O(segments of the leaf x leaves and segments within the longest class), usually much less.
     """
-    classes = tree.classes
+    classes = index.classes
     num_classes = len(classes)
-    best[:] = np.iinfo(np.int64).max
-    width = 1 << tree.shift
-    first = tree.leaves[leaf, BASE]
-    for begin in range(first, first + tree.leaves[leaf, SIZE]):
-        if begin > first and tree.segments[begin - 1, USED] <= tree.segments[begin, USED]:
+    for j in range(num_classes):
+        best[j] = _ABOVE_ALL
+    width = 1 << index.shift
+    first = index.leaves[leaf, BASE]
+    for begin in range(first, first + index.leaves[leaf, SIZE]):
+        if begin > first and index.segments[begin - 1, USED] <= index.segments[begin, USED]:
             continue
-        start = tree.segments[begin, TIME]
+        start = index.segments[begin, TIME]
         top = 0
         j = 0
         at = leaf
-        at_end = tree.origin + ((leaf + 1) << tree.shift)
+        at_end = index.origin + ((leaf + 1) << index.shift)
         k = begin
-        while j < num_classes and top < best[-1]:
-            if at == len(tree.leaves):  # idle from here on
+        while j < num_classes and top < best[num_classes - 1]:
+            if at == len(index.leaves):  # idle from here on
                 at_end = start + classes[-1]
-            elif k == tree.leaves[at, BASE] and classes[j] > at_end - start:  # window j covers the leaf
-                top = max(top, tree.leaves[at, PEAK])
-            elif tree.leaves[at, PEAK] > top:
-                stop = tree.leaves[at, BASE] + tree.leaves[at, SIZE]
-                lazy = tree.leaves[at, LAZY]
+            elif k == index.leaves[at, BASE] and classes[j] > at_end - start:  # window j covers the leaf
+                top = max(top, index.leaves[at, PEAK])
+            elif index.leaves[at, PEAK] > top:
+                stop = index.leaves[at, BASE] + index.leaves[at, SIZE]
+                lazy = index.leaves[at, LAZY]
                 while k < stop and j < num_classes:
-                    top = max(top, tree.segments[k, USED] + lazy)
+                    top = max(top, index.segments[k, USED] + lazy)
                     k += 1
-                    end = tree.segments[k, TIME] if k < stop else at_end
+                    end = index.segments[k, TIME] if k < stop else at_end
                     while j < num_classes and classes[j] <= end - start:
                         best[j] = min(best[j], top)
                         j += 1
@@ -131,37 +134,38 @@ def repair(tree: Tree, leaf: int, best: IntArray) -> None:
                 j += 1
             at += 1
             at_end += width
-            if at < len(tree.leaves):
-                k = tree.leaves[at, BASE]
+            if at < len(index.leaves):
+                k = index.leaves[at, BASE]
     for j in range(num_classes):
-        _store(tree, leaf, j, best[j] >> tree.scale)
-    tree.leaves[leaf, STALE] = 0
+        _store(index, leaf, j, best[j] >> index.scale)
+    index.leaves[leaf, STALE] = 0
 
 
 @inner_kernel
-def change(tree: Tree, starts: IntArray, nodes: IntArray, completion: int, sign: int) -> None:
+def change(index: PeakIndex, starts: IntArray, nodes: IntArray, completion: int, sign: int) -> None:
     """Add (sign 1) or take away (-1) a placed application: step i holds its nodes from ``starts[i]`` on."""
-    cut(tree, completion)
+    cut(index, completion)
     for i in range(len(starts)):
-        cut(tree, starts[i])
+        cut(index, starts[i])
     for i in range(len(starts)):
-        add_step(tree, starts[i], starts[i + 1] if i + 1 < len(starts) else completion, sign * nodes[i])
-    tree.state[END] = max(tree.state[END], completion)
+        add_step(index, starts[i], starts[i + 1] if i + 1 < len(starts) else completion, sign * nodes[i])
+    index.state[END] = max(index.state[END], completion)
     # Every window of a class that meets the application begins in these leaves.
-    first = max(starts[0] - tree.classes[-1] - tree.origin, 0) >> tree.shift
-    last = (completion - 1 - tree.origin) >> tree.shift
-    tree.leaves[first : last + 1, STALE] = 1
+    first = max(starts[0] - index.classes[-1] - index.origin, 0) >> index.shift
+    last = (completion - 1 - index.origin) >> index.shift
+    for leaf in range(first, last + 1):
+        index.leaves[leaf, STALE] = 1
     if sign < 0:
-        most = nodes[0]
+        peak = nodes[0]
         for i in range(1, len(nodes)):
-            most = max(most, nodes[i])
-        _lower(tree, first, last, most)
+            peak = max(peak, nodes[i])
+        _lower(index, first, last, peak)
 
 
 @inner_kernel
-def _lower(tree: Tree, first: int, last: int, nodes: int) -> None:
+def _lower(index: PeakIndex, first: int, last: int, nodes: int) -> None:
     """Lower the bounds of the leaves by what was taken away; O(leaves x classes)."""
-    most = (nodes >> tree.scale) + 1 if tree.scale else nodes  # of rounded values, at most one more
+    drop = (nodes >> index.scale) + 1 if index.scale else nodes  # of rounded values, at most one more
     for leaf in range(first, last + 1):
-        for j in range(len(tree.classes)):
-            _store(tree, leaf, j, max(tree.peaks[leaf >> 4, j, leaf & 15] - most, 0))
+        for j in range(len(index.classes)):
+            _store(index, leaf, j, max(index.peaks[leaf >> 4, j, leaf & 15] - drop, 0))

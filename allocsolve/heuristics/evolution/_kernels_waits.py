@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.heuristics.evolution._kernels_list import Walk
-    from allocsolve.model import IntArray
+    from allocsolve.model import IntArray, PackedApplications
 
-__all__ = ["Staircases", "anneal_waits", "staircases"]
+__all__ = ["Staircases", "anneal_waits", "staircases", "waits_work"]
 
 #: Share of the moves that change a wait, share of those on a waiting application that end it, and how many
 #: pairs of steps are drawn to find a wait that delays.
@@ -48,8 +48,9 @@ class Staircases(NamedTuple):
     peaks: IntArray
 
 
-def staircases(offsets: IntArray, durations: IntArray, nodes: IntArray, releases: IntArray) -> Staircases:
+def staircases(apps: PackedApplications) -> Staircases:
     """Return the same applications with what is derived from them."""
+    offsets, durations, nodes, _, releases = apps
     sizes = np.diff(offsets)
     before = np.cumsum(durations) - durations
     peaks = [a + int(np.argmax(nodes[a:b])) for a, b in itertools.pairwise(offsets.tolist())]
@@ -66,7 +67,7 @@ def staircases(offsets: IntArray, durations: IntArray, nodes: IntArray, releases
 
 
 class Profiles(NamedTuple):
-    """The resource profile after each number k of applications, of two schedules.
+    """The resource profile after each number k of applications, of two schedules; made once for many.
 
     Row 2 k + side[k] is that of the schedule that moves start from; the other is free for a trial.
     """
@@ -80,6 +81,39 @@ class Profiles(NamedTuple):
     totals: IntArray
     #: Shape (applications + 1,).
     side: IntArray
+
+
+class Trial(NamedTuple):
+    """Work space: the order and waits that are tried, and the starts before and after; made once for many."""
+
+    #: As those of `Walk`.
+    order: IntArray
+    waits: IntArray
+    #: Shape (applications,): where in the order an application is.
+    position: IntArray
+    #: Shape (applications,): starts in the schedule that moves start from, and in the one that is tried.
+    starts: IntArray
+    new_starts: IntArray
+
+
+def waits_work(apps: Staircases) -> tuple[Profiles, Trial]:
+    """Return room for schedules of these applications. O(applications x steps)."""
+    num_apps, num_steps = len(apps.lengths), len(apps.durations)
+    rows = 2 * num_apps + 2
+
+    def zeros(*shape: int) -> IntArray:
+        return np.zeros(shape, dtype=np.int64)
+
+    profiles = Profiles(
+        times=zeros(rows, num_steps + num_apps + 1),
+        usage=zeros(rows, num_steps + num_apps + 1),
+        counts=np.ones(rows, dtype=np.int64),
+        makespans=zeros(rows),
+        totals=np.full(rows, int((apps.releases + apps.lengths).sum())),
+        side=zeros(num_apps + 1),
+    )
+    trial = Trial(zeros(num_apps), zeros(num_apps, 2), zeros(num_apps), zeros(num_apps), zeros(num_apps))
+    return profiles, trial
 
 
 @inner_kernel
@@ -199,22 +233,19 @@ def _draw_wait(waits: IntArray, random: NDArray[np.uint64], apps: Staircases, st
 @inner_kernel
 def _place_from(
     low: int,
-    order: IntArray,
-    waits: IntArray,
-    position: IntArray,
-    starts: IntArray,
-    trial_starts: IntArray,
+    trial: Trial,
     profiles: Profiles,
     apps: Staircases,
     num_nodes: int,
     weight: tuple[float, float],
     bar: float,
 ) -> float:
-    """Place the applications from position `low` on, into `trial_starts`; return the cost.
+    """Place the applications from position `low` on, into `Trial.new_starts`; return the cost.
 
-    `starts` are those of the applications before. Gives up once the cost is sure to exceed `bar`.
+    Gives up once the cost is sure to exceed `bar`.
     """
     times, usage, counts, makespans, totals, side = profiles
+    order, waits, position, starts, new_starts = trial
     at = 2 * low + side[low]
     cost = np.inf
     for k in range(low, len(order)):
@@ -224,11 +255,11 @@ def _place_from(
         if step >= 0:
             owner = apps.owners[other]
             if position[owner] < k:
-                since = starts[owner] if position[owner] < low else trial_starts[owner]
+                since = starts[owner] if position[owner] < low else new_starts[owner]
                 end = since + apps.begins[other] + apps.durations[other]
                 start = max(start, end - apps.begins[step])
         start = _first_start(times, usage, at, counts[at], apps, app, num_nodes, start)
-        trial_starts[app] = start
+        new_starts[app] = start
         makespan = max(makespans[at], start + apps.lengths[app])
         total = totals[at] + start - apps.releases[app]
         cost = weight[0] * makespan + weight[1] * total
@@ -249,25 +280,19 @@ def anneal_waits(
     weight: tuple[float, float],
     temperatures: tuple[float, float],
     iterations: int,
+    work: tuple[Profiles, Trial],
 ) -> None:
     """Walk on as `_kernels_list.anneal_order`, without expansion; a fifth of the moves change a wait.
 
-    `weight` is that of the makespan and of the total completion.
+    `weight` is that of the makespan and of the total completion; `work` is what `waits_work` returns.
     """
     order, waits, random = walk.order, walk.waits, walk.random
-    num_apps, num_steps = len(order), len(apps.durations)
-    rows = 2 * num_apps + 2
-    profiles = Profiles(
-        times=np.zeros((rows, num_steps + num_apps + 1), dtype=np.int64),
-        usage=np.zeros((rows, num_steps + num_apps + 1), dtype=np.int64),
-        counts=np.ones(rows, dtype=np.int64),
-        makespans=np.zeros(rows, dtype=np.int64),
-        totals=np.full(rows, (apps.releases + apps.lengths).sum()),
-        side=np.zeros(num_apps + 1, dtype=np.int64),
-    )
-    starts, trial_starts = np.zeros(num_apps, dtype=np.int64), np.zeros(num_apps, dtype=np.int64)
-    trial, trial_waits = order.copy(), waits.copy()
-    position = np.argsort(order)
+    profiles, trial = work
+    num_apps = len(order)
+    for k in range(num_apps):
+        trial.order[k] = order[k]
+        trial.position[order[k]] = k
+        trial.waits[k, 0], trial.waits[k, 1] = waits[k, 0], waits[k, 1]
     temperature = temperatures[0]
     cooling = (temperatures[1] / temperatures[0]) ** (1.0 / max(iterations, 1))
     # The order itself comes first; a walk that goes on has counted it before.
@@ -275,32 +300,32 @@ def anneal_waits(
         low, high, waiting, bar = 0, num_apps - 1, -1, np.inf
         if number >= 0:
             if uniform(random) < _WAITS:
-                waiting = _draw_wait(trial_waits, random, apps, starts)
+                waiting = _draw_wait(trial.waits, random, apps, trial.starts)
             if waiting >= 0:
-                low = high = position[waiting]
+                low = high = trial.position[waiting]
             else:
-                low, high = draw_order(order, random, trial)
+                low, high = draw_order(order, random, trial.order)
             bar = walk.costs[0] - temperature * np.log(1.0 - uniform(random))
             temperature *= cooling
         for k in range(low, high + 1):
-            position[trial[k]] = k
-        cost = _place_from(
-            low, trial, trial_waits, position, starts, trial_starts, profiles, apps, num_nodes, weight, bar
-        )
+            trial.position[trial.order[k]] = k
+        cost = _place_from(low, trial, profiles, apps, num_nodes, weight, bar)
         if cost <= bar:
             for k in range(low, num_apps):
+                app = trial.order[k]
                 profiles.side[k + 1] = 1 - profiles.side[k + 1]
-                order[k] = trial[k]
-                starts[trial[k]] = trial_starts[trial[k]]
+                order[k] = app
+                trial.starts[app] = trial.new_starts[app]
             if waiting >= 0:
-                waits[waiting] = trial_waits[waiting]
+                waits[waiting, 0], waits[waiting, 1] = trial.waits[waiting, 0], trial.waits[waiting, 1]
             walk.costs[0] = cost
             if cost < walk.costs[1]:
                 walk.costs[1] = cost
-                walk.best_starts[:] = starts[apps.owners] + apps.begins
+                for step in range(len(apps.owners)):
+                    walk.best_starts[step] = trial.starts[apps.owners[step]] + apps.begins[step]
         else:
             for k in range(low, high + 1):
-                trial[k] = order[k]
-                position[order[k]] = k
+                trial.order[k] = order[k]
+                trial.position[order[k]] = k
             if waiting >= 0:
-                trial_waits[waiting] = waits[waiting]
+                trial.waits[waiting, 0], trial.waits[waiting, 1] = waits[waiting, 0], waits[waiting, 1]

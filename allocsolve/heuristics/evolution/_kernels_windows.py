@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.heuristics.evolution._kernels_leaves import STALE, Tree, first_busy, first_free, last_busy
+from allocsolve.heuristics.evolution._kernels_peak_index import STALE, PeakIndex, first_free, last_busy
 from allocsolve.heuristics.evolution._kernels_peaks import class_of, next_leaf, repair, rules_out
 from allocsolve.kernels.jit import inner_kernel
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.evolution._kernels_fit import Request
     from allocsolve.model import IntArray
 
-__all__ = ["TABLE_COLUMNS", "compact_in", "place_in"]
+__all__ = ["TABLE_COLUMNS", "place_in"]
 
 #: Columns of the table of windows. EXACT is 0 for a composite, which only the index tests. VERIFIED is the
-#: time at which the window was last found free, FIRST the first leaf that the index allows. Column RANK has
+#: time at which the window was last seen free, FIRST the first leaf that the index allows. Column RANK has
 #: nothing to do with the row: there stands the row of the window of this rank.
 VARIABLE, OFFSET, CAPACITY, DURATION, CLASS, EXACT, VERIFIED, FIRST, RANK = range(9)
 TABLE_COLUMNS = 9
@@ -97,17 +98,17 @@ def _raise(starts: IntArray, variable: int, value: int, durations: IntArray, lon
 
 @inner_kernel
 def _ranked(
-    tree: Tree, table: IntArray, count: int, starts: IntArray, durations: IntArray, longest: IntArray
+    index: PeakIndex, table: IntArray, count: int, starts: IntArray, durations: IntArray, longest: IntArray
 ) -> None:
     """Raise the bounds to what the index says and rank the windows by it, the latest first."""
     for c in range(count):
-        table[c, CLASS] = class_of(tree, table[c, DURATION])
+        table[c, CLASS] = class_of(index, table[c, DURATION])
         at = starts[table[c, VARIABLE]] + table[c, OFFSET]
-        leaf = (at - tree.origin) >> tree.shift
-        first = next_leaf(tree, leaf, table[c, CLASS], table[c, CAPACITY])
+        leaf = (at - index.origin) >> index.shift
+        first = next_leaf(index, leaf, table[c, CLASS], table[c, CAPACITY])
         table[c, FIRST] = first
         if first > leaf:
-            value = tree.origin + (first << tree.shift) - table[c, OFFSET]
+            value = index.origin + (first << index.shift) - table[c, OFFSET]
             _raise(starts, table[c, VARIABLE], value, durations, longest)
         k = c
         while k > 0 and table[table[k - 1, RANK], FIRST] < first:
@@ -117,7 +118,7 @@ def _ranked(
 
 
 @inner_kernel
-def _ruled_out(tree: Tree, table: IntArray, count: int, starts: IntArray) -> int:
+def _ruled_out(index: PeakIndex, table: IntArray, count: int, starts: IntArray) -> int:
     """Return a window that the index rules out where it is, -1 if none. Its FIRST gets the next leaf.
 
     A window that fails moves forward by one rank: it is likely to fail again.
@@ -126,9 +127,9 @@ def _ruled_out(tree: Tree, table: IntArray, count: int, starts: IntArray) -> int
     found = -1
     while k < count and found < 0:
         c = table[k, RANK]
-        leaf = (starts[table[c, VARIABLE]] + table[c, OFFSET] - tree.origin) >> tree.shift
-        if rules_out(tree, leaf, table[c, CLASS], table[c, CAPACITY]):
-            table[c, FIRST] = next_leaf(tree, leaf + 1, table[c, CLASS], table[c, CAPACITY])
+        leaf = (starts[table[c, VARIABLE]] + table[c, OFFSET] - index.origin) >> index.shift
+        if rules_out(index, leaf, table[c, CLASS], table[c, CAPACITY]):
+            table[c, FIRST] = next_leaf(index, leaf + 1, table[c, CLASS], table[c, CAPACITY])
             if k > 0:
                 table[k, RANK] = table[k - 1, RANK]
                 table[k - 1, RANK] = c
@@ -138,7 +139,7 @@ def _ruled_out(tree: Tree, table: IntArray, count: int, starts: IntArray) -> int
 
 
 @inner_kernel
-def _blocked(tree: Tree, table: IntArray, count: int, starts: IntArray) -> int:
+def _blocked(index: PeakIndex, table: IntArray, count: int, starts: IntArray) -> int:
     """Return a window that is not free where it is, -1 if all are. Its VERIFIED says where to look next.
 
     Looks at one leaf for each window.
@@ -149,7 +150,7 @@ def _blocked(tree: Tree, table: IntArray, count: int, starts: IntArray) -> int:
         c = table[k, RANK]
         at = starts[table[c, VARIABLE]] + table[c, OFFSET]
         if table[c, EXACT] and table[c, VERIFIED] != at:
-            table[c, VERIFIED] = first_free(tree, at, table[c, DURATION], table[c, CAPACITY])
+            table[c, VERIFIED] = first_free(index, at, table[c, DURATION], table[c, CAPACITY])
             if table[c, VERIFIED] > at:
                 found = c
         k += 1
@@ -158,7 +159,7 @@ def _blocked(tree: Tree, table: IntArray, count: int, starts: IntArray) -> int:
 
 @inner_kernel
 def _hold(
-    tree: Tree,
+    index: PeakIndex,
     starts: IntArray,
     durations: IntArray,
     longest: IntArray,
@@ -169,13 +170,13 @@ def _hold(
     """Raise the bounds of steps that cannot hold their nodes until the next begins; tell whether any was.
 
     Goes once from the last step to the first. The windows at both ends of a step cover what it holds if that
-    is at most twice its duration. Up to ``held[i]`` its nodes were found free: bounds only rise.
+    is at most twice its duration. Up to ``held[i]`` its nodes were seen free: bounds only rise.
     """
     raised = False
     for i in range(len(starts) - 2, 0, -1):
         end = starts[i + 1]
         if end - starts[i] > 2 * durations[i]:
-            to = last_busy(tree, max(starts[i], held[i]), end, num_nodes - nodes[i])
+            to = last_busy(index, max(starts[i], held[i]), end, num_nodes - nodes[i])
             held[i] = end
             if to >= 0:
                 _raise(starts, i, to, durations, longest)
@@ -185,10 +186,8 @@ def _hold(
 
 @inner_kernel
 def place_in(
-    tree: Tree,
-    durations: IntArray,
-    nodes: IntArray,
-    max_durations: IntArray,
+    index: PeakIndex,
+    request: Request,
     num_nodes: int,
     earliest: int,
     starts: IntArray,
@@ -199,13 +198,14 @@ def place_in(
 
     Parameters
     ----------
-    tree
+    index
         Must reach beyond its last busy second and beyond `earliest`, each plus the sum of the durations.
     table
         Shape (>= 3 * steps, `TABLE_COLUMNS`), work space.
     work
         Shape (2, >= steps and >= classes), work space.
     """
+    durations, nodes, max_durations = request
     num_steps = len(durations)
     starts[0] = earliest
     for i in range(1, num_steps):
@@ -213,24 +213,25 @@ def place_in(
     elastic = _is_elastic(durations, max_durations)
     variables = starts if elastic else starts[:1]
     count = _windows(durations, nodes, num_nodes, elastic, table)
-    _ranked(tree, table, count, variables, durations, max_durations)
-    work[0] = -1
+    _ranked(index, table, count, variables, durations, max_durations)
+    for i in range(num_steps):
+        work[0, i] = -1
     while True:
-        c = _ruled_out(tree, table, count, variables)
+        c = _ruled_out(index, table, count, variables)
         if c >= 0:
-            to = tree.origin + (table[c, FIRST] << tree.shift)
-        elif elastic and _hold(tree, starts, durations, max_durations, nodes, num_nodes, work[0]):
+            to = index.origin + (table[c, FIRST] << index.shift)
+        elif elastic and _hold(index, starts, durations, max_durations, nodes, num_nodes, work[0]):
             continue
         else:
-            c = _blocked(tree, table, count, variables)
+            c = _blocked(index, table, count, variables)
             if c < 0:
                 break
             to = table[c, VERIFIED]
-            leaf = (variables[table[c, VARIABLE]] + table[c, OFFSET] - tree.origin) >> tree.shift
-            if (to - tree.origin) >> tree.shift > leaf:
+            leaf = (variables[table[c, VARIABLE]] + table[c, OFFSET] - index.origin) >> index.shift
+            if (to - index.origin) >> index.shift > leaf:
                 table[c, VERIFIED] = -1
-                if tree.leaves[leaf, STALE]:
-                    repair(tree, leaf, work[1, : len(tree.classes)])
+                if index.leaves[leaf, STALE]:
+                    repair(index, leaf, work[1, : len(index.classes)])
         _raise(variables, table[c, VARIABLE], to - table[c, OFFSET], durations, max_durations)
     for i in range(1, num_steps):
         starts[i] = max(starts[i], starts[i - 1] + durations[i - 1])
@@ -243,43 +244,3 @@ def _is_elastic(durations: IntArray, max_durations: IntArray) -> bool:
     for i in range(1, len(durations) - 1):
         elastic = elastic or max_durations[i] > durations[i]
     return elastic
-
-
-@inner_kernel
-def compact_in(
-    tree: Tree,
-    durations: IntArray,
-    nodes: IntArray,
-    max_durations: IntArray,
-    num_nodes: int,
-    completion: int,
-    starts: IntArray,
-) -> bool:
-    """Write the greatest feasible vector that ends at `completion` into `starts`.
-
-    As `allocsolve.heuristics.evolution._kernels_fit.compact`, whose least time is the origin here.
-    """
-    num_steps = len(durations)
-    end = completion
-    for i in range(num_steps - 1, -1, -1):
-        end -= durations[i]
-        starts[i] = end
-    i = num_steps - 1
-    while i >= 0:
-        last = i == num_steps - 1
-        end = completion if last else starts[i + 1]
-        starts[i] = min(starts[i], end - durations[i])
-        if starts[i] < tree.origin:
-            return False
-        if end - starts[i] > (durations[i] if last else max_durations[i]):
-            lowered = starts[i] + max_durations[i]
-        else:
-            lowered = first_busy(tree, starts[i], end, num_nodes - nodes[i])
-        if lowered >= 0:
-            if last:
-                return False
-            i += 1
-            starts[i] = lowered
-        else:
-            i -= 1
-    return True

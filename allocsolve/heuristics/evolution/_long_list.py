@@ -1,4 +1,4 @@
-"""List scheduling of many applications: makes the tree, and makes it larger when it is full."""
+"""List scheduling of many applications: makes the index, and makes it larger when it is full."""
 
 from __future__ import annotations
 
@@ -8,28 +8,22 @@ import numpy as np
 
 from allocsolve.heuristics.evolution._kernels_long_list import place_next
 from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
-from allocsolve.heuristics.evolution._tree import duration_classes, flat, make_tree
+from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, make_index
 
 if TYPE_CHECKING:
-    from allocsolve.model import IntArray
+    from allocsolve.model import IntArray, PackedApplications
 
 __all__ = ["long_list_schedule"]
 
 
-def long_list_schedule(  # noqa: PLR0917 - the signature of the kernel that it stands in for
-    order: IntArray,
-    offsets: IntArray,
-    durations: IntArray,
-    nodes: IntArray,
-    max_durations: IntArray,
-    releases: IntArray,
-    num_nodes: int,
-    compacting: bool,  # noqa: FBT001 - as above
+def long_list_schedule(
+    order: IntArray, apps: PackedApplications, num_nodes: int, *, compacting: bool
 ) -> IntArray:
-    """Return the starts of all steps, shape (steps,): those of `_kernels_list.list_schedule`.
+    """Return the starts of all steps, shape (steps,): those of `list_schedule`.
 
     *Complexity*: no bound better than that of the flat profile is proven; measured n^1.2 to n^1.4.
     """
+    offsets, durations, nodes, _, releases = apps
     sizes = np.diff(offsets)
     spans = np.add.reduceat(durations, offsets[:-1])
     classes = duration_classes(durations, spans)
@@ -38,30 +32,16 @@ def long_list_schedule(  # noqa: PLR0917 - the signature of the kernel that it s
     work = np.empty((2, max(longest, len(classes))), dtype=np.int64)
     starts = np.zeros(len(durations), dtype=np.int64)
     times = used = np.zeros(1, dtype=np.int64)
-    # What lists leave idle, on average; a wrong guess costs another tree. (No scalar product: the threads of
+    # What lists leave idle, on average; a wrong guess costs another index. (No scalar product: the threads of
     # the BLAS behind it go on spinning beside the kernel for as long as it runs.)
     busy = float((durations.astype(float) * nodes).sum()) / num_nodes
     until = int(releases.max()) + int(1.45 * busy) + 2 * int(spans.max())
     segments = len(durations) + len(releases) + 1
     position = 0
     while True:
-        tree = make_tree(times, used, num_nodes=num_nodes, until=until, segments=segments, classes=classes)
-        position = place_next(
-            tree,
-            position,
-            order,
-            offsets,
-            durations,
-            nodes,
-            max_durations,
-            releases,
-            num_nodes,
-            compacting,
-            starts,
-            table,
-            work,
-        )
+        index = make_index(times, used, num_nodes=num_nodes, until=until, segments=segments, classes=classes)
+        position = place_next(index, position, order, apps, num_nodes, compacting, starts, table, work)
         if position == len(order):
             return starts
-        times, used = flat(tree, 0)
+        times, used = flat(index, 0)
         until = 2 * until

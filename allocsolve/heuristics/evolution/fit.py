@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.heuristics.evolution import _kernels_fit as kernels
+from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, compact_request, fit_request
 from allocsolve.model import EvolutionProfile, expand_ratio, frozen, max_expanded_durations
 
 if TYPE_CHECKING:
@@ -35,19 +35,17 @@ class Placement(NamedTuple):
         return self.start + self.profile.duration
 
 
-def _segments(occupied: EvolutionProfile) -> tuple[IntArray, IntArray]:
-    """Return the resource profile as the kernels take it: (times, usage) with an idle last segment."""
+def _segments(occupied: EvolutionProfile) -> Segments:
+    """Return the resource profile as the kernels take it, with an idle last segment."""
     times = np.zeros(len(occupied.steps) + 1, dtype=np.int64)
     usage = np.zeros(len(occupied.steps) + 1, dtype=np.int64)
     np.cumsum(np.array(occupied.durations, dtype=np.int64), out=times[1:])
     usage[:-1] = occupied.nodes
-    return times, usage
+    return Segments(times, usage, np.array([len(times)]))
 
 
-def request_arrays(
-    profile: EvolutionProfile, num_nodes: int, limit: float
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return (durations, nodes, longest durations) as the kernels take them; refuses what never fits."""
+def request_arrays(profile: EvolutionProfile, num_nodes: int, limit: float) -> Request:
+    """Return the request as the kernels take it; refuses what never fits."""
     if not profile.steps:
         msg = "the requested profile has no steps"
         raise InvalidProblem(msg)
@@ -56,7 +54,7 @@ def request_arrays(
         raise InvalidProblem(msg)
     durations = frozen(np.array(profile.durations, dtype=np.int64))
     nodes = frozen(np.array(profile.nodes, dtype=np.int64))
-    return durations, nodes, max_expanded_durations(durations, expand_ratio(limit))
+    return Request(durations, nodes, max_expanded_durations(durations, expand_ratio(limit)))
 
 
 def placement_of(profile: EvolutionProfile, starts: IntArray) -> Placement:
@@ -123,22 +121,10 @@ def fit(
     if earliest_start < 0:
         msg = f"earliest_start {earliest_start} is negative"
         raise InvalidOption(msg)
-    durations, nodes, max_durations = request_arrays(profile, num_nodes, expand_limit)
-    times, usage = _segments(occupied)
-    starts = np.empty_like(durations)
-    work = np.empty((2, len(durations)), dtype=np.int64)
-    kernels.place(
-        times,
-        usage,
-        len(times),
-        durations,
-        nodes,
-        max_durations,
-        num_nodes,
-        earliest_start,
-        starts,
-        work,
-    )
+    request = request_arrays(profile, num_nodes, expand_limit)
+    starts = np.empty(len(profile.steps), dtype=np.int64)
+    work = np.empty((2, len(profile.steps)), dtype=np.int64)
+    fit_request(_segments(occupied), request, num_nodes, earliest_start, starts, work)
     return placement_of(profile, starts)
 
 
@@ -183,20 +169,9 @@ def compact(
     >>> placement.start, compact(request, busy, 10, placement=placement).start
     (0, 90)
     """
-    durations, nodes, max_durations = request_arrays(profile, num_nodes, expand_limit)
-    times, usage = _segments(occupied)
-    starts = np.empty_like(durations)
-    if not kernels.compact(
-        times,
-        usage,
-        len(times),
-        durations,
-        nodes,
-        max_durations,
-        num_nodes,
-        placement.completion,
-        starts,
-    ):
+    request = request_arrays(profile, num_nodes, expand_limit)
+    starts = np.empty(len(profile.steps), dtype=np.int64)
+    if not compact_request(_segments(occupied), request, num_nodes, placement.completion, starts):
         msg = f"nothing fits that ends at {placement.completion}"
         raise InvalidProblem(msg)
     return placement_of(profile, starts)

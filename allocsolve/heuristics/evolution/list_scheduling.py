@@ -11,7 +11,15 @@ import numpy as np
 from allocsolve.errors import UnknownName
 from allocsolve.heuristics.evolution._kernels_list import list_schedule
 from allocsolve.heuristics.evolution._long_list import long_list_schedule
-from allocsolve.model import EvolutionSchedule, Result, Status, expand_ratio, frozen, max_expanded_durations
+from allocsolve.model import (
+    EvolutionSchedule,
+    PackedApplications,
+    Result,
+    Status,
+    expand_ratio,
+    frozen,
+    max_expanded_durations,
+)
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, EvolutionProblem, IntArray
@@ -96,18 +104,13 @@ def list_starts(problem: EvolutionProblem, order: IntArray, fit: Fit) -> IntArra
 
     The last step of each application is not expanded. See `ListScheduling` for guarantee and complexity.
     """
-    offsets, durations, nodes, _, releases = problem.packed
-    schedule = list_schedule if len(releases) < MANY else long_list_schedule
-    return schedule(
-        order,
-        offsets,
-        durations,
-        nodes,
-        fit.max_durations(problem),
-        releases,
-        problem.num_nodes,
-        fit.compacting,
-    )
+    apps = problem.packed._replace(max_durations=fit.max_durations(problem))
+    return _schedule(order, apps, problem.num_nodes, compacting=fit.compacting)
+
+
+def _schedule(order: IntArray, apps: PackedApplications, num_nodes: int, *, compacting: bool) -> IntArray:
+    schedule = list_schedule if len(apps.releases) < MANY else long_list_schedule
+    return schedule(order, apps, num_nodes, compacting=compacting)
 
 
 def schedule_of(problem: EvolutionProblem, step_starts: IntArray) -> EvolutionSchedule:
@@ -182,16 +185,14 @@ class Rigid:
         if not len(releases):
             return Result(Status.FEASIBLE, schedule_of(problem, durations), runtime=clock.elapsed)
         spans = frozen(np.add.reduceat(durations, offsets[:-1]))
-        schedule = list_schedule if len(releases) < MANY else long_list_schedule
-        starts = schedule(
-            list_order(problem, self.order, budget.seed),
-            frozen(np.arange(len(releases) + 1, dtype=np.int64)),
-            spans,
-            frozen(np.maximum.reduceat(nodes, offsets[:-1])),
-            spans,
-            releases,
-            problem.num_nodes,
-            False,  # noqa: FBT003 - kernels take their arguments by position
+        rectangles = PackedApplications(
+            offsets=frozen(np.arange(len(releases) + 1, dtype=np.int64)),
+            durations=spans,
+            nodes=frozen(np.maximum.reduceat(nodes, offsets[:-1])),
+            max_durations=spans,
+            releases=releases,
         )
+        order = list_order(problem, self.order, budget.seed)
+        starts = _schedule(order, rectangles, problem.num_nodes, compacting=False)
         answer = EvolutionSchedule(starts, offsets, durations, nodes)
         return Result(Status.FEASIBLE, answer, runtime=clock.elapsed)

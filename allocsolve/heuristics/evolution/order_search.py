@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.evolution._kernels_list import anneal_order, new_walk
-from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, staircases
+from allocsolve.heuristics.evolution._kernels_list import anneal_order, list_work, new_walk
+from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, staircases, waits_work
 from allocsolve.heuristics.evolution.list_scheduling import Fit, list_order
 from allocsolve.model import EvolutionProblem, EvolutionProfile
 
@@ -124,37 +124,28 @@ def anneal(
     temperature falls from 10 % to 3 % of the mean application's share of the horizon for a makespan; for a
     total over all applications from 5 % to 0.2 % of the horizon.
     """
-    offsets, durations, nodes, _, releases = problem.packed
+    packed = problem.packed._replace(max_durations=fit.max_durations(problem))
+    num_apps, num_steps = len(packed.releases), len(packed.durations)
     weights = _weights(problem, objective)
-    walk = new_walk(list_order(problem, "largest"), len(durations), seed)
-    longest = fit.max_durations(problem)
+    walk = new_walk(list_order(problem, "largest"), num_steps, seed)
     stays_rigid = min(fit.expand_limit, problem.expand_limit) == 1
-    small = len(releases) * len(durations) <= _MOST_SEGMENTS
-    apps = staircases(offsets, durations, nodes, releases) if stays_rigid and small else None
+    apps = staircases(packed) if stays_rigid and num_apps * num_steps <= _MOST_SEGMENTS else None
+    waits_room = None if apps is None else waits_work(apps)
+    list_room = list_work(packed)
     if weights[0] == 1:  # the makespan leads
-        hot, cold = (share * problem.horizon / len(releases) for share in (0.1, 0.03))
+        hot, cold = (share * problem.horizon / num_apps for share in (0.1, 0.03))
     else:  # a total over all applications
         hot, cold = (share * problem.horizon for share in (0.05, 0.002))
-    look = max(1, _STEPS_PER_LOOK // len(durations))
+    look = max(1, _STEPS_PER_LOOK // num_steps)
     done = 0
     while done < min(iterations, most):
         piece = int(min(look, iterations - done, most - done))
         temperatures = tuple(hot * (cold / hot) ** ((done + k) / iterations) for k in (0, piece))
-        if apps is not None:
-            anneal_waits(walk, apps, problem.num_nodes, weights[:2], temperatures, piece)
+        if apps is not None and waits_room is not None:
+            anneal_waits(walk, apps, problem.num_nodes, weights[:2], temperatures, piece, waits_room)
         else:
             anneal_order(
-                walk,
-                offsets,
-                durations,
-                nodes,
-                longest,
-                releases,
-                problem.num_nodes,
-                fit.compacting,
-                weights,
-                temperatures,
-                piece,
+                walk, packed, problem.num_nodes, fit.compacting, weights, temperatures, piece, list_room
             )
         done += piece
         yield piece, walk.best_starts

@@ -12,9 +12,18 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
 from allocsolve.heuristics.evolution import _kernels_profile as kernels
-from allocsolve.heuristics.evolution._kernels_leaves import BASE, COUNT, END, LAZY, LIMIT, SIZE, TIME, USED
+from allocsolve.heuristics.evolution._kernels_peak_index import (
+    BASE,
+    COUNT,
+    END,
+    LAZY,
+    LIMIT,
+    SIZE,
+    TIME,
+    USED,
+)
 from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
-from allocsolve.heuristics.evolution._tree import duration_classes, flat, make_tree
+from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, make_index
 from allocsolve.heuristics.evolution.fit import Placement, placement_of, request_arrays
 from allocsolve.model import MAX_INTEGER, EvolutionProfile, IntArray, frozen
 
@@ -91,7 +100,7 @@ class ResourceProfile:
         self._issued = 0
         self._windows: deque[int] = deque([1], maxlen=_REMEMBERED)
         self._spans: deque[int] = deque([1], maxlen=_REMEMBERED)
-        self._tree = make_tree(
+        self._index = make_index(
             np.array([self._origin]),
             np.zeros(1, dtype=np.int64),
             num_nodes=self._num_nodes,
@@ -112,12 +121,12 @@ class ResourceProfile:
 
     def used_at(self, time: int) -> int:
         """Return how many nodes are busy at a time (seconds, not before the origin)."""
-        tree = self._tree
-        leaf = (self._time("time", time) - tree.origin) >> tree.shift
-        if leaf >= len(tree.leaves):
+        index = self._index
+        leaf = (self._time("time", time) - index.origin) >> index.shift
+        if leaf >= len(index.leaves):
             return 0
-        row = tree.leaves[leaf]
-        segments = tree.segments[row[BASE] : row[BASE] + row[SIZE]]
+        row = index.leaves[leaf]
+        segments = index.segments[row[BASE] : row[BASE] + row[SIZE]]
         k = np.searchsorted(segments[:, TIME], time, side="right") - 1
         return int(segments[k, USED] + row[LAZY])
 
@@ -130,7 +139,7 @@ class ResourceProfile:
 
         O(segments).
         """
-        times, used = flat(self._tree, self._origin)
+        times, used = flat(self._index, self._origin)
         return EvolutionProfile(tuple(zip(np.diff(times).tolist(), used[:-1].tolist(), strict=True)))
 
     def earliest_window(self, nodes: int, duration: int, *, not_before: int | None = None) -> int:
@@ -186,18 +195,17 @@ class ResourceProfile:
         InvalidOption
             If `earliest_start` lies before the origin.
         """
-        durations, nodes, longest = request_arrays(profile, self._num_nodes, expand_limit)
+        request = request_arrays(profile, self._num_nodes, expand_limit)
         earliest = self._origin if earliest_start is None else self._time("earliest_start", earliest_start)
         self._windows.extend(profile.durations[:_REMEMBERED])
         self._spans.append(profile.duration)
-        self._make_room(max(int(self._tree.state[END]), earliest) + profile.duration, len(durations))
-        tree = self._tree
-        table = np.empty((3 * len(durations), TABLE_COLUMNS), dtype=np.int64)
-        work = np.empty((2, max(len(durations), len(tree.classes))), dtype=np.int64)
-        starts = np.empty_like(durations)
-        kernels.find(
-            tree, durations, nodes, longest, self._num_nodes, earliest, compacting, table, work, starts
-        )
+        num_steps = len(profile.steps)
+        self._make_room(max(int(self._index.state[END]), earliest) + profile.duration, num_steps)
+        index = self._index
+        table = np.empty((3 * num_steps, TABLE_COLUMNS), dtype=np.int64)
+        work = np.empty((2, max(num_steps, len(index.classes))), dtype=np.int64)
+        starts = np.empty(num_steps, dtype=np.int64)
+        kernels.fit_request(index, request, self._num_nodes, earliest, compacting, starts, table, work)
         return placement_of(profile, starts)
 
     def reserve(self, start: int, profile: EvolutionProfile) -> int:
@@ -224,7 +232,7 @@ class ResourceProfile:
         completion = self._time("completion", begin + profile.duration)
         starts = frozen(begin + np.cumsum(durations) - durations)
         self._make_room(completion, len(starts))
-        step = kernels.add(self._tree, starts, nodes, completion, self._num_nodes)
+        step = kernels.add(self._index, starts, nodes, completion, self._num_nodes)
         if step >= 0:
             begin, asked = int(starts[step]), int(nodes[step])
             msg = (
@@ -262,7 +270,7 @@ class ResourceProfile:
             first = max(int(np.searchsorted(held.starts, time, side="right")) - 1, 0)
             starts = np.maximum(held.starts[first:], time)
             self._make_room(held.completion, len(starts))
-            kernels.take_away(self._tree, frozen(starts), held.nodes[first:], held.completion)
+            kernels.take_away(self._index, frozen(starts), held.nodes[first:], held.completion)
 
     def forget(self, before: int) -> None:
         """Move the origin on: what happened before a time, and reservations that ended by then, are gone.
@@ -284,14 +292,14 @@ class ResourceProfile:
         return value
 
     def _make_room(self, last: int, num_steps: int) -> None:
-        """Let the tree reach beyond a time and have room for so many steps, each with its begin and end."""
-        tree = self._tree
-        reach = tree.origin + (len(tree.leaves) << tree.shift)
-        if last < reach and int(tree.state[COUNT]) + num_steps < int(tree.state[LIMIT]):
+        """Let the index reach beyond a time and have room for so many steps, each with its begin and end."""
+        index = self._index
+        reach = index.origin + (len(index.leaves) << index.shift)
+        if last < reach and int(index.state[COUNT]) + num_steps < int(index.state[LIMIT]):
             return
-        times, used = flat(tree, self._origin)
+        times, used = flat(index, self._origin)
         last = max(last, int(times[-1]))
-        self._tree = make_tree(
+        self._index = make_index(
             times,
             used,
             num_nodes=self._num_nodes,

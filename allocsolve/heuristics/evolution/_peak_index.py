@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.evolution._kernels_leaves import (
+from allocsolve.heuristics.evolution._kernels_peak_index import (
     BASE,
     LAZY,
     PEAK,
@@ -15,7 +15,7 @@ from allocsolve.heuristics.evolution._kernels_leaves import (
     STALE,
     TIME,
     USED,
-    Tree,
+    PeakIndex,
 )
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-__all__ = ["duration_classes", "flat", "make_tree"]
+__all__ = ["duration_classes", "flat", "make_index"]
 
-#: Least segments per leaf, on average, when the tree is full: longer scans against more leaves. Fewer as long
-#: as the index stays in the cache, that is, up to so many segments.
+#: Least segments per leaf, on average, when the index is full: longer scans against more leaves. Fewer as
+#: long as the index stays in the cache, that is, up to so many segments.
 _SEGMENTS, _FEW_SEGMENTS, _FEW = 12, 6, 200_000
 
 #: What pads the index, above every stored peak: no window begins there.
@@ -49,7 +49,7 @@ def duration_classes(windows: IntArray, spans: IntArray) -> IntArray:
     return np.unique(np.concatenate(chosen))
 
 
-def make_tree(
+def make_index(
     times: IntArray,
     used: IntArray,
     *,
@@ -57,8 +57,8 @@ def make_tree(
     until: int,
     segments: int,
     classes: IntArray,
-) -> Tree:
-    """Return a tree of a flat profile, with room to grow.
+) -> PeakIndex:
+    """Return an index of a flat profile, with room to grow.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def make_tree(
     num_nodes
         Nodes of the cluster.
     until
-        The tree must reach beyond this time, in seconds.
+        The index must reach beyond this time, in seconds.
     segments
         How many segments it must have room for.
     classes
@@ -92,7 +92,7 @@ def make_tree(
     handed_out = int(leaves[:, ROOM].sum())
     # A leaf that moves takes less than four times what it ends up with.
     pool = handed_out + 4 * (segments + num_leaves)
-    tree = Tree(
+    index = PeakIndex(
         origin,
         shift,
         max(num_nodes.bit_length() - 15, 0),  # stored peaks stay below _NEVER
@@ -100,16 +100,16 @@ def make_tree(
         leaves,
         np.empty((pool, 2), dtype=np.int64),
         classes,
-        *_index(num_leaves, len(classes)),
+        *_idle_peaks(num_leaves, len(classes)),
     )
     where = np.repeat(leaves[:, BASE] - first, sizes) + np.arange(len(cuts))
-    tree.segments[where, TIME] = cuts
-    tree.segments[where, USED] = values
-    return tree
+    index.segments[where, TIME] = cuts
+    index.segments[where, USED] = values
+    return index
 
 
-def _index(num_leaves: int, num_classes: int) -> tuple[NDArray[np.int16], IntArray]:
-    """Return `Tree.peaks` and `Tree.levels` of an idle cluster: every bound is 0."""
+def _idle_peaks(num_leaves: int, num_classes: int) -> tuple[NDArray[np.int16], IntArray]:
+    """Return `PeakIndex.peaks` and `PeakIndex.levels` of an idle cluster: every bound is 0."""
     entries = [num_leaves]
     while entries[-1] > 16:
         entries.append(-(-entries[-1] // 16))
@@ -122,12 +122,12 @@ def _index(num_leaves: int, num_classes: int) -> tuple[NDArray[np.int16], IntArr
     return peaks, levels
 
 
-def flat(tree: Tree, since: int) -> tuple[IntArray, IntArray]:
-    """Return (times, used) from `since` on, as `make_tree` takes them; neighbours differ."""
-    sizes = tree.leaves[:, SIZE]
-    where = np.repeat(tree.leaves[:, BASE] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-    times = tree.segments[where, TIME]
-    used = tree.segments[where, USED] + np.repeat(tree.leaves[:, LAZY], sizes)
+def flat(index: PeakIndex, since: int) -> tuple[IntArray, IntArray]:
+    """Return (times, used) from `since` on, as `make_index` takes them; neighbours differ."""
+    sizes = index.leaves[:, SIZE]
+    where = np.repeat(index.leaves[:, BASE] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    times = index.segments[where, TIME]
+    used = index.segments[where, USED] + np.repeat(index.leaves[:, LAZY], sizes)
     first = np.searchsorted(times, since, side="right") - 1
     times, used = times[first:], used[first:]
     times[0] = since
