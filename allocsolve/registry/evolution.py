@@ -109,10 +109,34 @@ def _bound(problem: EvolutionProblem, term: str) -> float:
     return 0
 
 
+#: Nodes of the steps, of a second each, of a problem for two nodes whose optimum, 8 s with any expand limit,
+#: is above the combinatorial bounds: exact solvers have to search.
+_TINY_NODES: Final = ((1, 1, 2, 1), (2, 1, 2), (1, 2))
+
+
+def _warm_up_problems(problem: EvolutionProblem) -> tuple[EvolutionProblem, ...]:
+    """Return problems that together take the solvers through all the kernels that they need for this one."""
+    from allocsolve.heuristics.evolution.list_scheduling import MANY  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.heuristics.evolution.order_search import MOST_SEGMENTS  # noqa: PLC0415 - loaded when asked for
+
+    packed = problem.packed
+    # Limits round down to whole seconds: whether any step has room decides, and a second has none below 2.
+    elastic = bool((packed.max_durations > packed.durations).any())
+    limit = max(2, problem.expand_limit) if elastic else min(1.5, problem.expand_limit)
+    apps = tuple(EvolutionProfile(tuple((1, nodes) for nodes in app)) for app in _TINY_NODES)
+    tiny = EvolutionProblem(2, apps, expand_limit=limit)
+    # Long lists have kernels of their own, and so has annealing of many applications with many steps.
+    if len(packed.releases) >= MANY:
+        count = MANY
+    elif len(packed.releases) * len(packed.durations) > MOST_SEGMENTS:
+        count = math.isqrt(MOST_SEGMENTS) + 1
+    else:
+        return (tiny,)
+    return tiny, EvolutionProblem(count, (EvolutionProfile(((1, 1),)),) * count, expand_limit=limit)
+
+
 def _warm_up(problem: EvolutionProblem) -> EvolutionProblem:
-    apps = (EvolutionProfile(((1, 2), (1, 1))), EvolutionProfile(((1, 1), (1, 2))))
-    # Kernels are compiled per type of array, which depends on the expand limit.
-    return EvolutionProblem(2, apps, expand_limit=problem.expand_limit)
+    return _warm_up_problems(problem)[-1]
 
 
 def _read_expand_limit(value: object) -> float:

@@ -22,7 +22,7 @@ from allocsolve.heuristics import (
 )
 from allocsolve.heuristics.evolution import order_search
 from allocsolve.heuristics.evolution._kernels_list import Walk, new_walk
-from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, staircases, waits_work
+from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, new_trial, staircases
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.heuristics.evolution.order_search import anneal, list_value
 from allocsolve.instances import klein2011
@@ -133,11 +133,11 @@ def test_a_walk_with_waits_is_its_slow_twin_and_the_same_in_pieces(
     problem: EvolutionProblem, pieces: list[int], seed: int
 ) -> None:
     apps = staircases(problem.packed)
-    room = waits_work(apps)
+    trial = new_trial(apps)
     whole, cut = (new_walk(list_order(problem), len(apps.durations), seed) for _ in range(2))
-    anneal_waits(whole, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), sum(pieces), room)
+    anneal_waits(whole, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), sum(pieces), trial)
     for piece in pieces:
-        anneal_waits(cut, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), piece, room)
+        anneal_waits(cut, apps, problem.num_nodes, (1.0, 0.0), (0.5, 0.5), piece, trial)
         assert cut.costs[0] == naive_makespan(problem, cut)
         found = schedule_of(problem, cut.best_starts)
         assert not evolution_violations(problem, found)
@@ -147,7 +147,7 @@ def test_a_walk_with_waits_is_its_slow_twin_and_the_same_in_pieces(
 
 def test_many_applications_are_annealed_without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = EvolutionProblem(3, (EvolutionProfile([(1, 2), (2, 1)]),) * 5, expand_limit=1)
-    monkeypatch.setattr(order_search, "_MOST_SEGMENTS", 0)
+    monkeypatch.setattr(order_search, "MOST_SEGMENTS", 0)
     result = Annealing()(problem, Budget(iterations=100))
     confirm(problem, result, ("makespan",))
     assert result.limit is Limit.ITERATIONS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.evolution._kernels_list import anneal_order, list_work, new_walk
-from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, staircases, waits_work
+from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, new_trial, staircases
 from allocsolve.heuristics.evolution.list_scheduling import Fit, list_order
 from allocsolve.model import EvolutionProblem, EvolutionProfile
 
@@ -25,7 +25,7 @@ _ROUND, _ROUND_PER_APPLICATION = 16384, 800
 #: Steps that are placed between two looks at the clock: about 20 ms.
 _STEPS_PER_LOOK = 100_000
 #: Applications times steps up to which a profile is kept for each position: 8 MB.
-_MOST_SEGMENTS = 1 << 18
+MOST_SEGMENTS = 1 << 18
 
 
 def mirrored(problem: EvolutionProblem) -> EvolutionProblem:
@@ -129,8 +129,8 @@ def anneal(
     weights = _weights(problem, objective)
     walk = new_walk(list_order(problem, "largest"), num_steps, seed)
     stays_rigid = min(fit.expand_limit, problem.expand_limit) == 1
-    apps = staircases(packed) if stays_rigid and num_apps * num_steps <= _MOST_SEGMENTS else None
-    waits_room = None if apps is None else waits_work(apps)
+    apps = staircases(packed) if stays_rigid and num_apps * num_steps <= MOST_SEGMENTS else None
+    trial = None if apps is None else new_trial(apps)
     list_room = list_work(packed)
     if weights[0] == 1:  # the makespan leads
         hot, cold = (share * problem.horizon / num_apps for share in (0.1, 0.03))
@@ -141,8 +141,8 @@ def anneal(
     while done < min(iterations, most):
         piece = int(min(look, iterations - done, most - done))
         temperatures = tuple(hot * (cold / hot) ** ((done + k) / iterations) for k in (0, piece))
-        if apps is not None and waits_room is not None:
-            anneal_waits(walk, apps, problem.num_nodes, weights[:2], temperatures, piece, waits_room)
+        if apps is not None and trial is not None:
+            anneal_waits(walk, apps, problem.num_nodes, weights[:2], temperatures, piece, trial)
         else:
             anneal_order(
                 walk, packed, problem.num_nodes, fit.compacting, weights, temperatures, piece, list_room
