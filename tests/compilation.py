@@ -37,7 +37,7 @@ class ColdStart(NamedTuple):
     compiled: list[str]
 
 
-class _Compilations(event.Listener):  # type: ignore[misc]  # numba has no types
+class _Compilations(event.Listener):
     """Notes what numba compiles; reading machine code from the cache is no compilation."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ def _make_ready(solver: AnySolver, problem: Problem, compilations: _Compilations
 def _main() -> None:
     name, problem, budget, objective = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 - what the parent sent
     compilations = _Compilations()
-    event.register("numba:compile", compilations)
+    event.register("numba:compile", compilations)  # type: ignore[no-untyped-call]  # numba has no types
     begun = time.process_time()
     solver = make_solver(name, problem, objective)
     _make_ready(solver, problem, compilations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allocsolve.kernels.jit import inner_kernel, kernel
-from allocsolve.kernels.search import bisect_right
+from allocsolve.kernels.search import bisect_right, select
 from allocsolve.kernels.threads import run_in_threads
 
-__all__ = ["bisect_right", "inner_kernel", "kernel", "run_in_threads"]
+__all__ = ["bisect_right", "inner_kernel", "kernel", "run_in_threads", "select"]

@@ -1,6 +1,7 @@
-"""Searching in sorted arrays, for kernels.
+"""Searching and selecting in arrays, for kernels.
 
-numba's own ``searchsorted`` takes two seconds to compile: most of it checks the text that says on which side.
+numba's own ``searchsorted`` takes two seconds to compile (most of it checks the text that says on which side)
+and its ``sort`` more than one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["bisect_right"]
+__all__ = ["bisect_right", "select"]
 
 
 @inner_kernel
@@ -27,3 +28,31 @@ def bisect_right(values: NDArray[np.int64], count: int, value: int) -> int:
         else:
             high = middle
     return low
+
+
+@inner_kernel
+def select(values: NDArray[np.float64], count: int, rank: int) -> float:
+    """Return the value of this rank (0: the least) among the first `count`, which are reordered.
+
+    Quickselect (Hoare, Communications of the ACM 4(7), 1961). O(count) on average.
+    """
+    low, high = 0, count - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if rank <= j:
+            high = j
+        elif rank >= i:
+            low = i
+        else:
+            break
+    return float(values[rank])

@@ -3,12 +3,10 @@
 A decision closes one side of a hole for a pair of applications. With no open hole left, the earliest times
 are an answer unless a clause of the problem fails at them, which is then decided upon.
 """
-# ruff: noqa: C901, PLR0912
+# ruff: noqa: C901, PLR0912, PLR0915
 # A call of a kernel is one loop.
 
 from __future__ import annotations
-
-import numpy as np
 
 from allocsolve.exact.evolution._kernels_conflict import learn
 from allocsolve.exact.evolution._kernels_offsets import (
@@ -25,12 +23,14 @@ from allocsolve.exact.evolution._kernels_offsets import (
     TRAIL,
     WATCHES,
     Engine,
+    arcs_of,
     attach,
     propagate,
     raise_arc,
     undo,
 )
 from allocsolve.kernels.jit import inner_kernel, kernel
+from allocsolve.kernels.search import select
 
 __all__ = ["ANSWER", "MORE", "NO_ANSWER", "add_fact", "search"]
 
@@ -48,18 +48,7 @@ _DECAY, _CLAUSE_DECAY = 0.9975, 0.999
 
 @inner_kernel
 def _raise(e: Engine, n: int, arc: int, value: int, reason: int) -> bool:
-    return raise_arc(
-        e.values,
-        e.latest,
-        e.trail,
-        e.hole_offsets,
-        e.holes,
-        e.state,
-        arc,
-        (arc % n) * n + arc // n,
-        value,
-        reason,
-    )
+    return raise_arc(arcs_of(e), arc, (arc % n) * n + arc // n, value, reason)
 
 
 @kernel
@@ -69,18 +58,18 @@ def add_fact(e: Engine, n: int, arc: int, value: int) -> bool:
     return value > e.values[arc] and _raise(e, n, arc, value, NO_REASON)
 
 
-@kernel
-def _clean_up(e: Engine, n: int) -> bool:
-    """At level 0: propagate, drop what is satisfied and the less useful learned clauses; watch the rest.
+@inner_kernel
+def _drop_clauses(e: Engine, n: int) -> bool:
+    """At level 0: drop what is satisfied and the less useful learned clauses; watch the rest.
 
-    Returns whether there is a contradiction.
+    Everything is to be propagated then, followed by `_settle`. Returns whether there is a contradiction.
     """
     state, values = e.state, e.values
     total = state[CLAUSES]
     # Short of room, clauses that span few levels are no longer safe.
     roomy = 2 * e.clause_offsets[total] < len(e.clause_facts) and 2 * total < len(e.clause_span)
     glue = _GLUE if roomy else 0
-    activity = np.empty(total)
+    activity = e.ranked
     learned = 0
     for clause in range(total):
         if e.clause_span[clause] > glue:
@@ -88,8 +77,10 @@ def _clean_up(e: Engine, n: int) -> bool:
             learned += 1
     bar = -1.0
     if learned > state[KEEP]:
-        bar = np.sort(activity[:learned])[learned - state[KEEP] // 2]
-    e.buckets[:] = 0
+        bar = select(activity, learned, learned - state[KEEP] // 2)
+    for bucket in range(len(e.buckets)):
+        for column in range(3):
+            e.buckets[bucket, column] = 0
     state[WATCHES] = 0
     to = begin = end = 0
     for clause in range(total):
@@ -121,22 +112,26 @@ def _clean_up(e: Engine, n: int) -> bool:
     for clause in range(to):
         attach(e, clause)
     state[HEAD] = 0
-    if propagate(e, n):
-        return True
-    # What holds at level 0 needs no explanation: the trail begins again.
-    for entry in range(state[TRAIL]):
-        e.latest[e.trail[entry, ARC]] = -1
-    e.ground[:] = e.values
-    state[TRAIL] = state[HEAD] = 0
     return False
 
 
 @inner_kernel
+def _settle(e: Engine) -> None:
+    """Begin the trail again: what holds at level 0 needs no explanation."""
+    state = e.state
+    for entry in range(state[TRAIL]):
+        e.latest[e.trail[entry, ARC]] = -1
+    for arc in range(len(e.values)):
+        e.ground[arc] = e.values[arc]
+    state[TRAIL] = state[HEAD] = 0
+
+
+@inner_kernel
 def _decide(e: Engine, n: int) -> tuple[int, int]:
-    """Return a fact (arc, value) that closes one side of the open hole of most activity; (-1, 0) if none."""
+    """Return a fact (arc, value) that closes a side of the open hole of highest activity; (-1, 0) if none."""
     values, hole_offsets, holes = e.values, e.hole_offsets, e.holes
     pair_activity, hole_activity = e.pair_activity, e.hole_activity
-    chosen, best, most = -1, -1, -1.0
+    chosen, best, highest = -1, -1, -1.0
     for i in range(n - 1):
         for j in range(i + 1, n - 1):
             pair = i * n + j
@@ -144,8 +139,8 @@ def _decide(e: Engine, n: int) -> tuple[int, int]:
             for hole in range(hole_offsets[pair], hole_offsets[pair + 1]):
                 if low < holes[hole, 0] and holes[hole, 1] < high:
                     score = hole_activity[hole] + _PAIR * pair_activity[pair]
-                    if score > most:
-                        chosen, best, most = pair, hole, score
+                    if score > highest:
+                        chosen, best, highest = pair, hole, score
     if chosen < 0:
         return -1, 0
     i, j = chosen // n, chosen % n
@@ -200,12 +195,19 @@ def search(e: Engine, n: int, conflicts: int) -> int:
     """
     state = e.state
     undo(e, 0)
-    if _clean_up(e, n):
-        return NO_ANSWER
+    cleaning = True
     last = state[CONFLICTS] + conflicts
     restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
     while True:
-        if propagate(e, n):
+        if cleaning and _drop_clauses(e, n):
+            return NO_ANSWER
+        conflict = propagate(e, n)  # the one call: its code is long
+        if cleaning:
+            if conflict:
+                return NO_ANSWER
+            _settle(e)
+            cleaning = False
+        if conflict:
             state[CONFLICTS] += 1
             if state[LEVEL] == 0:
                 return NO_ANSWER
@@ -228,7 +230,8 @@ def search(e: Engine, n: int, conflicts: int) -> int:
             e.growth[0] /= _DECAY
             e.growth[1] /= _CLAUSE_DECAY
             if e.growth[1] > 1e100:
-                e.clause_activity[:] *= 1e-100
+                for at in range(len(e.clause_activity)):
+                    e.clause_activity[at] *= 1e-100
                 e.growth[1] *= 1e-100
             continue
         room = len(e.clause_facts) - e.clause_offsets[state[CLAUSES]]
@@ -242,8 +245,7 @@ def search(e: Engine, n: int, conflicts: int) -> int:
             undo(e, 0)
             if state[CONFLICTS] >= last:
                 return MORE
-            if crowded and _clean_up(e, n):
-                return NO_ANSWER
+            cleaning = crowded
             state[RESTARTS] += 1
             restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
             continue

@@ -18,15 +18,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from allocsolve.kernels.jit import inner_kernel
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from allocsolve.model import IntArray
 
-__all__ = ["Engine", "attach", "before_hole", "propagate", "raise_arc", "undo"]
+__all__ = ["Arcs", "Engine", "arcs_of", "attach", "before_hole", "propagate", "raise_arc", "undo"]
 
 #: Entries of `Engine.state`: lengths of the trail, of its part that is propagated, and of the decisions;
 #: number of clauses; why there is a conflict (a clause, or -1: the last raise contradicts the reverse arc);
@@ -38,8 +39,9 @@ STATE_SIZE = 11
 #: Columns of `Engine.trail`.
 ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
 
-#: Reason of decisions and of what holds without one.
-NO_REASON = -1
+#: Reason of decisions and of what holds without one. (For a Python integer numba compiles what it is passed
+#: to once more, for this one number.)
+NO_REASON: int = np.int64(-1)  # type: ignore[assignment]  # serves as one
 
 #: Columns of `Engine.watches`: the fact's value, the other watched fact, and 2 * clause + which of the two.
 BAR, OTHER_ARC, OTHER_VALUE, WATCH = range(4)
@@ -87,6 +89,8 @@ class Engine(NamedTuple):
     touched: IntArray
     premise_arcs: IntArray
     premise_values: IntArray
+    #: Work space of a clean-up; shape (clauses,).
+    ranked: NDArray[np.float64]
     #: Starts that decisions lean away from; shape (applications,).
     target: IntArray
     #: What the activity of pairs and of clauses grows by.
@@ -120,20 +124,27 @@ def before_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -
     return value
 
 
+class Arcs(NamedTuple):
+    """The arrays of an engine that `raise_arc` reads and writes: few, since all are passed at each call."""
+
+    values: IntArray
+    latest: IntArray
+    trail: IntArray
+    hole_offsets: IntArray
+    holes: IntArray
+    state: IntArray
+
+
 @inner_kernel
-def raise_arc(
-    values: IntArray,
-    latest: IntArray,
-    trail: IntArray,
-    hole_offsets: IntArray,
-    holes: IntArray,
-    state: IntArray,
-    arc: int,
-    reverse: int,
-    value: int,
-    reason: int,
-) -> bool:
+def arcs_of(e: Engine) -> Arcs:
+    """Return what `raise_arc` takes."""
+    return Arcs(e.values, e.latest, e.trail, e.hole_offsets, e.holes, e.state)
+
+
+@inner_kernel
+def raise_arc(arcs: Arcs, arc: int, reverse: int, value: int, reason: int) -> bool:
     """Raise an arc to `value` or the next allowed one; tell whether this contradicts the reverse arc."""
+    values, latest, trail, hole_offsets, holes, state = arcs
     entry = state[TRAIL]
     if entry == len(trail):
         raise MemoryError("the trail is full")
@@ -220,7 +231,7 @@ def propagate(e: Engine, n: int) -> bool:
     Each raise of an arc costs O(n) for the paths, and the watches whose facts it refutes.
     """
     values, latest, trail, state = e.values, e.latest, e.trail, e.state
-    hole_offsets, holes = e.hole_offsets, e.holes
+    arcs = arcs_of(e)
     facts, clause_offsets = e.clause_facts, e.clause_offsets
     watches, buckets = e.watches, e.buckets
     bucket_offsets, bucket_ends = e.bucket_offsets, e.bucket_ends
@@ -235,14 +246,10 @@ def propagate(e: Engine, n: int) -> bool:
                 if k in (i, j):
                     continue
                 path = values[k * n + i] + value
-                if path > values[k * n + j] and raise_arc(
-                    values, latest, trail, hole_offsets, holes, state, k * n + j, j * n + k, path, i
-                ):
+                if path > values[k * n + j] and raise_arc(arcs, k * n + j, j * n + k, path, i):
                     return True
                 path = value + values[j * n + k]
-                if path > values[i * n + k] and raise_arc(
-                    values, latest, trail, hole_offsets, holes, state, i * n + k, k * n + i, path, j
-                ):
+                if path > values[i * n + k] and raise_arc(arcs, i * n + k, k * n + i, path, j):
                     return True
         # Facts on the reverse arc with a bound in lowest..highest became false by this entry.
         reverse = j * n + i
@@ -291,18 +298,7 @@ def propagate(e: Engine, n: int) -> bool:
                 if values[other_reverse] >= 1 - other_bar:
                     state[CULPRIT] = clause
                     return True
-                if raise_arc(
-                    values,
-                    latest,
-                    trail,
-                    hole_offsets,
-                    holes,
-                    state,
-                    other_arc,
-                    other_reverse,
-                    other_bar,
-                    n + clause,
-                ):
+                if raise_arc(arcs, other_arc, other_reverse, other_bar, n + clause):
                     return True
     return False
 

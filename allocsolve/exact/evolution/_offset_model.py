@@ -171,6 +171,7 @@ class OffsetModel:
             touched=zeros(arcs),
             premise_arcs=zeros(arcs),
             premise_values=zeros(arcs),
+            ranked=np.zeros(clauses),
             target=zeros(n - 1),
             growth=np.ones(2),
             state=zeros(STATE_SIZE),
