@@ -65,7 +65,7 @@ def run_cpsat(
     (for makespan and completion they only take time). `effort` limits the run in CP-SAT's deterministic
     seconds: with one worker the run is the same every time. `stop` is asked now and then whether to stop. The
     search runs in a thread of its own: the main thread stays free for Ctrl-C, which ends the search and is
-    told in the outcome.
+    noted in the outcome.
     """
     solver = cp_model.CpSolver()
     parameters = solver.parameters

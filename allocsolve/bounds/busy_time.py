@@ -157,11 +157,11 @@ def _priced_cuts(steps: _Steps) -> list[tuple[_Cut, float]]:
     completions = point = steps.floors / unit
     values = [0.0]
     for _ in range(max(1, min(_MAX_ROUNDS, _MAX_STEP_ROUNDS // len(steps.durations)))):
-        known = len(cuts)
+        before = len(cuts)
         for where in (point, completions):
-            if len(cuts) == known:
+            if len(cuts) == before:
                 cuts |= {(cut.kind, cut.members.tobytes()): cut for cut in _violated(steps, where, unit)}
-        if len(cuts) == known:
+        if len(cuts) == before:
             break
         solved = _solve(steps, list(cuts.values()), unit)
         if solved is None:  # numerical trouble: stop with the prices that there are
@@ -228,19 +228,19 @@ def _safe_bound(steps: _Steps, priced: Sequence[tuple[_Cut, float]]) -> int:
     ]
     apps, durations, heads, tails = columns
     size = steps.num_nodes
-    most = 2 * size * sum(durations)  # at least any mass
+    ceiling = 2 * size * sum(durations)  # at least any mass
     floors: list[int] = steps.floors.tolist()
     charges = [0] * len(floors)
-    worth = 0  # of all cuts, times 4 size
+    value = 0  # of all cuts, times 4 size
     for (kind, members), dual in priced:
         rates: list[int] = steps.rates[kind].tolist()
         masses = {i: rates[i] * durations[i] for i in members.tolist()}
         mass = sum(masses.values())
-        price = int(dual * _SCALE) * most // mass
+        price = int(dual * _SCALE) * ceiling // mass
         for i, own in masses.items():
             charges[apps[i]] += price * own
         later = sum(own * (2 * tails[i] + durations[i]) for i, own in masses.items())
-        worth += price * (4 * size * mass * min(heads[i] for i in masses) + mass**2 + 2 * size * later)
-    whole = max(_SCALE * most, *charges)  # scales the prices: nothing is charged more than 1
+        value += price * (4 * size * mass * min(heads[i] for i in masses) + mass**2 + 2 * size * later)
+    whole = max(_SCALE * ceiling, *charges)  # scales the prices: nothing is charged more than 1
     rest = sum((whole - charge) * floor for charge, floor in zip(charges, floors, strict=True))
-    return -(-(worth + 4 * size * rest) // (4 * size * whole))
+    return -(-(value + 4 * size * rest) // (4 * size * whole))

@@ -193,19 +193,19 @@ def _column_generation(items: _Items, bound: int) -> int:
         if not value - 1e-6 > bound:
             break
         prices = np.clip(np.rint(duals * _SCALE), 0, _SCALE).astype(np.int64)
-        known = len(configurations)
+        before = len(configurations)
         left = prices.copy()
         for again in range(_CONFIGURATIONS_PER_ROUND):
-            most, configuration = _dearest_configuration(items, left)
-            if most == 0:
+            dearest, configuration = _dearest_configuration(items, left)
+            if dearest == 0:
                 break
             if again == 0:
-                worth = sum(d * p for d, p in zip(items.demands, prices.tolist(), strict=True))
-                bound = max(bound, -(-worth // most))
+                total = sum(d * p for d, p in zip(items.demands, prices.tolist(), strict=True))
+                bound = max(bound, -(-total // dearest))
             configurations[tuple(configuration)] = None
             # What the others have taken is free: the configurations of a round differ, together they cover.
             left[configuration] = 0
-        if len(configurations) == known:
+        if len(configurations) == before:
             break
     return bound
 

@@ -289,7 +289,8 @@ class EvolutionSchedule:
         if not isinstance(other, EvolutionSchedule):
             return NotImplemented
         return all(
-            np.array_equal(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True)
+            np.array_equal(one, other_one)
+            for one, other_one in zip(self._arrays(), other._arrays(), strict=True)
         )
 
     def __hash__(self) -> int:

@@ -39,7 +39,7 @@ def blocks_of(problem: EvolutionProblem) -> list[list[Block]]:
     """Return the blocks of each application, without duplicates. O(steps^2) per application."""
     blocks = []
     for app, profile in enumerate(problem.applications):
-        found = {}
+        distinct = {}
         nodes = profile.nodes
         for idx, level in enumerate(nodes):
             first = last = idx
@@ -48,8 +48,8 @@ def blocks_of(problem: EvolutionProblem) -> list[list[Block]]:
             while last + 1 < len(nodes) and nodes[last + 1] >= level:
                 last += 1
             beside = [nodes[k] for k in (first - 1, last + 1) if 0 <= k < len(nodes)]
-            found[first, last] = Block(app, first, last, level, max(beside, default=-1))
-        blocks.append(list(found.values()))
+            distinct[first, last] = Block(app, first, last, level, max(beside, default=-1))
+        blocks.append(list(distinct.values()))
     return blocks
 
 
@@ -74,11 +74,11 @@ def conflicting_sets(
         own = np.ix_(*(nodes[app] for app in apps))
         larger = np.ix_(*(outer[app] for app in apps))
         total = sum(own)
-        found = total > num_nodes
+        exceeding = total > num_nodes
         for axis in range(size):
-            found = found & (total - own[axis] <= num_nodes)
-            found = found & (total - own[axis] + larger[axis] <= num_nodes)
-        for chosen in np.argwhere(found).tolist():
+            exceeding = exceeding & (total - own[axis] <= num_nodes)
+            exceeding = exceeding & (total - own[axis] + larger[axis] <= num_nodes)
+        for chosen in np.argwhere(exceeding).tolist():
             yield tuple(blocks[app][idx] for app, idx in zip(apps, chosen, strict=True))
 
 
@@ -132,13 +132,13 @@ def _orders(running: IntArray, nodes: IntArray) -> Iterator[IntArray]:
 def _minimal(running: IntArray, nodes: IntArray, num_nodes: int) -> list[int]:
     """Drop members in the given order while the rest still exceeds the cluster."""
     total = int(nodes[running].sum())
-    kept = []
+    cover = []
     for step in running.tolist():
         if total - int(nodes[step]) > num_nodes:
             total -= int(nodes[step])
         else:
-            kept.append(step)
-    return kept
+            cover.append(step)
+    return cover
 
 
 def _lifted(members: list[Block], blocks: Sequence[Sequence[Block]], num_nodes: int) -> tuple[Block, ...]:

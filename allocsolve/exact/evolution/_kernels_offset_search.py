@@ -38,7 +38,7 @@ __all__ = ["ANSWER", "MORE", "NO_ANSWER", "add_fact", "search"]
 #: fit all clauses; there is more to do.
 NO_ANSWER, ANSWER, MORE = range(3)
 
-#: Learned clauses that span so few levels are kept.
+#: Learned clauses that span so few levels are never dropped.
 _GLUE = 3
 #: What the activity of a pair counts beside that of one of its holes, in a decision.
 _PAIR = 0.2

@@ -46,7 +46,7 @@ _SHORTER, _PATIENCE, _LEAST = 0.6, 3, 5_000
 _SHARE, _CHEAP, _LATER_SHARE = 2, 300_000, 0.25
 #: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
 _SLICE = 500_000
-#: Levels that a learned clause may span to be told to other searches.
+#: Levels that a learned clause may span to be sent to other searches.
 _SHARED = 5
 #: Looks of the annealing in a slice, about 3 ms each.
 _LOOKS = 16
@@ -117,11 +117,11 @@ class Knowledge:
 class Refutation:
     """Conflict search for a schedule that ends by a time and is better than the best one known."""
 
-    def __init__(self, known: Knowledge, time: int, seed: int) -> None:
-        self._known = known
+    def __init__(self, shared: Knowledge, time: int, seed: int) -> None:
+        self._shared = shared
         self.time = time
-        self.model = OffsetModel(known.problem, time, known.clock, seed=seed)
-        self._slice = max(20, _SLICE // (len(known.problem.applications) + 1) ** 2)
+        self.model = OffsetModel(shared.problem, time, shared.clock, seed=seed)
+        self._slice = max(20, _SLICE // (len(shared.problem.applications) + 1) ** 2)
 
     def lower(self, time: int) -> None:
         """Look only for schedules that end by this time, if it is earlier."""
@@ -131,21 +131,21 @@ class Refutation:
 
     def advance(self) -> None:
         """Search for one slice of conflicts and share what comes of it."""
-        known, model = self._known, self.model
-        self.lower(known.makespan - 1)
-        model.lean_away_from(known.starts[known.problem.packed.offsets[:-1]])
+        shared, model = self._shared, self.model
+        self.lower(shared.makespan - 1)
+        model.lean_away_from(shared.starts[shared.problem.packed.offsets[:-1]])
         try:
             outcome = NO_ANSWER if model.contradiction else model.search(self._slice)
         except MemoryError:  # more raises in one branch than there is room for: never met so far
-            known.limit = Limit.SIZE
-            known.stop.set()
+            shared.limit = Limit.SIZE
+            shared.stop.set()
             return
         if outcome == NO_ANSWER:
-            known.prove(self.time + 1)
+            shared.prove(self.time + 1)
         elif outcome == ANSWER:
             starts, ends = model.read_times()
             covers = model.violated(starts, ends)
-            known.take(starts, ends, covers)
+            shared.take(starts, ends, covers)
             for cover in sorted(covers):
                 model.exclude(cover)
 
@@ -156,8 +156,8 @@ class FromAbove(Refutation):
     Several of them, in threads of their own, tell each other what they learn.
     """
 
-    def __init__(self, known: Knowledge, seed: int) -> None:
-        super().__init__(known, known.makespan - 1, seed)
+    def __init__(self, shared: Knowledge, seed: int) -> None:
+        super().__init__(shared, shared.makespan - 1, seed)
         self._inbox: deque[Lemmas] = deque()
         self._others: list[FromAbove] = []
 
@@ -167,7 +167,7 @@ class FromAbove(Refutation):
 
     def advance(self) -> None:
         """Search for one slice of conflicts, with what the others have learned."""
-        self.lower(self._known.makespan - 1)
+        self.lower(self._shared.makespan - 1)
         while self._inbox:
             lemmas = self._inbox.popleft()
             if lemmas.time >= self.time:  # else they hold for fewer answers than are looked for
@@ -187,11 +187,11 @@ class FromBelow:
     kept when a step was too long.
     """
 
-    def __init__(self, known: Knowledge, seed: int) -> None:
-        self._known, self._seed = known, seed
-        self._step = (known.makespan - known.bound) / _PART
+    def __init__(self, shared: Knowledge, seed: int) -> None:
+        self._shared, self._seed = shared, seed
+        self._step = (shared.makespan - shared.bound) / _PART
         #: Where the last step began, and its conflicts.
-        self._begin, self._effort = known.bound, _LEAST
+        self._begin, self._effort = shared.bound, _LEAST
         #: Conflicts after which, and seconds left at which, it is cut short.
         self._limit, self._alarm = 0.0, 0.0
         self._before = 0
@@ -199,31 +199,31 @@ class FromBelow:
 
     def advance(self) -> None:
         """Search for one slice of conflicts; go on if the time is refuted, go back if it takes too long."""
-        known = self._known
+        shared = self._shared
         if self._now is None:
-            time = min(known.bound + int(self._step), known.makespan - 1)
-            self._now = Refutation(known, time, self._seed)
-            self._begin, self._limit = known.bound, _PATIENCE * _GROWTH * self._effort
-            self._alarm = known.clock.remaining / 2
+            time = min(shared.bound + int(self._step), shared.makespan - 1)
+            self._now = Refutation(shared, time, self._seed)
+            self._begin, self._limit = shared.bound, _PATIENCE * _GROWTH * self._effort
+            self._alarm = shared.clock.remaining / 2
         now = self._now
         now.advance()
         conflicts = now.model.conflicts
-        if known.bound > now.time:
+        if shared.bound > now.time:
             grown = max(1.01, conflicts / self._effort)
             length = now.time + 1 - self._begin
             self._step = length * min(_LONGER, math.log(_GROWTH) / math.log(grown))
             self._effort = max(_LEAST, conflicts)
             self._before += conflicts
             self._now = None
-        elif conflicts > self._limit or known.clock.remaining < self._alarm:
+        elif conflicts > self._limit or shared.clock.remaining < self._alarm:
             self._step *= _SHORTER
-            now.lower(known.bound + int(self._step))
+            now.lower(shared.bound + int(self._step))
             self._limit, self._alarm = 2 * self._limit, self._alarm / 2
 
     @property
     def time(self) -> int:
         """The time that is being refuted, the bound between two of them."""
-        return self._now.time if self._now else self._known.bound
+        return self._now.time if self._now else self._shared.bound
 
     @property
     def conflicts(self) -> int:
@@ -237,13 +237,13 @@ class Beside:
     A proof that is not there after half the time seldom comes in the other half: then only the bound counts.
     """
 
-    def __init__(self, known: Knowledge, below: FromBelow, above: FromAbove) -> None:
-        self._known, self._below, self._above = known, below, above
+    def __init__(self, shared: Knowledge, below: FromBelow, above: FromAbove) -> None:
+        self._shared, self._below, self._above = shared, below, above
 
     def advance(self) -> None:
         """Let one of them search for a slice."""
         share = _SHARE if self._below.conflicts < _CHEAP else _LATER_SHARE
-        late = self._known.clock.elapsed > self._known.clock.remaining
+        late = self._shared.clock.elapsed > self._shared.clock.remaining
         below = late or self._below.conflicts <= share * self._above.model.conflicts
         (self._below if below else self._above).advance()
 
@@ -251,22 +251,22 @@ class Beside:
 class Orders:
     """Annealing of list orders goes on: a better schedule helps all searches."""
 
-    def __init__(self, known: Knowledge, seed: int) -> None:
-        self._known = known
-        rounds = anneal_in_rounds(known.problem, ("makespan",), most=math.inf, seed=seed)
+    def __init__(self, shared: Knowledge, seed: int) -> None:
+        self._shared = shared
+        rounds = anneal_in_rounds(shared.problem, ("makespan",), max_schedules=math.inf, seed=seed)
         self._walk = itertools.chain.from_iterable(rounds)
 
     def advance(self) -> None:
         """Anneal for about half as long as the slice of a conflict search."""
         for _, starts in itertools.islice(self._walk, _LOOKS):
-            self._known.offer(starts.copy())
+            self._shared.offer(starts.copy())
 
 
 class CpSatLane:
     """CP-SAT, one thread, on the same relaxation: a search from above."""
 
-    def __init__(self, known: Knowledge, seed: int) -> None:
-        self._known = known
+    def __init__(self, shared: Knowledge, seed: int) -> None:
+        self._shared = shared
         self._seed = seed
         self._covers: set[tuple[Block, ...]] = set()
 
@@ -274,27 +274,27 @@ class CpSatLane:
         """Search until an answer that is new to the model, a proof, or a better schedule from elsewhere."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
         from allocsolve.exact.evolution._conflicts import violated_covers  # noqa: PLC0415 - with its user below
-        from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - as above
+        from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - imports ortools
 
-        known = self._known
-        horizon = known.makespan - 1
-        model = OrderModel(known.problem, horizon, known.clock, largest_cover=3)
+        shared = self._shared
+        horizon = shared.makespan - 1
+        model = OrderModel(shared.problem, horizon, shared.clock, largest_cover=3)
         for cover in sorted(self._covers):
             model.exclude(cover)
 
         def take(value: Callable[[cp_model.LinearExpr], int]) -> bool:
             starts, ends = model.read_times(value)
-            covers = violated_covers(model.blocks, known.problem.num_nodes, starts, ends)
-            known.take(starts, ends, covers)
+            covers = violated_covers(model.blocks, shared.problem.num_nodes, starts, ends)
+            shared.take(starts, ends, covers)
             self._covers |= covers
             return False
 
         outcome = run_cpsat(
             model.model,
             Budget(seed=self._seed),
-            known.clock,
+            shared.clock,
             take,
-            stop=lambda: not known.open or known.makespan <= horizon,
+            stop=lambda: not shared.open or shared.makespan <= horizon,
         )
         if outcome.infeasible:
-            known.prove(horizon + 1)
+            shared.prove(horizon + 1)

@@ -44,7 +44,7 @@ _ROOM_WATCHES = 40
 _ROOM_TRAIL = 400
 #: Learned clauses to keep at a clean-up; conflicts between restarts.
 _KEEP, _PACE = 12_000, 128
-#: Ranges in which the watches of an arc without holes are kept.
+#: Ranges in which the watches of an arc without holes are grouped.
 _RANGES = 60
 #: A boundary above every value.
 _BEYOND = 1 << 60
@@ -101,13 +101,13 @@ class OffsetModel:
 
     def _holes(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
         """No two blocks that exceed the cluster overlap: the differences at which they would, merged."""
-        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        overlaps: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for one, two in conflicting_sets(self.blocks, self._problem.num_nodes, 2):
             a, b = self._offsets[one.app], self._offsets[two.app]
             low, high = a[one.first] - b[two.last + 1] + 1, a[one.last + 1] - b[two.first] - 1
-            found.setdefault((one.app, two.app), []).append((low, high))
+            overlaps.setdefault((one.app, two.app), []).append((low, high))
         holes = {}
-        for (a_app, b_app), own in found.items():
+        for (a_app, b_app), own in overlaps.items():
             merged: list[tuple[int, int]] = []
             for low, high in sorted(own):
                 if merged and low <= merged[-1][1] + 1:

@@ -91,10 +91,10 @@ class _FixedTiming:
 
     def _keep_out(self, a: int, b: int, low: int, high: int) -> None:
         """Forbid a hole that covers an end of the domain of D, where its threshold is a constant."""
-        least, most = self._range(a, b)
-        if least <= most and high >= most >= low:
+        least, greatest = self._range(a, b)
+        if least <= greatest and high >= greatest >= low:
             self._model.add(self._starts[b] - self._starts[a] <= low - 1)
-        if least <= most and low <= least <= high:
+        if least <= greatest and low <= least <= high:
             self._model.add(self._starts[b] - self._starts[a] >= high + 1)
 
     def _range(self, a: int, b: int) -> tuple[int, int]:
@@ -110,10 +110,10 @@ class _FixedTiming:
                 value = high + 1
             if low <= below <= high:
                 below = low - 1
-        least, most = self._range(a, b)
+        least, greatest = self._range(a, b)
         if value <= least:
             return True
-        if value > most:
+        if value > greatest:
             return False
         literal = self._literals.get((a, b, value))
         if literal is None:

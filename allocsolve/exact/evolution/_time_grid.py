@@ -87,20 +87,20 @@ def windows(problem: EvolutionProblem, objective: EvolutionObjective, *, max_cel
     max_cells
         List schedules narrow the windows unless applications times time line are more cells than this.
     """
-    found = []
+    places = []
     limits = problem.packed.max_durations.tolist()
     for idx, deadline in enumerate(_deadlines(problem, objective, max_cells)):
         app, release = problem.applications[idx], problem.releases[idx]
         first = int(problem.packed.offsets[idx])
         inner = range(1, len(app.steps) - 1)
-        found.append(
+        places.append(
             Window(
                 earliest=list(accumulate(app.durations, initial=release)),
                 width=deadline - release - app.duration,
                 free=[0, *(step + 1 for step in inner if limits[first + step] > app.durations[step])],
             )
         )
-    return found
+    return places
 
 
 def _deadlines(problem: EvolutionProblem, objective: EvolutionObjective, max_cells: int) -> list[int]:
@@ -176,5 +176,5 @@ def objective_values(
         for app, row in zip(problem.applications, times, strict=True)
         for nodes, (start, end) in zip(app.nodes, pairwise(row), strict=True)
     )
-    known = {"makespan": max(ends, default=0), "completion": sum(ends), "waste": held - problem.area}
-    return tuple(known[term] for term in objective)
+    values = {"makespan": max(ends, default=0), "completion": sum(ends), "waste": held - problem.area}
+    return tuple(values[term] for term in objective)

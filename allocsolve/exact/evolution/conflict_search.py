@@ -87,30 +87,30 @@ class EvolutionConflictSearch:
         ):
             return EvolutionCpSat(self.objective)(problem, budget)
         clock = budget.start()
-        found = Annealing()(problem, start_budget(problem, budget, clock))
-        assert found.answer is not None
-        known = Knowledge(problem, clock, step_starts(found.answer))
+        start = Annealing()(problem, start_budget(problem, budget, clock))
+        assert start.answer is not None
+        shared = Knowledge(problem, clock, step_starts(start.answer))
         small = len(packed.releases) <= self.max_applications
         if not small:
-            known.limit = Limit.SIZE
-        elif found.limit is Limit.INTERRUPTED:
-            known.limit = found.limit
-        elif known.open:
+            shared.limit = Limit.SIZE
+        elif start.limit is Limit.INTERRUPTED:
+            shared.limit = start.limit
+        elif shared.open:
             try:
-                _run(known, budget)
+                _run(shared, budget)
             except KeyboardInterrupt:
-                known.limit = Limit.INTERRUPTED
-        proven = known.bound >= known.makespan
+                shared.limit = Limit.INTERRUPTED
+        proven = shared.bound >= shared.makespan
         # Terms after the first open one have no bound; waste is never open.
         open_at = len(self.objective) if proven else self.objective.index("makespan") + 1
-        bounds = (*(self._terms(known.bound)[:open_at]), *(-math.inf,) * (len(self.objective) - open_at))
-        met = [(seconds, terms(value)[0]) for seconds, value in found.incumbents] + known.incumbents
+        bounds = (*(self._terms(shared.bound)[:open_at]), *(-math.inf,) * (len(self.objective) - open_at))
+        met = [(seconds, terms(value)[0]) for seconds, value in start.incumbents] + shared.incumbents
         return Result(
             Status.OPTIMAL if proven else Status.FEASIBLE,
-            schedule_of(problem, known.starts),
-            self._value(self._terms(known.makespan)),
+            schedule_of(problem, shared.starts),
+            self._value(self._terms(shared.makespan)),
             self._value(bounds),
-            None if proven else known.limit,
+            None if proven else shared.limit,
             clock.elapsed,
             tuple((seconds, self._value(self._terms(makespan))) for seconds, makespan in met),
         )
@@ -124,40 +124,40 @@ class EvolutionConflictSearch:
         return values[0] if len(values) == 1 else values
 
 
-def _turns(known: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
+def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
     """Return for each worker the lanes that take turns in it."""
 
     def seed(number: int) -> int:
         return (budget.seed + number) % 2**31
 
     # The start was the walk of the seed itself.
-    below, orders = FromBelow(known, budget.seed), Orders(known, seed(1))
+    below, orders = FromBelow(shared, budget.seed), Orders(shared, seed(1))
     if budget.workers == 1:
-        above = FromAbove(known, budget.seed)
+        above = FromAbove(shared, budget.seed)
         return [(above, above, below, above, above, below, orders)]
-    searches = [FromAbove(known, seed(number)) for number in (0, *range(2, max(3, budget.workers)))]
+    searches = [FromAbove(shared, seed(number)) for number in (0, *range(2, max(3, budget.workers)))]
     for search in searches:
         search.share_with(searches)
     first, second, *more = searches
-    beside = Beside(known, below, second)
+    beside = Beside(shared, below, second)
     turns: list[tuple[Lane, ...]] = [(first,), (beside, beside, beside, orders)]
     if budget.workers > 2:
-        turns.append((CpSatLane(known, budget.seed),))
+        turns.append((CpSatLane(shared, budget.seed),))
     return [*turns, *((lane,) for lane in more)]
 
 
-def _run(known: Knowledge, budget: Budget) -> None:
+def _run(shared: Knowledge, budget: Budget) -> None:
     """Let the lanes search: in turn if there is one worker, else in threads."""
 
     def search(turns: tuple[Lane, ...]) -> None:
         try:
-            for lane in itertools.takewhile(lambda _: known.open, itertools.cycle(turns)):
+            for lane in itertools.takewhile(lambda _: shared.open, itertools.cycle(turns)):
                 lane.advance()
         finally:
-            known.stop.set()
+            shared.stop.set()
 
-    alone, *more = _turns(known, budget)
+    alone, *more = _turns(shared, budget)
     if more:
-        run_in_threads([partial(search, turns) for turns in (alone, *more)], known.stop)
+        run_in_threads([partial(search, turns) for turns in (alone, *more)], shared.stop)
     else:
         search(alone)

@@ -173,13 +173,15 @@ class _Search:
     def find_start(self) -> None:
         """Offer the best list schedule that annealing finds in a small part of the budget."""
         spent = self.clock.elapsed
-        found = Annealing(self.objective)(self.problem, start_budget(self.problem, self.budget, self.clock))
-        assert found.answer is not None
+        annealed = Annealing(self.objective)(
+            self.problem, start_budget(self.problem, self.budget, self.clock)
+        )
+        assert annealed.answer is not None
         if self.best is None:
-            self.incumbents += [(spent + seconds, value) for seconds, value in found.incumbents[:-1]]
-        self.offer_schedule(found.answer)
-        if found.limit is Limit.INTERRUPTED:
-            self.limit = found.limit
+            self.incumbents += [(spent + seconds, value) for seconds, value in annealed.incumbents[:-1]]
+        self.offer_schedule(annealed.answer)
+        if annealed.limit is Limit.INTERRUPTED:
+            self.limit = annealed.limit
 
     def polish(self, starts: IntArray, ends: IntArray) -> None:
         """Offer list schedules in the order of a relaxed answer, by starts and by completions."""
@@ -210,15 +212,15 @@ class _Search:
         """Tell whether term `idx` has a gap left."""
         return self.bounds[idx] < self.best_values[idx]
 
-    def _model(self, idx: int, most: int) -> OrderModel:
-        """Return a model for term `idx` up to `most`: earlier terms at their optimum, all covers learned.
+    def _model(self, idx: int, cutoff: int) -> OrderModel:
+        """Return a model for term `idx` up to `cutoff`: earlier terms at their optimum, all covers learned.
 
         Each term needs its own: the cutoffs of one exclude the very schedules that the next one chooses from.
         """
         from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - imports ortools
 
         problem = self._reduced(idx)
-        horizon = self._horizon(idx, most)
+        horizon = self._horizon(idx, cutoff)
         model = OrderModel(problem, horizon, self.clock, largest_cover=self._largest_cover())
         for cover in self._covers:
             model.exclude(cover)
@@ -246,12 +248,12 @@ class _Search:
             return 0
         return makespan_bound(self.problem) if term == "makespan" else mean_busy_time(self.problem)
 
-    def _horizon(self, idx: int, most: int) -> int:
-        """Return a time by which every schedule is over that is better than the best one, with `most`."""
+    def _horizon(self, idx: int, cutoff: int) -> int:
+        """Return a time by which every schedule is over that is better than the best one, with `cutoff`."""
         assert self.best is not None
         # Waste is 0 in the best schedule, so a better one is no worse in the term after it.
         term = next((term for term in self.objective if term != "waste"), None)
-        best = most if term == self.objective[idx] else self.value(term, *self.best) if term else 0
+        best = cutoff if term == self.objective[idx] else self.value(term, *self.best) if term else 0
         if term == "makespan":
             return min(self.problem.horizon, best)
         if term == "completion":
@@ -307,7 +309,7 @@ class _Search:
 
         part = _PART
         while self._open(idx) and self.clock.remaining and self.limit is not Limit.INTERRUPTED:
-            known = len(self._covers)
+            num_covers = len(self._covers)
             aim = self.bounds[idx] + int(part * (self.best_values[idx] - 1 - self.bounds[idx]))
             model = self._model(idx, aim)
             model.model.add(model.term(self.objective[idx]) <= aim)
@@ -318,7 +320,7 @@ class _Search:
             if outcome.infeasible:
                 self.bounds[idx] = max(self.bounds[idx], aim + 1)
                 part = _PART
-            elif len(self._covers) == known:
+            elif len(self._covers) == num_covers:
                 part /= 2
 
     def _on_relaxed_answer(

@@ -86,12 +86,12 @@ class _Search:
     def __init__(self, problem: EvolutionProblem, objective: EvolutionObjective, budget: Budget) -> None:
         self.clock: Clock = budget.start()
         self.problem, self.objective, self.budget = problem, objective, budget
-        found = Annealing(objective)(problem, start_budget(problem, budget, self.clock))
-        assert found.answer is not None
-        self.limit = Limit.INTERRUPTED if found.limit is Limit.INTERRUPTED else Limit.ITERATIONS
-        starts = step_starts(found.answer)
-        self.incumbents: list[tuple[float, Value]] = list(found.incumbents)
-        self.best = starts, starts + found.answer.durations
+        start = Annealing(objective)(problem, start_budget(problem, budget, self.clock))
+        assert start.answer is not None
+        self.limit = Limit.INTERRUPTED if start.limit is Limit.INTERRUPTED else Limit.ITERATIONS
+        starts = step_starts(start.answer)
+        self.incumbents: list[tuple[float, Value]] = list(start.incumbents)
+        self.best = starts, starts + start.answer.durations
         self.values = interval_value(problem, *self.best, objective)
         self.closed = 0
         self._blocks = blocks_of(problem)
@@ -110,13 +110,13 @@ class _Search:
         from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - imports ortools
 
         count = len(self.problem.applications)
-        most = self.budget.iterations
-        if most is None:
-            most = _DEFAULT_ITERATIONS if self.clock.remaining == math.inf else 2**62
+        max_neighbourhoods = self.budget.iterations
+        if max_neighbourhoods is None:
+            max_neighbourhoods = _DEFAULT_ITERATIONS if self.clock.remaining == math.inf else 2**62
         # Covers of three are added when violated: a neighbourhood meets few of them.
         model = OrderModel(self.problem, self._horizon(), self.clock, largest_cover=2)
         free = min(_FREE, count)
-        for number in range(most):
+        for number in range(max_neighbourhoods):
             if self.clock.remaining == 0:
                 self.limit = Limit.TIME
                 return
@@ -152,8 +152,8 @@ class _Search:
         before = self.values
         learned: set[tuple[Block, ...]] = set()
         trial = model.model.clone()
-        kept = [app for app in range(len(self.problem.applications)) if app not in free]
-        trial.add_bool_and(model.orders(*self.best, kept))
+        fixed = [app for app in range(len(self.problem.applications)) if app not in free]
+        trial.add_bool_and(model.orders(*self.best, fixed))
         for term, value in zip(self.objective[:idx], self.values, strict=False):
             trial.add(model.term(term) <= value)
         trial.add(model.term(self.objective[idx]) < self.values[idx])

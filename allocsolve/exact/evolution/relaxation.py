@@ -45,7 +45,7 @@ def pairs_relaxation(problem: EvolutionProblem, *, seconds: float = 10.0, worker
     with releases). Klein-sized instances take 0.1 to 2 s; often within 3-8 % of the optimum there.
     """
     from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
-    from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - as above
+    from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - imports ortools
 
     budget = Budget(seconds=seconds, workers=workers)
     clock = budget.start()

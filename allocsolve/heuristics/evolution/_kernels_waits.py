@@ -1,7 +1,7 @@
 """Annealing of list schedules without expansion: a resource profile for each position, and delays.
 
 A move leaves the schedule before the first position that it changes as it is. So the profile after each
-position is kept, and only the applications from there on are placed anew.
+position is stored, and only the applications from there on are placed anew.
 
 A step of an application may *wait* for the end of a step of another one that comes earlier in the list: the
 application starts so late that its step begins no earlier. Orders alone do not reach every schedule; with
@@ -43,7 +43,7 @@ class Staircases(NamedTuple):
     begins: IntArray
     #: Shape (steps,): the application of a step.
     owners: IntArray
-    #: Shape (applications,): its duration, and its step of most nodes, which is placed first.
+    #: Shape (applications,): its duration, and its step with the highest node count, which is placed first.
     lengths: IntArray
     peaks: IntArray
 
@@ -137,7 +137,7 @@ def _first_start(
     first, last, peak = apps.offsets[app], apps.offsets[app + 1], apps.peaks[app]
     k, kp = 0, 0
     while True:
-        # The step of most nodes finds its window.
+        # The step with the highest node count gets a window.
         begin = start + apps.begins[peak]
         free = num_nodes - apps.nodes[peak]
         while kp + 1 < count and times[at, kp + 1] <= begin:

@@ -124,8 +124,8 @@ def _ruled_out(index: PeakIndex, table: IntArray, count: int, starts: IntArray) 
     A window that fails moves forward by one rank: it is likely to fail again.
     """
     k = 0
-    found = -1
-    while k < count and found < 0:
+    failing = -1
+    while k < count and failing < 0:
         c = table[k, RANK]
         leaf = (starts[table[c, VARIABLE]] + table[c, OFFSET] - index.origin) >> index.shift
         if rules_out(index, leaf, table[c, CLASS], table[c, CAPACITY]):
@@ -133,9 +133,9 @@ def _ruled_out(index: PeakIndex, table: IntArray, count: int, starts: IntArray) 
             if k > 0:
                 table[k, RANK] = table[k - 1, RANK]
                 table[k - 1, RANK] = c
-            found = c
+            failing = c
         k += 1
-    return found
+    return failing
 
 
 @inner_kernel
@@ -145,16 +145,16 @@ def _blocked(index: PeakIndex, table: IntArray, count: int, starts: IntArray) ->
     Looks at one leaf for each window.
     """
     k = 0
-    found = -1
-    while k < count and found < 0:
+    failing = -1
+    while k < count and failing < 0:
         c = table[k, RANK]
         at = starts[table[c, VARIABLE]] + table[c, OFFSET]
         if table[c, EXACT] and table[c, VERIFIED] != at:
             table[c, VERIFIED] = first_free(index, at, table[c, DURATION], table[c, CAPACITY])
             if table[c, VERIFIED] > at:
-                found = c
+                failing = c
         k += 1
-    return found
+    return failing
 
 
 @inner_kernel

@@ -79,19 +79,21 @@ class Annealing:
         """Search within the budget of seconds and iterations."""
         clock = budget.start()
         count = len(problem.applications)
-        most: float = math.inf if budget.iterations is None else budget.iterations
-        if most == clock.remaining == math.inf:
-            most = _DEFAULT_ITERATIONS
+        max_schedules: float = math.inf if budget.iterations is None else budget.iterations
+        if max_schedules == clock.remaining == math.inf:
+            max_schedules = _DEFAULT_ITERATIONS
         if count < _MANY:
-            most = min(most, _TRIES_PER_ORDER * math.factorial(count))
+            max_schedules = min(max_schedules, _TRIES_PER_ORDER * math.factorial(count))
         best = _Best(problem, self.objective, clock)
         limit = None
         try:
             for tried, order in enumerate(ORDERS):
-                if not tried or (tried < most and clock.remaining > 0):
+                if not tried or (tried < max_schedules and clock.remaining > 0):
                     best.offer(-1, list_starts(problem, list_order(problem, order, budget.seed), Fit(1)))
             if count > 1:
-                rounds = anneal_in_rounds(problem, self.objective, most=most - len(ORDERS), seed=budget.seed)
+                rounds = anneal_in_rounds(
+                    problem, self.objective, max_schedules=max_schedules - len(ORDERS), seed=budget.seed
+                )
                 best.search(rounds, budget.workers)
         except KeyboardInterrupt:
             if not best.incumbents:

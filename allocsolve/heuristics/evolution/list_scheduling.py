@@ -95,7 +95,7 @@ class Fit:
         return max_expanded_durations(packed.durations, expand_ratio(self.expand_limit))
 
 
-#: From so many applications on, the index of window peaks is worth its upkeep.
+#: From so many applications on, the index of window peaks pays for its upkeep.
 MANY = 1500
 
 

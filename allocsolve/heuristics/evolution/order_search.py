@@ -24,7 +24,7 @@ __all__ = ["anneal", "anneal_in_rounds", "interval_value", "list_value", "mirror
 _ROUND, _ROUND_PER_APPLICATION = 16384, 800
 #: Steps that are placed between two looks at the clock: about 20 ms.
 _STEPS_PER_LOOK = 100_000
-#: Applications times steps up to which a profile is kept for each position: 8 MB.
+#: Applications times steps up to which a profile is stored for each position: 8 MB.
 MOST_SEGMENTS = 1 << 18
 
 
@@ -79,12 +79,12 @@ def _weights(problem: EvolutionProblem, objective: EvolutionObjective) -> tuple[
 
     The first term that is not waste leads (waste is 0 without expansion); the others break ties.
     """
-    most = {
+    largest = {
         "completion": problem.horizon * len(problem.releases),
         "waste": problem.horizon * problem.num_nodes,
     }
     lead = next((term for term in objective if term != "waste"), "waste")
-    weight = {term: 1e-3 / most.get(term, problem.horizon) for term in ("makespan", "completion", "waste")}
+    weight = {term: 1e-3 / largest.get(term, problem.horizon) for term in ("makespan", "completion", "waste")}
     return tuple(  # type: ignore[return-value]  # one for each of three
         1.0 if term == lead else weight[term] * (term != "waste" or term in objective)
         for term in ("makespan", "completion", "waste")
@@ -97,7 +97,7 @@ def anneal(
     objective: EvolutionObjective,
     *,
     iterations: int,
-    most: float = math.inf,
+    max_schedules: float = math.inf,
     seed: int,
 ) -> Iterator[tuple[int, IntArray]]:
     """Anneal the list order; yield now and then how many schedules were tried and the best's step starts.
@@ -112,7 +112,7 @@ def anneal(
         What to minimise.
     iterations
         Schedules that are tried, each O(one list schedule): 5 to 10 microseconds for 15-20 applications.
-    most
+    max_schedules
         Stop after so many of them, whatever the temperature.
     seed
         Of the moves; same seed, same answer.
@@ -138,8 +138,8 @@ def anneal(
         hot, cold = (share * problem.horizon for share in (0.05, 0.002))
     look = max(1, _STEPS_PER_LOOK // num_steps)
     done = 0
-    while done < min(iterations, most):
-        piece = int(min(look, iterations - done, most - done))
+    while done < min(iterations, max_schedules):
+        piece = int(min(look, iterations - done, max_schedules - done))
         temperatures = tuple(hot * (cold / hot) ** ((done + k) / iterations) for k in (0, piece))
         if apps is not None and trial is not None:
             anneal_waits(walk, apps, problem.num_nodes, weights[:2], temperatures, piece, trial)
@@ -152,9 +152,9 @@ def anneal(
 
 
 def anneal_in_rounds(
-    problem: EvolutionProblem, objective: EvolutionObjective, *, most: float, seed: int
+    problem: EvolutionProblem, objective: EvolutionObjective, *, max_schedules: float, seed: int
 ) -> Iterator[Iterator[tuple[int, IntArray]]]:
-    """Yield rounds of annealing, `most` schedules in all: all variants in turn, in rounds of equal length.
+    """Yield rounds of annealing, `max_schedules` in all: all variants in turn, in rounds of equal length.
 
     Needs at least two applications. Variants are without expansion and, where the problem allows it,
     compacted with all of it; forward and, for a makespan without releases, backward in time. A round yields
@@ -167,16 +167,18 @@ def anneal_in_rounds(
     image = mirrored(problem) if lead == "makespan" and not any(problem.releases) else None
     variants = [(fit, towards) for fit in fits for towards in (problem, image) if towards is not None]
     length = max(_ROUND, _ROUND_PER_APPLICATION * len(problem.releases))
-    length = max(1, int(min(length, most / len(variants))))  # each direction gets to cool down
+    length = max(1, int(min(length, max_schedules / len(variants))))  # each direction gets to cool down
 
-    def anneal_round(number: int, most: float) -> Iterator[tuple[int, IntArray]]:
+    def anneal_round(number: int, max_schedules: float) -> Iterator[tuple[int, IntArray]]:
         fit, towards = variants[number % len(variants)]
         own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])  # no two seeds share a round
-        for tried, starts in anneal(towards, fit, objective, iterations=length, most=most, seed=own):
+        for tried, starts in anneal(
+            towards, fit, objective, iterations=length, max_schedules=max_schedules, seed=own
+        ):
             yield tried, starts if towards is problem else mirrored_starts(problem, starts)
 
     for number in itertools.count():
-        if most <= 0:
+        if max_schedules <= 0:
             return
-        yield anneal_round(number, most)
-        most -= length
+        yield anneal_round(number, max_schedules)
+        max_schedules -= length

@@ -1,0 +1,42 @@
+"""Laws of searching and selecting in arrays: what numpy says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocsolve.kernels import bisect_right, kernel, select
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@kernel
+def _bisect_right(values: NDArray[np.int64], count: int, value: int) -> int:
+    return bisect_right(values, count, value)
+
+
+@kernel
+def _select(values: NDArray[np.float64], count: int, rank: int) -> float:
+    return select(values, count, rank)
+
+
+@given(st.lists(st.integers(-9, 9)), st.integers(0, 5), st.integers(-10, 10))
+def test_bisect_right_is_searchsorted(values: list[int], ignored: int, value: int) -> None:
+    array = np.array(sorted(values), dtype=np.int64)
+    count = max(0, len(array) - ignored)
+    assert _bisect_right(array, count, value) == np.searchsorted(array[:count], value, side="right")
+
+
+@given(st.lists(st.integers(0, 9) | st.floats(0, 1e100), min_size=1), st.data())
+def test_select_is_the_sorted_value(values: list[float], data: st.DataObject) -> None:
+    array = np.array(values, dtype=np.float64)
+    count = data.draw(st.integers(1, len(array)))
+    rank = data.draw(st.integers(0, count - 1))
+    expected = np.sort(array[:count])[rank]
+    rest = array[count:].copy()
+    assert _select(array, count, rank) == expected
+    assert np.array_equal(array[count:], rest)
