@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba.core import event
 
+from allocsolve.families import family_of
 from allocsolve.model import Budget, Limit
-from allocsolve.registry import family_of, make_solver
+from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
+    from allocsolve.families import AnySolver
     from allocsolve.model import Problem
-    from allocsolve.registry import AnySolver
 
 __all__ = ["ColdStart", "cold_start"]
 
@@ -70,7 +71,7 @@ def cold_start(name: str, problem: Problem, budget: Budget, objective: str | Non
 
 
 def _make_ready(solver: AnySolver, problem: Problem, compilations: _Compilations) -> None:
-    tiny = family_of(problem).tiny(problem)
+    tiny = family_of(problem).warm_up(problem)
     for _ in range(20):
         before = len(compilations.names)
         limit = solver(tiny, _WARM_UP).limit

@@ -9,10 +9,10 @@ import pytest
 from compilation import cold_start
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile
+from allocsolve.families import family_of
 from allocsolve.instances import klein2011
-from allocsolve.registry import entries
 
-NAMES = [entry.name for entry in entries() if entry.problem is EvolutionProblem]
+NAMES = [row.name for row in family_of(EvolutionProblem).solvers]
 BUDGET = Budget(seconds=2, iterations=1000)
 
 KLEIN = klein2011(3, num_apps=(9, 9))
