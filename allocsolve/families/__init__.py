@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from allocsolve.families.contract import (
+    Alias,
     AnyFamily,
     AnySolver,
     Codec,
@@ -16,6 +17,7 @@ from allocsolve.families.settings import setting_fault, with_settings
 from allocsolve.families.table import families, family_named, family_of, unusable_families
 
 __all__ = [
+    "Alias",
     "AnyFamily",
     "AnySolver",
     "Codec",
