@@ -189,6 +189,15 @@ def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.Monkey
     assert (alone.solvers, alone.passed) == (2, True)
 
 
+def test_solvers_with_options_are_named_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", _mixed)
+    assert run_gate(file, update=True, solvers=["growth( seeds = all )", "growth-best"]).passed
+    assert [row.solver for row in read_baseline(file).solvers] == ["growth(seeds=all)", "growth-best"]
+    assert run_gate(file, solvers=["growth(seeds=all)"]).passed
+    with pytest.raises(InvalidOption, match=r"growth\(seeds=al\): unknown seeds 'al'; did you mean all"):
+        run_gate(file, update=True, solvers=["growth(seeds=al)"])
+
+
 def test_a_solver_of_one_family_is_run_on_its_problems(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", _mixed)
     assert run_gate(file, update=True, solvers=[ManhattanMedian()]).problems == 1
