@@ -11,7 +11,7 @@ from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINES
 from allocsolve.model import MAX_INTEGER
-from allocsolve.registry import check_name, is_reference, solver_rows
+from allocsolve.registry import canonical_name, check_solver_name, is_reference, split_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -103,9 +103,9 @@ def objective(text: str) -> str:
             faults.append(error)
     terms = dict.fromkeys(term for family in families() for term in family.objectives)
     names = [name.strip() for name in text.split(",")]
-    strange = next((name for name in names if name not in terms), None)
-    if strange is not None:
-        raise argparse.ArgumentTypeError(str(UnknownName("objective", strange, terms)))
+    unknown = next((name for name in names if name not in terms), None)
+    if unknown is not None:
+        raise argparse.ArgumentTypeError(str(UnknownName("objective", unknown, terms)))
     # All are terms of some family: a term stands twice, or no family has them all.
     repeated = next((fault for fault in faults if isinstance(fault, InvalidOption)), None)
     message = str(repeated) if repeated else f"no kind of problems has all of {', '.join(names)}"
@@ -113,24 +113,24 @@ def objective(text: str) -> str:
 
 
 def solver(text: str) -> str:
-    """Read the name of a solver of any family, or of a plug-in."""
-    return solver_of("solver", text, (row.name for _, row in solver_rows()))
+    """Read the name of a solver of any family, or of a plug-in, with options or without."""
+    return solver_of("solver", text)
 
 
-def solver_of(what: str, name: str, registered: Iterable[str]) -> str:
-    """Read the name of one of these solvers, or of a plug-in."""
+def solver_of(what: str, text: str, registered: Iterable[str] | None = None) -> str:
+    """Read the name of one of these solvers (all, if None), or of a plug-in, with options or without."""
     try:
-        check_name(what, name, registered)
-    except UnknownName as error:
+        check_solver_name(what, text, registered)
+        if is_reference(text) and "" not in sys.path:
+            sys.path.insert(0, "")  # what is named as a module may lie in the current directory
+        return canonical_name(text)
+    except AllocsolveError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    if is_reference(name) and "" not in sys.path:
-        sys.path.insert(0, "")  # what is named as a module may lie in the current directory
-    return name
 
 
 def solvers(text: str) -> list[str]:
-    """Read names of solvers, separated by commas."""
-    names = [solver(name.strip()) for name in text.split(",")]
+    """Read names of solvers, separated by commas; those inside parentheses part options."""
+    names = [solver(name) for name in split_names(text)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         msg = f"{twice} is named twice"

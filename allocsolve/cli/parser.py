@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from allocsolve.cli import create, score, solve, study
+from allocsolve.cli import create, score, solve, solvers, study
 from allocsolve.cli import options as opt
 from allocsolve.cli.gate import gate
 from allocsolve.cli.parser_generate import add_generators
@@ -65,7 +65,7 @@ def make_parser() -> Parser:
     )
     _add_solve(command("solve", solve.solve, "solve one problem with one solver"))
     _add_check(command("check", solve.check, "judge a solution: violations and metrics"))
-    _add_json(command("solvers", solve.solvers, "list the solvers"))
+    _add_solvers(command("solvers", solvers.solvers, "list the solvers, or show one with its options"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
     _add_gate(command("gate", gate, "fail if a solver got worse or slower than in a baseline"))
     summary = "compare many solvers on many problems: run, export, report"
@@ -97,7 +97,7 @@ def _add_import_swf(parser: argparse.ArgumentParser) -> None:
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem")
-    help_text = "a name that `allocsolve solvers` lists, or package.module:object"
+    help_text = "as `allocsolve solvers` lists them, or package.module:object; name(option=value, ...)"
     parser.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
     _add_objective(parser)
     _add_set(parser, "solve the problem with a tighter value of a field")
@@ -112,6 +112,12 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem")
     parser.add_argument("solution", metavar="SOLUTION", help="a solution of it")
     _add_set(parser, "judge under this value of a field instead of that of the file")
+    _add_json(parser)
+
+
+def _add_solvers(parser: argparse.ArgumentParser) -> None:
+    help_text = "show this one: what it does, its options and short names"
+    parser.add_argument("name", nargs="?", type=opt.solver, metavar="NAME", help=help_text)
     _add_json(parser)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from allocsolve.cli import create
 from allocsolve.cli import options as opt
 from allocsolve.families import family_named
+from allocsolve.registry.registered import registered_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,6 +125,7 @@ def _expand_limit(text: str) -> float:
 
 
 def _partition_heuristic(text: str) -> str:
-    """Read the name of a heuristic for partition problems, or of a plug-in."""
-    rows = family_named("partition").solvers
-    return opt.solver_of("partition heuristic", text, (r.name for r in rows if r.method == "heuristic"))
+    """Read the name of a heuristic for partition problems, or of a plug-in, with options or without."""
+    names = registered_names(family_named("partition"))
+    heuristics = [name for name, (row, _) in names.items() if row.method == "heuristic"]
+    return opt.solver_of("partition heuristic", text, heuristics)

@@ -1,19 +1,17 @@
-"""The commands about one problem: solve, check, solvers."""
+"""The commands about one problem: solve, check."""
 
 from __future__ import annotations
 
-import inspect
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli.files import check_writable
-from allocsolve.cli.output import plain, say, show_fields, show_lines, show_table, terminal_width, write_json
+from allocsolve.cli.output import plain, say, show_fields, show_lines, terminal_width, write_json
 from allocsolve.cli.progress import time_bar
 from allocsolve.errors import (
     AllocsolveError,
     InvalidAnswer,
     InvalidOption,
-    PluginError,
     SolverUnavailable,
 )
 from allocsolve.families import family_of, with_settings
@@ -22,11 +20,11 @@ from allocsolve.pictures.text import counted, percent, time_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from allocsolve.model import Problem, Result, Value
 
-__all__ = ["check", "solve", "solvers"]
+__all__ = ["check", "solve"]
 
 #: How many violations are printed for people; the rest is counted. Machines get all.
 VIOLATIONS_SHOWN = 20
@@ -179,44 +177,3 @@ def check(args: argparse.Namespace) -> int:
         say("")
         show_fields(family_of(problem).view.metric_fields(problem, worth))
     return 1 if found else 0
-
-
-class Row(NamedTuple):
-    """A solver as it is listed."""
-
-    name: str
-    kind: str
-    method: str
-    summary: str
-    #: Of other distributions: which one, with its version.
-    distribution: str = ""
-
-
-def solvers(args: argparse.Namespace) -> int:
-    """List the registered solvers, then those of other distributions (which imports these)."""
-    from allocsolve.registry import solver_rows  # noqa: PLC0415 - as above
-
-    rows = [Row(row.name, family.kind, row.method, row.summary) for family, row in solver_rows()]
-    rows += _plugin_rows()
-    if args.json:
-        write_json({"solvers": rows})
-    else:
-        from_whom = (f"{row.distribution}: " if row.distribution else "" for row in rows)
-        shown = [(*row[:3], whose + row.summary) for row, whose in zip(rows, from_whom, strict=True)]
-        show_table(("solver", "kind", "method", "summary"), shown, texts=(0, 1, 2, 3))
-    return 0
-
-
-def _plugin_rows() -> Iterator[Row]:
-    """Yield a row for each family that an entry point solves; one with the reason if it cannot be used."""
-    from allocsolve.registry import identity, load_plugin, plugins, provider  # noqa: PLC0415 - as above
-
-    for name, found in plugins().items():
-        source = " and ".join(provider(entry) for entry in found)
-        try:
-            solver, families = load_plugin(name)
-        except PluginError as error:
-            yield Row(name, "-", "plug-in", f"unusable, {error}", source)
-            continue
-        lines = (inspect.getdoc(solver) or identity(solver)).splitlines()
-        yield from (Row(name, family.kind, "plug-in", lines[0], source) for family in families)

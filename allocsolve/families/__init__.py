@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from allocsolve.families.contract import (
+    Alias,
     AnyFamily,
     AnySolver,
     Codec,
@@ -17,6 +18,7 @@ from allocsolve.families.table import families, family_named, family_of, unusabl
 from allocsolve.families.view import Line, Picture, View
 
 __all__ = [
+    "Alias",
     "AnyFamily",
     "AnySolver",
     "Codec",

@@ -6,7 +6,8 @@ gate and the contract tests take it from there; none of them knows a family by n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from allocsolve.families.view import View
 
 __all__ = [
+    "Alias",
     "AnyFamily",
     "AnySolver",
     "Codec",
@@ -88,11 +90,37 @@ class Setting(Generic[P]):
 class SolverRow:
     """One row of the table of solvers."""
 
+    #: Without parentheses and colons: they part options and modules from it.
     name: str
     method: Literal["heuristic", "exact"]
     summary: str
-    #: Imports the backend and makes the solver with its default options.
+    #: Imports the backend and makes the solver with its default options. The fields of a dataclass are the
+    #: options that names may give: ``name(option=value)``.
     load: Callable[[], AnySolver]
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A short name of a solver with options, or one pattern of such names.
+
+    Examples
+    --------
+    >>> dict(Alias("{end}-first", "search(from={end})", {"end": ("left", "right")}).expanded())
+    {'left-first': 'search(from=left)', 'right-first': 'search(from=right)'}
+    """
+
+    #: Words in braces stand for each of their values.
+    name: str
+    #: A registered name with options.
+    stands_for: str
+    #: The values of the words in braces.
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def expanded(self) -> Iterator[tuple[str, str]]:
+        """Yield each short name with what it stands for."""
+        for values in itertools.product(*self.words.values()):
+            chosen = dict(zip(self.words, values, strict=True))
+            yield self.name.format_map(chosen), self.stands_for.format_map(chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +136,7 @@ class Family(Generic[P, A]):
     rules: Rules[P, A]
     codec: Codec[P, A]
     view: View[P, A]
+    #: One for each class of solvers.
     solvers: tuple[SolverRow, ...]
     #: Name of the solver that gives bounds and optima unless another is named.
     baseline: str
@@ -127,6 +156,8 @@ class Family(Generic[P, A]):
     timing_problems: Mapping[str, Callable[[], P]] = field(default_factory=dict)
     #: The fields of problems that commands and studies may set, by name.
     settings: Mapping[str, Setting[P]] = field(default_factory=dict)
+    #: Short names of solvers with options; none is the name of a solver.
+    aliases: tuple[Alias, ...] = ()
 
     def parse_objective(self, text: str | None) -> tuple[str, ...]:
         """Return the terms of an objective such as ``makespan,waste``; the default for None.

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from allocsolve.registry.allocators import make_allocator
-from allocsolve.registry.plugins import fault, identity, is_reference, plugins, provider
+from allocsolve.registry.names import split_names
+from allocsolve.registry.options import SolverOption, solver_options
+from allocsolve.registry.plugins import identity, is_reference, plugins, provider, solver_fault
+from allocsolve.registry.registered import solver_names, solver_row, solver_rows
 from allocsolve.registry.table import (
-    check_name,
+    canonical_name,
+    check_solver_name,
     families_named,
     families_solved,
     load_plugin,
     make_solver,
     solve,
-    solver_rows,
     with_objective,
 )
 
 __all__ = [
-    "check_name",
+    "SolverOption",
+    "canonical_name",
+    "check_solver_name",
     "families_named",
     "families_solved",
-    "fault",
     "identity",
     "is_reference",
     "load_plugin",
@@ -28,6 +32,11 @@ __all__ = [
     "plugins",
     "provider",
     "solve",
+    "solver_fault",
+    "solver_names",
+    "solver_options",
+    "solver_row",
     "solver_rows",
+    "split_names",
     "with_objective",
 ]

@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from allocsolve.families import AnySolver, Codec, Family, Feature, Rules, Setting, SolverRow
+from allocsolve.families import Alias, AnySolver, Codec, Family, Feature, Rules, Setting, SolverRow
 from allocsolve.instances.formats import evolution as codec
 from allocsolve.instances.generators.evolution_examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
@@ -18,10 +18,10 @@ from allocsolve.pictures.evolution import EVOLUTION_VIEW
 __all__ = ["EVOLUTION"]
 
 
-def _list_scheduling(expand_limit: float, *, compacting: bool = False) -> AnySolver:
-    from allocsolve.heuristics import Fit, ListScheduling  # noqa: PLC0415 - loaded when asked for
+def _list_scheduling() -> AnySolver:
+    from allocsolve.heuristics import ListScheduling  # noqa: PLC0415 - loaded when asked for
 
-    return ListScheduling(Fit(expand_limit, compacting))
+    return ListScheduling()
 
 
 def _rigid() -> AnySolver:
@@ -61,22 +61,10 @@ def _milp() -> AnySolver:
 
 
 _TABLE = (
+    SolverRow(
+        "list-scheduling", "heuristic", "base fit in list order, as early as possible", _list_scheduling
+    ),
     SolverRow("rigid", "heuristic", "peak nodes for the whole duration, CBF-like", _rigid),
-    SolverRow("noX", "heuristic", "base fit without expansion", lambda: _list_scheduling(1)),
-    SolverRow("2X", "heuristic", "base fit, expand limit 2", lambda: _list_scheduling(2)),
-    SolverRow(
-        "2X+c",
-        "heuristic",
-        "base fit, expand limit 2, compacting",
-        lambda: _list_scheduling(2, compacting=True),
-    ),
-    SolverRow("infX", "heuristic", "base fit, no expand limit", lambda: _list_scheduling(math.inf)),
-    SolverRow(
-        "infX+c",
-        "heuristic",
-        "base fit, no expand limit, compacting",
-        lambda: _list_scheduling(math.inf, compacting=True),
-    ),
     SolverRow("annealing", "heuristic", "annealing over list orders, both ways", _annealing),
     SolverRow("lns", "heuristic", "neighbourhoods of the best schedule by CP-SAT", _lns),
     SolverRow("cpsat", "exact", "CP-SAT, order literals and lazy covers", _cpsat),
@@ -87,6 +75,15 @@ _TABLE = (
         _conflict_search,
     ),
     SolverRow("milp", "exact", "time-indexed MILP by CBC, toys only", _milp),
+)
+
+#: The names of Klein & Perez.
+_ALIASES = (
+    Alias("noX", "list-scheduling(expand_limit=1)"),
+    Alias("2X", "list-scheduling(expand_limit=2)"),
+    Alias("2X+c", "list-scheduling(expand_limit=2, compacting=True)"),
+    Alias("infX", "list-scheduling(expand_limit=inf)"),
+    Alias("infX+c", "list-scheduling(expand_limit=inf, compacting=True)"),
 )
 
 
@@ -175,6 +172,7 @@ EVOLUTION: Final = Family(
     ),
     view=EVOLUTION_VIEW,
     solvers=_TABLE,
+    aliases=_ALIASES,
     baseline="cpsat",
     features=_features,
     bound=_bound,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.families import Codec, Family, Feature, Rules, SolverRow
+from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats import partition as codec
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.instances.generators.partition_examples import partition_examples
@@ -16,20 +16,18 @@ from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition,
 from allocsolve.pictures.partition import PARTITION_VIEW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from allocsolve.families import AnySolver
 
 __all__ = ["PARTITION"]
 
 
-def _heuristic(name: str, summary: str, solver: str, *args: object, **options: object) -> SolverRow:
-    """Return the row of a class of `allocsolve.heuristics`, with its options."""
+def _heuristic(name: str, summary: str, solver: str) -> SolverRow:
+    """Return the row of a class of `allocsolve.heuristics`."""
 
     def load() -> AnySolver:
         from allocsolve import heuristics  # noqa: PLC0415 - loaded when asked for
 
-        made: AnySolver = getattr(heuristics, solver)(*args, **options)
+        made: AnySolver = getattr(heuristics, solver)()
         return made
 
     return SolverRow(name, "heuristic", summary, load)
@@ -53,60 +51,14 @@ def _milp() -> AnySolver:
     return PartitionMilp()
 
 
-#: Suffixes of the names of the methods on a node order, with what they do and the options of `CurveFit`.
-_ON_ORDERS: Final[tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...]] = (
-    ("sorted-free-list", "first free nodes", ("sorted-free-list",), {}),
-    ("first-fit", "first run that suffices, or fail", ("first-fit",), {}),
-    ("best-fit", "smallest run that suffices, or fail", ("best-fit",), {"fallback": "fail"}),
-    ("best-fit+min-span", "best fit, else least span, as SST", ("best-fit",), {"fallback": "min-span"}),
-    (
-        "best-fit+largest-runs",
-        "best fit, else largest runs, as Slurm",
-        ("best-fit",),
-        {"fallback": "largest-runs"},
-    ),
-    ("min-span", "free nodes of least span", ("min-span",), {}),
-)
-
-
-def _on_orders() -> Iterator[SolverRow]:
-    """Yield the methods on every node order; those by node id have no prefix."""
-    for order in NODE_ORDERS:
-        for name, summary, args, options in _ON_ORDERS:
-            full = name if order == "row-major" else f"{order}-{name}"
-            yield _heuristic(full, f"{order} order: {summary}", "CurveFit", *args, order=order, **options)
-
-
 _TABLE = (
-    _heuristic(
-        "manhattan-median",
-        "Bender et al.: nearest to a median, 7/4 in 2-D",
-        "ManhattanMedian",
-    ),
-    _heuristic(
-        "manhattan-median+greedy-ring",
-        "the same, last ring chosen greedily",
-        "ManhattanMedian",
-        last_ring="greedy",
-    ),
-    _heuristic(
-        "manhattan-median+swaps",
-        "the same from all nodes, then best swaps",
-        "ManhattanMedian",
-        centres="all",
-        last_ring="greedy",
-        swaps_from=30,
-    ),
+    _heuristic("manhattan-median", "Bender et al.: nearest to a median, 7/4 in 2-D", "ManhattanMedian"),
     _heuristic("gen-alg", "Krumke et al.: nearest to a free node, 2 - 2/k", "GenAlg"),
     _heuristic("mc1x1", "Mache et al.: least sum of square shells", "Mc1x1"),
-    _heuristic("mc1x1+greedy-shell", "the same, last shell chosen greedily", "Mc1x1", "greedy"),
-    _heuristic("growth", "Linnert et al., Fig. 8: growth from the first seed", "Growth"),
-    _heuristic("growth-best", "the same, best of all seeds", "Growth", "all"),
+    _heuristic("growth", "Linnert et al., Fig. 8: growth from seeds", "Growth"),
     _heuristic("leak", "Linnert et al.: leak from the snake, or fail", "Leak"),
-    _heuristic("leak-noncontiguous", "the same, going on elsewhere", "Leak", contiguous=False),
-    *_on_orders(),
-    _heuristic("submesh-first-fit", "first free box of the size, or fail", "Submesh", "first"),
-    _heuristic("submesh-best-fit", "free box of most contact, or fail", "Submesh", "best"),
+    _heuristic("curve-fit", "free runs on a node order; SST and Slurm", "CurveFit"),
+    _heuristic("submesh", "free box of the size, or fail", "Submesh"),
     _heuristic("multiple-buddy", "square blocks of 2^i by 2^i", "MultipleBuddy"),
     _heuristic("paging", "pages of 2^i by 2^i on a node order", "Paging"),
     _heuristic("random", "random free nodes", "RandomNodes"),
@@ -118,6 +70,33 @@ _TABLE = (
     ),
     SolverRow("cpsat", "exact", "CP-SAT, cut counts and median cuts", _cpsat),
     SolverRow("milp", "exact", "unary cut counts by CBC, toys only", _milp),
+)
+
+#: By node id: names without an order.
+_BY_ID: Final = "row-major"
+_ORDERS: Final = {"order": [order for order in NODE_ORDERS if order != _BY_ID]}
+#: The methods on a node order: what the name ends with, and the options of ``curve-fit``.
+_ON_ORDERS: Final = {
+    "sorted-free-list": "method=sorted-free-list",
+    "first-fit": "method=first-fit",
+    "best-fit": "method=best-fit, fallback=fail",
+    "best-fit+min-span": "method=best-fit, fallback=min-span",
+    "best-fit+largest-runs": "method=best-fit, fallback=largest-runs",
+    "min-span": "method=min-span",
+}
+_ALIASES = (
+    Alias("manhattan-median+greedy-ring", "manhattan-median(last_ring=greedy)"),
+    Alias("manhattan-median+swaps", "manhattan-median(centres=all, last_ring=greedy, swaps_from=30)"),
+    Alias("mc1x1+greedy-shell", "mc1x1(last_shell=greedy)"),
+    Alias("growth-best", "growth(seeds=all)"),
+    Alias("leak-noncontiguous", "leak(contiguous=False)"),
+    Alias("submesh-first-fit", "submesh(choice=first)"),
+    Alias("submesh-best-fit", "submesh(choice=best)"),
+    *(Alias(name, f"curve-fit({options}, order={_BY_ID})") for name, options in _ON_ORDERS.items()),
+    *(
+        Alias(f"{{order}}-{name}", f"curve-fit({options}, order={{order}})", _ORDERS)
+        for name, options in _ON_ORDERS.items()
+    ),
 )
 
 
@@ -162,6 +141,7 @@ PARTITION: Final = Family(
     ),
     view=PARTITION_VIEW,
     solvers=_TABLE,
+    aliases=_ALIASES,
     baseline="branch-and-bound",
     features=_features,
     bound=_bound,

@@ -6,21 +6,31 @@ import functools
 import inspect
 import itertools
 import re
-import sys
 import types
 import typing
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve import model
-from allocsolve.errors import PluginError
+from allocsolve.errors import InvalidOption, PluginError
+from allocsolve.registry.options import resolve, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.families import AnySolver
+    from allocsolve.registry.names import OptionValue
 
-__all__ = ["GROUP", "fault", "identity", "is_reference", "load", "plugins", "problem_types", "provider"]
+__all__ = [
+    "GROUP",
+    "identity",
+    "imported",
+    "is_reference",
+    "load",
+    "plugins",
+    "problem_types",
+    "provider",
+    "solver_fault",
+]
 
 #: The group of entry points in which a distribution names its solvers.
 GROUP: Final = "allocsolve.solvers"
@@ -29,8 +39,8 @@ GROUP: Final = "allocsolve.solvers"
 @functools.cache
 def plugins() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return the entry points of the installed distributions by name, in order of names; imports none."""
-    found = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, provider(entry)))
-    return {name: tuple(same) for name, same in itertools.groupby(found, key=lambda entry: entry.name)}
+    entries = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, provider(entry)))
+    return {name: tuple(same) for name, same in itertools.groupby(entries, key=lambda entry: entry.name)}
 
 
 def provider(entry: EntryPoint) -> str:
@@ -40,46 +50,65 @@ def provider(entry: EntryPoint) -> str:
 
 def is_reference(name: str) -> bool:
     """Tell whether a name is meant as ``package.module:object``; no registered name has a colon."""
-    return ":" in name
+    return ":" in name.partition("(")[0]
 
 
-def load(entry: EntryPoint) -> AnySolver:
-    """Import the object of an entry point; a class is instantiated without arguments.
+def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of solvers, or anything else
+    """Import the object of an entry point.
 
     Raises
     ------
     PluginError
-        With the name of the plug-in and the reason: no such module or attribute, the import or the class
-        raises anything at all, or what is there is not called with a problem and a budget or has no name of
-        its own for the records.
+        With the name of the plug-in and the reason: no such module or attribute, or what the import raises.
     """
     module, _, attribute = entry.value.partition(":")
     if not all(part.isidentifier() for part in f"{module}.{attribute}".split(".")):
         raise PluginError(entry.name, f"{entry.value!r} is not of the form package.module:object")
-    doing = f"importing {module}"
     try:
-        thing = entry.load()
-        doing = f"{attribute}()"
-        solver: Any = thing() if isinstance(thing, type) else thing
+        return entry.load()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise PluginError(entry.name, _reason(error, module, doing)) from error
-    found = fault(solver)
-    if found:
-        raise PluginError(entry.name, found)
+        raise PluginError(entry.name, _reason(error, module)) from error
+
+
+def load(entry: EntryPoint, options: Mapping[str, OptionValue]) -> AnySolver:
+    """Return the solver of an entry point, with these options; a class is instantiated.
+
+    Raises
+    ------
+    PluginError
+        With the name of the plug-in and the reason: it cannot be imported or instantiated, has no such
+        option, is not called with a problem and a budget, or has no name of its own for the records.
+    """
+    thing = imported(entry)
+    try:
+        if options:
+            solver: Any = with_options(thing, options)
+        else:
+            solver = thing() if isinstance(thing, type) else thing
+    except KeyboardInterrupt:
+        raise
+    except InvalidOption as error:
+        raise PluginError(entry.name, str(error)) from error
+    except BaseException as error:
+        attribute = entry.value.partition(":")[2]
+        raise PluginError(entry.name, f"{attribute}() raised {type(error).__name__}: {error}") from error
+    fault = solver_fault(solver)
+    if fault:
+        raise PluginError(entry.name, fault)
     return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one
 
 
-def _reason(error: BaseException, module: str, doing: str) -> str:
+def _reason(error: BaseException, module: str) -> str:
     if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
         return f"there is no module {error.name!r}"
     if isinstance(error, AttributeError) and getattr(error.obj, "__name__", "") == module:
         return f"module {module!r} has no attribute {error.name!r}"
-    return f"{doing} raised {type(error).__name__}: {error}"
+    return f"importing {module} raised {type(error).__name__}: {error}"
 
 
-def fault(solver: Any) -> str:  # noqa: ANN401 - anything that a plug-in may name
+def solver_fault(solver: Any) -> str:  # noqa: ANN401 - anything that a plug-in may name
     """Return why a thing cannot be a solver; empty if it can.
 
     It must be callable with a problem and a budget, and its `identity` must be the same in every process and
@@ -114,8 +143,7 @@ def identity(solver: Any) -> str:  # noqa: ANN401 - also what turns out to be no
 def problem_types(solver: AnySolver) -> tuple[object, ...]:
     """Return the types that the annotation of the first parameter names, one or the members of a union.
 
-    Annotations that are texts may use `allocsolve`, `allocsolve.model` and the names in it without importing
-    them: they often are imported for type checkers only. Empty if there is no annotation.
+    Empty if there is no annotation.
 
     Raises
     ------
@@ -126,11 +154,6 @@ def problem_types(solver: AnySolver) -> tuple[object, ...]:
     first = next(iter(inspect.signature(solver).parameters.values()))
     if first.annotation is first.empty:
         return ()
-    holder = type("Annotated", (), {"__annotations__": {"problem": first.annotation}})
-    ours = {**vars(model), "model": model, "allocsolve": sys.modules["allocsolve"]}
-    try:
-        hint = typing.get_type_hints(holder, globalns={**ours, **getattr(call, "__globals__", {})})["problem"]
-    except Exception as error:
-        msg = f"the annotation {first.annotation!r} cannot be resolved: {error}"
-        raise ValueError(msg) from error
+    names: Mapping[str, Any] = getattr(call, "__globals__", {})
+    hint = resolve(first.annotation, names)
     return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)

@@ -1,37 +1,44 @@
-"""The solvers by name, and the front door `solve`."""
+"""Solvers by name, plug-ins included, and the front door `solve`."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.errors import PluginError, UnknownName
+from allocsolve.errors import InvalidOption, PluginError, UnknownName
 from allocsolve.families import families, family_of
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Problem, Result
-from allocsolve.registry.plugins import GROUP, is_reference, load, plugins, problem_types, provider
+from allocsolve.registry.names import SolverName, parse_name
+from allocsolve.registry.options import name_of
+from allocsolve.registry.plugins import (
+    GROUP,
+    imported,
+    is_reference,
+    load,
+    plugins,
+    problem_types,
+    provider,
+)
+from allocsolve.registry.registered import canonical, registered_names, registered_solver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allocsolve.families import AnyFamily, AnySolver, SolverRow
+    from allocsolve.families import AnyFamily, AnySolver
 
 __all__ = [
-    "check_name",
+    "canonical_name",
+    "check_solver_name",
     "families_named",
     "families_solved",
     "load_plugin",
     "make_solver",
     "solve",
-    "solver_rows",
     "with_objective",
 ]
-
-
-def solver_rows() -> tuple[tuple[AnyFamily, SolverRow], ...]:
-    """Return all registered solvers, family by family."""
-    return tuple((family, row) for family in families() for row in family.solvers)
 
 
 def families_solved(solver: AnySolver) -> tuple[AnyFamily, ...]:
@@ -47,12 +54,12 @@ def families_solved(solver: AnySolver) -> tuple[AnyFamily, ...]:
     named = problem_types(solver)
     if Problem in named:
         return families()
-    found = tuple(family for family in families() if family.problem in named)
-    if not found:
-        known = " or ".join(family.problem.__name__ for family in families())
-        msg = f"annotate its first parameter with what it solves: {known}"
+    solved = tuple(family for family in families() if family.problem in named)
+    if not solved:
+        problems = " or ".join(family.problem.__name__ for family in families())
+        msg = f"annotate its first parameter with what it solves: {problems}"
         raise ValueError(msg)
-    return found
+    return solved
 
 
 def load_plugin(name: str) -> tuple[AnySolver, tuple[AnyFamily, ...]]:
@@ -61,62 +68,127 @@ def load_plugin(name: str) -> tuple[AnySolver, tuple[AnyFamily, ...]]:
     Parameters
     ----------
     name
-        That of an entry point of the group ``allocsolve.solvers``, or ``package.module:object``. The object
-        is a solver, or a class that makes one without arguments.
+        That of an entry point of the group ``allocsolve.solvers``, or ``package.module:object``, either with
+        options. The object is a solver, or a class that makes one.
 
     Raises
     ------
     UnknownName
         If no entry point has this name.
     PluginError
-        If it cannot be loaded or is no solver, if its name is that of a registered solver, or if several
-        distributions use it.
+        If it cannot be loaded or is no solver, if it has no such option, if its name is that of a registered
+        solver, or if several distributions use it.
     """
-    if is_reference(name):
-        found: tuple[EntryPoint, ...] = (EntryPoint(name, name, GROUP),)
-    elif name in plugins():
-        found = plugins()[name]
-    else:
-        raise UnknownName("plug-in", name, plugins())
-    rivals = [provider(entry) for entry in found]
-    if any(row.name == name for _, row in solver_rows()):
-        rivals.insert(0, "allocsolve itself")
-    if len(rivals) > 1:
-        instead = " or ".join(entry.value for entry in found)
-        raise PluginError(name, f"{' and '.join(rivals)} have a solver of this name; name it as {instead}")
-    solver = load(found[0])
+    parsed = parse_name(name)
+    solver = load(_entry_point(parsed), dict(parsed.options))
     try:
         return solver, families_solved(solver)
     except ValueError as error:
         raise PluginError(name, str(error)) from error
 
 
-def check_name(what: str, name: str, registered: Iterable[str]) -> None:
+def _entry_point(name: SolverName) -> EntryPoint:
+    """Return the only entry point of a name; its own name is what the user has typed."""
+    if is_reference(name.base):
+        return EntryPoint(str(name), name.base, GROUP)
+    if name.base not in plugins():
+        raise UnknownName("plug-in", name.base, plugins())
+    entries = plugins()[name.base]
+    rivals = [provider(entry) for entry in entries]
+    if any(name.base in registered_names(family) for family in families()):
+        rivals.insert(0, "allocsolve itself")
+    if len(rivals) > 1:
+        instead = " or ".join(entry.value for entry in entries)
+        reason = f"{' and '.join(rivals)} have a solver of this name; name it as {instead}"
+        raise PluginError(str(name), reason)
+    return EntryPoint(str(name), entries[0].value, GROUP)
+
+
+def check_solver_name(what: str, name: str, registered: Iterable[str] | None = None) -> None:
     """Refuse a name that is neither one of these, nor an entry point, nor ``package.module:object``.
+
+    Parameters
+    ----------
+    what
+        What messages call it.
+    name
+        With or without options, which are not looked at.
+    registered
+        By default, all names of solvers of all families.
 
     Raises
     ------
+    InvalidOption
+        If the text is no name with options.
     UnknownName
         With the nearest names of those that there are.
     """
-    known = dict.fromkeys([*registered, *plugins()])
-    if name not in known and not is_reference(name):
-        raise UnknownName(what, name, known)
+    base = parse_name(name).base
+    if registered is None:
+        registered = itertools.chain.from_iterable(map(registered_names, families()))
+    names = dict.fromkeys([*registered, *plugins()])
+    if base not in names and not is_reference(base):
+        raise UnknownName(what, base, names)
+
+
+def canonical_name(name: str) -> str:
+    """Return the name of a solver as records have it.
+
+    A name without options is kept as it is. Of others, an alias becomes what it stands for, the options are
+    in the order of the fields, and those that are as by default are left out: one solver, one name. A plug-in
+    is imported for that.
+
+    Raises
+    ------
+    UnknownName, InvalidOption, PluginError
+        As `families_named`.
+
+    Examples
+    --------
+    >>> canonical_name("curve-fit(order=hilbert,  method=first-fit)"), canonical_name("noX(order=longest)")
+    ('curve-fit(method=first-fit)', 'list-scheduling(expand_limit=1, order=longest)')
+    """
+    parsed = parse_name(name)
+    if not parsed.options:
+        return parsed.base
+    solved = families_named(name)
+    if _is_plugin(parsed):
+        return name_of(parsed.base, imported(_entry_point(parsed)), load_plugin(name)[0])
+    rows = [(registered_names(family)[parsed.base].row, family) for family in solved]
+    texts = {canonical(row, registered_solver(parsed, family)) for row, family in rows}
+    return texts.pop() if len(texts) == 1 else str(parsed)
+
+
+def _is_plugin(name: SolverName) -> bool:
+    return name.base in plugins() or is_reference(name.base)
 
 
 def families_named(name: str) -> tuple[AnyFamily, ...]:
-    """Return the families that have a solver of this name; a plug-in is imported to find out.
+    """Return the families that have a solver of this name and options; a plug-in is imported to find out.
 
     Raises
     ------
     UnknownName
         If there is none, with the nearest names.
+    InvalidOption
+        If no solver of this name has these options.
     PluginError
         If the plug-in of this name cannot be used.
     """
-    check_name("solver", name, (row.name for _, row in solver_rows()))
-    found = tuple(family for family in families() if any(row.name == name for row in family.solvers))
-    return found if found and name not in plugins() else load_plugin(name)[1]
+    check_solver_name("solver", name)
+    parsed = parse_name(name)
+    if _is_plugin(parsed):
+        return load_plugin(name)[1]
+    named = tuple(family for family in families() if parsed.base in registered_names(family))
+    refusals: dict[AnyFamily, InvalidOption] = {}
+    for family in named if parsed.options else ():
+        try:
+            registered_solver(parsed, family)
+        except InvalidOption as error:
+            refusals[family] = error
+    if len(refusals) == len(named):
+        raise InvalidOption("; ".join(map(str, refusals.values())))
+    return tuple(family for family in named if family not in refusals)
 
 
 def make_solver(name: str, problem: Problem | type, objective: str | None = None) -> AnySolver:
@@ -126,7 +198,8 @@ def make_solver(name: str, problem: Problem | type, objective: str | None = None
     ----------
     name
         A registered name (solvers of different kinds of problems may share one) or that of a plug-in, as
-        `load_plugin` takes it. Plug-ins are imported here, and none but the one that is asked for.
+        `load_plugin` takes it; options may follow, as in ``curve-fit(method=first-fit, order=snake)``.
+        Plug-ins are imported here, and none but the one that is asked for.
     problem
         The problem, or any other of its kind, or their type.
     objective
@@ -136,35 +209,37 @@ def make_solver(name: str, problem: Problem | type, objective: str | None = None
     ------
     UnknownName
         If there is no such solver of this kind of problems (with the nearest names) or no such objective.
+    InvalidOption
+        If the solver has no such option, or not with this value.
     PluginError
         If the plug-in of this name cannot be used, or does not solve this kind of problems.
     """
     family = family_of(problem)
-    registered = {row.name: row for row in family.solvers}
-    check_name(f"{family.kind} solver", name, registered)
+    parsed = parse_name(name)
+    check_solver_name(f"{family.kind} solver", name, registered_names(family))
     terms = family.parse_objective(objective)
-    if name in registered and name not in plugins():
-        solver = registered[name].load()
-    else:
+    if _is_plugin(parsed):
         solver, solved = load_plugin(name)
         if family not in solved:
             kinds = " and ".join(one.kind for one in solved)
             raise PluginError(name, f"it solves {kinds} problems, not {family.kind} problems")
+    else:
+        solver = registered_solver(parsed, family)
     return solver if objective is None else with_objective(solver, terms)
 
 
 def with_objective(solver: AnySolver, objective: tuple[str, ...]) -> AnySolver:
     """Return the solver that minimises these terms.
 
-    A solver that minimises what it is told is a dataclass with a field ``objective``, a tuple of terms; any
-    other is returned as it is.
+    A solver that can minimise any is a dataclass with a field ``objective``, a tuple of terms; any other is
+    returned as it is.
     """
-    told: Any = solver
-    if dataclasses.is_dataclass(told) and any(
-        field.name == "objective" for field in dataclasses.fields(told)
+    given: Any = solver
+    if dataclasses.is_dataclass(given) and any(
+        field.name == "objective" for field in dataclasses.fields(given)
     ):
-        told = dataclasses.replace(told, objective=objective)  # type: ignore[type-var]  # not a class
-    return told  # type: ignore[no-any-return]  # a solver is whatever is called like one
+        given = dataclasses.replace(given, objective=objective)  # type: ignore[type-var]  # not a class
+    return given  # type: ignore[no-any-return]  # a solver is whatever is called like one
 
 
 def solve(
@@ -183,7 +258,8 @@ def solve(
     problem
         The problem.
     solver
-        A registered name, see ``allocsolve solvers``, or ``package.module:object``.
+        A registered name, see ``allocsolve solvers``, or ``package.module:object``; either may have options,
+        as in ``curve-fit(method=first-fit, order=snake)``.
     objective
         A term of the family's `objectives`, such as ``makespan``, or several separated by commas, the first
         first; by default the first of the family.
@@ -197,8 +273,8 @@ def solve(
 
     Raises
     ------
-    UnknownName, PluginError
-        If there is no such solver or objective for this kind of problems.
+    UnknownName, InvalidOption, PluginError
+        If there is no such solver, option or objective for this kind of problems.
     InvalidAnswer
         If the judge does not confirm what the solver claims.
 

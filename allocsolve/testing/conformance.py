@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allocsolve.families import family_named
-from allocsolve.registry import families_solved, fault
+from allocsolve.registry import families_solved, solver_fault
 from allocsolve.testing import checks
 from allocsolve.testing.examples import example_problems
 
@@ -73,8 +73,8 @@ _CHECKS = (
 def _apply(check: checks.Check, solver: Any, kind: str | None, examples: Sequence[Problem] | None) -> None:  # noqa: ANN401 - also what is no solver
     if isinstance(solver, type):
         solver = solver()
-    found = fault(solver)
-    assert not found, found
+    fault = solver_fault(solver)
+    assert not fault, fault
     for family in _families(solver, kind):
         chosen = example_problems(family.kind) if examples is None else examples
         check(solver, family, copy.deepcopy(tuple(chosen)))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from allocsolve.registry import make_solver, solver_rows
+from allocsolve.families import families
+from allocsolve.registry import make_solver, solver_names
 from allocsolve.testing import check_solver
 
 if TYPE_CHECKING:
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize(
     ("family", "name"),
-    [pytest.param(family, row.name, id=f"{family.kind}-{row.name}") for family, row in solver_rows()],
+    [
+        pytest.param(family, name, id=f"{family.kind}-{name}")
+        for family in families()
+        for name in solver_names(family)
+    ],
 )
 def test_the_contract(family: AnyFamily, name: str) -> None:
     check_solver(make_solver(name, family.problem))

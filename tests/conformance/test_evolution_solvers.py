@@ -17,13 +17,13 @@ from allocsolve.families import family_of
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm, violations
 from allocsolve.model import Limit, parse_evolution_objective, terms
-from allocsolve.registry import make_solver
+from allocsolve.registry import make_solver, solver_names
 
-ROWS = family_of(EvolutionProblem).solvers
-EXACT = [row.name for row in ROWS if row.method == "exact"]
+ROWS = solver_names(family_of(EvolutionProblem))
+EXACT = [name for name in ROWS if ROWS[name].method == "exact"]
 OBJECTIVES = ("makespan", "completion", "waste", "makespan,waste")
 
-solvers = pytest.mark.parametrize("name", [row.name for row in ROWS])
+solvers = pytest.mark.parametrize("name", list(ROWS))
 exact = pytest.mark.parametrize("name", EXACT)
 few = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 

@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cli_tools import refused
 
 from allocsolve.cli import main
+from allocsolve.families import families
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import (
     digest,
@@ -30,6 +32,7 @@ from allocsolve.model import (
     Status,
 )
 from allocsolve.registry import solver_rows
+from allocsolve.registry.registered import registered_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -278,8 +281,80 @@ def test_solvers(capsys: Capture) -> None:
     assert len(set(known)) == len(known)
     rows = run_json(capsys, "solvers")["solvers"]
     assert [(row["name"], row["kind"]) for row in rows] == known
+    text = run(capsys, "solvers")
+    assert [tuple(line.split()[:2]) for line in text.splitlines()[2 : len(known) + 2]] == known
+    assert max(map(len, text.splitlines())) <= 100
+    assert len(text.splitlines()) < 60
+
+
+def test_the_aliases_that_are_listed(capsys: Capture) -> None:
+    rows = run_json(capsys, "solvers")["aliases"]
+    names = {(row["name"], row["kind"]) for row in rows}
+    assert len(names) == len(rows)
+    for family in families():
+        registered = {name for name, kind in names if kind == family.kind} | {
+            row.name for row in family.solvers
+        }
+        assert registered == {*registered_names(family)}
     lines = run(capsys, "solvers").splitlines()
-    assert [tuple(line.split()[:2]) for line in lines[2:]] == known
+    assert "noX list-scheduling(expand_limit=1)" in [" ".join(line.split()) for line in lines]
+    assert "ORDER-first-fit curve-fit(method=first-fit, order=ORDER)" in [
+        " ".join(one.split()) for one in lines
+    ]
+    assert "ORDER: snake, short-side-snake, hilbert, generalised-hilbert, morton" in lines
+
+
+@pytest.mark.parametrize(
+    ("name", "stands_for"),
+    [
+        ("noX", "list-scheduling(expand_limit=1)"),
+        ("list-scheduling(expand_limit=1.0, compacting=False)", "list-scheduling(expand_limit=1)"),
+    ],
+)
+def test_one_solver(name: str, stands_for: str, capsys: Capture) -> None:
+    (page,) = run_json(capsys, "solvers", name)["solvers"]
+    assert (page["kind"], page["method"], page["stands_for"]) == ("evolution", "heuristic", stands_for)
+    assert page["summary"].startswith("Place each application in list order")
+    options = {option["name"]: option for option in page["options"]}
+    assert list(options) == ["expand_limit", "compacting", "order"]
+    assert (options["expand_limit"]["value"], options["expand_limit"]["default"]) == ("1", "inf")
+    assert options["expand_limit"]["meaning"].startswith("1 (no expansion) to infinity.")
+    assert options["compacting"]["takes"] == "True or False"
+    assert [alias["name"] for alias in page["aliases"]] == ["noX", "2X", "2X+c", "infX", "infX+c"]
+    text = run(capsys, "solvers", name)
+    assert "expand_limit=1 (default: inf)" in text.splitlines()
+    assert "compacting=False" in text.splitlines()
+
+
+def test_solvers_of_one_name_are_both_shown(capsys: Capture) -> None:
+    kinds = [
+        (page["kind"], page["options"][0]["name"]) for page in run_json(capsys, "solvers", "cpsat")["solvers"]
+    ]
+    assert kinds == [("evolution", "max_applications"), ("partition", "max_nodes")]
+    assert run(capsys, "solvers", "cpsat").count("method  exact") == 2
+    (page,) = run_json(capsys, "solvers", "cpsat(max_nodes=7)")["solvers"]
+    assert page["kind"] == "partition"
+    assert "It has no options." in run(capsys, "solvers", "gen-alg")
+    said = refused(capsys, "solvers", "grwth")
+    assert said.endswith("argument NAME: unknown solver 'grwth'; did you mean growth or growth-best?\n")
+
+
+def test_solvers_with_options(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "p.json"
+    write_problem(klein2011(1, num_apps=(4, 4)), file)
+    plain = run_json(capsys, "solve", file, "--solver", "noX")
+    named = run_json(capsys, "solve", file, "--solver", "list-scheduling( expand_limit=1 )")
+    assert (named["solver"], named["objective"]) == ("list-scheduling(expand_limit=1)", plain["objective"])
+    solvers = "noX,list-scheduling(order=longest,expand_limit=2),rigid"
+    argv = ("score", file, "--solvers", solvers, "--baseline", "infX", "--out", tmp_path / "out")
+    names = [score["solver"] for score in run_json(capsys, *argv)["scores"]]
+    assert names == ["noX", "list-scheduling(expand_limit=2, order=longest)", "rigid", "infX"]
+    twice = "list-scheduling(expand_limit=1),list-scheduling(expand_limit=1, compacting=False)"
+    said = refused(capsys, "score", file, "--solvers", twice, "--out", tmp_path / "out")
+    assert said.endswith("list-scheduling(expand_limit=1) is named twice\n")
+    said = refused(capsys, "solve", file, "--solver", "noX(ordr=longest)")
+    assert said.count("\n") == 1
+    assert "unknown option 'ordr'; did you mean order? (its options: expand_limit, compacting, order)" in said
 
 
 def swf_line(number: int, submit: int, duration: int, procs: int) -> str:

@@ -22,6 +22,34 @@ if TYPE_CHECKING:
 
 Capture = pytest.CaptureFixture[str]
 
+SORTED = """
+@dataclass(frozen=True)
+class Sorted:
+    \'\'\'Sort the list.
+
+    Parameters
+    ----------
+    depth : int
+        How deep.
+        Or not.
+    order
+        Of the list.
+
+    Notes
+    -----
+    None.
+    \'\'\'
+    depth: int
+    order: str = "longest"
+    weight: float = 0.5
+    objective: tuple[str, ...] = field(default=("makespan",), repr=False)
+    secret: int = field(default=1, repr=False)
+    def __call__(self, problem: EvolutionProblem, budget: Budget) -> Result:
+        return ListScheduling(order=self.order)(problem, budget)
+
+three = Sorted(3)
+"""
+
 
 @pytest.fixture
 def third(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
@@ -117,8 +145,57 @@ def test_listed_with_their_distribution(third: Site, capsys: Capture) -> None:
 def test_the_first_line_of_the_docstring_is_shown(third: Site, capsys: Capture) -> None:
     third.module("acme")
     third.distribution("acme-solvers", longest="acme:greedy")
-    last = run(capsys, "solvers").splitlines()[-1].split(maxsplit=3)
-    assert last == ["longest", "evolution", "plug-in", "acme-solvers 1.5: Place the longest first."]
+    (line,) = (line for line in run(capsys, "solvers").splitlines() if "plug-in" in line)
+    shown = line.split(maxsplit=3)
+    assert shown == ["longest", "evolution", "plug-in", "acme-solvers 1.5: Place the longest first."]
+
+
+def test_one_plugin_is_shown_with_its_options(third: Site, capsys: Capture) -> None:
+    third.module("acme", SORTED)
+    third.distribution("acme-solvers", sorted="acme:Sorted")
+    argv = ("solvers", "sorted(depth=3)")
+    (page,) = run_json(capsys, *argv)["solvers"]
+    assert (page["kind"], page["method"], page["distribution"]) == (
+        "evolution",
+        "plug-in",
+        "acme-solvers 1.5",
+    )
+    assert page["summary"] == "Sort the list."
+    shown = [(option["name"], option["default"], option["value"]) for option in page["options"]]
+    assert shown == [("depth", None, "3"), ("order", "longest", "longest"), ("weight", "0.5", "0.5")]
+    assert [option["meaning"] for option in page["options"]] == ["How deep. Or not.", "Of the list.", ""]
+    text = run(capsys, *argv)
+    assert "depth=3 (default: none)" in text.splitlines()
+    assert "  How deep. Or not." in text.splitlines()
+    assert "acme.greedy" not in run(capsys, "solvers", "acme:greedy")
+    assert "It has no options." in run(capsys, "solvers", "acme:greedy")
+
+
+def test_options_of_plugins(third: Site, file: Path, capsys: Capture) -> None:
+    third.module("acme", SORTED)
+    third.distribution("acme-solvers", sorted="acme:Sorted")
+    found = run_json(capsys, "solve", file, "--solver", "acme:Sorted(weight=0.5, order=largest, depth=3)")
+    assert found["solver"] == "acme:Sorted(depth=3, order=largest)"
+    assert run_json(capsys, "solve", file, "--solver", "acme:three(depth=3)")["solver"] == "acme:three"
+    argv = ("score", file, "--baseline", "noX", "--out", third.folder / "out")
+    scored = run_json(capsys, *argv, "--solvers", "sorted(depth=2),acme:three(depth=2)")
+    (row,) = [row for row in RecordStore(third.folder / "out" / "records.sqlite") if row.solver != "noX"]
+    assert row.solver_repr == "Sorted(depth=2, order='longest', weight=0.5)", (
+        "two names of one solver, run once"
+    )
+    assert [score["solver"] for score in scored["scores"]] == ["sorted(depth=2)", "noX"]
+    for name, reason in (
+        ("acme:Sorted", "Sorted() raised TypeError: "),
+        (
+            "acme:Sorted(deep=2)",
+            "unknown option 'deep'; did you mean depth? (its options: depth, order, weight)",
+        ),
+        ("sorted(depth=x)", "depth takes a whole number, not x (its options: depth, order, weight)"),
+        ("acme:greedy(depth=2)", "unknown option 'depth' (it has no options)"),
+    ):
+        said = refused(capsys, "solve", file, "--solver", name)
+        assert f"plug-in {name!r}: {reason}" in said
+        assert said.count("\n") == 1
 
 
 def test_plugins_are_imported_only_when_asked_for(third: Site, file: Path, capsys: Capture) -> None:

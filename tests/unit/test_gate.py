@@ -19,6 +19,7 @@ from allocsolve.families import families, family_of
 from allocsolve.heuristics import ListScheduling, ManhattanMedian
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, EvolutionProblem, Limit, Mesh, PartitionProblem, Result, Status
+from allocsolve.registry import solver_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,7 +175,8 @@ def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.Monkey
     assert report.passed
     baseline = read_baseline(file)
     for family in {family_of(problem) for problem in _mixed("")}:
-        names = {e.name for e in family.solvers if e.method == "heuristic" or e.name == family.baseline}
+        solvers = solver_names(family)
+        names = {name for name in solvers if solvers[name].method == "heuristic" or name == family.baseline}
         rows = [row for row in baseline.solvers if row.kind == family.kind]
         assert {row.solver for row in rows} == names
         untimed = {row.solver for row in rows if row.time is None}
@@ -185,6 +187,15 @@ def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.Monkey
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     alone = run_gate(file, solvers=["growth", "noX"])  # their gaps are still to the bounds of the exact ones
     assert (alone.solvers, alone.passed) == (2, True)
+
+
+def test_solvers_with_options_are_named_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", _mixed)
+    assert run_gate(file, update=True, solvers=["growth( seeds = all )", "growth-best"]).passed
+    assert [row.solver for row in read_baseline(file).solvers] == ["growth(seeds=all)", "growth-best"]
+    assert run_gate(file, solvers=["growth(seeds=all)"]).passed
+    with pytest.raises(InvalidOption, match=r"growth\(seeds=al\): unknown seeds 'al'; did you mean all"):
+        run_gate(file, update=True, solvers=["growth(seeds=al)"])
 
 
 def test_a_solver_of_one_family_is_run_on_its_problems(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

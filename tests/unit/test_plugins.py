@@ -10,6 +10,7 @@ from plugin_tools import Site, site
 from allocsolve import EvolutionProblem, Mesh, PartitionProblem, solve
 from allocsolve.bench import plan, run
 from allocsolve.errors import AllocsolveError, PluginError, UnknownName
+from allocsolve.families import families
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011, uniform_occupancy
 from allocsolve.model import Budget
@@ -20,7 +21,7 @@ from allocsolve.registry import (
     make_allocator,
     make_solver,
     plugins,
-    solver_rows,
+    solver_names,
 )
 
 if TYPE_CHECKING:
@@ -106,8 +107,9 @@ def test_a_union_solves_both_kinds(third: Site) -> None:
 
 
 def test_registered_solvers_say_what_they_solve() -> None:
-    for family, row in solver_rows():
-        assert families_solved(make_solver(row.name, family.problem)) == (family,)
+    for family in families():
+        for name in solver_names(family):
+            assert families_solved(make_solver(name, family.problem)) == (family,)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,25 @@ def test_every_solver_runs_on_the_problems_of_its_family(folder: Path) -> None:
     assert {task.key.seed for task in tasks} == {0, 4}
 
 
+def test_solvers_with_options(folder: Path) -> None:
+    text = """
+        suites = ["problems"]
+        solvers = ["noX(order=longest)", "curve-fit(order = snake, method=first-fit)", "cpsat(max_nodes=9)"]
+    """
+    tasks = read_study(_study(folder, text)).tasks()
+    assert {(task.solver, task.key.solver_repr) for task in tasks} == {
+        (
+            "list-scheduling(expand_limit=1, order=longest)",
+            "ListScheduling(fit=Fit(expand_limit=1, compacting=False), order='longest')",
+        ),
+        (
+            "curve-fit(method=first-fit, order=snake)",
+            "CurveFit(method='first-fit', order='snake', bits=None, fallback='min-span')",
+        ),
+        ("cpsat(max_nodes=9)", "PartitionCpSat(max_nodes=9)"),
+    }
+
+
 def test_defaults(folder: Path) -> None:
     study = read_study(_study(folder, SMALL))
     assert (study.seeds, study.budgets, dict(study.objectives)) == ((0,), (Budget(seconds=10.0),), {})
@@ -107,6 +126,10 @@ def test_defaults(folder: Path) -> None:
         (SMALL + "[objectives]\nevolution = 'wast'", ["unknown objective 'wast'"]),
         ('suites = ["nowhere"]\nsolvers = ["noX"]', ["unknown suite 'nowhere'"]),
         ('suites = ["problems"]\nsolvers = ["nox2"]', ["unknown solver 'nox2'"]),
+        (
+            'suites = ["problems"]\nsolvers = ["growth(seed=all)"]',
+            ["growth(seed=all): unknown option 'seed'; did you mean seeds? (its options: seeds)"],
+        ),
         (
             'suites = ["problems/mesh.json"]\nsolvers = ["noX"]',
             ["noX solves evolution problems, the study has partition problems"],

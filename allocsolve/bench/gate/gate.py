@@ -147,7 +147,7 @@ def run_gate(
 def _name(solver: SolverLike) -> str:
     """Return what a solver is called in baselines: by its repr, which says its options, if it has one."""
     if isinstance(solver, str):
-        return solver
+        return registry.canonical_name(solver)
     text = repr(solver)
     if " at 0x" not in text:
         return text
@@ -185,12 +185,13 @@ def _as_before(before: Baseline, solvers: Sequence[SolverLike] | None, path: Pat
 def _chosen(families: Sequence[AnyFamily], solvers: Sequence[SolverLike] | None) -> Iterator[Contestant]:
     """Yield solvers for a new baseline, each with every family of the suite that it solves."""
     for family in families:
-        methods = {entry.name: entry.method for entry in family.solvers}
-        default = [name for name in methods if methods[name] == "heuristic" or name == family.baseline]
+        names = registry.solver_names(family) if solvers is None else {}
+        default = [name for name in names if names[name].method == "heuristic" or name == family.baseline]
         for solver in default if solvers is None else solvers:
             if family in _solved(solver):
                 name = _name(solver)
-                timed = methods.get(name) != "exact"
+                row = registry.solver_row(name, family)
+                timed = row is None or row.method != "exact"
                 yield Contestant(family.kind, name, _made(solver, family), timed, None, math.inf)
     for solver in solvers or ():
         if not {family.kind for family in _solved(solver)} & {family.kind for family in families}:

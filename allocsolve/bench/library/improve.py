@@ -129,12 +129,12 @@ def _tasks(suites: Sequence[Suite], solvers: Sequence[str], objective: str | Non
                 continue
             found += 1
             term = objective or family.objectives[0]
-            methods = {entry.name: entry.method for entry in family.solvers}
             for name in dict.fromkeys((family.baseline, *solvers)):
-                if name in methods:
+                row = registry.solver_row(name, family)
+                if row is not None:
                     used.add(name)
                     made = registry.make_solver(name, problem, term)
-                    yield _Task(suite, member, problem, term, name, methods[name] == "exact", made)
+                    yield _Task(suite, member, problem, term, name, row.method == "exact", made)
     if not found:
         msg = f"no instance has the objective {objective}"
         raise InvalidOption(msg)

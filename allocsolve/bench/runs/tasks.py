@@ -94,7 +94,8 @@ def plan(
     family = family_of_all([problem for _, problem in named])
     parsed = family.parse_objective(objective)
     told = ",".join(parsed)
-    reprs = {name: registry.identity(registry.make_solver(name, family.problem, told)) for name in solvers}
+    names = list(dict.fromkeys(map(registry.canonical_name, solvers)))
+    reprs = {name: registry.identity(registry.make_solver(name, family.problem, told)) for name in names}
     version = importlib.metadata.version("allocsolve")
     tasks: dict[RecordKey, Task] = {}
     for suite, problem in named:

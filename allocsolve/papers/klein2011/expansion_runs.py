@@ -11,6 +11,7 @@ from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
 from allocsolve.model import Budget, EvolutionProblem
 from allocsolve.papers.klein2011.reproduction import ALGORITHMS
+from allocsolve.registry import solver_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -92,7 +93,9 @@ def heuristics() -> tuple[Heuristic, ...]:
     """
     family = family_of(EvolutionProblem)
     others = [
-        entry.name for entry in family.solvers if entry.method == "heuristic" and entry.name not in ALGORITHMS
+        name
+        for name, row in solver_names(family).items()
+        if row.method == "heuristic" and name not in ALGORITHMS
     ]
     return (
         *(Heuristic(name, limit) for name, limit in ALGORITHMS.items()),

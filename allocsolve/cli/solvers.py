@@ -1,0 +1,211 @@
+"""The command that lists the solvers, or shows one with its options."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from allocsolve.cli.output import say, show_fields, show_table, terminal_width, write_json
+from allocsolve.errors import PluginError
+from allocsolve.families import families
+from allocsolve.registry import solver_options
+from allocsolve.registry.names import value_text
+from allocsolve.registry.registered import canonical
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from allocsolve.families import Alias, AnyFamily
+
+__all__ = ["solvers"]
+
+#: The section of a docstring that says what the options are, up to the next section.
+_PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", re.MULTILINE | re.DOTALL)
+
+
+class Row(NamedTuple):
+    """A solver as it is listed."""
+
+    name: str
+    kind: str
+    method: str
+    summary: str
+    #: Of other distributions: which one, with its version.
+    distribution: str = ""
+
+
+class AliasRow(NamedTuple):
+    """A short name as it is listed."""
+
+    name: str
+    kind: str
+    stands_for: str
+
+
+class OptionRow(NamedTuple):
+    """An option as it is shown; values as names write them."""
+
+    name: str
+    takes: str
+    default: str | None
+    value: str
+    meaning: str
+
+
+class Page(NamedTuple):
+    """All that is shown of one solver."""
+
+    name: str
+    kind: str
+    method: str
+    distribution: str
+    #: The name of its class, with its options.
+    stands_for: str
+    summary: str
+    options: list[OptionRow]
+    aliases: list[AliasRow]
+
+
+def solvers(args: argparse.Namespace) -> int:
+    """List the registered solvers, then those of other distributions (which imports these), or show one."""
+    if args.name is None:
+        _list(as_json=args.json)
+        return 0
+    pages = list(_pages(args.name))
+    if args.json:
+        write_json({"solvers": pages})
+        return 0
+    for number, page in enumerate(pages):
+        if number:
+            say("")
+        _show(page)
+    return 0
+
+
+def _list(*, as_json: bool) -> None:
+    from allocsolve.registry import solver_rows  # noqa: PLC0415 - loaded when the command runs
+
+    rows = [Row(row.name, family.kind, row.method, row.summary) for family, row in solver_rows()]
+    rows += _plugin_rows()
+    if as_json:
+        aliases = [
+            AliasRow(name, family.kind, text)
+            for family in families()
+            for alias in family.aliases
+            for name, text in alias.expanded()
+        ]
+        write_json({"solvers": rows, "aliases": aliases})
+        return
+    origins = (f"{row.distribution}: " if row.distribution else "" for row in rows)
+    shown = [(*row[:3], origin + row.summary) for row, origin in zip(rows, origins, strict=True)]
+    show_table(("solver", "kind", "method", "summary"), shown, texts=(0, 1, 2, 3))
+    patterns = [(family, alias) for family in families() for alias in family.aliases]
+    say("")
+    _show_aliases([_pattern(family, alias) for family, alias in patterns])
+    words = {word.upper(): values for _, alias in patterns for word, values in alias.words.items()}
+    say("", *(f"{word}: {', '.join(values)}" for word, values in words.items()))
+    say("`allocsolve solvers NAME` shows the options of one, which names take in parentheses.")
+
+
+def _pattern(family: AnyFamily, alias: Alias) -> AliasRow:
+    """Return the one line of an alias, its words in capitals."""
+    words = {word: word.upper() for word in alias.words}
+    return AliasRow(alias.name.format_map(words), family.kind, alias.stands_for.format_map(words))
+
+
+def _show_aliases(rows: list[AliasRow]) -> None:
+    show_table(("alias", "stands for"), [(row.name, row.stands_for) for row in rows], texts=(0, 1))
+
+
+def _plugin_rows() -> Iterator[Row]:
+    """Yield a row for each family that an entry point solves; one with the reason if it cannot be used."""
+    from allocsolve.registry import load_plugin, plugins, provider  # noqa: PLC0415 - when the command runs
+
+    for name, entries in plugins().items():
+        source = " and ".join(provider(entry) for entry in entries)
+        try:
+            solver, solved = load_plugin(name)
+        except PluginError as error:
+            yield Row(name, "-", "plug-in", f"unusable, {error}", source)
+            continue
+        summary = _documentation(solver).splitlines()[0]
+        yield from (Row(name, family.kind, "plug-in", summary, source) for family in solved)
+
+
+def _documentation(solver: Any) -> str:  # noqa: ANN401 - any solver
+    from allocsolve.registry import identity  # noqa: PLC0415 - loaded when the command runs
+
+    return inspect.getdoc(solver) or identity(solver)
+
+
+def _pages(name: str) -> Iterator[Page]:
+    """Yield what is shown of a solver, for each family that has one of this name."""
+    from allocsolve import registry  # noqa: PLC0415 - loaded when the command runs
+
+    base = name.partition("(")[0]
+    source = " and ".join(map(registry.provider, registry.plugins().get(base, ())))
+    for family in registry.families_named(name):
+        solver: Any = registry.make_solver(name, family.problem)
+        row = registry.solver_row(name, family)
+        default: Any
+        if row is None:
+            method, default, stands_for, aliases = "plug-in", type(solver), name, []
+        else:
+            method, default, stands_for = row.method, row.load(), canonical(row, solver)
+            aliases = [_pattern(family, alias) for alias in family.aliases if _is_of(alias, row.name)]
+        text = " ".join(_documentation(solver).split("\n\n")[0].split())
+        options = list(_option_rows(solver, default))
+        yield Page(name, family.kind, method, source, stands_for, text, options, aliases)
+
+
+def _is_of(alias: Alias, name: str) -> bool:
+    return alias.stands_for.partition("(")[0].strip() == name
+
+
+def _option_rows(solver: Any, default: Any) -> Iterator[OptionRow]:  # noqa: ANN401 - any solver, or its class
+    """Yield the options of a solver, with the defaults of another one or of a class."""
+    defaults = solver_options(default)
+    for name, option in solver_options(solver).items():
+        value = defaults[name].value
+        text = None if value is dataclasses.MISSING else value_text(value)
+        meanings = _meanings(getattr(solver, option.part) if option.part else solver)
+        yield OptionRow(name, option.takes, text, value_text(option.value), meanings.get(name, ""))
+
+
+def _meanings(solver: Any) -> dict[str, str]:  # noqa: ANN401 - any dataclass
+    """Return what the docstring of a dataclass says of its fields, by name."""
+    section = _PARAMETERS.search(inspect.getdoc(solver) or "")
+    meanings: dict[str, str] = {}
+    names: list[str] = []
+    for line in section[1].splitlines() if section else ():
+        if line and not line[0].isspace():
+            names = [name.strip() for name in line.partition(":")[0].split(",")]
+        else:
+            meanings |= {name: f"{meanings.get(name, '')} {line.strip()}".strip() for name in names}
+    return meanings
+
+
+def _show(page: Page) -> None:
+    fields = [
+        ("solver", page.name),
+        ("stands for", page.stands_for if page.stands_for != page.name else ""),
+        ("kind", page.kind),
+        ("method", page.method),
+        ("from", page.distribution),
+    ]
+    show_fields((name, text) for name, text in fields if text)
+    say("", *textwrap.wrap(page.summary, terminal_width()))
+    for option in page.options:
+        default = "" if option.value == option.default else f" (default: {option.default or 'none'})"
+        say("", f"{option.name}={option.value}{default}", style="bold")
+        for text in (option.meaning, f"Takes {option.takes}."):
+            say(*textwrap.wrap(text, terminal_width(), initial_indent="  ", subsequent_indent="  "))
+    if not page.options:
+        say("", "It has no options.")
+    if page.aliases:
+        say("")
+        _show_aliases(page.aliases)

@@ -1,0 +1,146 @@
+"""Names of solvers as people type them: ``name``, or ``name(option=value, ...)``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from allocsolve.errors import InvalidOption
+
+__all__ = ["OptionValue", "SolverName", "parse_name", "parse_value", "split_names", "value_text"]
+
+#: What the text of an option can say.
+OptionValue: TypeAlias = bool | int | float | str | None
+
+_CONSTANTS: Final[dict[str, OptionValue]] = {
+    "True": True,
+    "False": False,
+    "None": None,
+    "inf": float("inf"),
+    "+inf": float("inf"),
+    "-inf": float("-inf"),
+}
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+(_[0-9]+)*")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_QUOTED: Final = re.compile(
+    r"""'([^'\\\n]|\\['\\nrtxuU0-9a-fA-F])*'|"([^"\\\n]|\\["'\\nrtxuU0-9a-fA-F])*\""""
+)
+_WORD: Final = re.compile(r"\w[\w.+-]*")
+#: What messages quote of a text that is no name.
+_SHOWN: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class SolverName:
+    """The name of a solver, and the options that it gives, in the order of the text."""
+
+    base: str
+    options: tuple[tuple[str, OptionValue], ...] = ()
+
+    def __str__(self) -> str:
+        if not self.options:
+            return self.base
+        return f"{self.base}({', '.join(f'{name}={value_text(value)}' for name, value in self.options)})"
+
+
+def parse_name(text: str) -> SolverName:
+    """Return the name and the options of a text; whether they exist is for the registry to say.
+
+    Raises
+    ------
+    InvalidOption
+        If there are parentheses, and what they hold is no list of options.
+
+    Examples
+    --------
+    >>> parse_name("curve-fit(order=snake, bits=None)")
+    SolverName(base='curve-fit', options=(('order', 'snake'), ('bits', None)))
+    """
+    if not {*"()"} & {*text}:
+        return SolverName(text)
+    whole = re.fullmatch(r"\s*([^()\s](?:[^()]*[^()\s])?)\s*\((.*)\)\s*", text, re.DOTALL)
+    if whole is None:
+        msg = f"{_short(text)} is not of the form name(option=value, ...)"
+        raise InvalidOption(msg)
+    options: dict[str, OptionValue] = {}
+    for piece in split_names(whole[2]) if whole[2].strip() else ():
+        name, equals, value = (part.strip() for part in piece.partition("="))
+        if not (name.isidentifier() and equals):
+            msg = f"{_short(text)}: {_short(piece)} is not of the form option=value"
+            raise InvalidOption(msg)
+        if name in options:
+            msg = f"{_short(text)}: the option {name} is given twice"
+            raise InvalidOption(msg)
+        try:
+            options[name] = parse_value(value)
+        except ValueError as error:
+            msg = f"{_short(text)}: {name}: {error}"
+            raise InvalidOption(msg) from None
+    return SolverName(whole[1], tuple(options.items()))
+
+
+def split_names(text: str) -> list[str]:
+    """Return what commas outside parentheses and quotes part, stripped.
+
+    Examples
+    --------
+    >>> split_names("noX, curve-fit(order=snake, bits=2),growth")
+    ['noX', 'curve-fit(order=snake, bits=2)', 'growth']
+    """
+    pieces, depth, quote, escaped = [""], 0, "", False
+    for letter in text:
+        if letter == "," and not depth and not quote:
+            pieces.append("")
+            continue
+        pieces[-1] += letter
+        if quote:
+            quote = "" if letter == quote and not escaped else quote
+            escaped = letter == "\\" and not escaped
+        elif letter in "'\"":
+            quote = letter
+        else:
+            depth = max(0, depth + (letter == "(") - (letter == ")"))
+    return [piece.strip() for piece in pieces]
+
+
+def parse_value(text: str) -> OptionValue:
+    """Return the value of a text: a number, ``inf``, True, False, None, quoted text, or a word as it is.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+    """
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    try:
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _NUMBER.fullmatch(text):
+            return float(text)
+        if _QUOTED.fullmatch(text):
+            return str(ast.literal_eval(text))
+    except (ValueError, SyntaxError):  # more digits than are read, or an escape that is none
+        pass
+    else:
+        if _WORD.fullmatch(text):
+            return text
+    msg = f"{_short(text)} is no number, True, False, None, word or quoted text"
+    raise ValueError(msg)
+
+
+def value_text(value: OptionValue) -> str:
+    """Return the text of a value; `parse_value` reads it back."""
+    if not isinstance(value, str):
+        return repr(value)
+    try:
+        bare = _WORD.fullmatch(value) is not None and isinstance(parse_value(value), str)
+    except ValueError:
+        bare = False
+    return value if bare else repr(value)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...")
