@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.families import Codec, Family, Rules, Setting, SolverRow, View
+from allocsolve.families import Alias, Codec, Family, Rules, Setting, SolverRow, View
 from allocsolve.instances.formats import Checker
 from allocsolve.model import Budget, Result, Status
 from allocsolve.pictures import Drawing
@@ -190,6 +190,7 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
         SolverRow("greedy", "heuristic", "each job to the machine that is free first", Greedy),
         SolverRow("exhaustive", "exact", "all assignments of at most 8 jobs", Exhaustive),
     ),
+    aliases=(Alias("greedy+longest", "greedy(longest_first=True)"),),
     baseline="exhaustive",
     features=lambda problem: {"machines": problem.machines, "jobs": len(problem.jobs)},
     bound=lambda problem, _: max([-(-sum(problem.jobs) // problem.machines), *problem.jobs]),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.cli.output import say, show_fields, show_table, terminal_width, write_json
 from allocsolve.errors import PluginError
-from allocsolve.families import families
+from allocsolve.families import families, unusable_families
 from allocsolve.registry import solver_options
 from allocsolve.registry.names import value_text
 from allocsolve.registry.registered import canonical
@@ -91,6 +91,7 @@ def _list(*, as_json: bool) -> None:
 
     rows = [Row(row.name, family.kind, row.method, row.summary) for family, row in solver_rows()]
     rows += _plugin_rows()
+    rows += [Row("-", kind, "family", f"unusable, {why}") for kind, why in unusable_families().items()]
     if as_json:
         aliases = [
             AliasRow(name, family.kind, text)

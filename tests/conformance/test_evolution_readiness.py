@@ -11,8 +11,9 @@ from compilation import cold_start
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile
 from allocsolve.families import family_of
 from allocsolve.instances import klein2011
+from allocsolve.registry import solver_names
 
-NAMES = [row.name for row in family_of(EvolutionProblem).solvers]
+NAMES = list(solver_names(family_of(EvolutionProblem)))
 BUDGET = Budget(seconds=2, iterations=1000)
 
 KLEIN = klein2011(3, num_apps=(9, 9))

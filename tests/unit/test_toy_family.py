@@ -15,11 +15,11 @@ from toy_family import TOY, Exhaustive, Greedy, MachineSchedule, MachinesProblem
 
 from allocsolve import solve
 from allocsolve.bench import RecordStore
-from allocsolve.errors import FormatError, InvalidAnswer, PluginError, UnknownName
+from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption, PluginError, UnknownName
 from allocsolve.families import families, family_named, family_of, unusable_families
 from allocsolve.instances import digest, read_problem, read_solution, write_problem
 from allocsolve.judge import confirm
-from allocsolve.model import Result, Status
+from allocsolve.model import Budget, Result, Status
 from allocsolve.testing import SolverConformance, check_solver, example_problems
 
 if TYPE_CHECKING:
@@ -139,7 +139,24 @@ def test_the_gate_times_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_solvers_are_listed(capsys: Capture) -> None:
     rows = [row for row in run_json(capsys, "solvers")["solvers"] if row["kind"] == "machines"]
     assert [row["name"] for row in rows] == ["greedy", "exhaustive"]
+    assert {
+        "name": "greedy+longest",
+        "kind": "machines",
+        "stands_for": "greedy(longest_first=True)",
+    } in run_json(capsys, "solvers")["aliases"]
+    (page,) = run_json(capsys, "solvers", "greedy+longest")["solvers"]
+    assert [(row["name"], row["default"], row["value"]) for row in page["options"]] == [
+        ("longest_first", "False", "True")
+    ]
     assert "makespan" in run(capsys, "solve", "--help")
+
+
+def test_options_in_names() -> None:
+    answer = Greedy(longest_first=True)(PROBLEM, Budget()).answer
+    for name in ("greedy+longest", "greedy(longest_first=True)", "greedy+longest(longest_first=True)"):
+        assert solve(PROBLEM, name).answer == answer
+    with pytest.raises(InvalidOption, match=r"machines solver greedy.* takes True or False, not 1 "):
+        solve(PROBLEM, "greedy(longest_first=1)")
 
 
 @pytest.mark.parametrize("solver", [Greedy(), Greedy(longest_first=True), Exhaustive()], ids=repr)
@@ -151,7 +168,7 @@ class TestGreedy(SolverConformance):
     solver: ClassVar[Any] = Greedy(longest_first=True)
 
 
-def test_a_family_that_cannot_be_used_is_said(third: Site) -> None:
+def test_a_family_that_cannot_be_used_is_said(third: Site, capsys: Capture) -> None:
     third.module("broken", "raise RuntimeError('no licence')", head="")
     third.entry_points(
         "trouble",
@@ -167,6 +184,9 @@ def test_a_family_that_cannot_be_used_is_said(third: Site) -> None:
         "queues": "loading broken:FAMILY raised RuntimeError: no licence",
         "rooms": "toy_family:TOY is of the kind 'machines': name the entry point after it",
     }
+    rows = [row for row in run_json(capsys, "solvers")["solvers"] if row["method"] == "family"]
+    assert [row["kind"] for row in rows] == ["numbers", "partition", "queues", "rooms"]
+    assert rows[2]["summary"] == "unusable, loading broken:FAMILY raised RuntimeError: no licence"
     with pytest.raises(PluginError, match="plug-in 'queues': loading broken:FAMILY raised RuntimeError"):
         family_named("queues")
     assert family_named("machines") is TOY
