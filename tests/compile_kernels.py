@@ -9,18 +9,18 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 
 from allocsolve.errors import SolverUnavailable
+from allocsolve.families import families, family_named
 from allocsolve.model import Budget
-from allocsolve.registry import FAMILIES, make_solver
-from allocsolve.testing.examples import large_problem
+from allocsolve.registry import make_solver
 
 
 def compile_family(kind: str) -> None:
-    """Have every solver of a kind solve a tiny problem; families share no kernels."""
-    (family,) = (family for family in FAMILIES if family.kind == kind)
-    tiny = family.tiny(large_problem(kind))
-    for entry in family.entries:
+    """Have every solver of a family solve a tiny problem; families share no kernels."""
+    family = family_named(kind)
+    tiny = family.warm_up(family.large_example())
+    for row in family.solvers:
         try:
-            solver = make_solver(entry.name, family.problem)
+            solver = make_solver(row.name, family.problem)
         except SolverUnavailable:
             continue
         solver(tiny, Budget(iterations=1))
@@ -30,7 +30,7 @@ def main() -> None:
     """Compile one family in each process."""
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(mp_context=fresh) as processes:
-        for _ in processes.map(compile_family, [family.kind for family in FAMILIES]):
+        for _ in processes.map(compile_family, [family.kind for family in families()]):
             pass
 
 
