@@ -2,7 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: score test perf lint docs clean
+# Pytest in as many processes as there are processors; tests that share something costly are run by one of them.
+PARALLEL := --numprocesses logical --dist loadgroup --benchmark-disable
+
+.PHONY: score test test-all kernels perf lint docs clean
 
 # How far is each published heuristic from the proven optimum? Small instances, a minute or two.
 score: $(VENV)/.installed
@@ -10,8 +13,18 @@ score: $(VENV)/.installed
 	$(BIN)/allocsolve score klein-10-l1 --solvers rigid,noX --seconds 20 --workers 2 --out out/klein-10
 	$(BIN)/allocsolve score mesh-16x8 --solvers manhattan-median,manhattan-median+swaps,growth-best,mc1x1,hilbert-first-fit,random --out out/mesh-16x8
 
-test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+# For people, a few minutes: all but the tests that are marked slow.
+test: kernels
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
+
+# All tests and what they cover. Times are held to each other in tests/perf, with nothing beside them.
+test-all: kernels
+	$(BIN)/python -m pytest $(PARALLEL) --ignore=tests/perf --cov --cov-report=term
+	$(BIN)/python -m pytest tests/perf --benchmark-disable
+
+# Compiled once and cached, not by several processes at the same time.
+kernels: $(VENV)/.installed-dev
+	$(BIN)/python tests/compile_kernels.py
 
 # Benchmarks with fixed work; see tests/perf.
 perf: $(VENV)/.installed-dev
@@ -27,7 +40,7 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) out docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .coverage out docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

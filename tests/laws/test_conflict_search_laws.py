@@ -86,7 +86,7 @@ def test_what_another_search_tells_is_true(problem: EvolutionProblem, more: int,
 def test_searches_that_tell_each_other_agree_with_cpsat(seed: int) -> None:
     """Hundreds of conflicts, thousands of lemmas."""
     problem = replace(klein2011([77, seed], num_apps=(10, 10)), expand_limit=1)
-    best = EvolutionCpSat()(problem, Budget(seconds=120, workers=2))
+    best = EvolutionCpSat()(problem, Budget(seconds=600, workers=2))
     assert isinstance(best.objective, int)
     for later in ((0, 0), (0, 1000)):
         assert verdict(problem, best.objective, slices=50, later=later) == ANSWER
@@ -99,7 +99,7 @@ def test_bounds_from_below_end_at_the_optimum(seed: int, monkeypatch: pytest.Mon
     for name, value in {"_PART": 1, "_LEAST": 10, "_SLICE": 1}.items():
         monkeypatch.setattr(_makespan_lanes, name, value)
     problem = replace(klein2011([78, seed], num_apps=(12, 12)), expand_limit=1)
-    best = EvolutionCpSat()(problem, Budget(seconds=120, workers=2))
+    best = EvolutionCpSat()(problem, Budget(seconds=600, workers=2))
     assert best.answer is not None
     known = Knowledge(problem, Budget().start(), step_starts(best.answer))
     below, tried, bounds = FromBelow(known, seed), [], [known.bound]
@@ -117,7 +117,7 @@ def test_bounds_from_below_end_at_the_optimum(seed: int, monkeypatch: pytest.Mon
 def test_optima_are_those_of_brute_force(
     problem: EvolutionProblem, objective: EvolutionObjective, workers: int
 ) -> None:
-    result = EvolutionConflictSearch(objective)(problem, Budget(seconds=60, workers=workers))
+    result = EvolutionConflictSearch(objective)(problem, Budget(seconds=600, workers=workers))
     confirm(problem, result, objective)
     assert result.status is Status.OPTIMAL
     found = result.objective if isinstance(result.objective, tuple) else (result.objective,)
@@ -128,8 +128,8 @@ def test_optima_are_those_of_brute_force(
 def test_both_exact_methods_agree(seed: int) -> None:
     """Enough conflicts to learn, forget and restart."""
     problem = replace(klein2011([77, seed], num_apps=(6, 9)), expand_limit=1)
-    clauses = EvolutionConflictSearch()(problem, Budget(seconds=120))
-    cpsat = EvolutionCpSat()(problem, Budget(seconds=120, workers=2))
+    clauses = EvolutionConflictSearch()(problem, Budget(seconds=600))
+    cpsat = EvolutionCpSat()(problem, Budget(seconds=600, workers=2))
     assert (clauses.status, cpsat.status) == (Status.OPTIMAL, Status.OPTIMAL)
     assert clauses.objective == cpsat.objective
 
@@ -137,7 +137,7 @@ def test_both_exact_methods_agree(seed: int) -> None:
 def test_a_horizon_may_be_lowered_between_slices() -> None:
     """What is learned under one horizon stays true under an earlier one."""
     problem = replace(klein2011([77, 3], num_apps=(8, 8)), expand_limit=1)
-    best = EvolutionCpSat()(problem, Budget(seconds=120, workers=2))
+    best = EvolutionCpSat()(problem, Budget(seconds=600, workers=2))
     greedy = ListScheduling()(problem, Budget()).answer
     assert isinstance(best.objective, int)
     assert greedy is not None
@@ -177,14 +177,14 @@ def test_a_tiny_budget_is_a_result() -> None:
 
 def test_a_problem_that_is_too_large_gets_a_schedule_and_a_bound() -> None:
     problem = replace(klein2011(1), expand_limit=1)
-    result = EvolutionConflictSearch(max_applications=5)(problem, Budget(seconds=5))
+    result = EvolutionConflictSearch(max_applications=5)(problem, Budget())
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
 
 
 def test_times_beyond_32_bits_are_handed_to_cpsat() -> None:
     long = EvolutionProfile([(LATEST, 2), (LATEST, 1)])
     problem = EvolutionProblem(3, (long, long, EvolutionProfile([(LATEST, 1)])), expand_limit=1)
-    result = EvolutionConflictSearch()(problem, Budget(seconds=60))
+    result = EvolutionConflictSearch()(problem, Budget(seconds=600))
     assert result.status is Status.OPTIMAL
     assert result.objective == 3 * LATEST  # the steps on two nodes do not overlap
 

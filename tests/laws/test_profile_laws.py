@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import EXPAND_LIMITS, evolution_profiles
 
@@ -147,9 +147,9 @@ def test_expansions_compose(
 @given(st.integers(1, 10**9), st.integers(10, 99), st.sampled_from((-1, 0, 1)))
 def test_a_limit_is_the_decimal_it_prints_as(duration: int, tenths: int, off: int) -> None:
     longest = duration * tenths // 10
-    if longest + off >= 1:
-        request, longer = EvolutionProfile(((duration, 1),)), EvolutionProfile(((longest + off, 1),))
-        assert longer.is_expansion_of(request, tenths / 10) == (duration <= longest + off <= longest)
+    assume(longest + off >= 1)
+    request, longer = EvolutionProfile(((duration, 1),)), EvolutionProfile(((longest + off, 1),))
+    assert longer.is_expansion_of(request, tenths / 10) == (duration <= longest + off <= longest)
 
 
 @given(ANY, ANY)

@@ -170,7 +170,7 @@ def test_growth_that_fails_is_unknown_unless_the_set_must_be_connected() -> None
     free = np.array([True, False, True])
     for seeds in ("first", "all"):
         loose, strict = (
-            Growth(seeds)(PartitionProblem(Mesh((3,)), free, 2, contiguous), Budget(seconds=9))
+            Growth(seeds)(PartitionProblem(Mesh((3,)), free, 2, contiguous), Budget())
             for contiguous in (False, True)
         )
         assert (loose.status, loose.limit) == (Status.UNKNOWN, None)
@@ -335,7 +335,7 @@ solvers += [CurveFit("best-fit", fallback=fallback) for fallback in FALLBACKS]
 solvers += [Growth(), Growth("all"), Leak(), Leak(contiguous=False), MultipleBuddy(), RandomNodes()]
 solvers += [Paging(3, "hilbert"), Submesh("first", True), Submesh("best", True)]
 for solver in solvers:  # compiles the kernels
-    solver(PartitionProblem(Mesh((3, 3)), np.arange(9) % 4 > 0, 5), Budget(seconds=9))
+    solver(PartitionProblem(Mesh((3, 3)), np.arange(9) % 4 > 0, 5), Budget())
 before = peak()
 for topology in (Mesh((128, 128)), Torus((128, 128))):
     free = np.random.default_rng(5).random(topology.num_nodes) > 0.3

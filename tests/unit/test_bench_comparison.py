@@ -269,7 +269,9 @@ def _profiles_reach_the_share_answered(comparison: Comparison) -> None:
 @given(_records())
 def test_one_seed_is_what_score_says(rows: list[Record]) -> None:
     single = [run for run in rows if run.seed == 0]
-    for comparison in compare(single):
+    found = compare(single)
+    assert len(found) == bool(single)
+    for comparison in found:
         for one, score in zip(summaries(comparison), scores(single), strict=True):
             assert (one.entrant, one.instances, one.failed) == (score.solver, score.instances, score.failed)
             assert (one.unanswered, one.unbounded) == (score.unanswered, score.unbounded)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Answer = Result[EvolutionSchedule]
 
 PROBLEMS = tuple(replace(klein2011([9, idx], num_apps=(3, 3)), name=f"p{idx}") for idx in range(3))
-BUDGET = Budget(seconds=10, seed=3)
+BUDGET = Budget(seconds=60, seed=3)
 
 
 def _greedy(problem: EvolutionProblem, budget: Budget) -> Answer:
@@ -113,7 +113,7 @@ def test_rows_say_what_was_run_and_what_the_judge_found(tmp_path: Path) -> None:
     ]
     row = records[0]
     assert (row.digest, row.kind, row.version) == (digest(PROBLEMS[0]), "evolution", __version__)
-    assert (row.objective, row.seconds, row.workers, row.seed) == ("makespan", 10, 1, 3)
+    assert (row.objective, row.seconds, row.workers, row.seed) == ("makespan", 60, 1, 3)
     assert row.solver_repr == repr(registry.make_solver("noX", EvolutionProblem))
     assert (row.status, row.limit, row.error) == (Status.FEASIBLE, None, "")
     answer = registry.make_solver("noX", EvolutionProblem)(PROBLEMS[0], BUDGET).answer

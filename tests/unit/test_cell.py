@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PROBLEMS = [replace(klein2011([3, idx], num_apps=(3, 3)), name=f"p{idx}") for idx in range(2)]
 
 
-def _run(*solvers: str, seconds: float = 5.0, memory_mb: float = 4096.0) -> list[Record]:
+def _run(*solvers: str, seconds: float = 60.0, memory_mb: float = 4096.0) -> list[Record]:
     tasks = plan(
         [("", problem) for problem in PROBLEMS],
         [f"bad_solvers:{name}" for name in solvers],
@@ -63,7 +63,14 @@ def test_every_bad_solver_costs_its_own_row_with_a_reason() -> None:
 
 def test_a_solver_that_hangs_is_killed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_module, "GRACE_S", 0.5)
-    rows = _run("hangs", "good", seconds=0.5)
+    named = [("", problem) for problem in PROBLEMS]
+    tasks = [
+        *plan(named, ["bad_solvers:hangs"], budgets=[Budget(seconds=0.5)]),
+        *plan(named, ["bad_solvers:good"], budgets=[Budget(seconds=60)]),  # is not killed, however busy it is
+    ]
+    with open_executor("local", jobs=1) as executor:
+        rows = run(tasks, executor=executor)
+    assert {row.solver for row in rows} == {"bad_solvers:hangs", "bad_solvers:good"}
     for row in rows:
         if row.solver == "bad_solvers:hangs":
             assert re.fullmatch(r"killed: still running after \d\.\d s", row.error)
@@ -81,7 +88,7 @@ def test_a_solver_that_hangs_in_the_warm_up_is_killed_too(monkeypatch: pytest.Mo
 
 
 def test_a_solver_that_eats_memory_is_killed() -> None:
-    eaten, fine, again, _ = _run("eats", "good", seconds=60, memory_mb=700)
+    eaten, fine, again, _ = _run("eats", "good", memory_mb=700)
     assert re.fullmatch(r"killed: held \d+ MB, more than 700 MB", eaten.error)
     assert fine.error == ""
     assert again.error.startswith("killed: held")

@@ -86,6 +86,14 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, *, delay: float = 0.01) -> _Ter
     return screen
 
 
+def wait_until_shown(screen: _Terminal, text: str) -> None:
+    """Wait for what a thread writes, which may take a while on a busy machine."""
+    end = time.monotonic() + 60
+    while not re.search(text, screen.getvalue()):
+        assert time.monotonic() < end, screen.getvalue()
+        time.sleep(0.01)
+
+
 def test_progress_counts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = on_terminal(monkeypatch)
     with progress.count_bar("scoring") as tell:
@@ -93,23 +101,19 @@ def test_progress_counts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         for done in range(2, 6):
             time.sleep(0.1)
             tell(done, 30, "noX on [a] file")
-        time.sleep(0.2)
-    assert "noX on [a] file" in screen.getvalue()
-    assert "5/30" in screen.getvalue()
+        wait_until_shown(screen, r"noX on \[a\] file.* 5/30")
     rates = [float(rate) for rate in re.findall(r"([\d.]+)/s", screen.getvalue())]
     assert rates, "how fast it goes"
     assert max(rates) < 20, "what was done before does not count"
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(30.0, "0 of at most 30 s"), (None, "0 s")])
+@pytest.mark.parametrize(("seconds", "text"), [(30.0, r"\d of at most 30 s"), (None, r"\d s")])
 def test_progress_shows_time_on_a_terminal(
     seconds: float | None, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = on_terminal(monkeypatch)
     with progress.time_bar("cpsat on [a] file", seconds):
-        time.sleep(0.2)
-    assert "cpsat on [a] file" in screen.getvalue()
-    assert text in screen.getvalue()
+        wait_until_shown(screen, rf"cpsat on \[a\] file.* {text}")
 
 
 def test_short_work_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:

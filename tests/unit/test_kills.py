@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from allocsolve.bench import Record
 
+pytestmark = pytest.mark.slow
+
 #: Tasks of about 20 ms each.
 STUDY = 'suites = ["klein-5-inf"]\nsolvers = ["bad_solvers:dawdles", "noX"]\nseeds = {seeds}\n'
 

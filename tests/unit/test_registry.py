@@ -118,7 +118,7 @@ def test_tiny_problems_are_solved_at_once_and_of_the_same_sort(
     family = family_of(problem)
     tiny = family.warm_up(problem)
     assert (tiny, hash(tiny)) == (family.warm_up(problem), hash(family.warm_up(problem)))
-    result = solve(tiny, family.baseline, seconds=20)
+    result = make_solver(family.baseline, tiny)(tiny, Budget(seconds=600))
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     if isinstance(problem, EvolutionProblem):
         assert isinstance(tiny, EvolutionProblem)

@@ -47,7 +47,10 @@ FLAGS = (
 )
 SECTIONS = 3
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    pytest.mark.xdist_group("browser"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -218,22 +218,21 @@ FAULTS: list[tuple[Callable[..., Any], str, str]] = [
     (prints, "test_nothing_is_printed", r"prints 'best so far: 7\\n'"),
     (prints_by_number, "test_nothing_is_printed", r"prints 'best so far: 7\\n'"),
     (prints_by_a_child, "test_nothing_is_printed", r"prints 'best so far: 7\\n'"),
-    (ignores_the_time, "test_budget_is_kept", r"takes 1\.\d s with a budget of 1 s"),
+    (ignores_the_time, "test_budget_is_kept", r"takes \d+\.\d s with a budget of 1 s"),
     (needs_iterations, "test_budget_is_kept", "raises ZeroDivisionError: "),
     (needs_time, "test_budget_is_kept", "raises TimeoutError: "),
 ]
 
 
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "OVERRUN_S", 0.2)
-
-
 @pytest.mark.parametrize(("fault", "test", "message"), FAULTS, ids=[fault.__name__ for fault, *_ in FAULTS])
-def test_every_fault_is_caught(fault: Callable[..., Any], test: str, message: str) -> None:
+def test_every_fault_is_caught(
+    fault: Callable[..., Any], test: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Suite(SolverConformance):
         solver = Bad(fault)
 
+    if fault is ignores_the_time:  # others may be slow: the machine may be busy
+        monkeypatch.setattr(checks, "OVERRUN_S", 0.2)
     if "child" in fault.__name__:
         Suite.examples = example_problems("evolution")[:2]
     with pytest.raises(AssertionError, match=rf"^Bad\({fault.__name__}\) .*{message}"):
@@ -310,7 +309,7 @@ def test_examples_are_of_every_family_and_proven(family: Any) -> None:
     assert len({problem.name for problem in problems}) == len(problems)
     assert all(isinstance(problem, family.problem) for problem in (*problems, family.large_example()))
     solver = make_solver(family.baseline, family.problem)
-    found = {problem.name: solver(problem, Budget(seconds=20)).status for problem in problems}
+    found = {problem.name: solver(problem, Budget(seconds=600)).status for problem in problems}
     infeasible = {name for name, status in found.items() if status is Status.INFEASIBLE}
     assert all(status is Status.OPTIMAL for name, status in found.items() if name not in infeasible)
     assert infeasible == ({"no component is large enough"} if family.kind == "partition" else set())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +15,9 @@ from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
 from allocsolve.kernels.threads import run_in_threads
 from allocsolve.model import Limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_a_fault_in_one_stops_the_others_and_is_raised() -> None:
@@ -35,14 +38,12 @@ def test_a_fault_in_one_stops_the_others_and_is_raised() -> None:
 @pytest.mark.parametrize("solver", [Annealing(), EvolutionConflictSearch()])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_ends_the_search_with_what_is_known(
-    solver: Annealing | EvolutionConflictSearch, workers: int
+    solver: Annealing | EvolutionConflictSearch, workers: int, press_ctrl_c: Callable[[], None]
 ) -> None:
     problem = replace(klein2011([2011, 18]), expand_limit=1)
     solver(replace(klein2011(2, num_apps=(3, 3)), expand_limit=1), Budget(iterations=99))  # compiles
-    timer = threading.Timer(1.5, signal.raise_signal, [signal.SIGINT])
-    timer.start()
+    press_ctrl_c()
     result = solver(problem, Budget(seconds=120, workers=workers))
-    timer.join()
     assert result.limit is Limit.INTERRUPTED
     confirm(problem, result, ("makespan",))
     assert result.runtime < 60
