@@ -36,9 +36,11 @@ def _heuristic(name: str, summary: str, solver: str, *args: object, **options: o
 
 
 def _branch_and_bound() -> AnySolver:
-    from allocsolve.exact.partition.branch_and_bound import BranchAndBound  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.exact.partition.branch_and_bound import (  # noqa: PLC0415 - loaded when asked for
+        PartitionBranchAndBound,
+    )
 
-    return BranchAndBound()
+    return PartitionBranchAndBound()
 
 
 def _cpsat() -> AnySolver:

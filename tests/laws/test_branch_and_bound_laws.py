@@ -19,7 +19,7 @@ from allocsolve.exact.partition import _kernels_ring as rings
 from allocsolve.exact.partition._cut_model import cases
 from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.exact.partition._kernels_star import NONE, stars
-from allocsolve.exact.partition.branch_and_bound import BranchAndBound
+from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.heuristics import manhattan_median_swaps
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.judge import confirm
@@ -35,7 +35,7 @@ problems = partition_problems(contiguous=None)
 
 
 def optimum(problem: PartitionProblem) -> int | None:
-    result = BranchAndBound()(problem, Budget())
+    result = PartitionBranchAndBound()(problem, Budget())
     confirm(problem, result, ("pairwise",))
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     assert result.limit is None
@@ -62,7 +62,7 @@ def test_the_optimum_of_larger_machines_is_that_of_brute_force(
 
 @given(problems, st.floats(1e-6, 1e-3))
 def test_the_bound_holds_at_any_budget(problem: PartitionProblem, seconds: float) -> None:
-    result = BranchAndBound()(problem, Budget(seconds=seconds))
+    result = PartitionBranchAndBound()(problem, Budget(seconds=seconds))
     best = naive.optimum(problem)
     confirm(problem, result, ("pairwise",))
     if best is None:
@@ -81,7 +81,7 @@ def test_bound_optimum_and_heuristic_are_in_this_order(
     size = min(size, 12) if ring else size
     free = np.random.default_rng(seed).random(120) >= busy
     problem = PartitionProblem(topology, free, min(size, int(free.sum())))
-    early = BranchAndBound()(problem, Budget(seconds=seconds))
+    early = PartitionBranchAndBound()(problem, Budget(seconds=seconds))
     best = optimum(problem)
     assert best is not None
     nodes = manhattan_median_swaps(topology, problem.free, problem.size)

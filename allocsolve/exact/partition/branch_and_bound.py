@@ -16,7 +16,7 @@ from allocsolve.model import Budget, Limit, Partition, Result, Status
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, Clock, IntArray, PartitionProblem
 
-__all__ = ["BranchAndBound"]
+__all__ = ["PartitionBranchAndBound"]
 
 #: Share of the time that is left for each heuristic that looks for a set to begin with.
 _START = 0.25
@@ -25,7 +25,7 @@ _PATIENCE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class BranchAndBound:
+class PartitionBranchAndBound:
     """Prove an optimum of partition shaping, free or contiguous, on meshes and tori of any dimension.
 
     Notes
@@ -59,7 +59,7 @@ class BranchAndBound:
     Examples
     --------
     >>> from allocsolve.model import Budget, Mesh, PartitionProblem
-    >>> result = BranchAndBound()(PartitionProblem.of(Mesh((4, 4)), busy=[5, 6], size=5), Budget())
+    >>> result = PartitionBranchAndBound()(PartitionProblem.of(Mesh((4, 4)), busy=[5, 6], size=5), Budget())
     >>> str(result.status), result.objective
     ('optimal', 16)
     """
