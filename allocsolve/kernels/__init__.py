@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from allocsolve.kernels.jit import inner_kernel, kernel
+from allocsolve.kernels.jit import allocating_kernel, called_kernel, inner_kernel, kernel
 from allocsolve.kernels.threads import run_in_threads
 
-__all__ = ["inner_kernel", "kernel", "run_in_threads"]
+__all__ = ["allocating_kernel", "called_kernel", "inner_kernel", "kernel", "run_in_threads"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.exact.partition._kernels_cuts import SCALE
-from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_work
+from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_ring_tables, new_work
 from allocsolve.exact.partition._kernels_search import (
     ACTIVE,
     BEST,
@@ -133,6 +133,8 @@ class CutSearch:
         model = self._case.model
         positions, cells = sum(model.lengths), len(self._ids)
         self._work = new_work(cells, model.sides, model.rings, model.size)
+        # the kernels of a problem are compiled once: with rings, if there is one in any of its cases
+        self._rings = new_ring_tables(model.sides, model.rings, model.size) if self._case.on_rings else None
         self._links = self._cell_links()
 
         def ints() -> IntArray:
@@ -192,7 +194,7 @@ class CutSearch:
             assert memory is not None
             before = time.perf_counter()
             outcome = search(
-                walks, memory, self._work, model.size, model.parity, self._links, int(self._pace)
+                walks, memory, self._work, self._rings, model.size, model.parity, self._links, int(self._pace)
             )
             if outcome == FULL:
                 self._make_room()
