@@ -49,6 +49,9 @@ class PartitionBranchAndBound:
     cells that the forced ones do not reach with the nodes to choose are excluded, and only connected sets
     are answers. Rings: `_cut_model`.
 
+    *Certificate*: on a mesh, the multipliers of each node without a parent, from which the judge recomputes
+    the bound at the root; what the split gains beyond that remains a claim.
+
     *Guarantee*: "optimal" is a proof; on time-out or interrupt the best set and a valid bound.
     *Complexity*: exponential. In practice milliseconds on 16x8, and less than a second for 64 nodes on a
     mesh of 32x32; tori take longer, by a lot beyond 16 nodes. Memory O(nodes * depth + k * sum of sides),
@@ -173,6 +176,9 @@ class _Run:
         if self._nodes is None:
             return Result(Status.UNKNOWN, bound=bound, limit=limit, runtime=clock.elapsed)
         answer, met = Partition(self._nodes), tuple(self._incumbents)
+        certificate = None if self._last is None else self._last.certificate()
         if bound >= self._value:
-            return Result(Status.OPTIMAL, answer, self._value, self._value, None, clock.elapsed, met)
-        return Result(Status.FEASIBLE, answer, self._value, bound, limit, clock.elapsed, met)
+            status, bound, limit = Status.OPTIMAL, self._value, None
+        else:
+            status = Status.FEASIBLE
+        return Result(status, answer, self._value, bound, limit, clock.elapsed, met, certificate)
