@@ -45,8 +45,8 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
     (2) *Multipliers.* For whatever integers u(t, p), the cost in units of 1/scale is the sum over the main
     axis of scale s (k - s), plus the sum of the weights of the nodes of S, plus, on each other axis t, the
     sum of scale s (k - s) - u(t, p) s. Here the weight of a node is the sum of u(t, p) over the p and t in
-    whose first p layers it lies: by this the u cancel. Each part is at least its own minimum: on axis t over all
-    s(0) = 0 <= s(1) <= ... = k that respect the median and the free nodes of each layer; on the main axis
+    whose first p layers it lies: by this the u cancel. Each part is at least its own minimum: on axis t over
+    all s(0) = 0 <= s(1) <= ... = k that respect the median and the free nodes of each layer; on the main axis
     together with the weights, where q nodes of a layer weigh at least what its q lightest free ones do.
 
     (3) *Stars.* Let v be the node at the medians of all axes. The total distance from v to S is the sum of
@@ -96,8 +96,8 @@ def _relaxed(
     for cell in cells:
         weights[cell[0]].append(sum(sums[layer] for sums, layer in zip(behind, cell[1:], strict=True)))
     lightest = [[0, *itertools.accumulate(sorted(layer))] for layer in weights]
-    least = _least_walk(lightest, k, scale, [0] * (shape[0] + 1), None)
-    return None if least is None else total + least
+    chosen = _least_walk(lightest, k, scale, [0] * (shape[0] + 1), None)
+    return None if chosen is None else total + chosen
 
 
 def _least_walk(

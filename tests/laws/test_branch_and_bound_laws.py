@@ -34,12 +34,20 @@ if TYPE_CHECKING:
 
 problems = partition_problems(contiguous=None)
 
-sort_cells, evaluate, restrict = map(entry, (relaxation.sort_cells, relaxation.evaluate, relaxation.restrict))
-forward, backward, trace = map(entry, (cuts.forward, cuts.backward, cuts.trace))
-trim, pass_through = map(entry, (cuts.trim, cuts.pass_through))
-solve_ring, restrict_ring = map(entry, (rings.solve_ring, rings.restrict_ring))
-fill, keep_reachable = map(entry, (leaf.fill, leaf.keep_reachable))
-least_component, is_connected = map(entry, (leaf.least_component, leaf.is_connected))
+sort_cells = entry(relaxation.sort_cells)
+evaluate = entry(relaxation.evaluate)
+restrict = entry(relaxation.restrict)
+forward = entry(cuts.forward)
+backward = entry(cuts.backward)
+trace = entry(cuts.trace)
+trim = entry(cuts.trim)
+pass_through = entry(cuts.pass_through)
+solve_ring = entry(rings.solve_ring)
+restrict_ring = entry(rings.restrict_ring)
+fill = entry(leaf.fill)
+keep_reachable = entry(leaf.keep_reachable)
+least_component = entry(leaf.least_component)
+is_connected = entry(leaf.is_connected)
 
 
 def optimum(problem: PartitionProblem) -> int | None:
@@ -239,7 +247,10 @@ def arrays(axis: naive_cuts.Axis, size: int) -> cuts.Axis:
     offsets = np.cumsum([0, *map(len, axis.costs)])[:-1]
     multipliers = [*axis.multipliers, *[0] * (len(halves) - axis.side - 1)]
     every = (axis.low, axis.high, halves, multipliers, axis.least, axis.most, flat, offsets)
-    return cuts.Axis(*(np.array(array, dtype=np.int64) for array in every), size)  # type: ignore[misc]  # 8 arrays
+    low, high, weights, paid, least, most, costs, offsets = (
+        np.array(array, dtype=np.int64) for array in every
+    )
+    return cuts.Axis(low, high, weights, paid, least, most, costs, offsets, size)
 
 
 @given(axes(ring=False), st.integers(0, 20_000))

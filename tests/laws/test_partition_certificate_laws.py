@@ -26,7 +26,8 @@ from allocsolve.judge.partition_certificate import _relaxed
 from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Torus, terms
 
 MACHINES = (Mesh((4, 3)), Mesh((11,)), Mesh((3, 2, 2)), Mesh((1, 6)), Mesh((2, 5)), Mesh((2, 4, 1)))
-sort_cells, evaluate = map(entry, (relaxation.sort_cells, relaxation.evaluate))
+sort_cells = entry(relaxation.sort_cells)
+evaluate = entry(relaxation.evaluate)
 
 
 @st.composite
