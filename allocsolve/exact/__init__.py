@@ -7,16 +7,16 @@ from allocsolve.exact.evolution.cpsat import EvolutionCpSat
 from allocsolve.exact.evolution.lns import EvolutionLns
 from allocsolve.exact.evolution.milp import EvolutionMilp
 from allocsolve.exact.evolution.relaxation import pairs_relaxation
-from allocsolve.exact.partition.branch_and_bound import BranchAndBound
+from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.exact.partition.cpsat import PartitionCpSat
 from allocsolve.exact.partition.milp import PartitionMilp
 
 __all__ = [
-    "BranchAndBound",
     "EvolutionConflictSearch",
     "EvolutionCpSat",
     "EvolutionLns",
     "EvolutionMilp",
+    "PartitionBranchAndBound",
     "PartitionCpSat",
     "PartitionMilp",
     "pairs_relaxation",

@@ -16,6 +16,7 @@ from allocsolve.judge.partition import (
     partition_value,
     partition_violations,
 )
+from allocsolve.judge.partition_certificate import partition_certificate_bound
 from allocsolve.judge.verdict import confirm, metrics, value, violations
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "evolution_value",
     "evolution_violations",
     "metrics",
+    "partition_certificate_bound",
     "partition_metrics",
     "partition_value",
     "partition_violations",

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from allocsolve.kernels.jit import inner_kernel, kernel
+from allocsolve.kernels.jit import allocating_kernel, called_kernel, inner_kernel, kernel
 from allocsolve.kernels.search import bisect_right, select
 from allocsolve.kernels.threads import run_in_threads
 
-__all__ = ["bisect_right", "inner_kernel", "kernel", "run_in_threads", "select"]
+__all__ = [
+    "allocating_kernel",
+    "bisect_right",
+    "called_kernel",
+    "inner_kernel",
+    "kernel",
+    "run_in_threads",
+    "select",
+]

@@ -9,19 +9,22 @@ from numba import njit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["inner_kernel", "kernel"]
+__all__ = ["allocating_kernel", "called_kernel", "inner_kernel", "kernel"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-#: Inlined, no wrappers, and no counting of references: it would go over all arrays of a tuple at every call.
-_INNER: Final[dict[str, Any]] = {
-    "forceinline": True,
-    "_nrt": False,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
+#: No entries from Python and from C.
+_NO_ENTRY: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+#: No counting of references either: it would go over all arrays of a tuple at every call.
+_CALLED: Final[dict[str, Any]] = {"_nrt": False, **_NO_ENTRY}
+
+#: What is not said is taken from the kernel that calls.
+_ALLOCATING: Final[dict[str, Any]] = {"_nrt": True, **_NO_ENTRY}
+
+_INNER: Final[dict[str, Any]] = {"forceinline": True, **_CALLED}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -39,3 +42,18 @@ def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:
     not its callers clears the cache.
     """
     return cast("Callable[P, R]", njit(**_INNER)(function))
+
+
+def called_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function that only kernels call, where the compiler decides about inlining.
+
+    As `inner_kernel`, but cheaper to compile where it is called from several places. It may neither allocate
+    nor assign one array to a slice of another, for which there would have to be a copy. If it returns arrays,
+    only its like may call it: another kernel would release references that it does not hold.
+    """
+    return cast("Callable[P, R]", njit(**_CALLED)(function))
+
+
+def allocating_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function that only kernels call and that allocates arrays; else as `called_kernel`."""
+    return cast("Callable[P, R]", njit(**_ALLOCATING)(function))

@@ -7,9 +7,12 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Budget", "Clock", "Limit", "Result", "Status", "Value", "terms"]
 
@@ -127,6 +130,9 @@ class Result(Generic[A]):
     incumbents
         Of an anytime solver: each better answer that it met, as seconds since the call and claimed value,
         in order; empty if it does not say.
+    certificate
+        Data from which the judge recomputes a lower bound by itself, which may be below `bound`: lists and
+        numbers by name, as JSON holds them. None if the solver gives none.
 
     Raises
     ------
@@ -141,6 +147,7 @@ class Result(Generic[A]):
     limit: Limit | None = None
     runtime: float = 0.0
     incumbents: tuple[tuple[float, Value], ...] = ()
+    certificate: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
         fault = self._contradiction() or self._disorder()

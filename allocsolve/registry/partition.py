@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTITION"]
 
+#: Nodes of the warm-up problem at least, if the machine has so many.
+_WARM_UP_NODES: Final = 24
+
 
 def _heuristic(name: str, summary: str, solver: str) -> SolverRow:
     """Return the row of a class of `allocsolve.heuristics`."""
@@ -34,9 +38,11 @@ def _heuristic(name: str, summary: str, solver: str) -> SolverRow:
 
 
 def _branch_and_bound() -> AnySolver:
-    from allocsolve.exact.partition.branch_and_bound import BranchAndBound  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.exact.partition.branch_and_bound import (  # noqa: PLC0415 - loaded when asked for
+        PartitionBranchAndBound,
+    )
 
-    return BranchAndBound()
+    return PartitionBranchAndBound()
 
 
 def _cpsat() -> AnySolver:
@@ -119,10 +125,18 @@ def _bound(problem: PartitionProblem, term: str) -> int:
 
 
 def _warm_up(problem: PartitionProblem) -> PartitionProblem:
-    """Return a corner of the machine with some busy nodes; its solution takes more than a look."""
-    topology = Topology(tuple(min(side, 5) for side in problem.topology.shape), problem.topology.wrap)
-    busy = range(1, topology.num_nodes, 4)
-    size = max(1, (topology.num_nodes - len(busy)) // 3)
+    """Return a small machine of the same axes with some busy nodes; its solution takes more than a look.
+
+    It has a connected set of the size, and stars do not prove its optimum.
+    """
+    shape, longest = problem.topology.shape, 5
+    while longest < max(shape) and math.prod(min(side, longest) for side in shape) < _WARM_UP_NODES:
+        longest += 1
+    topology = Topology(tuple(min(side, longest) for side in shape), problem.topology.wrap)
+    is_line = sum(side > 1 for side in shape) < 2
+    busy = range(1, 2) if is_line and topology.num_nodes > 1 else range(1, topology.num_nodes, 4)
+    free = topology.num_nodes - len(busy)
+    size = min(6, max(free // 3, min(4, free - 1)), free) or 1
     return PartitionProblem.of(topology, busy=busy, size=size, contiguous=problem.contiguous)
 
 

@@ -51,6 +51,8 @@ ALWAYS = {
 }
 #: Have an answer whenever there is a connected set.
 CONNECTED = {"growth", "growth-best", *EXACT}
+#: What fails on a large machine without a run or a box that is long enough.
+ONE_PIECE = ("first-fit", "best-fit")
 
 #: Meshes, rings of one, two and odd length, mixed wrap, one to three axes.
 SMALL = (
@@ -129,9 +131,10 @@ def test_one_more_free_node_never_raises_the_optimum(name: str, problem: Partiti
 def test_one_node(name: str, topology: Topology) -> None:
     problem = PartitionProblem.of(topology, busy=[0, 2, 4], size=1, contiguous=True)
     result = _solved(name, problem)
-    if name == "paging" and result.answer is None:  # no whole page is free
+    if result.answer is None:
+        assert name == "paging", "no other method needs more than a free node"
+        assert (result.status, result.limit) == (Status.UNKNOWN, None)
         return
-    assert result.answer is not None
     assert len(result.answer.nodes) == 1
     assert result.objective == 0
 
@@ -148,8 +151,9 @@ def test_all_free_nodes(name: str, topology: Topology) -> None:
     busy = [0, topology.num_nodes - 1]
     rest = PartitionProblem.of(topology, busy=busy, size=topology.num_nodes - 2)
     result = _solved(name, rest)
-    if name in ALWAYS:
-        assert result.answer is not None
+    if result.answer is None:
+        assert name not in ALWAYS
+    else:
         assert result.answer.nodes.tolist() == np.flatnonzero(rest.free).tolist()
         assert result.objective == naive.pairwise(topology, naive.free_nodes(rest))
 
@@ -170,22 +174,22 @@ def test_larger_machines(name: str) -> None:
 
 @exact
 def test_what_time_has_stopped_is_bounded(name: str) -> None:
-    problem = uniform_occupancy(Mesh((40, 40)), 0.4, 60, 5)
+    problem = uniform_occupancy(Mesh((64, 64)), 0.4, 300, 5)
     result = make_solver(name, problem)(problem, Budget(seconds=0.5))
-    if result.status is not Status.OPTIMAL:
-        assert result.limit in ("time", "size")
-        assert terms(result.bound)[0] > 0
-        confirm(problem, result, ("pairwise",))
-        if result.limit == "time":
-            assert result.answer is not None
+    assert result.status in (Status.FEASIBLE, Status.UNKNOWN)
+    assert result.limit in ("time", "size")
+    assert terms(result.bound)[0] >= 300 * 299 // 2
+    judged = confirm(problem, result, ("pairwise",))
+    assert terms(judged.bound) == terms(result.bound)
+    assert result.answer is not None or result.limit == "size"
 
 
 @heuristics
 def test_a_large_machine(name: str) -> None:
     problem = uniform_occupancy(Mesh((64, 64)), 0.3, 100, 2)
     result = _solved(name, problem, seconds=20)
-    if result.answer is None:
-        assert name not in ALWAYS
+    # no run and no box of free nodes is that large
+    assert (result.answer is None) == (name.endswith(ONE_PIECE))
 
 
 @heuristics

@@ -10,6 +10,7 @@ import naive_partition as naive
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kernel_tools import entry
 from strategies import partition_problems, partitions
 
 from allocsolve.exact.partition import _kernels_cuts as cuts
@@ -19,7 +20,7 @@ from allocsolve.exact.partition import _kernels_ring as rings
 from allocsolve.exact.partition._cut_model import cases
 from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.exact.partition._kernels_star import NONE, stars
-from allocsolve.exact.partition.branch_and_bound import BranchAndBound
+from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.heuristics import manhattan_median_swaps
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.judge import confirm
@@ -33,9 +34,24 @@ if TYPE_CHECKING:
 
 problems = partition_problems(contiguous=None)
 
+sort_cells = entry(relaxation.sort_cells)
+evaluate = entry(relaxation.evaluate)
+restrict = entry(relaxation.restrict)
+forward = entry(cuts.forward)
+backward = entry(cuts.backward)
+trace = entry(cuts.trace)
+trim = entry(cuts.trim)
+pass_through = entry(cuts.pass_through)
+solve_ring = entry(rings.solve_ring)
+restrict_ring = entry(rings.restrict_ring)
+fill = entry(leaf.fill)
+keep_reachable = entry(leaf.keep_reachable)
+least_component = entry(leaf.least_component)
+is_connected = entry(leaf.is_connected)
+
 
 def optimum(problem: PartitionProblem) -> int | None:
-    result = BranchAndBound()(problem, Budget())
+    result = PartitionBranchAndBound()(problem, Budget())
     confirm(problem, result, ("pairwise",))
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     assert result.limit is None
@@ -62,7 +78,7 @@ def test_the_optimum_of_larger_machines_is_that_of_brute_force(
 
 @given(problems, st.floats(1e-6, 1e-3))
 def test_the_bound_holds_at_any_budget(problem: PartitionProblem, seconds: float) -> None:
-    result = BranchAndBound()(problem, Budget(seconds=seconds))
+    result = PartitionBranchAndBound()(problem, Budget(seconds=seconds))
     best = naive.optimum(problem)
     confirm(problem, result, ("pairwise",))
     if best is None:
@@ -81,7 +97,7 @@ def test_bound_optimum_and_heuristic_are_in_this_order(
     size = min(size, 12) if ring else size
     free = np.random.default_rng(seed).random(120) >= busy
     problem = PartitionProblem(topology, free, min(size, int(free.sum())))
-    early = BranchAndBound()(problem, Budget(seconds=seconds))
+    early = PartitionBranchAndBound()(problem, Budget(seconds=seconds))
     best = optimum(problem)
     assert best is not None
     nodes = manhattan_median_swaps(topology, problem.free, problem.size)
@@ -184,13 +200,14 @@ def test_the_relaxation_bounds_every_set_at_any_multipliers(
     for fixed in (begins, ends):
         node.low[fixed] = node.high[fixed] = counts[fixed]
     work = relaxation.new_work(len(model.nodes), model.sides, model.rings, model.size)
-    assert relaxation.sort_cells(walks, node, work, model.size)
-    bound = relaxation.evaluate(walks, node, work, model.size)
+    ring_tables = relaxation.new_ring_tables(model.sides, model.rings, model.size) if case.on_rings else None
+    assert sort_cells(walks, node, work, model.size)
+    bound = evaluate(walks, node, work, ring_tables, model.size)
     cost = cuts.SCALE * case_cost(case, members)
     assert bound <= cost
     assert len(set(work.chosen[: model.size].tolist())) == model.size
     # narrowing keeps what costs no more than the slack allows
-    assert relaxation.restrict(walks, node, work, model.size, cost - bound) >= 0
+    assert restrict(walks, node, work, ring_tables, model.size, cost - bound) >= 0
     assert ((node.low <= counts) & (counts <= node.high)).all()
     for cell, place in enumerate(case.origin[model.nodes].tolist()):
         assert node.status[cell] != (relaxation.OUT if place in members else relaxation.FORCED)
@@ -218,8 +235,8 @@ def axes(draw: DrawFn, *, ring: bool) -> tuple[naive_cuts.Axis, int]:
     return naive_cuts.Axis(side, ring, low, high, multipliers, least, most, costs), size
 
 
-def arrays(axis: naive_cuts.Axis) -> tuple[IntArray, ...]:
-    """Low, high, halves, multipliers, least, most, costs, offsets."""
+def arrays(axis: naive_cuts.Axis, size: int) -> cuts.Axis:
+    """The axis as kernels take it."""
     if axis.ring:
         halves = (
             [0] * (axis.side + 1) + ([1] * axis.side if axis.side % 2 else [2, 0] * (axis.side // 2)) + [0]
@@ -230,41 +247,42 @@ def arrays(axis: naive_cuts.Axis) -> tuple[IntArray, ...]:
     offsets = np.cumsum([0, *map(len, axis.costs)])[:-1]
     multipliers = [*axis.multipliers, *[0] * (len(halves) - axis.side - 1)]
     every = (axis.low, axis.high, halves, multipliers, axis.least, axis.most, flat, offsets)
-    return tuple(np.array(array, dtype=np.int64) for array in every)
+    low, high, weights, paid, least, most, costs, offsets = (
+        np.array(array, dtype=np.int64) for array in every
+    )
+    return cuts.Axis(low, high, weights, paid, least, most, costs, offsets, size)
 
 
 @given(axes(ring=False), st.integers(0, 20_000))
 def test_programs_of_a_line(drawn: tuple[naive_cuts.Axis, int], slack: int) -> None:
     axis, size = drawn
     walks = list(naive_cuts.all_walks(axis, size, cuts.SCALE))
-    low, high, halves, multipliers, least, most, costs, offsets = arrays(axis)
-    rest = (low, high, halves, multipliers, least, most, costs, offsets, size)
+    packed = arrays(axis, size)
     ahead, behind = np.zeros((2, axis.side + 1, size + 1), dtype=np.int64)
-    best = cuts.forward(ahead, *rest)
+    best = forward(ahead, packed)
     if not walks:
         assert best >= cuts.INFINITE // 2
         return
     assert best == min(walk.cost for walk in walks)
     counts = np.zeros(axis.side + 1, dtype=np.int64)
-    cuts.trace(ahead, *rest, counts)
+    trace(ahead, packed, counts)
     assert tuple(counts.tolist()) in {walk.counts for walk in walks if walk.cost == best}
-    cuts.backward(behind, *rest)
+    backward(behind, packed)
     through = np.zeros((axis.side, size + 2), dtype=np.int64)
-    cuts.pass_through(ahead, behind, low, high, least, most, costs, offsets, through)
+    pass_through(ahead, behind, packed, through)
     assert_through(axis, walks, through)
-    removed = cuts.trim(ahead, behind, low, high, halves, multipliers, size, best + slack)
-    assert_trimmed(axis, walks, best + slack, low, high, removed)
+    removed = trim(ahead, behind, packed, best + slack)
+    assert_trimmed(axis, walks, best + slack, packed.low, packed.high, removed)
 
 
 @given(axes(ring=True), st.integers(0, 20_000))
 def test_programs_of_a_ring(drawn: tuple[naive_cuts.Axis, int], slack: int) -> None:
     axis, size = drawn
     walks = list(naive_cuts.all_walks(axis, size, cuts.SCALE))
-    low, high, halves, multipliers, least, most, costs, offsets = arrays(axis)
-    rest = (low, high, halves, multipliers, least, most, costs, offsets, size)
+    packed = arrays(axis, size)
     tables = np.zeros((2, axis.side + 1, (size + 2) ** 2 // 4), dtype=np.int64)
     counts = np.zeros(2 * axis.side + 2, dtype=np.int64)
-    best = rings.solve_ring(tables, *rest, counts)
+    best = solve_ring(tables, packed, counts)
     if not walks:
         assert best >= cuts.INFINITE // 2
         return
@@ -272,10 +290,10 @@ def test_programs_of_a_ring(drawn: tuple[naive_cuts.Axis, int], slack: int) -> N
     assert tuple(counts.tolist()) in {walk.counts for walk in walks if walk.cost == best}
     through = np.zeros((axis.side, size + 2), dtype=np.int64)
     reach = np.zeros((2 * axis.side + 2, 2), dtype=np.int64)
-    removed = rings.restrict_ring(tables, *rest, best + slack, through, reach)
+    removed = restrict_ring(tables, packed, best + slack, through, reach)
     cheap = [walk for walk in walks if walk.cost <= best + slack]
     assert_through(axis, walks, through, limit=best + slack)
-    assert_trimmed(axis, cheap, best + slack, low, high, removed)
+    assert_trimmed(axis, cheap, best + slack, packed.low, packed.high, removed)
 
 
 def assert_through(
@@ -360,7 +378,7 @@ def test_fill_finds_cells_for_counts(drawn: list[tuple[int, int, int]], data: st
     ]
     chosen = np.zeros(len(cells), dtype=np.int64)
     ends = np.array(cells, dtype=np.int64)
-    found = leaf.fill(states, ends, np.array(demands, dtype=np.int64), chosen)
+    found = fill(states, ends, np.array(demands, dtype=np.int64), chosen)
     assert found == bool(possible)
     if found:
         assert set(chosen[: sum(demands[:3])].tolist()) in possible
@@ -375,7 +393,7 @@ def test_reach_keeps_every_connected_set(problem: PartitionProblem, data: st.Dat
     status[list(forced)] = relaxation.FORCED
     before = status.copy()
     sets = [chosen for chosen in naive.answers(problem) if forced <= set(chosen)]
-    left = leaf.keep_reachable(grid.offsets, grid.neighbours, status, problem.size)
+    left = keep_reachable(grid.offsets, grid.neighbours, status, problem.size)
     assert left or not sets
     if left:
         kept = set(np.flatnonzero(status != relaxation.OUT).tolist())
@@ -388,8 +406,8 @@ def test_the_least_component_is_one_of_least_size(problem: PartitionProblem, dat
     topology = problem.topology
     members = data.draw(partitions(problem)).nodes
     grid = lattice(topology)
-    found = leaf.least_component(grid.offsets, grid.neighbours, frozen(members.copy()))
+    found = least_component(grid.offsets, grid.neighbours, frozen(members.copy()))
     parts = naive.components(topology, members.tolist())
     assert set(found.tolist()) in parts
     assert len(found) == min(map(len, parts))
-    assert leaf.is_connected(grid.offsets, grid.neighbours, members) == (len(parts) == 1)
+    assert is_connected(grid.offsets, grid.neighbours, members) == (len(parts) == 1)

@@ -71,7 +71,7 @@ def test_allocations(benchmark: BenchmarkFixture, name: str, method: Any) -> Non
 
 def test_swaps_are_optimal_on_99_of_100_instances(benchmark: BenchmarkFixture) -> None:
     """300 random instances on 16x8, against proven optima."""
-    from allocsolve.exact.partition.branch_and_bound import BranchAndBound  # noqa: PLC0415 - only here
+    from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound  # noqa: PLC0415 - only here
 
     mesh, rng = Mesh((16, 8)), np.random.default_rng(7)
     instances: list[tuple[BoolArray, int]] = []
@@ -86,7 +86,7 @@ def test_swaps_are_optimal_on_99_of_100_instances(benchmark: BenchmarkFixture) -
     )
     optimal = 0
     for (free, size), nodes in zip(instances, found, strict=True):
-        proven = BranchAndBound()(PartitionProblem(mesh, free, size), Budget(seconds=60))
+        proven = PartitionBranchAndBound()(PartitionProblem(mesh, free, size), Budget(seconds=60))
         assert proven.status is Status.OPTIMAL
         assert proven.objective is not None
         value = _cost(mesh, nodes)

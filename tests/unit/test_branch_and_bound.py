@@ -11,7 +11,7 @@ import pytest
 
 from allocsolve.bounds import star_bound, town
 from allocsolve.exact.partition import _cut_search, _kernels_search, branch_and_bound
-from allocsolve.exact.partition.branch_and_bound import BranchAndBound
+from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Status, Topology, Torus
@@ -26,7 +26,7 @@ def occupied(topology: Topology, share: float, size: int, seed: int) -> Partitio
 
 
 def solved(problem: PartitionProblem, seconds: float = 60) -> Result[Partition]:
-    result = BranchAndBound()(problem, Budget(seconds=seconds))
+    result = PartitionBranchAndBound()(problem, Budget(seconds=seconds))
     confirm(problem, result, ("pairwise",))
     return result
 
@@ -62,7 +62,9 @@ def test_a_set_round_the_ring() -> None:
     [(Mesh((3, 3)), (1, 3, 4, 5, 7), 2), (Torus((6,)), (0, 3), 3), (Mesh((4,)), (1, 2), 2)],
 )
 def test_no_connected_set(topology: Topology, busy: tuple[int, ...], size: int) -> None:
-    result = BranchAndBound()(PartitionProblem.of(topology, busy=busy, size=size, contiguous=True), Budget())
+    result = PartitionBranchAndBound()(
+        PartitionProblem.of(topology, busy=busy, size=size, contiguous=True), Budget()
+    )
     assert (result.status, result.answer, result.limit) == (Status.INFEASIBLE, None, None)
 
 
@@ -123,7 +125,7 @@ def test_an_interrupt_before_there_is_a_set(monkeypatch: pytest.MonkeyPatch) -> 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(branch_and_bound, "ManhattanMedian", interrupt)
-    result = BranchAndBound()(occupied(Mesh((5, 5)), 0.3, 4, 1), Budget())
+    result = PartitionBranchAndBound()(occupied(Mesh((5, 5)), 0.3, 4, 1), Budget())
     assert (result.status, result.limit, result.bound) == (Status.UNKNOWN, Limit.INTERRUPTED, 6)
 
 
@@ -148,11 +150,11 @@ def test_a_bad_start_is_improved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_front_line_of_the_search_says_what_it_is() -> None:
-    assert repr(BranchAndBound()) == "BranchAndBound()"
+    assert repr(PartitionBranchAndBound()) == "PartitionBranchAndBound()"
 
 
 def test_incumbents_end_with_the_answer() -> None:
-    solver = BranchAndBound()
+    solver = PartitionBranchAndBound()
     for seed in range(8):
         problem = uniform_occupancy(Mesh((9, 9)), 0.5, 16, seed)
         result = solver(problem, Budget())

@@ -104,7 +104,7 @@ def _dotted(module: Path) -> str:
 #: Where the code of one family or paper lives: folders, modules.
 OF_A_FAMILY = (
     *("kernels", "model", "backends", "bounds", "heuristics", "exact", "papers"),
-    *("judge/evolution.py", "judge/partition.py", "pictures/evolution.py", "pictures/partition.py"),
+    *("judge/evolution.py", "judge/partition", "pictures/evolution.py", "pictures/partition.py"),
     *("instances/formats/evolution.py", "instances/formats/partition.py", "instances/formats/swf.py"),
     *("instances/generators", "instances/library/regenerate.py"),
     *("registry/evolution.py", "registry/partition.py", "registry/allocators.py"),

@@ -150,6 +150,8 @@ class Case(NamedTuple):
     topology: Topology
     free: BoolArray
     origin: IntArray
+    #: Whether the problem has a ring, cut open here or not.
+    on_rings: bool
 
 
 def cases(topology: Topology, free: BoolArray, size: int) -> Iterator[Case]:
@@ -178,7 +180,8 @@ def _case(topology: Topology, free: BoolArray, size: int, starts: dict[int, int]
     here = free[origin]
     here.setflags(write=False)
     model = _cut_model(opened, here, size)
-    return Case(model, opened, here, origin)
+    on_rings = any(model.rings) or bool(starts)
+    return Case(model, opened, here, origin, on_rings)
 
 
 def _cut_model(topology: Topology, free: BoolArray, size: int) -> CutModel:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.exact.partition._kernels_cuts import SCALE
-from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_work
+from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_ring_tables, new_work
 from allocsolve.exact.partition._kernels_search import (
     ACTIVE,
     BEST,
@@ -57,6 +57,9 @@ class CutSearch:
         self._pace = 1e9 * _SLICE
         self._memory: Search | None = None
         self._pending = 0
+        #: Multipliers of the nodes without a parent, by medians; the medians of the last one.
+        self._roots: dict[tuple[int, ...], IntArray] = {}
+        self._planted: tuple[int, ...] | None = None
 
     def fits(self) -> bool:
         """Whether the tables are not too large, and one evaluation does not take too long."""
@@ -111,6 +114,7 @@ class CutSearch:
             last = n + 1 == len(self._order)
             self._pending = int(state[BEST] if last else self._stars[self._order[n + 1]])
             yield from self._slices(medians)
+            self._record_root()
         self._pending = int(state[BEST])
 
     def tell(self, value: int) -> None:
@@ -129,10 +133,40 @@ class CutSearch:
         hops = [-(-int(bound) // (SCALE * parity)) * parity for bound in bounds]
         return min(int(state[BEST]), self._pending, *hops)
 
+    def certificate(self) -> dict[str, object] | None:
+        """Return the multipliers of the nodes without a parent, as the judge takes them; None with rings.
+
+        See `allocsolve.judge.partition_certificate_bound`.
+        """
+        model = self._case.model
+        if self._memory is None or self._case.on_rings:
+            return None
+        self._record_root()
+        ends = np.cumsum(model.lengths)
+        roots = [
+            {
+                "medians": list(medians[1:]),
+                "multipliers": [part.tolist() for part in np.split(multipliers, ends[:-1])[1:]],
+            }
+            for medians, multipliers in self._roots.items()
+        ]
+        return {"axes": list(model.axes), "scale": SCALE, "roots": roots}
+
+    def _record_root(self) -> None:
+        """Record the multipliers of a node without a parent: the best if it was split, else the last ones."""
+        memory = self._memory
+        if self._planted is not None and memory is not None:
+            undivided = bool(memory.state[ROOT])
+            multipliers = memory.node.multipliers if undivided else memory.root_multipliers
+            self._roots[self._planted] = multipliers.copy()
+            self._planted = None
+
     def _allocate(self, value: int, nodes: IntArray) -> None:
         model = self._case.model
         positions, cells = sum(model.lengths), len(self._ids)
         self._work = new_work(cells, model.sides, model.rings, model.size)
+        # the kernels of a problem are compiled once: with rings, if there is one in any of its cases
+        self._rings = new_ring_tables(model.sides, model.rings, model.size) if self._case.on_rings else None
         self._links = self._cell_links()
 
         def ints() -> IntArray:
@@ -178,6 +212,7 @@ class CutSearch:
         memory.stack.status[0] = OPEN
         memory.bounds[0] = bound * SCALE
         memory.state[[TOP, ACTIVE, ROOT]] = 1, 0, 1
+        self._planted = medians
 
     def _known(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
         return medians if any(self._case.model.rings) else (None, *medians[1:])
@@ -192,7 +227,7 @@ class CutSearch:
             assert memory is not None
             before = time.perf_counter()
             outcome = search(
-                walks, memory, self._work, model.size, model.parity, self._links, int(self._pace)
+                walks, memory, self._work, self._rings, model.size, model.parity, self._links, int(self._pace)
             )
             if outcome == FULL:
                 self._make_room()

@@ -2,25 +2,23 @@
 
 Layers are the nodes that share a coordinate; position p has the count of chosen nodes in the first p
 layers, which goes from 0 at position 0 to k at position n. Layer j holds q nodes, ``least[j] <= q <=
-most[j]``. Position p costs ``halves[p] / 2 * s * (k - s) - multipliers[p] * s`` at count s, layer j with q
-nodes ``costs[offsets[j] + q]``.
+greatest[j]``. Position p costs ``halves[p] / 2 * s * (k - s) - multipliers[p] * s`` at count s, layer j
+with q nodes ``costs[offsets[j] + q]``.
 
 All costs are integers in units of 1/SCALE hops, so that every bound is exact. Rows of the tables:
 positions; columns: counts 0..k. Entries outside ``low[p]..high[p]`` are never read.
 """
-# ruff: noqa: PLR0917
-# Kernels take their arguments by position, and a call is one loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels.jit import called_kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
 
-__all__ = ["INFINITE", "SCALE", "backward", "forward", "pass_through", "price", "trace", "trim"]
+__all__ = ["INFINITE", "SCALE", "Axis", "backward", "forward", "pass_through", "price", "trace", "trim"]
 
 #: Units of cost per hop: even, so that the half weights of odd rings are whole.
 SCALE = 64
@@ -29,37 +27,48 @@ SCALE = 64
 INFINITE = 2**60
 
 
-@kernel
+class Axis(NamedTuple):
+    """One axis of a node of the search: what a walk along it may do and what it costs."""
+
+    #: Shape (positions,): least and greatest count; of a ring, its positions and then its stages.
+    low: IntArray
+    high: IntArray
+    #: Shape (positions,): weight of a count in halves, what a node of the count is paid in 1/SCALE hops.
+    halves: IntArray
+    multipliers: IntArray
+    #: Shape (layers,): least and greatest number of nodes.
+    least: IntArray
+    greatest: IntArray
+    #: Layer j with q nodes costs ``costs[offsets[j] + q]``.
+    costs: IntArray
+    offsets: IntArray
+    #: How many nodes are to be chosen.
+    size: int
+
+
+@called_kernel
 def price(halves: int, multiplier: int, size: int, count: int) -> int:
     """Return the cost of a count at a position."""
     return halves * count * (size - count) * (SCALE // 2) - multiplier * count
 
 
-@kernel
-def forward(
-    table: IntArray,
-    low: IntArray,
-    high: IntArray,
-    halves: IntArray,
-    multipliers: IntArray,
-    least: IntArray,
-    most: IntArray,
-    costs: IntArray,
-    offsets: IntArray,
-    size: int,
-) -> int:
+@called_kernel
+def forward(table: IntArray, axis: Axis) -> int:
     """Write the least cost of reaching each count into `table` and return the least of all walks.
 
     O(sum of counts times choices of q).
     """
+    low, high, halves, multipliers = axis.low, axis.high, axis.halves, axis.multipliers
+    least, greatest, costs, offsets, size = axis.least, axis.greatest, axis.costs, axis.offsets, axis.size
     num = len(least)
     for s in range(low[0], high[0] + 1):
         table[0, s] = price(halves[0], multipliers[0], size, s)
     for j in range(num):
         here, there = table[j], table[j + 1]
         a, b = low[j + 1], high[j + 1]
-        there[a : b + 1] = INFINITE
-        for q in range(least[j], most[j] + 1):
+        for s in range(a, b + 1):
+            there[s] = INFINITE
+        for q in range(least[j], greatest[j] + 1):
             cost = costs[offsets[j] + q]
             for s in range(max(low[j], a - q), min(high[j], b - q) + 1):
                 there[s + q] = min(there[s + q], here[s] + cost)
@@ -68,58 +77,41 @@ def forward(
     return table[num, size] if low[num] <= size <= high[num] else INFINITE
 
 
-@kernel
-def backward(
-    table: IntArray,
-    low: IntArray,
-    high: IntArray,
-    halves: IntArray,
-    multipliers: IntArray,
-    least: IntArray,
-    most: IntArray,
-    costs: IntArray,
-    offsets: IntArray,
-    size: int,
-) -> None:
+@called_kernel
+def backward(table: IntArray, axis: Axis) -> None:
     """Write the least cost of going on from each count, its own position included, into `table`."""
+    low, high, halves, multipliers = axis.low, axis.high, axis.halves, axis.multipliers
+    least, greatest, costs, offsets, size = axis.least, axis.greatest, axis.costs, axis.offsets, axis.size
     num = len(least)
     for j in range(num, -1, -1):
         here = table[j]
         if j < num:
             there = table[j + 1]
             a, b = low[j + 1], high[j + 1]
-            here[low[j] : high[j] + 1] = INFINITE
-            for q in range(least[j], most[j] + 1):
+            for s in range(low[j], high[j] + 1):
+                here[s] = INFINITE
+            for q in range(least[j], greatest[j] + 1):
                 cost = costs[offsets[j] + q]
                 for s in range(max(low[j], a - q), min(high[j], b - q) + 1):
                     here[s] = min(here[s], there[s + q] + cost)
         else:
-            here[low[j] : high[j] + 1] = 0
+            for s in range(low[j], high[j] + 1):
+                here[s] = 0
         for s in range(low[j], high[j] + 1):
             here[s] += price(halves[j], multipliers[j], size, s)
 
 
-@kernel
-def trace(
-    table: IntArray,
-    low: IntArray,
-    high: IntArray,
-    halves: IntArray,
-    multipliers: IntArray,
-    least: IntArray,
-    most: IntArray,
-    costs: IntArray,
-    offsets: IntArray,
-    size: int,
-    counts: IntArray,
-) -> None:
+@called_kernel
+def trace(table: IntArray, axis: Axis, counts: IntArray) -> None:
     """Write the counts of a least walk into `counts`, shape (positions,), from the table of `forward`."""
+    low, high, halves, multipliers = axis.low, axis.high, axis.halves, axis.multipliers
+    least, greatest, costs, offsets, size = axis.least, axis.greatest, axis.costs, axis.offsets, axis.size
     num = len(least)
     s = size
     counts[num] = s
     for j in range(num - 1, -1, -1):
         rest = table[j + 1, s] - price(halves[j + 1], multipliers[j + 1], size, s)
-        for q in range(least[j], most[j] + 1):
+        for q in range(least[j], greatest[j] + 1):
             t = s - q
             if low[j] <= t <= high[j] and table[j, t] + costs[offsets[j] + q] == rest:
                 s = t
@@ -127,18 +119,10 @@ def trace(
         counts[j] = s
 
 
-@kernel
-def trim(
-    ahead: IntArray,
-    behind: IntArray,
-    low: IntArray,
-    high: IntArray,
-    halves: IntArray,
-    multipliers: IntArray,
-    size: int,
-    limit: int,
-) -> int:
+@called_kernel
+def trim(ahead: IntArray, behind: IntArray, axis: Axis, limit: int) -> int:
     """Narrow the intervals to counts on a walk of at most `limit`; how many counts went, or -1 for all."""
+    low, high, halves, multipliers, size = axis.low, axis.high, axis.halves, axis.multipliers, axis.size
     removed = 0
     for p in range(len(low)):
         a, b = low[p], high[p]
@@ -153,22 +137,13 @@ def trim(
     return removed
 
 
-@kernel
-def pass_through(
-    ahead: IntArray,
-    behind: IntArray,
-    low: IntArray,
-    high: IntArray,
-    least: IntArray,
-    most: IntArray,
-    costs: IntArray,
-    offsets: IntArray,
-    through: IntArray,
-) -> None:
+@called_kernel
+def pass_through(ahead: IntArray, behind: IntArray, axis: Axis, through: IntArray) -> None:
     """Write the least cost of all walks with q nodes in layer j into ``through[j, q]``."""
+    low, high, least, greatest = axis.low, axis.high, axis.least, axis.greatest
     for j in range(len(least)):
-        for q in range(least[j], most[j] + 1):
+        for q in range(least[j], greatest[j] + 1):
             best = INFINITE
             for s in range(max(low[j], low[j + 1] - q), min(high[j], high[j + 1] - q) + 1):
                 best = min(best, ahead[j, s] + behind[j + 1, s + q])
-            through[j, q] = best + costs[offsets[j] + q]
+            through[j, q] = best + axis.costs[axis.offsets[j] + q]

@@ -1,6 +1,7 @@
 """What the counts leave open: whether cells with given counts exist, and whether cells are connected."""
-# ruff: noqa: C901, PLR0912
-# Kernels take their arguments by position, and a call is one loop.
+# ruff: noqa: C901, PLR0912, SIM110
+# A call of a kernel is one loop: a function per branch costs time and hides the invariant. Numba compiles no
+# generators into all().
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.exact.partition._kernels_relaxation import FORCED, OPEN, OUT
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels.jit import allocating_kernel
 
 if TYPE_CHECKING:
     from allocsolve.exact.partition._kernels_relaxation import States
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["fill", "is_connected", "keep_reachable", "least_component"]
 
 
-@kernel
+@allocating_kernel
 def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray) -> bool:
     """Choose cells such that each layer of both axes gets what it demands, if that can be done.
 
@@ -33,25 +34,31 @@ def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray) ->
     chosen
         The cells, if the answer is True.
 
-    Notes ----- A maximum flow from the layers of the first axis through cells to those of the second one,
-    by breadth-first augmenting paths. O(demand * cells * layers).
+    Notes
+    -----
+    A maximum flow from the layers of the first axis through cells to those of the second one, by
+    breadth-first augmenting paths. O(demand * cells * layers).
     """
     num_layers = len(demands)
     used = np.zeros(len(status), dtype=np.bool_)
+    first_side = np.zeros(num_layers, dtype=np.bool_)
     for i in range(len(status)):
+        first_side[ends[i, 0]] = True
         if status[i] == FORCED:
             demands[ends[i, 0]] -= 1
             demands[ends[i, 1]] -= 1
-    if demands.min() < 0:
-        return False
-    first_side = np.zeros(num_layers, dtype=np.bool_)
-    first_side[ends[:, 0]] = True
-    if demands[first_side].sum() != demands[~first_side].sum():
+    excess = 0
+    for layer in range(num_layers):
+        if demands[layer] < 0:
+            return False
+        excess += demands[layer] if first_side[layer] else -demands[layer]
+    if excess != 0:
         return False
     came_by = np.empty(num_layers, dtype=np.int64)
     for source in range(num_layers):
         while first_side[source] and demands[source] > 0:
-            came_by[:] = -2
+            for layer in range(num_layers):
+                came_by[layer] = -2
             came_by[source] = -1
             sink = -1
             grown = True
@@ -81,10 +88,13 @@ def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray) ->
         if status[i] == FORCED or used[i]:
             chosen[num] = i
             num += 1
-    return bool(demands.max() == 0)
+    for layer in range(num_layers):
+        if demands[layer] > 0:
+            return False
+    return True
 
 
-@kernel
+@allocating_kernel
 def least_component(offsets: IntArray, links: IntArray, members: IntArray) -> IntArray:
     """Return the smallest connected component of `members` (distinct cells)."""
     inside = np.zeros(len(offsets) - 1, dtype=np.bool_)
@@ -109,13 +119,13 @@ def least_component(offsets: IntArray, links: IntArray, members: IntArray) -> In
     return least
 
 
-@kernel
+@allocating_kernel
 def is_connected(offsets: IntArray, links: IntArray, members: IntArray) -> bool:
     """Return whether the cells are connected by links between them."""
     return len(least_component(offsets, links, members)) == len(members)
 
 
-@kernel
+@allocating_kernel
 def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int) -> bool:
     """Exclude open cells that no connected set of `size` cells with all forced ones contains.
 
@@ -130,7 +140,9 @@ def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int
         if status[i] == FORCED:
             forced += 1
             root = i
-    away = np.full(num_cells, far, dtype=np.int64)
+    away = np.empty(num_cells, dtype=np.int64)
+    for i in range(num_cells):
+        away[i] = far
     deque = np.empty(2 * num_cells + 1, dtype=np.int64)
     kept = 0
     for seed in range(num_cells):

@@ -9,6 +9,8 @@ rounding anywhere.
 The counts of a walk are constrained jointly, so the bound is that of the convex hull of whole walks, not of
 single cuts.
 """
+# ruff: noqa: C901
+# A call of a kernel is one loop: a function per branch costs time and hides the invariant.
 
 from __future__ import annotations
 
@@ -16,9 +18,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from allocsolve.exact.partition._kernels_cuts import INFINITE, backward, forward, pass_through, trace, trim
-from allocsolve.exact.partition._kernels_ring import restrict_ring, solve_ring
-from allocsolve.kernels.jit import kernel
+from allocsolve.exact.partition._kernels_cuts import (
+    INFINITE,
+    Axis,
+    backward,
+    forward,
+    pass_through,
+    trace,
+    trim,
+)
+from allocsolve.exact.partition._kernels_ring import restrict_ring, ring_work, solve_ring
+from allocsolve.kernels.jit import called_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +39,21 @@ if TYPE_CHECKING:
     #: OUT, OPEN or FORCED for each cell.
     States: TypeAlias = NDArray[np.int8]
 
-__all__ = ["FORCED", "OPEN", "OUT", "Node", "Work", "evaluate", "new_work", "restrict", "sort_cells"]
+__all__ = [
+    "FORCED",
+    "OPEN",
+    "OUT",
+    "Node",
+    "RingTables",
+    "Work",
+    "copy",
+    "estimated_work",
+    "evaluate",
+    "new_ring_tables",
+    "new_work",
+    "restrict",
+    "sort_cells",
+]
 
 OUT, OPEN, FORCED = 0, 1, 2
 
@@ -57,7 +81,7 @@ class Work(NamedTuple):
     actual: IntArray
     #: Shape (layers,): least and greatest number of cells in a layer, and what each of them is charged.
     least: IntArray
-    most: IntArray
+    greatest: IntArray
     charges: IntArray
     #: Cells that may be chosen, by layer of the main axis and there by weight; where each layer begins.
     order: IntArray
@@ -76,8 +100,14 @@ class Work(NamedTuple):
     through: IntArray
     #: Multipliers of the walks: those of the node, but 0 on the main axis.
     multipliers: IntArray
-    #: As `_kernels_ring` takes them.
+
+
+class RingTables(NamedTuple):
+    """Memory of the programs of rings; see `_kernels_ring`."""
+
+    #: Shape (2, layers + 1, (k + 2)^2 / 4).
     tables: IntArray
+    #: Shape (2 * layers + 2, 2).
     reach: IntArray
 
 
@@ -89,7 +119,6 @@ def new_work(num_cells: int, sides: tuple[int, ...], rings: tuple[bool, ...], si
 
     layers = sum(sides)
     positions = sum(2 * side + 2 if ring else side + 1 for side, ring in zip(sides, rings, strict=True))
-    around = max((side + 1 for side, ring in zip(sides, rings, strict=True) if ring), default=0)
     longest = max(sides)
     return Work(
         ahead=ints(positions, size + 1),
@@ -97,7 +126,7 @@ def new_work(num_cells: int, sides: tuple[int, ...], rings: tuple[bool, ...], si
         counts=ints(positions),
         actual=ints(positions),
         least=ints(layers),
-        most=ints(layers),
+        greatest=ints(layers),
         charges=ints(layers),
         order=ints(num_cells),
         starts=ints(sides[0] + 1),
@@ -109,24 +138,38 @@ def new_work(num_cells: int, sides: tuple[int, ...], rings: tuple[bool, ...], si
         bests=ints(len(sides)),
         through=ints(longest + 1, size + 1),
         multipliers=ints(positions),
-        tables=ints(2, around, (size + 2) ** 2 // 4),
-        reach=ints(2 * longest + 2, 2),
     )
 
 
-@kernel
+def new_ring_tables(sides: tuple[int, ...], rings: tuple[bool, ...], size: int) -> RingTables:
+    """Return memory for a search on axes of which some are rings, or may be in another case."""
+    longest = max((side for side, ring in zip(sides, rings, strict=True) if ring), default=0)
+    states = (size + 2) ** 2 // 4 if longest else 0
+    return RingTables(
+        np.zeros((2, longest + 1, states), dtype=np.int64), np.zeros((2 * longest + 2, 2), dtype=np.int64)
+    )
+
+
+@called_kernel
+def copy(source: NDArray[np.integer], target: NDArray[np.integer]) -> None:
+    """Write one array into another, which it does not overlap."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@called_kernel
 def sort_cells(walks: Walks, node: Node, work: Work, size: int) -> bool:
     """List the cells that may be chosen by layer; False if the forced or the open ones cannot make `size`."""
     layer_of, status = walks.layer_of, node.status
     num_layers = walks.layers[1]
-    work.least[:] = 0
-    work.most[:] = 0
+    for j in range(walks.layers[-1]):
+        work.least[j] = work.greatest[j] = 0
     forced, present = 0, 0
     for i in range(len(status)):
         if status[i] != OUT:
             present += 1
             for t in range(layer_of.shape[1]):
-                work.most[layer_of[i, t]] += 1
+                work.greatest[layer_of[i, t]] += 1
             if status[i] == FORCED:
                 forced += 1
                 for t in range(layer_of.shape[1]):
@@ -135,7 +178,7 @@ def sort_cells(walks: Walks, node: Node, work: Work, size: int) -> bool:
         return False
     work.starts[0] = 0
     for j in range(num_layers):
-        work.starts[j + 1] = work.starts[j] + work.most[j]
+        work.starts[j + 1] = work.starts[j] + work.greatest[j]
         work.offsets[j] = work.starts[j] + j
     for i in range(len(status)):
         if status[i] != OUT:
@@ -146,11 +189,11 @@ def sort_cells(walks: Walks, node: Node, work: Work, size: int) -> bool:
         work.starts[j] = work.starts[j - 1]
     work.starts[0] = 0
     for j in range(walks.layers[-1]):
-        work.most[j] = min(work.most[j], size)
+        work.greatest[j] = min(work.greatest[j], size)
     return True
 
 
-@kernel
+@called_kernel
 def _weigh(walks: Walks, node: Node, work: Work) -> None:
     """Sort the cells of each layer of the main axis by what the other axes charge; write the prefix sums."""
     layers, charges = walks.layers, work.charges
@@ -190,11 +233,12 @@ def _weigh(walks: Walks, node: Node, work: Work) -> None:
             work.prefix[work.offsets[j] + i - a + 1] = total
 
 
-@kernel
+@called_kernel
 def _choose(walks: Walks, work: Work) -> None:
     """Take the cells of the least walk of the main axis; write the counts that they cause on every axis."""
     held = work.charges
-    held[:] = 0
+    for j in range(walks.layers[-1]):
+        held[j] = 0
     num = 0
     for j in range(walks.layers[1]):
         for i in range(work.starts[j], work.starts[j] + work.counts[j + 1] - work.counts[j]):
@@ -217,36 +261,48 @@ def _choose(walks: Walks, work: Work) -> None:
                 actual[num + 1 + r] = actual[num // 2 + (r + 1) // 2] - actual[r // 2]
 
 
-@kernel
-def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
+@called_kernel
+def _axis(walks: Walks, node: Node, work: Work, size: int, t: int) -> Axis:
+    """Return an axis, after `sort_cells`; the main one, t = 0, has the costs of the cells."""
+    a, b = walks.layers[t], walks.layers[t + 1]
+    p, r = walks.positions[t], walks.positions[t + 1]
+    costs, offsets = (work.prefix, work.offsets) if t == 0 else (work.zeros, work.zeros)
+    return Axis(
+        node.low[p:r],
+        node.high[p:r],
+        walks.halves[p:r],
+        work.multipliers[p:r],
+        work.least[a:b],
+        work.greatest[a:b],
+        costs,
+        offsets,
+        size,
+    )
+
+
+@called_kernel
+def evaluate(walks: Walks, node: Node, work: Work, rings: RingTables | None, size: int) -> int:
     """Return the bound of the relaxation at the multipliers of the node, after `sort_cells`.
 
     Leaves the tables, the counts of the walks, the chosen cells and their counts in `work`.
-    INFINITE if the intervals allow no set.
+    INFINITE if the intervals allow no set. Without `rings`, no axis is one.
     """
     _weigh(walks, node, work)
     total = 0
     for t in range(len(walks.ring)):
-        a, b = walks.layers[t], walks.layers[t + 1]
         p, r = walks.positions[t], walks.positions[t + 1]
-        costs, offsets = (work.prefix, work.offsets) if t == 0 else (work.zeros, work.zeros)
-        least, most = work.least[a:b], work.most[a:b]
-        low, high = node.low[p:r], node.high[p:r]
-        halves, multipliers = walks.halves[p:r], work.multipliers[p:r]
+        axis = _axis(walks, node, work, size, t)
         if t > 0:
-            multipliers[:] = node.multipliers[p:r]
-        if walks.ring[t] == 1:
-            best = solve_ring(
-                work.tables[:, : b - a + 1], low, high, halves, multipliers, least, most, costs, offsets,
-                size, work.counts[p:r],
-            )  # fmt: skip
-        else:
-            best = forward(work.ahead[p:r], low, high, halves, multipliers, least, most, costs, offsets, size)
+            copy(node.multipliers[p:r], axis.multipliers)
+        best = INFINITE
+        if walks.ring[t] == 0:
+            best = forward(work.ahead[p:r], axis)
             if best < INFINITE // 2:
-                trace(
-                    work.ahead[p:r], low, high, halves, multipliers, least, most, costs, offsets, size,
-                    work.counts[p:r],
-                )  # fmt: skip
+                trace(work.ahead[p:r], axis, work.counts[p:r])
+        # None is seen when this is compiled: the code of rings is left out
+        if rings is not None and walks.ring[t] == 1:
+            layers = len(axis.least)
+            best = solve_ring(rings.tables[:, : layers + 1], axis, work.counts[p:r])
         if best >= INFINITE // 2:
             return INFINITE
         work.bests[t] = best
@@ -255,43 +311,50 @@ def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
     return total
 
 
-@kernel
-def restrict(walks: Walks, node: Node, work: Work, size: int, slack: int) -> int:
+@called_kernel
+def restrict(walks: Walks, node: Node, work: Work, rings: RingTables | None, size: int, slack: int) -> int:
     """Narrow the node to sets whose bound is at most `slack` above that of the last `evaluate`.
 
     Returns how much went (counts and cells), or -1 if nothing is left.
     """
     removed = 0
     for t in range(len(walks.ring)):
-        a, b = walks.layers[t], walks.layers[t + 1]
         p, r = walks.positions[t], walks.positions[t + 1]
-        costs, offsets = (work.prefix, work.offsets) if t == 0 else (work.zeros, work.zeros)
-        least, most = work.least[a:b], work.most[a:b]
-        low, high = node.low[p:r], node.high[p:r]
-        halves, multipliers = walks.halves[p:r], work.multipliers[p:r]
+        axis = _axis(walks, node, work, size, t)
         limit = work.bests[t] + slack
-        if walks.ring[t] == 1:
-            gone = restrict_ring(
-                work.tables[:, : b - a + 1], low, high, halves, multipliers, least, most, costs, offsets,
-                size, limit, work.through, work.reach[: r - p],
-            )  # fmt: skip
+        gone = -1
+        if walks.ring[t] == 0:
+            backward(work.behind[p:r], axis)
+            if t == 0:
+                pass_through(work.ahead[p:r], work.behind[p:r], axis, work.through)
+                removed += _restrict_cells(walks, node, work, limit)
+            gone = trim(work.ahead[p:r], work.behind[p:r], axis, limit)
+        if rings is not None and walks.ring[t] == 1:  # known when this is compiled, see `evaluate`
+            layers = len(axis.least)
+            gone = restrict_ring(rings.tables[:, : layers + 1], axis, limit, work.through, rings.reach)
             if t == 0 and gone >= 0:
                 removed += _restrict_cells(walks, node, work, limit)
-        else:
-            backward(work.behind[p:r], low, high, halves, multipliers, least, most, costs, offsets, size)
-            if t == 0:
-                pass_through(
-                    work.ahead[p:r], work.behind[p:r], low, high, least, most, costs, offsets, work.through
-                )
-                removed += _restrict_cells(walks, node, work, limit)
-            gone = trim(work.ahead[p:r], work.behind[p:r], low, high, halves, multipliers, size, limit)
         if gone < 0:
             return -1
         removed += gone
     return removed
 
 
-@kernel
+@called_kernel
+def estimated_work(walks: Walks, node: Node, work: Work, rings: RingTables | None, size: int) -> int:
+    """Return about how many nanoseconds `evaluate` takes."""
+    total = 3000
+    for t in range(len(walks.ring)):
+        axis = _axis(walks, node, work, size, t)
+        if walks.ring[t] == 0:
+            for j in range(len(axis.least)):
+                total += (axis.high[j] - axis.low[j]) * (axis.greatest[j] - axis.least[j])
+        if rings is not None and walks.ring[t] == 1:  # known when this is compiled, see `evaluate`
+            total += ring_work(axis)
+    return total
+
+
+@called_kernel
 def _restrict_cells(walks: Walks, node: Node, work: Work, limit: int) -> int:
     """Exclude and force the cells whose other choice makes the main walk cost more than `limit`; how many."""
     changed = 0
@@ -300,12 +363,12 @@ def _restrict_cells(walks: Walks, node: Node, work: Work, limit: int) -> int:
         num = work.starts[j + 1] - a
         if num == 0:
             continue
-        most = work.most[j]
+        greatest = work.greatest[j]
         for r in range(work.least[j], num):
             cell = work.order[a + r]
             weight = work.weights[cell]
             taken, left = INFINITE, INFINITE
-            for q in range(work.least[j], most + 1):
+            for q in range(work.least[j], greatest + 1):
                 cost = work.through[j, q]
                 if r < q:
                     taken = min(taken, cost)

@@ -9,23 +9,24 @@ at (c, k), for every c.
 
 An axis has its n + 1 positions followed by its n + 1 stages in `low`, `high` and `halves`.
 """
-# ruff: noqa: C901, PLR0917
-# Kernels take their arguments by position, and a call is one loop.
+# ruff: noqa: C901, PLR0912
+# A call of a kernel is one loop: a function per branch costs time and hides the invariant.
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from allocsolve.exact.partition._kernels_cuts import INFINITE, SCALE
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels.jit import called_kernel
 
 if TYPE_CHECKING:
+    from allocsolve.exact.partition._kernels_cuts import Axis
     from allocsolve.model import IntArray
 
 __all__ = ["restrict_ring", "ring_work", "solve_ring"]
 
 
-@kernel
+@called_kernel
 def _box(r: int, c: int, low: IntArray, high: IntArray, num: int) -> tuple[int, int, int, int]:
     """Return the least and greatest counts behind and ahead at stage r."""
     half = num // 2
@@ -39,52 +40,44 @@ def _box(r: int, c: int, low: IntArray, high: IntArray, num: int) -> tuple[int, 
     return a, b, d, e
 
 
-@kernel
-def _price(
-    table: IntArray, r: int, c: int, low: IntArray, high: IntArray, halves: IntArray, size: int
-) -> None:
+@called_kernel
+def _price(table: IntArray, r: int, c: int, axis: Axis) -> None:
     """Add the cost of the windows of stage r to the table; INFINITE outside their interval."""
+    low, high, size = axis.low, axis.high, axis.size
     num = len(table) - 1
     a, b, d, e = _box(r, c, low, high, num)
     width = c + 1
-    least, most, weight = low[num + 1 + r], high[num + 1 + r], halves[num + 1 + r] * (SCALE // 2)
+    fewest, greatest, weight = low[num + 1 + r], high[num + 1 + r], axis.halves[num + 1 + r] * (SCALE // 2)
     for y in range(d, e + 1):
         at = (y - c) * width
         for x in range(a, b + 1):
             s = y - x
-            table[r, at + x] = table[r, at + x] + weight * s * (size - s) if least <= s <= most else INFINITE
+            table[r, at + x] = (
+                table[r, at + x] + weight * s * (size - s) if fewest <= s <= greatest else INFINITE
+            )
 
 
-@kernel
-def _forward(
-    table: IntArray,
-    c: int,
-    low: IntArray,
-    high: IntArray,
-    halves: IntArray,
-    multipliers: IntArray,
-    least: IntArray,
-    most: IntArray,
-    costs: IntArray,
-    offsets: IntArray,
-    size: int,
-) -> int:
+@called_kernel
+def _forward(table: IntArray, c: int, axis: Axis) -> int:
     """Write the least cost of reaching each state from (0, c) and return that of (c, k)."""
+    low, high, multipliers, size = axis.low, axis.high, axis.multipliers, axis.size
+    least, greatest, costs, offsets = axis.least, axis.greatest, axis.costs, axis.offsets
     num = len(table) - 1
     half = num // 2
     width = c + 1
     table[0, 0] = -multipliers[half] * c
-    _price(table, 0, c, low, high, halves, size)
+    _price(table, 0, c, axis)
     for r in range(num):
         a, b, d, e = _box(r, c, low, high, num)
         a1, b1, d1, e1 = _box(r + 1, c, low, high, num)
         for y in range(d1, e1 + 1):
-            table[r + 1, (y - c) * width + a1 : (y - c) * width + b1 + 1] = INFINITE
+            for x in range(a1, b1 + 1):
+                table[r + 1, (y - c) * width + x] = INFINITE
         here, there = table[r], table[r + 1]
         forth = r % 2 == 0
         layer = half + r // 2 if forth else r // 2
         up, along = (1, 0) if forth else (0, 1)
-        for q in range(least[layer], most[layer] + 1):
+        for q in range(least[layer], greatest[layer] + 1):
             cost = costs[offsets[layer] + q]
             begin, end = max(a, a1 - along * q), min(b, b1 - along * q) + 1
             for y in range(max(d, d1 - up * q), min(e, e1 - up * q) + 1):
@@ -96,35 +89,26 @@ def _forward(
         for y in range(d1, e1 + 1):
             for x in range(a1, b1 + 1):
                 table[r + 1, (y - c) * width + x] -= charge * (y if forth else x)
-        _price(table, r + 1, c, low, high, halves, size)
+        _price(table, r + 1, c, axis)
     return int(table[num, (size - c) * width + c])
 
 
-@kernel
-def _backward(
-    table: IntArray,
-    c: int,
-    low: IntArray,
-    high: IntArray,
-    halves: IntArray,
-    multipliers: IntArray,
-    least: IntArray,
-    most: IntArray,
-    costs: IntArray,
-    offsets: IntArray,
-    size: int,
-) -> None:
+@called_kernel
+def _backward(table: IntArray, c: int, axis: Axis) -> None:
     """Write the least cost of going on to (c, k) from each state, its own window included."""
+    low, high, multipliers, size = axis.low, axis.high, axis.multipliers, axis.size
+    least, greatest, costs, offsets = axis.least, axis.greatest, axis.costs, axis.offsets
     num = len(table) - 1
     half = num // 2
     width = c + 1
     table[num, (size - c) * width + c] = 0
-    _price(table, num, c, low, high, halves, size)
+    _price(table, num, c, axis)
     for r in range(num - 1, -1, -1):
         a, b, d, e = _box(r, c, low, high, num)
         a1, b1, d1, e1 = _box(r + 1, c, low, high, num)
         for y in range(d, e + 1):
-            table[r, (y - c) * width + a : (y - c) * width + b + 1] = INFINITE
+            for x in range(a, b + 1):
+                table[r, (y - c) * width + x] = INFINITE
         forth = r % 2 == 0
         layer = half + r // 2 if forth else r // 2
         charge = multipliers[layer + 1] if layer + 1 != half else 0
@@ -133,7 +117,7 @@ def _backward(
                 table[r + 1, (y - c) * width + x] -= charge * (y if forth else x)
         here, there = table[r], table[r + 1]
         up, along = (1, 0) if forth else (0, 1)
-        for q in range(least[layer], most[layer] + 1):
+        for q in range(least[layer], greatest[layer] + 1):
             cost = costs[offsets[layer] + q]
             begin, end = max(a, a1 - along * q), min(b, b1 - along * q) + 1
             for y in range(max(d, d1 - up * q), min(e, e1 - up * q) + 1):
@@ -144,12 +128,13 @@ def _backward(
         for y in range(d1, e1 + 1):
             for x in range(a1, b1 + 1):
                 table[r + 1, (y - c) * width + x] += charge * (y if forth else x)
-        _price(table, r, c, low, high, halves, size)
+        _price(table, r, c, axis)
 
 
-@kernel
-def ring_work(low: IntArray, high: IntArray, least: IntArray, most: IntArray) -> int:
+@called_kernel
+def ring_work(axis: Axis) -> int:
     """Return about how many states times choices `solve_ring` looks at."""
+    low, high, least, greatest = axis.low, axis.high, axis.least, axis.greatest
     num = len(least)
     total = 0
     half = num // 2
@@ -157,37 +142,25 @@ def ring_work(low: IntArray, high: IntArray, least: IntArray, most: IntArray) ->
         for r in range(num):
             a, b, d, e = _box(r, c, low, high, num)
             layer = half + r // 2 if r % 2 == 0 else r // 2
-            total += (max(b - a, 0) + 4) * max(e - d + 1, 0) * (most[layer] - least[layer] + 2)
+            total += (max(b - a, 0) + 4) * max(e - d + 1, 0) * (greatest[layer] - least[layer] + 2)
     return total
 
 
-@kernel
-def solve_ring(
-    tables: IntArray,
-    low: IntArray,
-    high: IntArray,
-    halves: IntArray,
-    multipliers: IntArray,
-    least: IntArray,
-    most: IntArray,
-    costs: IntArray,
-    offsets: IntArray,
-    size: int,
-    counts: IntArray,
-) -> int:
+@called_kernel
+def solve_ring(tables: IntArray, axis: Axis, counts: IntArray) -> int:
     """Return the least cost of a walk and write its counts, positions and stages, into `counts`.
 
     Layer j with q nodes costs ``costs[offsets[j] + q]``; position p costs ``-multipliers[p] * count``,
     stage r ``halves / 2 * s * (k - s)`` with s nodes in its window. `tables` has shape (2, layers + 1, (k +
     2)^2 / 4).
     """
+    low, high, halves, multipliers = axis.low, axis.high, axis.halves, axis.multipliers
+    least, greatest, costs, offsets, size = axis.least, axis.greatest, axis.costs, axis.offsets, axis.size
     num = len(least)
     half = num // 2
     best, start, kept = INFINITE, -1, 0
     for c in range(low[half], high[half] + 1):
-        cost = _forward(
-            tables[1 - kept], c, low, high, halves, multipliers, least, most, costs, offsets, size
-        )
+        cost = _forward(tables[1 - kept], c, axis)
         if cost < best:
             best, start, kept = cost, c, 1 - kept
     if best >= INFINITE // 2:
@@ -205,7 +178,7 @@ def solve_ring(
         charge = multipliers[layer + 1] * (y if forth else x) if layer + 1 != half else 0
         rest = table[r + 1, (y - c) * width + x] - window + charge
         a, b, d, e = _box(r, c, low, high, num)
-        for q in range(least[layer], most[layer] + 1):
+        for q in range(least[layer], greatest[layer] + 1):
             x0, y0 = (x, y - q) if forth else (x - q, y)
             if (
                 a <= x0 <= b
@@ -220,36 +193,26 @@ def solve_ring(
     return best
 
 
-@kernel
-def restrict_ring(
-    tables: IntArray,
-    low: IntArray,
-    high: IntArray,
-    halves: IntArray,
-    multipliers: IntArray,
-    least: IntArray,
-    most: IntArray,
-    costs: IntArray,
-    offsets: IntArray,
-    size: int,
-    limit: int,
-    through: IntArray,
-    reach: IntArray,
-) -> int:
+@called_kernel
+def restrict_ring(tables: IntArray, axis: Axis, limit: int, through: IntArray, reach: IntArray) -> int:
     """Narrow the intervals to counts on a walk of at most `limit`; how many counts went, or -1 for all.
 
     Writes the least cost of all walks with q nodes in layer j, what they charge for the layer included,
     into ``through[j, q]``. `reach` has shape (2 * layers + 2, 2): the intervals to be.
     """
+    low, high, halves, multipliers = axis.low, axis.high, axis.halves, axis.multipliers
+    least, greatest, costs, offsets, size = axis.least, axis.greatest, axis.costs, axis.offsets, axis.size
     num = len(least)
     half = num // 2
-    through[:num] = INFINITE
-    reach[:, 0] = size + 1
-    reach[:, 1] = -1
+    for layer in range(num):
+        for q in range(least[layer], greatest[layer] + 1):
+            through[layer, q] = INFINITE
+    for p in range(2 * num + 2):
+        reach[p, 0], reach[p, 1] = size + 1, -1
     for c in range(low[half], high[half] + 1):
-        if _forward(tables[0], c, low, high, halves, multipliers, least, most, costs, offsets, size) > limit:
+        if _forward(tables[0], c, axis) > limit:
             continue
-        _backward(tables[1], c, low, high, halves, multipliers, least, most, costs, offsets, size)
+        _backward(tables[1], c, axis)
         width = c + 1
         weight = 0
         for r in range(num + 1):
@@ -272,7 +235,7 @@ def restrict_ring(
             layer = half + r // 2 if forth else r // 2
             charge = multipliers[layer + 1] if layer + 1 != half else 0
             up, along = (1, 0) if forth else (0, 1)
-            for q in range(least[layer], most[layer] + 1):
+            for q in range(least[layer], greatest[layer] + 1):
                 best = INFINITE
                 for y in range(max(d, d1 - up * q), min(e, e1 - up * q) + 1):
                     at, to = (y - c) * width, (y - c + up * q) * width + along * q
@@ -281,7 +244,7 @@ def restrict_ring(
                         best = min(best, cost - charge * (y + q if forth else x + q))
                 through[layer, q] = min(through[layer, q], best + costs[offsets[layer] + q])
     removed = 0
-    for p in range(len(reach)):
+    for p in range(2 * num + 2):
         if reach[p, 0] > reach[p, 1]:
             return -1
         removed += reach[p, 0] - low[p] + high[p] - reach[p, 1]

@@ -21,17 +21,19 @@ from allocsolve.exact.partition._kernels_relaxation import (
     OUT,
     Node,
     Work,
+    copy,
+    estimated_work,
     evaluate,
     restrict,
     sort_cells,
 )
-from allocsolve.exact.partition._kernels_ring import ring_work
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.exact.partition._cut_model import Walks
+    from allocsolve.exact.partition._kernels_relaxation import RingTables
     from allocsolve.model import IntArray
 
 __all__ = ["DONE", "FULL", "MORE", "Search", "search"]
@@ -72,25 +74,25 @@ class Search(NamedTuple):
     cells: IntArray
 
 
-@kernel
+@called_kernel
 def _push(search: Search, bound: int) -> None:
     top = search.state[TOP]
-    search.stack.low[top] = search.node.low
-    search.stack.high[top] = search.node.high
-    search.stack.multipliers[top] = search.node.multipliers
-    search.stack.status[top] = search.node.status
+    copy(search.node.low, search.stack.low[top])
+    copy(search.node.high, search.stack.high[top])
+    copy(search.node.multipliers, search.stack.multipliers[top])
+    copy(search.node.status, search.stack.status[top])
     search.bounds[top] = bound
     search.state[TOP] += 1
 
 
-@kernel
+@called_kernel
 def _pop(search: Search) -> None:
     search.state[TOP] -= 1
     top = search.state[TOP]
-    search.node.low[:] = search.stack.low[top]
-    search.node.high[:] = search.stack.high[top]
-    search.node.multipliers[:] = search.stack.multipliers[top]
-    search.node.status[:] = search.stack.status[top]
+    copy(search.stack.low[top], search.node.low)
+    copy(search.stack.high[top], search.node.high)
+    copy(search.stack.multipliers[top], search.node.multipliers)
+    copy(search.stack.status[top], search.node.status)
     state = search.state
     state[ACTIVE] = 1
     state[ROUND] = 0
@@ -99,12 +101,13 @@ def _pop(search: Search) -> None:
     state[NODES] += 1
     state[BOUND] = search.bounds[top]
     state[LEVEL] = -INFINITE
-    search.multipliers[:] = search.node.multipliers
-    search.direction[:] = 0
+    copy(search.node.multipliers, search.multipliers)
+    for p in range(len(search.direction)):
+        search.direction[p] = 0
     search.pace[0] = 1.0
 
 
-@kernel
+@called_kernel
 def _tidy(walks: Walks, search: Search, work: Work, links: tuple[IntArray, IntArray], size: int) -> bool:
     """Bring the cells of the node in order; False if no set is left."""
     if len(links[1]) > 0 and not keep_reachable(links[0], links[1], search.node.status, size):
@@ -112,7 +115,7 @@ def _tidy(walks: Walks, search: Search, work: Work, links: tuple[IntArray, IntAr
     return sort_cells(walks, search.node, work, size)
 
 
-@kernel
+@called_kernel
 def _value(walks: Walks, counts: IntArray, size: int) -> int:
     total = 0
     for p in range(len(counts)):
@@ -120,15 +123,15 @@ def _value(walks: Walks, counts: IntArray, size: int) -> int:
     return total // 2
 
 
-@kernel
+@called_kernel
 def _offer(search: Search, cells: IntArray, value: int, links: tuple[IntArray, IntArray]) -> None:
     """Keep the cells if they are an answer and better than the best."""
     if value < search.state[BEST] and (len(links[1]) == 0 or is_connected(links[0], links[1], cells)):
         search.state[BEST] = value
-        search.cells[:] = cells
+        copy(cells, search.cells)
 
 
-@kernel
+@called_kernel
 def _average(search: Search, work: Work, size: int) -> None:
     rate = max(1.0 / (1.0 + search.state[ROUND]), 0.12)
     for p in range(len(work.counts)):
@@ -137,7 +140,7 @@ def _average(search: Search, work: Work, size: int) -> None:
         search.mean_values[p] += rate * (s * (size - s) - search.mean_values[p])
 
 
-@kernel
+@called_kernel
 def _step(walks: Walks, search: Search, work: Work, gap: int) -> None:
     """Move the multipliers so as to close the gap if the bound were linear (Polyak).
 
@@ -156,7 +159,7 @@ def _step(walks: Walks, search: Search, work: Work, gap: int) -> None:
             search.node.multipliers[i] = round(min(max(moved, -_MOST), _MOST))
 
 
-@kernel
+@allocating_kernel
 def _solve_leaf(
     walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray]
 ) -> None:
@@ -167,21 +170,21 @@ def _solve_leaf(
         p = walks.positions[t] - walks.layers[t]
         for j in range(walks.layers[t], walks.layers[t + 1]):
             demands[j] = low[p + j + 1] - low[p + j]
-    if demands.min() >= 0 and fill(search.node.status, walks.layer_of, demands, work.chosen):
+    if fill(search.node.status, walks.layer_of, demands, work.chosen):
         _offer(search, work.chosen[:size], _value(walks, low, size), links)
 
 
-@kernel
+@called_kernel
 def _split_position(walks: Walks, search: Search, work: Work, size: int) -> tuple[int, int]:
     """Return the position to split at and the greatest count of its lower part; -1 if all are fixed."""
     low, high = search.node.low, search.node.high
-    at, most = -1, 1e-6
+    at, widest_gap = -1, 1e-6
     for p in range(len(low)):
         if low[p] < high[p]:
             mean = search.mean_counts[p]
             gap = walks.halves[p] * (mean * (size - mean) - search.mean_values[p])
-            if gap > most:
-                at, most = p, gap
+            if gap > widest_gap:
+                at, widest_gap = p, gap
     if at >= 0:
         return at, min(max(int(search.mean_counts[at]), low[at]), high[at] - 1)
     widest = 0
@@ -196,7 +199,7 @@ def _split_position(walks: Walks, search: Search, work: Work, size: int) -> tupl
     return at, min(max(work.actual[at], low[at]), high[at] - 1)
 
 
-@kernel
+@allocating_kernel
 def _split_cell(search: Search, work: Work, size: int, links: tuple[IntArray, IntArray]) -> int:
     """Return an open cell to decide on, from the smallest component of the chosen ones if any; -1 if none."""
     status = search.node.status
@@ -214,7 +217,7 @@ def _split_cell(search: Search, work: Work, size: int, links: tuple[IntArray, In
     return -1
 
 
-@kernel
+@called_kernel
 def _branch(walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray]) -> None:
     node, state = search.node, search.state
     bound = state[BOUND]
@@ -246,24 +249,11 @@ def _branch(walks: Walks, search: Search, work: Work, size: int, links: tuple[In
 
 
 @kernel
-def _work(walks: Walks, node: Node, work: Work) -> int:
-    """Return about how many nanoseconds an evaluation takes."""
-    total = 3000
-    for t in range(len(walks.ring)):
-        a, b, p, r = walks.layers[t], walks.layers[t + 1], walks.positions[t], walks.positions[t + 1]
-        if walks.ring[t] == 1:
-            total += ring_work(node.low[p:r], node.high[p:r], work.least[a:b], work.most[a:b])
-        else:
-            for j in range(b - a):
-                total += (node.high[p + j] - node.low[p + j]) * (work.most[a + j] - work.least[a + j])
-    return total
-
-
-@kernel
 def search(
     walks: Walks,
     memory: Search,
     work: Work,
+    rings: RingTables | None,
     size: int,
     parity: int,
     links: tuple[IntArray, IntArray],
@@ -273,6 +263,8 @@ def search(
 
     Parameters
     ----------
+    rings
+        Memory for the axes that are rings; None if there is none in any case of the problem.
     parity
         What divides every cost.
     links
@@ -290,8 +282,8 @@ def search(
             if state[BOUND] > target or not _tidy(walks, memory, work, links, size):
                 state[ACTIVE] = 0
                 continue
-        spent += _work(walks, node, work)
-        bound = evaluate(walks, node, work, size)
+        spent += estimated_work(walks, node, work, rings, size)
+        bound = evaluate(walks, node, work, rings, size)
         if bound > target:
             state[ACTIVE] = 0
             continue
@@ -303,10 +295,10 @@ def search(
         if bound > state[LEVEL]:  # of these multipliers; the parent may have known better
             state[LEVEL] = bound
             state[BOUND] = max(bound, state[BOUND])
-            memory.multipliers[:] = node.multipliers
+            copy(node.multipliers, memory.multipliers)
             state[STALLED] = 0
             if state[ROOT] == 1:
-                memory.root_multipliers[:] = node.multipliers
+                copy(node.multipliers, memory.root_multipliers)
         else:
             state[STALLED] += 1
             if state[STALLED] % 3 == 0:
@@ -316,21 +308,21 @@ def search(
             _average(memory, work, size)
             state[ROUND] += 1
             if state[ROUND] % 3 == 0 and state[ROUND] < last:
-                gone = restrict(walks, node, work, size, target - bound)
+                gone = restrict(walks, node, work, rings, size, target - bound)
                 if gone < 0 or (gone > 0 and not _tidy(walks, memory, work, links, size)):
                     state[ACTIVE] = 0
                     continue
             if state[ROUND] < last:
                 _step(walks, memory, work, target + SCALE - bound)
             else:
-                node.multipliers[:] = memory.multipliers
+                copy(memory.multipliers, node.multipliers)
                 state[FINAL] = 1
             continue
         if state[TOP] + 2 > len(memory.bounds):
             return FULL
         state[ACTIVE] = 0
         state[ROOT] = 0
-        gone = restrict(walks, node, work, size, target - bound)
+        gone = restrict(walks, node, work, rings, size, target - bound)
         if gone < 0:
             continue
         _branch(walks, memory, work, size, links)

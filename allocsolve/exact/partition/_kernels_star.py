@@ -1,5 +1,5 @@
 """Stars: the total distance from a node to the free nodes nearest to it."""
-# ruff: noqa: PLR0917
+# ruff: noqa: C901, PLR0917
 # Kernels take their arguments by position, and a call is one loop.
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def stars(
     Breadth-first from each node through all nodes, busy ones too. O(nodes reached * axes) per node.
     """
     num_nodes, num_axes = len(free), len(shape)
-    seen = np.full(num_nodes, -1, dtype=np.int64)
+    seen = np.empty(num_nodes, dtype=np.int64)
+    for node in range(num_nodes):
+        seen[node] = -1
     away = np.empty(num_nodes, dtype=np.int64)
     queue = np.empty(num_nodes, dtype=np.int64)
     missing = np.empty(num_axes, dtype=np.bool_)
@@ -49,8 +51,10 @@ def stars(
         seen[centre] = centre
         away[centre] = 0
         head, tail, left, total, last = 0, 1, size, 0, 0
-        missing[:] = reach > 0
-        waiting = missing.sum()
+        waiting = 0
+        for axis in range(num_axes):
+            missing[axis] = reach[axis] > 0
+            waiting += reach[axis] > 0
         while head < tail and (left > 0 or waiting > 0):
             node = queue[head]
             head += 1

@@ -15,7 +15,19 @@ from allocsolve.kernels.jit import kernel
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = ["collect", "largest_runs", "least_span", "sufficient_run"]
+__all__ = [
+    "FAIL",
+    "LARGEST_RUNS",
+    "MIN_SPAN",
+    "collect",
+    "fit",
+    "largest_runs",
+    "least_span",
+    "sufficient_run",
+]
+
+#: What `fit` does when no run suffices; with FAIL it returns no nodes.
+FAIL, MIN_SPAN, LARGEST_RUNS = range(3)
 
 
 @kernel
@@ -35,18 +47,18 @@ def collect(order: IntArray, free: BoolArray, start: int, size: int) -> IntArray
 @kernel
 def sufficient_run(order: IntArray, free: BoolArray, size: int, smallest: bool) -> int:
     """Return where the first or the smallest run of at least `size` nodes starts, -1 if there is none."""
-    found, found_length = -1, len(order) + 1
+    start, shortest = -1, len(order) + 1
     length = 0
     for position in range(len(order) + 1):
         if position < len(order) and free[order[position]]:
             length += 1
             continue
-        if size <= length < found_length:
-            found, found_length = position - length, length
+        if size <= length < shortest:
+            start, shortest = position - length, length
             if not smallest:
                 break
         length = 0
-    return found
+    return start
 
 
 @kernel
@@ -56,20 +68,20 @@ def least_span(order: IntArray, free: BoolArray, size: int) -> int:
     while not free[order[first]]:
         first += 1
     count = 0
-    found, found_span = -1, len(order) + 1
+    start, shortest = -1, len(order) + 1
     for position in range(first, len(order)):
         if not free[order[position]]:
             continue
         count += 1
         if count < size:
             continue
-        if position - first < found_span:
-            found, found_span = first, position - first
+        if position - first < shortest:
+            start, shortest = first, position - first
         first += 1
         count -= 1
         while first < len(order) and not free[order[first]]:
             first += 1
-    return found
+    return start
 
 
 @kernel
@@ -107,3 +119,19 @@ def largest_runs(order: IntArray, free: BoolArray, size: int) -> IntArray:
             nodes[count] = order[position]
             count += 1
     return nodes
+
+
+@kernel
+def fit(order: IntArray, free: BoolArray, size: int, smallest: bool, fallback: int) -> IntArray:
+    """Return the low end of the first or the smallest run that suffices; if none does, as `fallback` says.
+
+    One kernel for all fallbacks: so none is left to be compiled when it is first needed.
+    """
+    start = sufficient_run(order, free, size, smallest)
+    if start < 0 and fallback == FAIL:
+        return np.empty(0, dtype=np.int64)
+    if start < 0 and fallback == LARGEST_RUNS:
+        return largest_runs(order, free, size)
+    if start < 0:
+        start = least_span(order, free, size)
+    return collect(order, free, start, size)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels.jit import called_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, IntArray
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["first_seed", "grow", "grow_cheapest", "spread"]
 
 
-@kernel
+@called_kernel
 def _apart(one: int, other: int, side: int, ring: int) -> int:
     apart = abs(one - other)
     return min(apart, side - apart) if ring else apart

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import pairwise_distance
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-@kernel
+@called_kernel
 def hops(shape: IntArray, wrap: IntArray, one: IntArray, other: IntArray) -> int:
     """Return the hop distance of two points."""
     total = 0
@@ -40,7 +40,7 @@ def hops(shape: IntArray, wrap: IntArray, one: IntArray, other: IntArray) -> int
     return total
 
 
-@kernel
+@allocating_kernel
 def first_places(shape: IntArray) -> IntArray:
     """Return where the coordinates of each axis start in an array of all, and its length."""
     first = np.zeros(len(shape) + 1, dtype=np.int64)
@@ -49,7 +49,7 @@ def first_places(shape: IntArray) -> IntArray:
     return first
 
 
-@kernel
+@called_kernel
 def add_distances(
     shape: IntArray, wrap: IntArray, first: IntArray, point: IntArray, weight: int, totals: IntArray
 ) -> None:
@@ -61,7 +61,7 @@ def add_distances(
             totals[start + c] += weight * (min(along, side - along) if wrap[axis] == 1 else along)
 
 
-@kernel
+@called_kernel
 def total_distance(first: IntArray, totals: IntArray, point: IntArray) -> int:
     """Return the total hop distance of a point."""
     total = 0
@@ -88,7 +88,7 @@ def grid(shape: IntArray, everything: IntArray, points: IntArray) -> IntArray:
     return met[:count]
 
 
-@kernel
+@allocating_kernel
 def _last_shell(
     shape: IntArray,
     wrap: IntArray,
@@ -121,7 +121,7 @@ def _last_shell(
     return shell, size - (within - counts[shell]), total - shell * (within - size)
 
 
-@kernel
+@allocating_kernel
 def _fill(
     shape: IntArray,
     wrap: IntArray,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels.jit import called_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +43,7 @@ def prefix_sums(points: IntArray, width: int, height: int) -> Sums:
     return sums
 
 
-@kernel
+@called_kernel
 def _rising(sums: Sums, low: int, high: int, shift: int) -> int:
     """Return the number of points with low <= x <= high on y = x + shift."""
     low = max(low, 1, 1 - shift)
@@ -54,7 +54,7 @@ def _rising(sums: Sums, low: int, high: int, shift: int) -> int:
     return count
 
 
-@kernel
+@called_kernel
 def _falling(sums: Sums, low: int, high: int, total: int) -> int:
     """Return the number of points with low <= x <= high on x + y = total."""
     low = max(low, 1, total - (sums.shape[2] - 2))
@@ -65,7 +65,7 @@ def _falling(sums: Sums, low: int, high: int, total: int) -> int:
     return count
 
 
-@kernel
+@called_kernel
 def _ring_count(sums: Sums, x: int, y: int, radius: int) -> int:
     """Return the number of points at this distance (at least 1) from (x, y)."""
     return (
@@ -76,7 +76,7 @@ def _ring_count(sums: Sums, x: int, y: int, radius: int) -> int:
     )
 
 
-@kernel
+@called_kernel
 def _cut_cost(counts: IntArray, low: int, high: int, size: int) -> int:
     """Return the sum of distances along a line, all counts being in low..high."""
     cost = below = 0
@@ -86,7 +86,7 @@ def _cut_cost(counts: IntArray, low: int, high: int, size: int) -> int:
     return cost
 
 
-@kernel
+@called_kernel
 def _total_distances(counts: IntArray, low: int, high: int, totals: IntArray) -> None:
     """Write the total distance of each place in low..high to all counts, which are there too."""
     below = total = size = 0

@@ -59,6 +59,13 @@ Fallback: TypeAlias = Literal[
 CURVE_METHODS: tuple[CurveMethod, ...] = get_args(CurveMethod)
 FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 
+#: As kernels take it.
+_FALLBACK_NUMBERS: dict[Fallback, int] = {
+    "min-span": kernels.MIN_SPAN,
+    "largest-runs": kernels.LARGEST_RUNS,
+    "fail": kernels.FAIL,
+}
+
 
 def sorted_free_list(
     topology: Topology,
@@ -133,8 +140,8 @@ def first_fit_run(
     """
     free = checked_mask(topology, free, size)
     positions = node_order(topology, order, bits=bits)
-    start = kernels.sufficient_run(positions, free, size, False)  # noqa: FBT003 - kernels go by position
-    return None if start < 0 else kernels.collect(positions, free, start, size)
+    nodes = kernels.fit(positions, free, size, False, kernels.FAIL)  # noqa: FBT003 - kernels go by position
+    return nodes if len(nodes) else None
 
 
 def best_fit_run(
@@ -164,14 +171,8 @@ def best_fit_run(
         raise UnknownName("fallback", fallback, FALLBACKS)
     free = checked_mask(topology, free, size)
     positions = node_order(topology, order, bits=bits)
-    start = kernels.sufficient_run(positions, free, size, True)  # noqa: FBT003 - kernels go by position
-    if start < 0:
-        if fallback == "fail":
-            return None
-        if fallback == "largest-runs":
-            return kernels.largest_runs(positions, free, size)
-        start = kernels.least_span(positions, free, size)
-    return kernels.collect(positions, free, start, size)
+    nodes = kernels.fit(positions, free, size, True, _FALLBACK_NUMBERS[fallback])  # noqa: FBT003 - by position
+    return nodes if len(nodes) else None
 
 
 def min_span(

@@ -121,6 +121,7 @@ def partition_result(
         if nodes is not None:
             members = np.zeros(problem.topology.num_nodes, dtype=np.bool_)
             members[nodes] = True
+            members.setflags(write=False)  # as the free nodes are: else the kernel is compiled once more
             if component_sizes(arrays.offsets, arrays.neighbours, members)[nodes[0]] < problem.size:
                 nodes = None
     if nodes is None:

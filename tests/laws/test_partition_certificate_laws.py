@@ -1,0 +1,150 @@
+"""Laws of certificates: the judge makes a bound of any multipliers, of the solver's own that at its roots."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import naive_partition as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_tools import entry
+
+from allocsolve.bounds import star_bound
+from allocsolve.errors import InvalidAnswer
+from allocsolve.exact import PartitionBranchAndBound
+from allocsolve.exact.partition import _cut_search, _kernels_search
+from allocsolve.exact.partition import _kernels_relaxation as relaxation
+from allocsolve.exact.partition._cut_model import cases
+from allocsolve.exact.partition._kernels_cuts import SCALE
+from allocsolve.instances import uniform_occupancy
+from allocsolve.judge import partition_certificate_bound
+from allocsolve.judge.partition_certificate import _relaxed
+from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Torus, terms
+
+MACHINES = (Mesh((4, 3)), Mesh((11,)), Mesh((3, 2, 2)), Mesh((1, 6)), Mesh((2, 5)), Mesh((2, 4, 1)))
+sort_cells = entry(relaxation.sort_cells)
+evaluate = entry(relaxation.evaluate)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> PartitionProblem:
+    topology = draw(st.sampled_from(MACHINES))
+    busy = draw(st.sets(st.integers(0, topology.num_nodes - 1), max_size=topology.num_nodes - 1))
+    size = draw(st.integers(1, topology.num_nodes - len(busy)))
+    return PartitionProblem.of(topology, busy=sorted(busy), size=size)
+
+
+@settings(max_examples=150)
+@given(problems(), st.data())
+def test_no_multipliers_certify_more_than_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
+    axes = data.draw(st.permutations(range(len(problem.topology.shape))))
+    sides = [problem.topology.shape[axis] for axis in axes][1:]
+    numbers = st.integers(-300, 300)
+    roots = [
+        {
+            "medians": list(medians),
+            "multipliers": [[data.draw(numbers) for _ in range(side + 1)] for side in sides],
+        }
+        for medians in np.ndindex(*sides)
+        if data.draw(st.booleans())
+    ]
+    certificate = {"axes": axes, "scale": data.draw(st.integers(1, 64)), "roots": roots}
+    best = naive.optimum(problem)
+    assert best is not None
+    assert partition_certificate_bound(problem, certificate) <= best
+
+
+@settings(max_examples=60)
+@given(problems())
+def test_the_bound_of_the_solver_is_that_of_the_judge_at_each_root(problem: PartitionProblem) -> None:
+    result = PartitionBranchAndBound()(problem, Budget())
+    assert result.certificate is not None
+    certificate: dict[str, Any] = json.loads(json.dumps(result.certificate))
+    assert partition_certificate_bound(problem, certificate) <= terms(result.bound)[0]
+    (case,) = cases(problem.topology, problem.free, problem.size)
+    model = case.model
+    cells = [tuple(layers) for layers in model.layers.tolist()]
+    for root in certificate["roots"]:
+        medians = tuple(root["medians"])
+        low, high = model.intervals((None, *medians))
+        multipliers = np.concatenate([np.zeros(model.sides[0] + 1), *root["multipliers"]]).astype(np.int64)
+        node = relaxation.Node(low, high, multipliers, np.full(len(cells), relaxation.OPEN, dtype=np.int8))
+        work = relaxation.new_work(len(cells), model.sides, model.rings, model.size)
+        assert sort_cells(model.walks((0, *medians)), node, work, model.size)
+        bound = evaluate(model.walks((0, *medians)), node, work, None, model.size)
+        judged = _relaxed(model.sides, cells, model.size, SCALE, medians, root["multipliers"])
+        assert judged == (None if bound >= 2**59 else bound)
+
+
+@pytest.mark.parametrize(("side", "size", "least"), [(16, 33, 9 / 10), (16, 12, 8 / 10), (9, 20, 8 / 10)])
+def test_the_root_certifies_most_of_the_optimum(side: int, size: int, least: float) -> None:
+    problem = uniform_occupancy(Mesh((side, 8)), 0.3, size, 1)
+    result = PartitionBranchAndBound()(problem, Budget())
+    assert result.certificate is not None
+    certified = partition_certificate_bound(problem, result.certificate)
+    optimum = terms(result.bound)[0]
+    assert least * optimum <= certified <= optimum
+
+
+@pytest.mark.parametrize("slices", [1, 2, 5])
+def test_a_search_that_is_stopped_certifies_what_it_has(monkeypatch: pytest.MonkeyPatch, slices: int) -> None:
+    problem = uniform_occupancy(Mesh((12, 12)), 0.3, 12, 1)
+    optimum = terms(PartitionBranchAndBound()(problem, Budget()).bound)[0]
+    calls = itertools.count(1)
+
+    def interrupted(*args: Any) -> int:
+        if next(calls) > slices:
+            raise KeyboardInterrupt
+        return _kernels_search.search(*args)
+
+    monkeypatch.setattr(_cut_search, "_SLICE", 1e-5)
+    monkeypatch.setattr(_cut_search, "search", interrupted)
+    result = PartitionBranchAndBound()(problem, Budget())
+    assert result.limit is Limit.INTERRUPTED
+    assert result.certificate is not None
+    assert star_bound(problem) <= partition_certificate_bound(problem, result.certificate) <= optimum
+
+
+def test_rings_have_no_certificate() -> None:
+    problem = uniform_occupancy(Torus((8, 8)), 0.3, 5, 1)
+    assert PartitionBranchAndBound()(problem, Budget()).certificate is None
+
+
+GOOD: dict[str, Any] = {
+    "axes": [0, 1],
+    "scale": 2,
+    "roots": [{"medians": [1], "multipliers": [[0, 1, 2, 0]]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"axes": [0, 0]}, "axes"),
+        ({"axes": None}, "axes"),
+        ({"axes": [False, True]}, "axes"),
+        ({"scale": 0}, "scale 0"),
+        ({"scale": 1.5}, "scale 1.5"),
+        ({"roots": None}, "not a list"),
+        ({"roots": [3]}, "root 0 .* no medians"),
+        ({"roots": [{"medians": [3], "multipliers": [[0, 0, 0, 0]]}]}, "root 0 .* no medians"),
+        ({"roots": [{"medians": [1, 1], "multipliers": [[0, 0, 0, 0]]}]}, "root 0 .* no medians"),
+        ({"roots": [{"medians": [1], "multipliers": [[0, 0, 0]]}]}, "one multiplier"),
+        ({"roots": [{"medians": [1], "multipliers": [[0, 0, 0, 0.5]]}]}, "one multiplier"),
+        ({"roots": [{"medians": [1]}]}, "one multiplier"),
+    ],
+)
+def test_malformed_certificates_are_refused(change: dict[str, Any], message: str) -> None:
+    problem = PartitionProblem.of(Mesh((4, 3)), size=4)
+    assert partition_certificate_bound(problem, GOOD) <= 8
+    with pytest.raises(InvalidAnswer, match=message):
+        partition_certificate_bound(problem, {**GOOD, **change})
+
+
+def test_rings_are_refused() -> None:
+    with pytest.raises(InvalidAnswer, match="for meshes"):
+        partition_certificate_bound(PartitionProblem.of(Torus((4, 3)), size=4), GOOD)
