@@ -30,7 +30,7 @@ from allocsolve.heuristics.partition.curve_fit import (
     min_span,
     sorted_free_list,
 )
-from allocsolve.heuristics.partition.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
+from allocsolve.heuristics.partition.growth import Growth, Leak, growth, leak
 from allocsolve.heuristics.partition.nearest import (
     GenAlg,
     ManhattanMedian,
@@ -68,10 +68,8 @@ __all__ = [
     "fit",
     "gen_alg",
     "growth",
-    "growth_best",
     "largest_runs",
     "leak",
-    "leak_noncontiguous",
     "list_order",
     "list_starts",
     "manhattan_median",

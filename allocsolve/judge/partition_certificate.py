@@ -63,7 +63,7 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
     ids = np.flatnonzero(problem.free)
     cells = [tuple(cell) for cell in problem.topology.coordinates(ids)[:, axes].tolist()]
     stars = _stars(shape, cells, k)
-    bounds = []
+    bounds: list[int] = []
     for medians in itertools.product(*map(range, shape[1:])):
         bound: int | None = (k + 1) // 2 * stars[medians]
         if medians in roots:

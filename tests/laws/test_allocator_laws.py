@@ -32,7 +32,7 @@ from allocsolve.heuristics.partition.curve_fit import (
     min_span,
     sorted_free_list,
 )
-from allocsolve.heuristics.partition.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
+from allocsolve.heuristics.partition.growth import Growth, Leak, growth, leak
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.heuristics.partition.submesh import Submesh, submesh_best_fit, submesh_first_fit
 from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Status, Topology, frozen, node_order
@@ -48,7 +48,7 @@ NEVER_FAIL: dict[str, Any] = {
     "largest-runs": largest_runs,
     "best-fit, min-span": best_fit_run,
     "best-fit, largest-runs": partial(best_fit_run, fallback="largest-runs"),
-    "leak-noncontiguous": leak_noncontiguous,
+    "leak-noncontiguous": partial(leak, contiguous=False),
     "multiple-buddy": multiple_buddy,
     "random": partial(random_nodes, seed=3),
 }
@@ -56,7 +56,7 @@ CONNECTED: dict[str, Any] = {
     "first-fit on a snake": partial(first_fit_run, order="snake"),
     "best-fit on a snake": partial(best_fit_run, order="short-side-snake", fallback="fail"),
     "growth": growth,
-    "growth-best": growth_best,
+    "growth-best": partial(growth, seeds="all"),
     "leak": leak,
     "submesh-first-fit": partial(submesh_first_fit, all_shapes=True),
     "submesh-best-fit": submesh_best_fit,
@@ -216,7 +216,7 @@ def test_growth_is_its_twin(request: Request) -> None:
 def test_growth_from_all_seeds_is_its_twin(request: Request) -> None:
     topology, free, size = request
     expected = naive.growth_best(topology, free, size)
-    assert listed(growth_best(topology, free, size)) == expected
+    assert listed(growth(topology, free, size, seeds="all")) == expected
     # With a time limit the seeds come in portions.
     result = Growth("all")(PartitionProblem(topology, free, size), Budget(seconds=60))
     assert listed(None if result.answer is None else result.answer.nodes) == (expected and sorted(expected))
@@ -243,9 +243,9 @@ def test_growth_fails_only_if_no_connected_set_exists(request: Request) -> None:
     topology, free, size = request
     exists = naive.largest_component(topology, free) >= size
     assert (growth(topology, free, size) is not None) == exists
-    assert (growth_best(topology, free, size) is not None) == exists
+    assert (growth(topology, free, size, seeds="all") is not None) == exists
     if exists:
-        first, best = growth(topology, free, size), growth_best(topology, free, size)
+        first, best = growth(topology, free, size), growth(topology, free, size, seeds="all")
         assert first is not None
         assert best is not None
         assert naive.cost(topology, best.tolist()) <= naive.cost(topology, first.tolist())
@@ -256,7 +256,7 @@ def test_leaks_are_their_twins(request: Request, data: Any) -> None:
     topology, free, size = request
     row = data.draw(st.integers(0, topology.num_nodes // topology.shape[0] - 1))
     connected = leak(topology, free, size, start_row=row)
-    anywhere = leak_noncontiguous(topology, free, size, start_row=row)
+    anywhere = leak(topology, free, size, contiguous=False, start_row=row)
     assert listed(connected) == naive.leak(topology, free, size, row, contiguous=True)
     assert listed(anywhere) == naive.leak(topology, free, size, row, contiguous=False)
     assert connected is None or listed(anywhere) == listed(connected)

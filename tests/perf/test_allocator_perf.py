@@ -11,7 +11,7 @@ import pytest
 
 from allocsolve.heuristics.partition.blocks import multiple_buddy, paging
 from allocsolve.heuristics.partition.curve_fit import best_fit_run, first_fit_run, min_span
-from allocsolve.heuristics.partition.growth import growth, growth_best, leak_noncontiguous
+from allocsolve.heuristics.partition.growth import growth, leak
 from allocsolve.heuristics.partition.submesh import submesh_best_fit, submesh_first_fit
 from allocsolve.model import Mesh, Topology
 
@@ -25,8 +25,8 @@ OTHERS: dict[str, Any] = {
     "best-fit": best_fit_run,
     "best-fit, largest runs": partial(best_fit_run, fallback="largest-runs"),
     "min-span": min_span,
-    "leak-noncontiguous": leak_noncontiguous,
-    "growth-best": growth_best,
+    "leak-noncontiguous": partial(leak, contiguous=False),
+    "growth-best": partial(growth, seeds="all"),
     "submesh-first-fit": submesh_first_fit,
     "submesh-best-fit": submesh_best_fit,
     "multiple-buddy": multiple_buddy,

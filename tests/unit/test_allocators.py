@@ -28,7 +28,7 @@ from allocsolve.heuristics.partition.curve_fit import (
     min_span,
     sorted_free_list,
 )
-from allocsolve.heuristics.partition.growth import Growth, Leak, growth, growth_best, leak, leak_noncontiguous
+from allocsolve.heuristics.partition.growth import Growth, Leak, growth, leak
 from allocsolve.heuristics.partition.submesh import Submesh, submesh_best_fit, submesh_first_fit
 from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus
 
@@ -42,9 +42,9 @@ ALLOCATORS = (
     min_span,
     largest_runs,
     growth,
-    growth_best,
+    partial(growth, seeds="all"),
     leak,
-    leak_noncontiguous,
+    partial(leak, contiguous=False),
     submesh_first_fit,
     submesh_best_fit,
     multiple_buddy,
@@ -141,7 +141,7 @@ def test_growth_passes_over_seeds_that_are_shut_in() -> None:
 
 def test_growth_from_the_first_seed_may_cost_more_than_from_the_best() -> None:
     mesh, free = drawn("xx...", ".....")
-    first, best = growth(mesh, free, 4), growth_best(mesh, free, 4)
+    first, best = growth(mesh, free, 4), growth(mesh, free, 4, seeds="all")
     assert picture(mesh, free, first) == ["xx...", "0123."]
     assert picture(mesh, free, best) == ["xx.32", "...10"]
 
@@ -190,7 +190,8 @@ def test_leak_fails_where_the_other_variant_goes_on() -> None:
     problem = PartitionProblem(mesh, free, 2)
     assert Leak()(problem, Budget()).status is Status.UNKNOWN
     assert Leak(contiguous=False)(problem, Budget()).status is Status.FEASIBLE
-    nodes = leak_noncontiguous(mesh, free, 4)
+    nodes = leak(mesh, free, 4, contiguous=False)
+    assert nodes is not None
     assert picture(mesh, free, nodes) == ["...", "x32", "0x1"]
     assert not naive.is_connected(mesh, nodes.tolist())
 

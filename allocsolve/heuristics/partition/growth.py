@@ -22,7 +22,7 @@ from allocsolve.model.result import Clock
 if TYPE_CHECKING:
     from allocsolve.model import BoolArray, Budget, IntArray, Partition, PartitionProblem, Result, Topology
 
-__all__ = ["SEEDS", "Growth", "Leak", "Seeds", "growth", "growth_best", "leak", "leak_noncontiguous"]
+__all__ = ["SEEDS", "Growth", "Leak", "Seeds", "growth", "leak"]
 
 #: From which nodes `Growth` starts.
 Seeds: TypeAlias = Literal[
@@ -36,8 +36,8 @@ SEEDS: tuple[Seeds, ...] = get_args(Seeds)
 _PACE = 0.01
 
 
-def growth(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
-    """Grow a connected set from the first free node that can be grown to `size` nodes.
+def growth(topology: Topology, free: BoolArray, size: int, *, seeds: Seeds = "first") -> IntArray | None:
+    """Grow a connected set from the first free node that can be grown to `size` nodes, or from each.
 
     Repeatedly adds the free neighbour of the set that raises the total pairwise hop distance least; on ties
     the one that has been a neighbour of the set for longest, then the one of least id.
@@ -50,6 +50,9 @@ def growth(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
         Which nodes may be taken, shape (nodes,); not changed.
     size
         How many to take.
+    seeds
+        ``first``: the first seed that succeeds. ``all``: the cheapest set of all free nodes as seeds, the
+        first on ties.
 
     Returns
     -------
@@ -60,13 +63,17 @@ def growth(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
     ------
     InvalidProblem
         If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+    UnknownName
+        If there is no such choice of seeds.
 
     Notes
     -----
     *Guarantee*: connected; fails only if no connected set exists (growth is stuck only when it has all of
     the component, so that seeds in small components need not be tried). None on distances: this is not the
     median method of Bender et al., whose 7/4 does not carry over.
-    *Complexity*: O(nodes + size * (size + sum of sides)) for a fixed number of axes.
+    ``all`` is never costlier than ``first``.
+    *Complexity*: O(nodes + size * (size + sum of sides)) for a fixed number of axes; ``all``: O(nodes * size
+    * (size + sum of sides)), less what is cut off as soon as it costs too much.
 
     References
     ----------
@@ -79,28 +86,29 @@ def growth(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
     >>> growth(Mesh((4, 4)), np.ones(16, dtype=np.bool_), 4).tolist()
     [0, 1, 4, 5]
     """
+    _check_seeds(seeds)
+    return _grown(topology, free, size, seeds, Clock(math.inf))[0]
+
+
+def _check_seeds(seeds: str) -> None:
+    if seeds not in SEEDS:
+        raise UnknownName("choice of seeds", seeds, SEEDS)
+
+
+def _grown(
+    topology: Topology, free: BoolArray, size: int, seeds: Seeds, clock: Clock
+) -> tuple[IntArray | None, Limit | None]:
     free = checked_mask(topology, free, size)
+    if seeds == "all":
+        return _growth_best(topology, free, size, clock)
     arrays = lattice(topology)
     seed = kernels.first_seed(arrays.offsets, arrays.neighbours, free, size)
     if seed < 0:
-        return None
+        return None, None
     nodes = np.empty(size, dtype=np.int64)
     nodes[0] = seed
     kernels.grow(*arrays, free, nodes, MAX_INTEGER)
-    return nodes
-
-
-def growth_best(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
-    """Grow a set as `growth` does from every free node; return the cheapest, the first on ties.
-
-    Parameters, errors and references as `growth`.
-
-    Notes
-    -----
-    *Guarantee*: as `growth`, and never costlier.
-    *Complexity*: O(nodes * size * (size + sum of sides)), less what is cut off as soon as it costs too much.
-    """
-    return _growth_best(topology, checked_mask(topology, free, size), size, Clock(math.inf))[0]
+    return nodes, None
 
 
 def _growth_best(
@@ -123,13 +131,18 @@ def _growth_best(
     return nodes, None
 
 
-def leak(topology: Topology, free: BoolArray, size: int, *, start_row: int = 0) -> IntArray | None:
+def leak(
+    topology: Topology, free: BoolArray, size: int, *, contiguous: bool = True, start_row: int = 0
+) -> IntArray | None:
     """Take the first `size` nodes that are reached breadth-first from the first free node on the snake.
 
     Parameters
     ----------
     topology, free, size
         As `growth`.
+    contiguous
+        Whether to fail where the component of the first node is too small, rather than to go on from the
+        next free node on the snake.
     start_row
         The row of the snake in which the search for the first node begins; behind the last row it goes on
         with the first. Row r holds the nodes at positions r*X to r*X + X - 1 of the node order ``snake``.
@@ -149,12 +162,14 @@ def leak(topology: Topology, free: BoolArray, size: int, *, start_row: int = 0) 
 
     Notes
     -----
-    *Guarantee*: connected. None on distances. *Complexity*: O(nodes).
+    *Guarantee*: connected, or never fails if not `contiguous`: it then equals the other where that succeeds.
+    None on distances. *Complexity*: O(nodes).
 
     References
     ----------
-    Linnert et al. 2024, section 4.1 and Fig. 10, used as a static allocator: there a job may start on
-    fewer nodes and leak later. The figure leaves the order among neighbours open; here it is by id.
+    Linnert et al. 2024, sections 4.1 and 4.2 and Fig. 10 (line 14: not contiguous), used as a static
+    allocator: there a job may start on fewer nodes and leak later. The figure leaves the order among
+    neighbours open; here it is by id.
 
     Examples
     --------
@@ -162,27 +177,6 @@ def leak(topology: Topology, free: BoolArray, size: int, *, start_row: int = 0) 
     >>> leak(Mesh((4, 4)), np.ones(16, dtype=np.bool_), 4, start_row=1).tolist()
     [7, 3, 6, 11]
     """
-    nodes = _spread(topology, free, size, start_row, contiguous=True)
-    return nodes if len(nodes) == size else None
-
-
-def leak_noncontiguous(topology: Topology, free: BoolArray, size: int, *, start_row: int = 0) -> IntArray:
-    """Leak as `leak` does; where that ends too early, go on from the next free node on the snake.
-
-    Parameters, errors and complexity as `leak`.
-
-    Notes
-    -----
-    *Guarantee*: never fails; equals `leak` where that succeeds. None on distances.
-
-    References
-    ----------
-    Linnert et al. 2024, section 4.2 and Fig. 10, line 14.
-    """
-    return _spread(topology, free, size, start_row, contiguous=False)
-
-
-def _spread(topology: Topology, free: BoolArray, size: int, start_row: int, *, contiguous: bool) -> IntArray:
     free = checked_mask(topology, free, size)
     width = topology.shape[0]
     if not 0 <= start_row < topology.num_nodes // width:
@@ -190,12 +184,15 @@ def _spread(topology: Topology, free: BoolArray, size: int, start_row: int, *, c
         raise InvalidOption(msg)
     order = node_order(topology, "snake")
     arrays = lattice(topology)
-    return kernels.spread(order, start_row * width, arrays.offsets, arrays.neighbours, free, size, contiguous)
+    nodes = kernels.spread(
+        order, start_row * width, arrays.offsets, arrays.neighbours, free, size, contiguous
+    )
+    return nodes if len(nodes) == size else None
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Grow a connected set from a seed: see `growth` and `growth_best`.
+    """Grow a connected set from a seed: see `growth`.
 
     Parameters
     ----------
@@ -211,7 +208,7 @@ class Growth:
     Notes
     -----
     *Guarantee*: connected; finds a set whenever a connected one exists. None on distances.
-    *Complexity*: as `growth` and `growth_best`.
+    *Complexity*: as `growth`.
 
     References
     ----------
@@ -230,22 +227,18 @@ class Growth:
     seeds: Seeds = "first"
 
     def __post_init__(self) -> None:
-        if self.seeds not in SEEDS:
-            raise UnknownName("choice of seeds", self.seeds, SEEDS)
+        _check_seeds(self.seeds)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Grow; of the budget the clock is used, by ``all`` also to stop."""
         clock = budget.start()
-        topology, free, size = problem.topology, problem.free, problem.size
-        if self.seeds == "first":
-            return partition_result(problem, growth(topology, free, size), clock)
-        nodes, limit = _growth_best(topology, free, size, clock)
+        nodes, limit = _grown(problem.topology, problem.free, problem.size, self.seeds, clock)
         return partition_result(problem, nodes, clock, limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """Leak from the first free node on the snake: see `leak` and `leak_noncontiguous`.
+    """Leak from the first free node on the snake: see `leak`.
 
     Parameters
     ----------
@@ -279,6 +272,11 @@ class Leak:
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Leak; of the budget only the clock is used."""
         clock = budget.start()
-        method = leak if self.contiguous else leak_noncontiguous
-        nodes = method(problem.topology, problem.free, problem.size, start_row=self.start_row)
+        nodes = leak(
+            problem.topology,
+            problem.free,
+            problem.size,
+            contiguous=self.contiguous,
+            start_row=self.start_row,
+        )
         return partition_result(problem, nodes, clock)
