@@ -16,13 +16,15 @@ from allocsolve.judge.partition import (
     partition_value,
     partition_violations,
 )
-from allocsolve.judge.verdict import confirm, metrics, value, violations
+from allocsolve.judge.verdict import Verdict, assess, confirm, metrics, value, violations
 
 __all__ = [
     "ApplicationMetrics",
     "EvolutionMetrics",
     "PartitionMetrics",
+    "Verdict",
     "application_metrics",
+    "assess",
     "confirm",
     "evolution_metrics",
     "evolution_value",

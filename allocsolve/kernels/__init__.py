@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from allocsolve.kernels.compilations import compilations, loaded_kernels
 from allocsolve.kernels.jit import inner_kernel, kernel
 from allocsolve.kernels.search import bisect_right, select
 from allocsolve.kernels.threads import run_in_threads
 
-__all__ = ["bisect_right", "inner_kernel", "kernel", "run_in_threads", "select"]
+__all__ = [
+    "bisect_right",
+    "compilations",
+    "inner_kernel",
+    "kernel",
+    "loaded_kernels",
+    "run_in_threads",
+    "select",
+]

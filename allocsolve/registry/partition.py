@@ -11,7 +11,7 @@ from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats import partition as codec
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.instances.generators.partition_examples import partition_examples
-from allocsolve.judge.partition import partition_metrics, partition_value, partition_violations
+from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
 
@@ -118,12 +118,16 @@ def _bound(problem: PartitionProblem, term: str) -> int:
     return partition_bound(problem)
 
 
-def _warm_up(problem: PartitionProblem) -> PartitionProblem:
-    """Return a corner of the machine with some busy nodes; its solution takes more than a look."""
+def _warm_up(problem: PartitionProblem) -> tuple[PartitionProblem, ...]:
+    """Return a corner of the machine, with long free runs and with short ones: two ways through a solver."""
     topology = Topology(tuple(min(side, 5) for side in problem.topology.shape), problem.topology.wrap)
-    busy = range(1, topology.num_nodes, 4)
-    size = max(1, (topology.num_nodes - len(busy)) // 3)
-    return PartitionProblem.of(topology, busy=busy, size=size, contiguous=problem.contiguous)
+    count = topology.num_nodes
+    return tuple(
+        PartitionProblem.of(
+            topology, busy=busy, size=max(1, (count - len(busy)) // 3), contiguous=problem.contiguous
+        )
+        for busy in (range(1, count // 2, 3), range(1, count, 4))
+    )
 
 
 PARTITION: Final = Family(
@@ -131,7 +135,7 @@ PARTITION: Final = Family(
     problem=PartitionProblem,
     answer=Partition,
     objectives=PARTITION_OBJECTIVES,
-    rules=Rules(partition_violations, partition_value, partition_metrics),
+    rules=Rules(partition_violations, partition_metrics, value_of_partition_metrics),
     codec=Codec(
         answer_kind="partition-set",
         decode_problem=codec.decode_problem,
