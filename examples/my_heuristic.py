@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Result, Status
-from allocsolve.bench import plan, run, scores, suite
+from allocsolve.bench import plan, run, solver_scores, suite
 from allocsolve.heuristics import fit
 from allocsolve.testing import check_solver
 
@@ -47,7 +47,7 @@ def main() -> None:
     solvers = ["noX", "infX", "my_heuristic:LongestFirst", "cpsat"]  # cpsat proves the optima
     print("Makespan above the optimum, mean and worst:")
     problems = [("klein-5-inf", problem) for problem in suite("klein-5-inf")]
-    for score in scores(run(plan(problems, solvers, budgets=[Budget(seconds=10)]))):
+    for score in solver_scores(run(plan(problems, solvers, budgets=[Budget(seconds=10)]))):
         gap = score.optimum_gap
         if gap is not None:
             on = f"optimal on {score.optimal} of {gap.count}"

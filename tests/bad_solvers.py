@@ -102,3 +102,16 @@ def overlaps(problem: EvolutionProblem, budget: Budget) -> Answer:
 
 def gives_up(problem: EvolutionProblem, budget: Budget) -> Answer:
     return Result(Status.UNKNOWN, limit=Limit.TIME)
+
+
+#: Calls of `compiles` in this process.
+_compiled: list[str] = []
+
+
+def compiles(problem: EvolutionProblem, budget: Budget) -> Answer:
+    """Take far longer than any time limit to compile, in several calls, and stop at the limit."""
+    _compiled.append(problem.name)
+    if len(_compiled) < 3:
+        time.sleep(1.2 * budget.seconds)
+        return Result(Status.UNKNOWN, limit=Limit.TIME)
+    return good(problem, budget)

@@ -14,18 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba.core import event
 
-from allocsolve.families import family_of
-from allocsolve.model import Budget, Limit
-from allocsolve.registry import make_solver
+from allocsolve.registry import make_solver, ready
 
 if TYPE_CHECKING:
-    from allocsolve.families import AnySolver
-    from allocsolve.model import Problem
+    from allocsolve.model import Budget, Problem
 
 __all__ = ["ColdStart", "cold_start"]
-
-#: Of each call on the tiny problem, which is called until nothing more is compiled.
-_WARM_UP = Budget(seconds=0.5, iterations=20)
 
 
 class ColdStart(NamedTuple):
@@ -70,26 +64,18 @@ def cold_start(name: str, problem: Problem, budget: Budget, objective: str | Non
     return ColdStart(*json.loads(child.stdout))
 
 
-def _make_ready(solver: AnySolver, problem: Problem, compilations: _Compilations) -> None:
-    tiny = family_of(problem).warm_up(problem)
-    for _ in range(20):
-        before = len(compilations.names)
-        limit = solver(tiny, _WARM_UP).limit
-        if len(compilations.names) == before and limit is not Limit.TIME:
-            return
-
-
 def _main() -> None:
     name, problem, budget, objective = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 - what the parent sent
     compilations = _Compilations()
     event.register("numba:compile", compilations)  # type: ignore[no-untyped-call]  # numba has no types
     begun = time.process_time()
     solver = make_solver(name, problem, objective)
-    _make_ready(solver, problem, compilations)
-    ready = time.process_time()
+    ready(solver, problem)
+    begun_to_solve = time.process_time()
     before = len(compilations.names)
     solver(problem, budget)
-    json.dump((ready - begun, time.process_time() - ready, compilations.names[before:]), sys.stdout)
+    solved = time.process_time()
+    json.dump((begun_to_solve - begun, solved - begun_to_solve, compilations.names[before:]), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -5,25 +5,23 @@ The machine code is cached on disk; with a warm cache this takes seconds.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 
 from allocsolve.errors import SolverUnavailable
 from allocsolve.families import families, family_named
-from allocsolve.model import Budget
-from allocsolve.registry import make_solver
+from allocsolve.registry import make_solver, ready, solver_names
 
 
 def compile_family(kind: str) -> None:
-    """Have every solver of a family solve a tiny problem; families share no kernels."""
+    """Make every solver of a family ready for small and for large problems; families share no kernels."""
     family = family_named(kind)
-    tiny = family.warm_up(family.large_example())
-    for row in family.solvers:
-        try:
-            solver = make_solver(row.name, family.problem)
-        except SolverUnavailable:
-            continue
-        solver(tiny, Budget(iterations=1))
+    large = [make() for make in family.timing_problems.values()]
+    for name in solver_names(family):
+        for problem in (family.large_example(), *large[-1:]):
+            with contextlib.suppress(SolverUnavailable):
+                ready(make_solver(name, problem), problem)
 
 
 def main() -> None:

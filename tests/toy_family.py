@@ -65,10 +65,10 @@ def metrics(problem: MachinesProblem, answer: MachineSchedule) -> MachineMetrics
     return MachineMetrics(max(loads), sum(max(loads) - load for load in loads))
 
 
-def value(problem: MachinesProblem, answer: MachineSchedule, objective: tuple[str, ...]) -> int:
+def value(measured: MachineMetrics, objective: tuple[str, ...]) -> int:
     """Return the one term that there is."""
     assert objective == ("makespan",)
-    return metrics(problem, answer).makespan
+    return measured.makespan
 
 
 # Codec: the fields in files. A checker collects every fault with its place.
@@ -171,7 +171,7 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     problem=MachinesProblem,
     answer=MachineSchedule,
     objectives=("makespan",),
-    rules=Rules(violations, value, metrics),
+    rules=Rules(violations, metrics, value),
     codec=Codec(
         answer_kind="machine-schedule",
         decode_problem=decode_problem,
@@ -194,7 +194,7 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
     baseline="exhaustive",
     features=lambda problem: {"machines": problem.machines, "jobs": len(problem.jobs)},
     bound=lambda problem, _: max([-(-sum(problem.jobs) // problem.machines), *problem.jobs]),
-    warm_up=lambda problem: MachinesProblem(problem.machines, (1,)),
+    warm_up=lambda problem: (MachinesProblem(problem.machines, (1,)),),
     examples=examples,
     large_example=lambda: MachinesProblem(8, tuple(range(1, 2000))),
     timing_problems={"2000-jobs": lambda: MachinesProblem(8, tuple(range(1, 2001)))},

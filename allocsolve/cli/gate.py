@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_writable
-from allocsolve.cli.output import say, show_table, write_json
+from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.pictures.text import counted
 
@@ -20,13 +20,19 @@ __all__ = ["gate"]
 
 def gate(args: argparse.Namespace) -> int:
     """Run a suite and compare it with the baseline, or write the baseline."""
-    from allocsolve.bench import run_gate  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench import open_executor, run_gate  # noqa: PLC0415 - when the command runs
 
     if args.update:
         check_writable(args.baseline)
-    with count_bar("gate") as progress:
+    with count_bar("gate") as progress, open_executor("local", jobs=1) as cells:
         report = run_gate(
-            args.baseline, update=args.update, suite=args.suite, solvers=args.solvers, progress=progress
+            args.baseline,
+            update=args.update,
+            suite=args.suite,
+            solvers=args.solvers,
+            executor=cells,
+            progress=progress,
+            announce=remark,
         )
     if args.json:
         write_json({"passed": report.passed, **_fields(report)})

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import make_folder
-from allocsolve.cli.output import say, show_table, write_json
+from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from allocsolve.bench import Change
+    from allocsolve.bench import Change, RecordStore
     from allocsolve.instances import Suite
 
 __all__ = ["build", "improve", "list_suites", "verify"]
@@ -80,9 +82,9 @@ def verify(args: argparse.Namespace) -> int:
 
 def improve(args: argparse.Namespace) -> int:
     """Run solvers on what is open, and write down what the judge confirms."""
-    from allocsolve.bench import improve_suites  # noqa: PLC0415 - as above
-    from allocsolve.instances import Library  # noqa: PLC0415 - as above
-    from allocsolve.model import Budget  # noqa: PLC0415 - as above
+    from allocsolve.bench import improve_suites, open_executor  # noqa: PLC0415 - when the command runs
+    from allocsolve.instances import Library  # noqa: PLC0415 - when the command runs
+    from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
     library = Library(args.library)
     suites = [library[name] for name in dict.fromkeys(args.suites)]
@@ -92,15 +94,29 @@ def improve(args: argparse.Namespace) -> int:
     done: list[Change] = []
     budget = Budget(seconds=args.seconds, workers=args.workers)
     try:
-        with count_bar("improving") as progress:
+        with (
+            _journal(library.root) as store,
+            count_bar("improving") as progress,
+            open_executor("local", jobs=1) as cells,
+        ):
             for change in improve_suites(
-                suites, args.solvers, objective=args.objective, budget=budget, progress=progress
+                suites,
+                args.solvers,
+                objective=args.objective,
+                budget=budget,
+                store=store,
+                executor=cells,
+                progress=progress,
+                announce=remark,
             ):
                 done.append(change)
                 if not args.json:
                     say(*_change_lines(change))
     except KeyboardInterrupt:
-        msg = f"what the {counted(len(done), 'run')} before found is in {library.root}"
+        msg = (
+            f"what the {counted(len(done), 'run')} before found is in {library.root}, "
+            "the same command goes on from there"
+        )
         raise KeyboardInterrupt(msg) from None
     refused = [change for change in done if change.error]
     if args.json:
@@ -108,6 +124,22 @@ def improve(args: argparse.Namespace) -> int:
     else:
         say(_summary(done, refused))
     return 1 if refused else 0
+
+
+@contextmanager
+def _journal(root: Path) -> Iterator[RecordStore]:
+    """Open the records of a command that was interrupted; when the command is done, nobody needs them."""
+    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
+
+    path = root / "improve.sqlite"
+    done = False
+    try:
+        with RecordStore(path) as store:
+            yield store
+            done = True
+    finally:
+        if done or not len(store):
+            path.unlink()
 
 
 def _change_lines(change: Change) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "plain",
+    "remark",
     "say",
     "show_fields",
     "show_lines",
@@ -45,6 +46,12 @@ def say(*lines: str, style: str | None = None) -> None:
     """Print lines as they are, however long."""
     for line in lines:
         sys.stdout.write(_render(line, style=style))
+
+
+def remark(line: str) -> None:
+    """Print a line to stderr, where it is in the way of no output."""
+    sys.stderr.write(f"allocsolve: {line}\n")
+    sys.stderr.flush()
 
 
 def show_lines(lines: Iterable[Iterable[tuple[str, str]]]) -> None:

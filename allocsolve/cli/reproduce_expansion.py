@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli.files import check_writable, make_folder
-from allocsolve.cli.output import plain, say, show_table, write_json
+from allocsolve.cli.output import plain, remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import told_what_is_kept
 from allocsolve.pictures.text import limit_text, percent, probability
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-    from allocsolve.bench import Ratios, Record
+    from allocsolve.bench import Record
+    from allocsolve.bench.scores.brackets import Ratios
     from allocsolve.papers.klein2011 import ExpansionInstance, ExpansionStudy, HeuristicRow, WorthRow
 
 __all__ = ["expansion"]
@@ -52,7 +53,7 @@ def expansion(args: argparse.Namespace) -> int:
         count_bar("starting") as progress,
         open_executor("local", jobs=1) as cells,
     ):
-        records = run(tasks, store=store, executor=cells, progress=progress)
+        records = run(tasks, store=store, executor=cells, progress=progress, announce=remark)
     found = examine_expansion(draws, records)
     failed = [record for record in records if record.error]
     if args.plot is not None:
@@ -163,7 +164,7 @@ def _mean(found: Ratios) -> str:
 
 def _remarks(args: argparse.Namespace, records: Sequence[Record]) -> Iterator[str]:
     """Yield how it was found, so that it can be found again."""
-    from allocsolve.bench import FEWEST  # noqa: PLC0415 - as above
+    from allocsolve.bench.scores.brackets import FEWEST  # noqa: PLC0415 - as above
     from allocsolve.papers.klein2011 import HEURISTIC_SECONDS  # noqa: PLC0415 - as above
 
     yield "Means are over the instances with proven optima (on), the easier ones. Intervals: bootstrap."

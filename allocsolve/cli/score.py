@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve import registry
 from allocsolve.cli.files import check_writable, make_folder
-from allocsolve.cli.output import say, show_table, write_json
+from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import told_what_is_kept
 from allocsolve.families import AnyFamily, families, family_of, with_settings
@@ -39,7 +39,7 @@ def score(args: argparse.Namespace) -> int:
         plan,
         problems_of,
         run,
-        scores,
+        solver_scores,
     )
     from allocsolve.model import Budget  # noqa: PLC0415 - as above
 
@@ -64,9 +64,9 @@ def score(args: argparse.Namespace) -> int:
         count_bar("starting") as progress,
         open_executor("local", jobs=1) as cells,
     ):
-        records = run(tasks, store=store, executor=cells, progress=progress)
+        records = run(tasks, store=store, executor=cells, progress=progress, announce=remark)
     export(records, table)
-    found, known = scores(records), best(records)
+    found, known = solver_scores(records), best(records)
     proven = sum(on.proven for on in known.values())
     failed = [record for record in records if record.error]
     if args.json:

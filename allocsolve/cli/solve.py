@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli.files import check_writable
-from allocsolve.cli.output import plain, say, show_fields, show_lines, terminal_width, write_json
+from allocsolve.cli.output import plain, remark, say, show_fields, show_lines, terminal_width, write_json
 from allocsolve.cli.progress import time_bar
 from allocsolve.errors import (
     AllocsolveError,
@@ -46,6 +46,7 @@ def solve(args: argparse.Namespace) -> int:
         write_solution,
     )
     from allocsolve.judge import metrics  # noqa: PLC0415 - as above
+    from allocsolve.registry import make_solver, ready  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - as above
 
     stored = read_problem(args.file)
@@ -59,6 +60,7 @@ def solve(args: argparse.Namespace) -> int:
         msg = f"--plot: {reason}"
         raise InvalidOption(msg)
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
+    ready(make_solver(args.solver, problem, args.objective), problem, announce=remark)
     try:
         with time_bar(f"{args.solver} on {args.file}", args.seconds):
             result = solve_problem(problem, args.solver, args.objective, **budget)

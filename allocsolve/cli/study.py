@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_writable
-from allocsolve.cli.output import say, write_json
+from allocsolve.cli.output import remark, say, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.report import write_report
 from allocsolve.errors import UnknownName
@@ -34,7 +34,7 @@ def told_what_is_kept(store: RecordStore, path: Path) -> Iterator[None]:
 
 def run_study(args: argparse.Namespace) -> int:
     """Run what a study has not run yet."""
-    from allocsolve.bench import RecordStore, complete, open_executor, read_study  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench import RecordStore, open_executor, read_study, run_missing  # noqa: PLC0415 - when the command runs
 
     study = read_study(args.file)
     path: Path = args.out or Path(args.file).with_suffix(".sqlite")
@@ -47,7 +47,14 @@ def run_study(args: argparse.Namespace) -> int:
             told_what_is_kept(store, path),
             count_bar("starting") as progress,
         ):
-            complete(tasks, store, executor=executor, memory_mb=study.memory_mb, progress=progress)
+            run_missing(
+                tasks,
+                store,
+                executor=executor,
+                memory_mb=study.memory_mb,
+                progress=progress,
+                announce=remark,
+            )
         records = [record for record in store.unanswered() if record.key in keys]
     failed = [record for record in records if record.error]
     unanswered = len(records) - len(failed)

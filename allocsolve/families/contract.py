@@ -47,10 +47,11 @@ class Rules(Generic[P, A]):
 
     #: What is wrong with an answer, one line each; empty if it answers the problem.
     violations: Callable[[P, A], tuple[str, ...]]
-    #: The value of a feasible answer under an objective, a tuple of terms; a tuple of numbers for several.
-    value: Callable[[P, A, Any], Value]
     #: Everything that is measured of a feasible answer, as a frozen dataclass of numbers.
     metrics: Callable[[P, A], Any]
+    #: The value of an answer with these metrics under an objective, a tuple of terms; a tuple of numbers for
+    #: several.
+    value: Callable[[Any, Any], Value]
     #: A lower bound on the first term of an objective, recomputed from the certificate of a result; None for
     #: a family whose bounds carry none. Raises `InvalidAnswer` for a certificate that proves nothing.
     certified_bound: Callable[[P, Mapping[str, Any], tuple[str, ...]], Value] | None = None
@@ -144,8 +145,9 @@ class Family(Generic[P, A]):
     features: Callable[[P], Mapping[str, Feature]]
     #: A cheap lower bound on one term of an objective.
     bound: Callable[[P, str], float]
-    #: A tiny problem on which a solver compiles and loads all that it needs for this one.
-    warm_up: Callable[[P], P]
+    #: Tiny problems on which a solver compiles and loads all that it may need for this one: no bound and no
+    #: greedy rule solves them, and each way through a solver is taken on one of them.
+    warm_up: Callable[[P], tuple[P, ...]]
     #: Problems at the edges of what the model allows, each with a name that says why; an exact solver proves
     #: each within a second. Made anew at every call.
     examples: Callable[[], Iterable[P]]

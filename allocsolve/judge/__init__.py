@@ -17,13 +17,15 @@ from allocsolve.judge.partition import (
     partition_violations,
 )
 from allocsolve.judge.partition_certificate import partition_certificate_bound
-from allocsolve.judge.verdict import confirm, metrics, value, violations
+from allocsolve.judge.verdict import Verdict, assess, confirm, metrics, value, violations
 
 __all__ = [
     "ApplicationMetrics",
     "EvolutionMetrics",
     "PartitionMetrics",
+    "Verdict",
     "application_metrics",
+    "assess",
     "confirm",
     "evolution_metrics",
     "evolution_value",

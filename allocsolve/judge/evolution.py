@@ -20,6 +20,7 @@ __all__ = [
     "evolution_metrics",
     "evolution_value",
     "evolution_violations",
+    "value_of_evolution_metrics",
 ]
 
 
@@ -272,7 +273,11 @@ def evolution_value(
     ``makespan`` in seconds, ``completion`` the mean completion time in seconds, ``waste`` the total waste in
     node-seconds; all from time 0 and to be minimised. 0 for the empty problem.
     """
-    metrics = evolution_metrics(problem, schedule)
+    return value_of_evolution_metrics(evolution_metrics(problem, schedule), objective)
+
+
+def value_of_evolution_metrics(metrics: EvolutionMetrics, objective: EvolutionObjective) -> Value:
+    """Return the objective value of a schedule with these metrics; see `evolution_value`."""
     by_term: dict[str, float] = {
         "makespan": metrics.makespan,
         "completion": metrics.mean_completion,

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray, Partition, PartitionProblem, Topology
 
-__all__ = ["PartitionMetrics", "partition_metrics", "partition_value", "partition_violations"]
+__all__ = [
+    "PartitionMetrics",
+    "partition_metrics",
+    "partition_value",
+    "partition_violations",
+    "value_of_partition_metrics",
+]
 
 
 def partition_violations(problem: PartitionProblem, partition: Partition) -> tuple[str, ...]:
@@ -64,9 +70,19 @@ def partition_value(
     UnknownName
         If the objective is another than ``pairwise``, the only one of this family.
     """
+    _check_objective(objective)
+    return _total_distance(problem.topology, _coordinates(problem, partition))
+
+
+def value_of_partition_metrics(metrics: PartitionMetrics, objective: Sequence[str]) -> int:
+    """Return the objective value of a partition with these metrics; see `partition_value`."""
+    _check_objective(objective)
+    return metrics.total_distance
+
+
+def _check_objective(objective: Sequence[str]) -> None:
     if tuple(objective) != PARTITION_OBJECTIVES:
         raise UnknownName("objective", ",".join(objective), PARTITION_OBJECTIVES)
-    return _total_distance(problem.topology, _coordinates(problem, partition))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import family_of
@@ -12,7 +12,7 @@ from allocsolve.model import Result, Status, Value, terms
 if TYPE_CHECKING:
     from allocsolve.model import Problem
 
-__all__ = ["confirm", "metrics", "value", "violations"]
+__all__ = ["Verdict", "assess", "confirm", "metrics", "value", "violations"]
 
 
 def violations(problem: Problem, answer: object) -> tuple[str, ...]:
@@ -22,7 +22,8 @@ def violations(problem: Problem, answer: object) -> tuple[str, ...]:
 
 def value(problem: Problem, answer: object, objective: tuple[str, ...]) -> Value:
     """Return the objective value of an answer."""
-    return family_of(problem).rules.value(problem, answer, objective)
+    rules = family_of(problem).rules
+    return rules.value(rules.metrics(problem, answer), objective)
 
 
 def metrics(problem: Problem, answer: object) -> Any:  # noqa: ANN401 - each family has its own type
@@ -31,7 +32,19 @@ def metrics(problem: Problem, answer: object) -> Any:  # noqa: ANN401 - each fam
 
 
 def confirm(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -> Result[Any]:
-    """Return the result with the judged objective value, if every claim holds.
+    """Return the result with the judged objective value, if every claim holds; see `assess`."""
+    return assess(problem, result, objective).result
+
+
+class Verdict(NamedTuple):
+    """What the judge says of a result."""
+
+    result: Result[Any]  #: with the judged objective value
+    metrics: Any  #: of the answer, as a dataclass of the family; None without an answer
+
+
+def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -> Verdict:
+    """Return the result with the judged objective value, if every claim holds, and the metrics of its answer.
 
     A bound and an infeasibility cannot be recomputed; a bound above the judged value can be refuted.
 
@@ -44,18 +57,20 @@ def confirm(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
     if not isinstance(result, Result):
         msg = f"the solver returned {type(result).__name__}, not a Result"
         raise InvalidAnswer(msg)
-    expected = family_of(problem).answer
+    family = family_of(problem)
+    expected = family.answer
     if not isinstance(result.answer, expected | None):
         msg = f"the answer is of type {type(result.answer).__name__}, not {expected.__name__}"
         raise InvalidAnswer(msg)
     if result.answer is None:
-        return result
-    faults = violations(problem, result.answer)
+        return Verdict(result, None)
+    faults = family.rules.violations(problem, result.answer)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         msg = f"the answer is not feasible: {faults[0]}{more}"
         raise InvalidAnswer(msg)
-    judged = value(problem, result.answer, objective)
+    measured = family.rules.metrics(problem, result.answer)
+    judged = family.rules.value(measured, objective)
     if result.objective is not None and result.objective != judged:
         msg = f"the solver claims {','.join(objective)} {result.objective}, the judge finds {judged}"
         raise InvalidAnswer(msg)
@@ -67,9 +82,10 @@ def confirm(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
         raise InvalidAnswer(msg)
     # A solver that claims no value may still have met a bound that it knows.
     closed = terms(result.bound) == terms(judged)
-    return replace(
+    confirmed = replace(
         result,
         objective=judged,
         status=Status.OPTIMAL if closed else result.status,
         limit=None if closed else result.limit,
     )
+    return Verdict(confirmed, measured)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 from numba import njit
 
+from allocsolve.kernels.compilations import note_kernel
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,7 +34,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
     While it runs, other Python threads go on: it may not share writable arrays with them.
     """
-    return cast("Callable[P, R]", njit(cache=True, nogil=True)(function))
+    compiled = njit(cache=True, nogil=True)(function)
+    note_kernel(compiled)
+    return cast("Callable[P, R]", compiled)
 
 
 def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:

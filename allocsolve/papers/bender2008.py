@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from allocsolve import registry
 from allocsolve.bench.runs.runner import run
 from allocsolve.bench.runs.tasks import plan
-from allocsolve.bench.scores.gaps import Gaps, gap, scores
+from allocsolve.bench.scores.gaps import Gaps, gap, solver_scores
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import churned_occupancy, median_worst_case, uniform_occupancy
 from allocsolve.model import Budget, Mesh, Status, terms
@@ -117,26 +117,28 @@ def tight_family(
         problem = median_worst_case(size, distance, step)
         if progress:
             progress(idx, len(distances), problem.name)
-        values = {}
-        for name in (MEDIAN, EXACT_TIGHT):
-            result = registry.solve(problem, name, seconds=seconds)
-            if result.objective is None:
-                msg = f"{name} on {problem.name}: no answer"
-                raise InvalidAnswer(msg)
-            values[name] = int(terms(result.objective)[0])
+        tasks = plan([("", problem)], [MEDIAN, EXACT_TIGHT], budgets=[Budget(seconds=seconds)])
+        heuristic, exact = _sound(run(tasks))
         cases.append(
             TightCase(
                 distance=distance,
-                median=values[MEDIAN],
-                optimum=values[EXACT_TIGHT],
-                bound=terms(result.bound)[0],
-                proven=result.status is Status.OPTIMAL,
-                seconds=result.runtime,
+                median=_total_distance(heuristic),
+                optimum=_total_distance(exact),
+                bound=terms(exact.bound)[0],
+                proven=exact.status is Status.OPTIMAL,
+                seconds=exact.runtime_s,
             )
         )
     if progress:
         progress(len(distances), len(distances), "done")
     return tuple(cases)
+
+
+def _total_distance(record: Record) -> int:
+    if record.value is None:
+        msg = f"{record.solver} on {record.instance}: no answer"
+        raise InvalidAnswer(msg)
+    return int(terms(record.value)[0])
 
 
 def occupancy_tables(
@@ -201,7 +203,7 @@ def _problem(machine: Topology, occupancy: str, idx: int, seed: int) -> Partitio
 
 def _table(machine: Topology, occupancy: str, records: Sequence[Record]) -> OccupancyTable:
     free = [record for record in records if not record.features["contiguous"]]
-    found = scores(free)
+    by_solver = solver_scores(free)
     optima = {r.instance: r.value for r in free if r.solver == EXACT and r.status is Status.OPTIMAL}
     gaps = [
         gap(r.value, optimum)
@@ -212,9 +214,9 @@ def _table(machine: Topology, occupancy: str, records: Sequence[Record]) -> Occu
     return OccupancyTable(
         machine="x".join(map(str, machine.shape)),
         occupancy=occupancy,
-        tests=found[-1].instances,
-        proven=found[-1].proven,
-        scores=found,
+        tests=by_solver[-1].instances,
+        proven=by_solver[-1].proven,
+        scores=by_solver,
         connected=Gaps(len(gaps), fmean(gaps), median(gaps), max(gaps)) if gaps else None,
     )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from allocsolve.registry.allocators import make_allocator
+from allocsolve.registry.front_door import solve
 from allocsolve.registry.names import split_names
 from allocsolve.registry.options import SolverOption, solver_options
 from allocsolve.registry.plugins import identity, is_reference, plugins, provider, solver_fault
+from allocsolve.registry.readiness import announce_once, ready
 from allocsolve.registry.registered import solver_names, solver_row, solver_rows
 from allocsolve.registry.table import (
     canonical_name,
@@ -14,12 +16,12 @@ from allocsolve.registry.table import (
     families_solved,
     load_plugin,
     make_solver,
-    solve,
     with_objective,
 )
 
 __all__ = [
     "SolverOption",
+    "announce_once",
     "canonical_name",
     "check_solver_name",
     "families_named",
@@ -31,6 +33,7 @@ __all__ = [
     "make_solver",
     "plugins",
     "provider",
+    "ready",
     "solve",
     "solver_fault",
     "solver_names",

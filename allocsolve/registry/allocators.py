@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve.model import Budget, PartitionProblem
+from allocsolve.registry.readiness import ready
 from allocsolve.registry.table import make_solver
 
 if TYPE_CHECKING:
@@ -41,8 +42,14 @@ def make_allocator(name: str, *, seed: int = 0) -> Callable[[Topology, BoolArray
     """
     solver, budget = make_solver(name, PartitionProblem), Budget(seed=seed)
 
+    ready_for: set[Topology] = set()
+
     def allocate(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
-        answer: Partition | None = solver(PartitionProblem(topology, free, size), budget).answer
+        problem = PartitionProblem(topology, free, size)
+        if topology not in ready_for:
+            ready(solver, problem)
+            ready_for.add(topology)
+        answer: Partition | None = solver(problem, budget).answer
         return None if answer is None else answer.nodes
 
     return allocate

@@ -11,7 +11,7 @@ from allocsolve.families import Alias, AnySolver, Codec, Family, Feature, Rules,
 from allocsolve.instances.formats import evolution as codec
 from allocsolve.instances.generators.evolution_examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
-from allocsolve.judge.evolution import evolution_metrics, evolution_value, evolution_violations
+from allocsolve.judge.evolution import evolution_metrics, evolution_violations, value_of_evolution_metrics
 from allocsolve.model import EVOLUTION_OBJECTIVES, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
 
@@ -132,10 +132,6 @@ def _warm_up_problems(problem: EvolutionProblem) -> tuple[EvolutionProblem, ...]
     return tiny, EvolutionProblem(count, (EvolutionProfile(((1, 1),)),) * count, expand_limit=limit)
 
 
-def _warm_up(problem: EvolutionProblem) -> EvolutionProblem:
-    return _warm_up_problems(problem)[-1]
-
-
 def _read_expand_limit(value: object) -> float:
     try:
         limit = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # raises TypeError
@@ -162,7 +158,7 @@ EVOLUTION: Final = Family(
     problem=EvolutionProblem,
     answer=EvolutionSchedule,
     objectives=EVOLUTION_OBJECTIVES,
-    rules=Rules(evolution_violations, evolution_value, evolution_metrics),
+    rules=Rules(evolution_violations, evolution_metrics, value_of_evolution_metrics),
     codec=Codec(
         answer_kind="evolution-schedule",
         decode_problem=codec.decode_problem,
@@ -176,7 +172,7 @@ EVOLUTION: Final = Family(
     baseline="cpsat",
     features=_features,
     bound=_bound,
-    warm_up=_warm_up,
+    warm_up=_warm_up_problems,
     examples=evolution_examples,
     large_example=lambda: klein2011(8),
     timing_problems={

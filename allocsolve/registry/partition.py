@@ -12,7 +12,7 @@ from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats import partition as codec
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.instances.generators.partition_examples import partition_examples
-from allocsolve.judge.partition import partition_metrics, partition_value, partition_violations
+from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
 
@@ -124,10 +124,10 @@ def _bound(problem: PartitionProblem, term: str) -> int:
     return partition_bound(problem)
 
 
-def _warm_up(problem: PartitionProblem) -> PartitionProblem:
-    """Return a small machine of the same axes with some busy nodes; its solution takes more than a look.
+def _warm_up(problem: PartitionProblem) -> tuple[PartitionProblem, ...]:
+    """Return a small machine of the same axes, with short free runs and with long ones: two ways through.
 
-    It has a connected set of the size, and stars do not prove its optimum.
+    The first has a connected set of the size, and stars do not prove its optimum.
     """
     shape, longest = problem.topology.shape, 5
     while longest < max(shape) and math.prod(min(side, longest) for side in shape) < _WARM_UP_NODES:
@@ -137,7 +137,12 @@ def _warm_up(problem: PartitionProblem) -> PartitionProblem:
     busy = range(1, 2) if is_line and topology.num_nodes > 1 else range(1, topology.num_nodes, 4)
     free = topology.num_nodes - len(busy)
     size = min(6, max(free // 3, min(4, free - 1)), free) or 1
-    return PartitionProblem.of(topology, busy=busy, size=size, contiguous=problem.contiguous)
+    runs = range(1, topology.num_nodes // 2, 3)
+    part = max(1, (topology.num_nodes - len(runs)) // 3)
+    return tuple(
+        PartitionProblem.of(topology, busy=nodes, size=count, contiguous=problem.contiguous)
+        for nodes, count in ((busy, size), (runs, min(part, 12)))
+    )
 
 
 PARTITION: Final = Family(
@@ -145,7 +150,7 @@ PARTITION: Final = Family(
     problem=PartitionProblem,
     answer=Partition,
     objectives=PARTITION_OBJECTIVES,
-    rules=Rules(partition_violations, partition_value, partition_metrics),
+    rules=Rules(partition_violations, partition_metrics, value_of_partition_metrics),
     codec=Codec(
         answer_kind="partition-set",
         decode_problem=codec.decode_problem,

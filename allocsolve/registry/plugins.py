@@ -114,7 +114,8 @@ def solver_fault(solver: Any) -> str:  # noqa: ANN401 - anything that a plug-in 
     It must be callable with a problem and a budget, and its `identity` must be the same in every process and
     that of no other solver, since records are found again by it.
     """
-    name = identity(solver)
+    nameless = "<" in identity(solver) if inspect.isfunction(solver) else _holds_address(repr(solver))
+    name = repr(solver) if nameless and not inspect.isfunction(solver) else identity(solver)
     shown = name if len(name) <= 80 else f"{name[:77]}..."
     if not callable(solver):
         return f"{shown} is not callable"
@@ -122,13 +123,16 @@ def solver_fault(solver: Any) -> str:  # noqa: ANN401 - anything that a plug-in 
         inspect.signature(solver).bind(None, None)
     except (TypeError, ValueError):
         return f"{shown} is not called with a problem and a budget"
-    if "<" in name if inspect.isfunction(solver) else re.search(r" at 0x[0-9a-fA-F]+", name):
+    if nameless:
         return f"{shown} is no name to find its records by: take a function of a module or a frozen dataclass"
     return ""
 
 
 def identity(solver: Any) -> str:  # noqa: ANN401 - also what turns out to be no solver
-    """Return what a solver is called in records: its ``repr``; of a function, module and qualified name.
+    """Return what a solver is called in records and baselines: its ``repr``, which says its options.
+
+    Of a function, and of an object whose ``repr`` holds an address (another one in every process), that is
+    the module and the qualified name.
 
     Examples
     --------
@@ -136,8 +140,15 @@ def identity(solver: Any) -> str:  # noqa: ANN401 - also what turns out to be no
     >>> identity(Growth("all")), identity(identity)
     ("Growth(seeds='all')", 'allocsolve.registry.plugins.identity')
     """
-    # The repr of a function is its address.
-    return f"{solver.__module__}.{solver.__qualname__}" if inspect.isfunction(solver) else repr(solver)
+    text = repr(solver)
+    if not _holds_address(text):
+        return text
+    named = solver if inspect.isroutine(solver) else type(solver)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def _holds_address(text: str) -> bool:
+    return re.search(r" at 0x[0-9a-fA-F]+", text) is not None
 
 
 def problem_types(solver: AnySolver) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Solvers by name, plug-ins included, and the front door `solve`."""
+"""Solvers by name, plug-ins included."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import InvalidOption, PluginError, UnknownName
 from allocsolve.families import families, family_of
-from allocsolve.judge import confirm
-from allocsolve.model import Budget, Problem, Result
+from allocsolve.model import Problem
 from allocsolve.registry.names import SolverName, parse_name
 from allocsolve.registry.options import name_of
 from allocsolve.registry.plugins import (
@@ -36,7 +35,6 @@ __all__ = [
     "families_solved",
     "load_plugin",
     "make_solver",
-    "solve",
     "with_objective",
 ]
 
@@ -240,56 +238,3 @@ def with_objective(solver: AnySolver, objective: tuple[str, ...]) -> AnySolver:
     ):
         given = dataclasses.replace(given, objective=objective)  # type: ignore[type-var]  # not a class
     return given  # type: ignore[no-any-return]  # a solver is whatever is called like one
-
-
-def solve(
-    problem: Problem,
-    solver: str,
-    objective: str | None = None,
-    *,
-    seconds: float = 60.0,
-    workers: int = 1,
-    seed: int = 0,
-) -> Result[Any]:
-    """Solve a problem by the solver of this name and have the judge confirm the result.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    solver
-        A registered name, see ``allocsolve solvers``, or ``package.module:object``; either may have options,
-        as in ``curve-fit(method=first-fit, order=snake)``.
-    objective
-        A term of the family's `objectives`, such as ``makespan``, or several separated by commas, the first
-        first; by default the first of the family.
-    seconds, workers, seed
-        The `Budget`.
-
-    Returns
-    -------
-    Result
-        With the objective value found by the judge.
-
-    Raises
-    ------
-    UnknownName, InvalidOption, PluginError
-        If there is no such solver, option or objective for this kind of problems.
-    InvalidAnswer
-        If the judge does not confirm what the solver claims.
-
-    Examples
-    --------
-    >>> from allocsolve.model import EvolutionProblem, EvolutionProfile, Mesh, PartitionProblem
-    >>> problem = EvolutionProblem(4, tuple(EvolutionProfile([(10, n)]) for n in (3, 2, 1)))
-    >>> result = solve(problem, "noX")
-    >>> result.objective, result.status.value
-    (20, 'feasible')
-    >>> solve(PartitionProblem.of(Mesh((4, 2)), busy=[1, 6], size=4), "branch-and-bound").objective
-    11
-    """
-    family = family_of(problem)
-    parsed = family.parse_objective(objective)
-    budget = Budget(seconds=seconds, workers=workers, seed=seed)
-    result = make_solver(solver, problem, ",".join(parsed))(problem, budget)
-    return confirm(problem, result, parsed)

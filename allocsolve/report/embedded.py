@@ -14,7 +14,8 @@ from allocsolve.model import terms
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.bench import Cell, Comparison
+    from allocsolve.bench import Comparison
+    from allocsolve.bench.scores.comparison import InstanceResult
     from allocsolve.model import Problem
     from allocsolve.report.study import Findings, StudyRecords
 
@@ -99,14 +100,14 @@ def _instances(comparison: Comparison, study: StudyRecords, blocks: _Blocks) -> 
     return {"units": units, "solvers": comparison.entrants, "instances": instances, "cells": cells}
 
 
-def _cell(cell: Cell) -> list[object]:
+def _cell(cell: InstanceResult) -> list[object]:
     gap = None if cell.gap is None else "inf" if math.isinf(cell.gap) else float(f"{cell.gap:.6g}")
     value = None if cell.value is None else _plain(cell.value)
     return [value, gap, float(f"{cell.runtime_s:.4g}"), len(cell.runs), cell.failed + cell.unanswered]
 
 
 def _pictures(
-    by_entrant: Mapping[int, Cell], study: StudyRecords, problem: Problem
+    by_entrant: Mapping[int, InstanceResult], study: StudyRecords, problem: Problem
 ) -> dict[int, tuple[str, int, list[float | None]]]:
     """Return drawing, seed and value of the best run of each entrant that has an answer to it."""
     answered = []

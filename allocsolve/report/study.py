@@ -6,14 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from allocsolve.bench import (
-    Comparison,
+from allocsolve.bench import Comparison, Record, RecordKey, compare
+from allocsolve.bench.scores.summary import (
     Duel,
     PrimalCurve,
-    Record,
-    RecordKey,
     Summary,
-    compare,
     duels,
     primal_curves,
     profiles,

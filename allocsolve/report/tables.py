@@ -12,7 +12,8 @@ from allocsolve.report.table import Table, TableCell, count, in_percent, p_value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from allocsolve.bench import Record, Summary
+    from allocsolve.bench import Record
+    from allocsolve.bench.scores.summary import Summary
     from allocsolve.report.study import Findings, Section
 
 __all__ = ["failure_table", "gap_table", "machine_table", "overview_tables", "section_tables"]

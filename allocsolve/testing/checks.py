@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
-from allocsolve.errors import AllocsolveError
+from allocsolve.bench.runs.execution import SolverInterrupted, execute
+from allocsolve.bench.runs.tasks import plan
+from allocsolve.errors import InvalidAnswer
 from allocsolve.families import AnyFamily, AnySolver
-from allocsolve.judge import confirm
 from allocsolve.model import Budget, Limit, Problem, Result, Status, terms
-from allocsolve.registry import identity, make_solver, with_objective
+from allocsolve.registry import identity, ready, solve, with_objective
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from allocsolve.bench.runs.records import Record
+    from allocsolve.model import Answer
 
 __all__ = [
     "Check",
@@ -50,15 +54,15 @@ def check_answers(solver: AnySolver, family: AnyFamily, problems: Sequence[Probl
     """Claim only what holds: answer, value, bound, status and limit, for every objective that it takes."""
     answered = 0
     for objective in _objectives(solver, family):
-        told = with_objective(solver, objective)
+        aimed = with_objective(solver, objective)
         for problem in problems:
-            worth = _reference(family.baseline, problem, ",".join(objective)).objective
-            result = _judged(told, problem, ENOUGH, objective)
-            if worth is not None and result.status is Status.INFEASIBLE:
-                _fail(told, problem, f"claims that there is no answer; there is one with {worth}")
-            if worth is not None and terms(result.bound) > terms(worth):
-                _fail(told, problem, f"claims the bound {result.bound}; there is an answer with {worth}")
-            answered += result.answer is not None
+            optimum = _reference(family.baseline, problem, ",".join(objective)).objective
+            record, answer = _judged(aimed, problem, ENOUGH, objective)
+            if optimum is not None and record.status is Status.INFEASIBLE:
+                _fail(aimed, problem, f"claims that there is no answer; there is one with {optimum}")
+            if optimum is not None and terms(record.bound) > terms(optimum):
+                _fail(aimed, problem, f"claims the bound {record.bound}; there is an answer with {optimum}")
+            answered += answer is not None
     if problems and not answered:
         msg = f"{identity(solver)} answers none of {len(problems)} {family.kind} problems"
         raise AssertionError(msg)
@@ -71,59 +75,59 @@ def check_repeatable(solver: AnySolver, family: AnyFamily, problems: Sequence[Pr
     stopped may be anything.
     """
     objective = family.objectives[:1]
-    told = with_objective(solver, objective)
+    aimed = with_objective(solver, objective)
     for seed in range(2):
         budget = dataclasses.replace(ENOUGH, seed=seed)
-        first = [_judged(told, problem, budget, objective) for problem in problems]
-        again = [_judged(told, problem, budget, objective) for problem in reversed(problems)][::-1]
+        first = [_judged(aimed, problem, budget, objective) for problem in problems]
+        again = [_judged(aimed, problem, budget, objective) for problem in reversed(problems)][::-1]
         for problem, one, other in zip(problems, first, again, strict=True):
-            if Limit.TIME not in (one.limit, other.limit) and _essence(one) != _essence(other):
-                shown = f"{_shown(one)}, then {_shown(other)}"
-                _fail(told, problem, f"seed {seed} gives different results: {shown}")
+            if Limit.TIME not in (one[0].limit, other[0].limit) and _essence(*one) != _essence(*other):
+                shown = f"{_shown(*one)}, then {_shown(*other)}"
+                _fail(aimed, problem, f"seed {seed} gives different results: {shown}")
 
 
 def check_input_stays(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Leave the problem as it is, its arrays included."""
     objective = family.objectives[:1]
-    told = with_objective(solver, objective)
+    aimed = with_objective(solver, objective)
     for problem in problems:
         before = _snapshot(problem)
-        _judged(told, problem, ENOUGH, objective)
+        _call(aimed, problem, ENOUGH)
         after = _snapshot(problem)
         changed = [name for name in before if before[name] != after[name]]
         if changed:
-            _fail(told, problem, f"changes the problem: {', '.join(changed)}")
+            _fail(aimed, problem, f"changes the problem: {', '.join(changed)}")
 
 
 def check_silent(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Print nothing to stdout, neither from Python nor from a library or a child process."""
-    told = with_objective(solver, family.objectives[:1])
+    aimed = with_objective(solver, family.objectives[:1])
     for problem in problems:
         with _stdout() as written:
-            _call(told, problem, ENOUGH)
+            _call(aimed, problem, ENOUGH)
             text = written()
         if text:
-            _fail(told, problem, f"prints {text if len(text) <= 60 else text[:60] + '...'!r}")
+            _fail(aimed, problem, f"prints {text if len(text) <= 60 else text[:60] + '...'!r}")
 
 
 def check_budget(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Make do with hardly any budget, and end a large problem in time."""
     objective = family.objectives[:1]
-    told = with_objective(solver, objective)
+    aimed = with_objective(solver, objective)
     for budget in (
         Budget(seconds=ENOUGH.seconds, iterations=0),
         Budget(seconds=ENOUGH.seconds, iterations=1),
         Budget(seconds=0.001, iterations=ENOUGH.iterations),
     ):
         for problem in problems:
-            _judged(told, problem, budget, objective)
+            _judged(aimed, problem, budget, objective)
     large = family.large_example()
-    _call(told, family.warm_up(large), ENOUGH)  # compiles and loads what is needed
+    ready(aimed, large)
     begun = time.perf_counter()
-    _judged(told, large, Budget(seconds=SHORT_S), objective)
+    _judged(aimed, large, Budget(seconds=SHORT_S), objective)
     took = time.perf_counter() - begun
     if took > SHORT_S + OVERRUN_S:
-        _fail(told, large, f"takes {took:.1f} s with a budget of {SHORT_S:g} s")
+        _fail(aimed, large, f"takes {took:.1f} s with a budget of {SHORT_S:g} s")
 
 
 def _objectives(solver: AnySolver, family: AnyFamily) -> list[tuple[str, ...]]:
@@ -137,8 +141,7 @@ def _objectives(solver: AnySolver, family: AnyFamily) -> list[tuple[str, ...]]:
 
 @functools.cache
 def _reference(baseline: str, problem: Problem, objective: str) -> Result[Any]:
-    result = make_solver(baseline, problem, objective)(problem, Budget(seconds=_REFERENCE_S))
-    return confirm(problem, result, tuple(objective.split(",")))
+    return solve(problem, baseline, objective, seconds=_REFERENCE_S)
 
 
 def _call(solver: AnySolver, problem: Problem, budget: Budget) -> Result[Any]:
@@ -148,16 +151,22 @@ def _call(solver: AnySolver, problem: Problem, budget: Budget) -> Result[Any]:
         _fail(solver, problem, f"raises {type(error).__name__}: {error}", error)
 
 
-def _judged(solver: AnySolver, problem: Problem, budget: Budget, objective: tuple[str, ...]) -> Result[Any]:
-    """Return the result as confirmed by the judge."""
-    result = _call(solver, problem, budget)
+def _judged(
+    solver: AnySolver, problem: Problem, budget: Budget, objective: tuple[str, ...]
+) -> tuple[Record, Answer | None]:
+    """Return the record and the answer of a run that the judge confirms."""
+    (task,) = plan([("", problem)], [solver], objective=",".join(objective), budgets=[budget])
     try:
-        judged = confirm(problem, result, objective)
-    except AllocsolveError as error:
-        _fail(solver, problem, str(error), error)
-    if result.limit is Limit.INTERRUPTED or (result.limit is Limit.ITERATIONS and budget.iterations is None):
-        _fail(solver, problem, f"claims the limit {result.limit}; there was none")
-    return judged
+        record, answer, cause = execute(task, solver)
+    except SolverInterrupted:
+        _fail(solver, problem, f"claims the limit {Limit.INTERRUPTED}; there was none")
+    if isinstance(cause, InvalidAnswer):
+        _fail(solver, problem, str(cause), cause)
+    if cause is not None:
+        _fail(solver, problem, f"raises {type(cause).__name__}: {cause}", cause)
+    if record.limit is Limit.ITERATIONS and budget.iterations is None:
+        _fail(solver, problem, f"claims the limit {record.limit}; there was none")
+    return record, answer
 
 
 def _fail(solver: AnySolver, problem: Problem, what: str, cause: BaseException | None = None) -> NoReturn:
@@ -165,15 +174,15 @@ def _fail(solver: AnySolver, problem: Problem, what: str, cause: BaseException |
     raise AssertionError(msg) from cause
 
 
-def _essence(result: Result[Any]) -> tuple[object, ...]:
+def _essence(record: Record, answer: Answer | None) -> tuple[object, ...]:
     """Return what must be the same in every run."""
-    answer = None if result.status is Status.OPTIMAL else result.answer
-    return result.status, result.objective, result.bound, answer
+    compared = None if record.status is Status.OPTIMAL else answer
+    return record.status, record.value, record.bound, compared
 
 
-def _shown(result: Result[Any]) -> str:
-    value = "" if result.objective is None else f" {result.objective}"
-    return f"{result.status}{value} {result.answer}"
+def _shown(record: Record, answer: Answer | None) -> str:
+    value = "" if record.value is None else f" {record.value}"
+    return f"{record.status}{value} {answer}"
 
 
 def _snapshot(problem: Problem) -> dict[str, object]:
@@ -204,11 +213,11 @@ def _stdout() -> Iterator[Callable[[], str]]:
             file.seek(0)
             return file.read()
 
-        kept = os.dup(1)
+        stdout = os.dup(1)
         os.dup2(file.fileno(), 1)
         try:
             with contextlib.redirect_stdout(file):
                 yield written
         finally:
-            os.dup2(kept, 1)
-            os.close(kept)
+            os.dup2(stdout, 1)
+            os.close(stdout)

@@ -61,7 +61,7 @@ class Gate:
             A suite of allocsolve.
         """
         from allocsolve.bench import run_gate  # noqa: PLC0415 - a plugin is loaded by every run of pytest
-        from allocsolve.errors import AllocsolveError  # noqa: PLC0415 - as above
+        from allocsolve.errors import AllocsolveError  # noqa: PLC0415 - a plugin is loaded by every run of pytest
 
         __tracebackhide__ = True
         path = self.folder / baseline

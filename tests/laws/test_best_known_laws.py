@@ -18,7 +18,9 @@ from naive_optimum import optimum
 from strategies import evolution_problems
 
 from allocsolve import judge
-from allocsolve.bench import improved
+from allocsolve.bench import plan
+from allocsolve.bench.library.improve import improved
+from allocsolve.bench.runs.execution import execute
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.heuristics import Rigid
 from allocsolve.instances import BestKnown, digest, read_best_known, solution_digest, write_best_known
@@ -110,7 +112,7 @@ def test_nothing_is_accepted_without_the_judge(data: DataObject) -> None:
     known = BestKnown("some", "makespan", digest(problem))
     if data.draw(st.booleans()):
         start = Rigid()(problem, Budget())
-        known = improved(known, problem, start, solver="Rigid()", seconds=0, exact=False)
+        known = _accepted(known, problem, start, exact=False)
     if data.draw(st.booleans()):
         best = int(optimum(problem, ("makespan",))[0])
         today = {"date": known.history[-1].date} if known.history else {}
@@ -128,15 +130,24 @@ def test_nothing_is_accepted_without_the_judge(data: DataObject) -> None:
     agrees = proven <= known.upper and true >= known.lower
     if not honest or not agrees:
         with pytest.raises(InvalidAnswer):
-            improved(known, problem, result, solver="Fake()", seconds=1, exact=exact)
+            _accepted(known, problem, result, exact=exact)
         return
-    after = improved(known, problem, result, solver="Fake()", seconds=1, exact=exact)
+    after = _accepted(known, problem, result, exact=exact)
     assert after.history[: len(known.history)] == known.history
     assert after.upper == min(known.upper, true)
     assert after.lower == max(known.lower, proven)
     if after.upper < known.upper:
         assert after.solution is not None
         assert after.solution.solution == solution_digest(problem, schedule)
+
+
+def _accepted(known: BestKnown, problem: EvolutionProblem, result: Result[Any], *, exact: bool) -> BestKnown:
+    """What is known after a solver has returned this result."""
+    (task,) = plan([("", problem)], [lambda *_: result], budgets=[Budget()])
+    outcome = execute(task, task.make_solver())
+    if outcome.cause is not None:
+        raise outcome.cause
+    return improved(known, problem, outcome.record, outcome.answer, exact=exact)
 
 
 def _schedule(problem: EvolutionProblem, data: DataObject) -> EvolutionSchedule:
@@ -152,4 +163,4 @@ def test_an_infeasibility_is_never_accepted() -> None:
     problem = EvolutionProblem(1, ())
     known = BestKnown("some", "makespan", digest(problem))
     with pytest.raises(InvalidAnswer, match="claims that some has no answer"):
-        improved(known, problem, Result(Status.INFEASIBLE), solver="Fake()", seconds=0, exact=True)
+        _accepted(known, problem, Result(Status.INFEASIBLE), exact=True)

@@ -14,8 +14,8 @@ from naive_optimum import optimum
 from strategies import evolution_problems
 
 from allocsolve import judge
-from allocsolve.bench import FEWEST, Bracket, bootstrap_interval
-from allocsolve.bench.scores.brackets import ratio, ratios, sharpened
+from allocsolve.bench.scores.brackets import FEWEST, Bracket, ratio, ratios, sharpened
+from allocsolve.bench.scores.statistics import bootstrap_interval
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics import Fit, ListScheduling
 from allocsolve.model import Budget, EvolutionProblem
@@ -85,7 +85,7 @@ def test_the_bracket_of_a_ratio_holds_it(drawn: tuple[dict[float, int], dict[flo
     truth, known = drawn
     found = sharpened(known)
     for limit in LIMITS:
-        bracket = ratio(found[limit], found[1], most=1)
+        bracket = ratio(found[limit], found[1], cap=1)
         slack = 1e-12
         assert bracket.lower <= truth[limit] / truth[1] + slack
         assert truth[limit] / truth[1] <= bracket.upper + slack

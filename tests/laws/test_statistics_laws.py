@@ -11,15 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from allocsolve.bench import (
+from allocsolve.bench import holm, signed_rank
+from allocsolve.bench.scores.statistics import (
     bootstrap_interval,
-    holm,
     performance_profile,
     primal_gap,
     primal_integral,
     quantile,
     shifted_geometric_mean,
-    signed_rank,
 )
 from allocsolve.errors import InvalidOption
 

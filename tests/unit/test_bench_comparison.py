@@ -11,18 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_tools import failed, row, timed_out
 
-from allocsolve.bench import (
-    Comparison,
-    Record,
-    compare,
-    duels,
-    gap,
-    primal_curves,
-    profiles,
-    proof_profiles,
-    scores,
-    summaries,
-)
+from allocsolve.bench import Comparison, Record, compare, gap, solver_scores
+from allocsolve.bench.scores.summary import duels, primal_curves, profiles, proof_profiles, summaries
 from allocsolve.errors import InvalidAnswer
 from allocsolve.model import Limit, Status
 
@@ -272,7 +262,7 @@ def test_one_seed_is_what_score_says(rows: list[Record]) -> None:
     found = compare(single)
     assert len(found) == bool(single)
     for comparison in found:
-        for one, score in zip(summaries(comparison), scores(single), strict=True):
+        for one, score in zip(summaries(comparison), solver_scores(single), strict=True):
             assert (one.entrant, one.instances, one.failed) == (score.solver, score.instances, score.failed)
             assert (one.unanswered, one.unbounded) == (score.unanswered, score.unbounded)
             assert (one.proven, one.optimal, one.best) == (score.proven, score.optimal, score.best)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from allocsolve.bench import Gaps, Record, best, gap, plan, run, scores, suite
+from allocsolve.bench import Gaps, Record, best, gap, plan, run, solver_scores, suite
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Budget, Status
 
@@ -95,7 +95,7 @@ def test_best_by_hand() -> None:
 
 
 def test_scores_by_hand() -> None:
-    fast, exact = scores(ROWS)
+    fast, exact = solver_scores(ROWS)
     assert (fast.solver, fast.instances, fast.failed, fast.unanswered, fast.unbounded) == ("fast", 4, 0, 0, 1)
     assert fast.gap == Gaps(3, statistics.fmean([0.2, 0.5, 0]), 0.2, 0.5)
     assert fast.optimum_gap == Gaps(2, 0.1, 0.1, 0.2)
@@ -110,16 +110,18 @@ def test_scores_by_hand() -> None:
 
 
 def test_nothing_known_is_none() -> None:
-    assert scores([]) == ()
+    assert solver_scores([]) == ()
     assert best([]) == {}
-    (score,) = scores([_row("a", "fast", None, error="Boom: x")])
+    (score,) = solver_scores([_row("a", "fast", None, error="Boom: x")])
     assert (score.gap, score.optimum_gap, score.best, score.failed) == (None, None, 0, 1)
 
 
 def test_gaps_above_zero_are_infinite() -> None:
     assert gap(0, 0) == 0
     assert gap(3, 0) == math.inf
-    fast, exact = scores([_row("a", "fast", 3), _row("a", "exact", 0, 0), _row("b", "fast", 4, floor=2)])
+    fast, exact = solver_scores(
+        [_row("a", "fast", 3), _row("a", "exact", 0, 0), _row("b", "fast", 4, floor=2)]
+    )
     assert fast.gap == Gaps(2, math.inf, math.inf, math.inf)
     assert fast.optimum_gap == Gaps(1, math.inf, math.inf, math.inf)
     assert exact.gap == Gaps(1, 0, 0, 0)
@@ -132,15 +134,15 @@ def test_lexicographic_objectives_compare_whole_and_gap_the_first_term() -> None
     ]
     (known,) = best(rows).values()
     assert (known.value, known.bound, known.proven) == ((10, 2), (10, -math.inf), False)
-    fast, exact = scores(rows)
+    fast, exact = solver_scores(rows)
     assert fast.gap == exact.gap == Gaps(1, 0, 0, 0)
     assert (fast.best, exact.best) == (0, 1)
     rows.append(_row("a", "better", (10, 2), (10, 2)))
-    fast, exact, better = scores(rows)
+    fast, exact, better = solver_scores(rows)
     assert (fast.optimal, exact.optimal, better.optimal) == (0, 1, 1)
     assert (fast.proven, exact.proven, better.proven) == (0, 0, 1)
     assert fast.optimum_gap == Gaps(1, 0, 0, 0)
-    (score,) = scores([_row("b", "fast", (10, 7))])
+    (score,) = solver_scores([_row("b", "fast", (10, 7))])
     assert (score.unbounded, score.gap) == (1, None)
 
 
@@ -174,7 +176,7 @@ def test_contradictions_are_refused(rows: list[Record], message: str) -> None:
         with pytest.raises(InvalidAnswer, match=f"^{message}$"):
             best(order)
         with pytest.raises(InvalidAnswer, match=message):
-            scores(order)
+            solver_scores(order)
 
 
 def test_a_failed_row_contradicts_nobody() -> None:
@@ -185,18 +187,18 @@ def test_a_failed_row_contradicts_nobody() -> None:
 
 def test_what_cannot_be_compared_is_refused() -> None:
     row = _row("a", "fast", 99)
-    for function in (best, scores):
+    for function in (best, solver_scores):
         with pytest.raises(InvalidOption, match="several objectives cannot be compared: makespan; waste"):
             function([row, replace(row, objective="waste")])
     with pytest.raises(InvalidOption, match="fast has several records of a"):
-        scores([row, replace(row, seed=1)])
+        solver_scores([row, replace(row, seed=1)])
 
 
 def test_an_exact_solver_is_never_beaten_on_a_suite() -> None:
     problems = suite("klein-5-l1")[:4]
     named = [("klein-5-l1", problem) for problem in problems]
     records = run(plan(named, ["noX", "cpsat"], budgets=[Budget(seconds=300, workers=2)]))
-    nox, exact = scores(records)
+    nox, exact = solver_scores(records)
     assert not [row.error for row in records if row.error]
     assert exact.proven == exact.optimal == exact.best == exact.instances == len(problems)
     assert exact.optimum_gap == Gaps(4, 0, 0, 0)

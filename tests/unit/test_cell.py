@@ -9,15 +9,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import psutil
+import pytest
 
-from allocsolve.bench import RecordStore, complete, open_executor, plan, run
+from allocsolve.bench import RecordStore, open_executor, plan, run, run_missing
 from allocsolve.bench.runs import cell as cell_module
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
-from allocsolve.model import Budget
+from allocsolve.model import Budget, EvolutionProblem, Status
 
 if TYPE_CHECKING:
-    import pytest
-
     from allocsolve.bench import Record
 
 PROBLEMS = [replace(klein2011([3, idx], num_apps=(3, 3)), name=f"p{idx}") for idx in range(2)]
@@ -30,7 +31,7 @@ def _run(*solvers: str, seconds: float = 60.0, memory_mb: float = 4096.0) -> lis
         budgets=[Budget(seconds=seconds)],
     )
     with open_executor("local", jobs=1) as executor, RecordStore() as store:
-        complete(tasks, store, executor=executor, memory_mb=memory_mb)
+        run_missing(tasks, store, executor=executor, memory_mb=memory_mb)
         return list(store)
 
 
@@ -85,6 +86,43 @@ def test_a_solver_that_hangs_in_the_warm_up_is_killed_too(monkeypatch: pytest.Mo
     with open_executor("local", jobs=1) as executor:
         (row,) = run(tasks, executor=executor)
     assert re.fullmatch(r"killed: not ready after \d+\.\d s", row.error)
+
+
+def test_what_a_warm_up_takes_is_not_under_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time until the cell is ready is longer than the time limit and its grace."""
+    monkeypatch.setattr(cell_module, "GRACE_S", 0.5)
+    tasks = plan([("", PROBLEMS[0])], ["bad_solvers:compiles"], budgets=[Budget(seconds=0.4)])
+    with open_executor("local", jobs=1) as executor:
+        (row,) = run(tasks, executor=executor)
+    assert (row.error, row.status) == ("", Status.FEASIBLE)
+
+
+def test_a_problem_is_sent_once_and_a_changed_one_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    pickled: list[str] = []
+    real = cell_module._pickled
+
+    def watched(thing: object) -> bytes:
+        if isinstance(thing, EvolutionProblem):
+            pickled.append(thing.name)
+        return real(thing)
+
+    monkeypatch.setattr(cell_module, "_pickled", watched)
+    rows = _run("good", "mutates", "boasts", "mutates", "lies")
+    assert pickled == ["p0", "p1"]
+    nodes = {row.features["num_nodes"] for row in rows}
+    assert nodes == {PROBLEMS[0].num_nodes}
+    good, changed, boasting, lying = (row.error for row in rows[:4])
+    assert good == ""
+    assert "changed the problem" in changed
+    assert "claims the bound" in boasting
+    assert "claims makespan" in lying
+
+
+def test_a_solver_without_a_name_stays_in_its_process() -> None:
+    tasks = plan([("", PROBLEMS[0])], [ListScheduling()], budgets=[Budget(seconds=5)])
+    with open_executor("local", jobs=1) as executor, pytest.raises(InvalidOption, match="no registered name"):
+        run(tasks, executor=executor)
+    assert run(tasks)[0].error == ""
 
 
 def test_a_solver_that_eats_memory_is_killed() -> None:

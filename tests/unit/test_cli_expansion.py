@@ -116,9 +116,9 @@ def test_a_failed_row_is_told_and_the_rest_is_shown(
 
 
 def _failing(tasks: list[bench.Task], **_: Any) -> list[bench.Record]:
-    from allocsolve.bench.runs.tasks import failed  # noqa: PLC0415 - what the harness does with them
+    from allocsolve.bench.runs.execution import failed_outcome  # noqa: PLC0415 - what the harness does with them
 
-    return [failed(task, "RuntimeError: boom", 0.1).record for task in tasks]
+    return [failed_outcome(task, "RuntimeError: boom", 0.1).record for task in tasks]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,6 +95,8 @@ def test_refused_claims_are_told(tmp_path: Path, capsys: Capture, monkeypatch: p
 
     monkeypatch.setattr(ListScheduling, "__call__", broken)
     monkeypatch.setattr(EvolutionCpSat, "__call__", broken)
+    # In this process, where the solvers are broken.
+    monkeypatch.setattr("allocsolve.bench.open_executor", lambda *_, **__: nullcontext())
     args = ("library", "improve", "klein", "--solver", "noX", "--library", tmp_path)
     text = run(capsys, *args, status=1)
     assert text.splitlines() == [
@@ -111,7 +114,7 @@ def test_interrupted(tmp_path: Path, capsys: Capture, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("allocsolve.bench.improve_suites", improve)
     assert main(["library", "improve", "klein", "--library", str(tmp_path)]) == 130
-    kept = f"interrupted; what the 0 runs before found is in {tmp_path}"
+    kept = f"interrupted; what the 0 runs before found is in {tmp_path}, the same command goes on from there"
     assert capsys.readouterr().err == f"allocsolve: {kept}\n"
 
 

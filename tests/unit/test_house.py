@@ -151,6 +151,10 @@ def test_no_module_is_longer_than_400_lines(module: Path) -> None:
     assert len(module.read_text(encoding="utf-8").splitlines()) <= 400
 
 
+def test_the_bench_offers_few_names() -> None:
+    assert len(importlib.import_module("allocsolve.bench").__all__) <= 40
+
+
 @pytest.mark.parametrize("link", LINKS)
 def test_root_links_show_the_rooms(link: str) -> None:
     path = ROOT / link

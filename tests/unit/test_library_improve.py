@@ -11,8 +11,9 @@ import pytest
 from library_tools import KLEIN, entry, small_library
 
 from allocsolve import registry
-from allocsolve.bench import improve_suites, verify_suite
-from allocsolve.bench.library import improve
+from allocsolve.bench import RecordStore, improve_suites, plan, verify_suite
+from allocsolve.bench.library.improve import improved
+from allocsolve.bench.runs.execution import execute
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.families import AnySolver, families, family_of
 from allocsolve.heuristics import ListScheduling, Rigid
@@ -100,15 +101,10 @@ def test_optima_are_found_kept_and_not_sought_again(tmp_path: Path) -> None:
 def test_a_better_solution_replaces_the_old_one(tmp_path: Path) -> None:
     library = small_library(tmp_path)
     suite = library["klein"]
-    start = Rigid()(KLEIN[0], Budget())
-    worse = improve.improved(
-        BestKnown("klein-0", "makespan", digest(KLEIN[0])),
-        KLEIN[0],
-        start,
-        solver="Rigid()",
-        seconds=0,
-        exact=False,
-    )
+    (task,) = plan([("klein", KLEIN[0])], [Rigid()], budgets=[Budget()])
+    start = execute(task, task.make_solver())
+    empty = BestKnown("klein-0", "makespan", digest(KLEIN[0]))
+    worse = improved(empty, KLEIN[0], start.record, start.answer, exact=False)
     write_best_known(suite.best_known_path("klein"), [worse])
     first = next(iter(changes(library, "klein")))
     assert first.before == worse
@@ -208,13 +204,39 @@ def test_interrupted_keeps_what_is_done(
         return Rigid()(problem, budget)
 
     baseline(solver)
-    found = improve_suites([library["klein"]], [], budget=BUDGET)
-    first = next(found)
+    coming = improve_suites([library["klein"]], [], budget=BUDGET)
+    first = next(coming)
     with pytest.raises(KeyboardInterrupt):
-        next(found)
+        next(coming)
     assert first.instance == "klein-0"
     assert read_best_known(tmp_path / "klein" / "best_known.json") == (first.after,)
     assert not [name for name in files(tmp_path) if "/." in name]
+
+
+def test_what_was_run_before_is_not_run_again(tmp_path: Path, baseline: Callable[[AnySolver], None]) -> None:
+    library = small_library(tmp_path)
+    store = RecordStore(tmp_path / "improve.sqlite")
+    before = files(tmp_path / "klein")
+    runs: list[str] = []
+
+    def solver(problem: EvolutionProblem, budget: Budget) -> Result[EvolutionSchedule]:
+        runs.append(problem.name)
+        return Rigid()(problem, budget)
+
+    baseline(solver)
+    first = next(improve_suites([library["klein"]], [], budget=BUDGET, store=store))
+    after = files(tmp_path / "klein")
+    # As after a kill between the record and the library.
+    for name in after:
+        path = tmp_path / "klein" / name
+        path.write_bytes(before[name]) if name in before else path.unlink()
+    again = changes(library, "klein", store=store)
+    assert [name for name in runs if name] == ["klein-0", "klein-1"]
+    assert again[0] == first
+    assert files(tmp_path / "klein").items() >= after.items() - {
+        ("best_known.json", after["best_known.json"])
+    }
+    assert changes(library, "klein", store=store)[0].after == first.after
 
 
 def test_what_goes_with_nothing_is_refused(tmp_path: Path) -> None:

@@ -116,18 +116,19 @@ def test_tiny_problems_are_solved_at_once_and_of_the_same_sort(
     problem: EvolutionProblem | PartitionProblem,
 ) -> None:
     family = family_of(problem)
-    tiny = family.warm_up(problem)
-    assert (tiny, hash(tiny)) == (family.warm_up(problem), hash(family.warm_up(problem)))
-    result = make_solver(family.baseline, tiny)(tiny, Budget(seconds=600))
-    assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    if isinstance(problem, EvolutionProblem):
-        assert isinstance(tiny, EvolutionProblem)
-        assert tiny.expand_limit == problem.expand_limit
-    else:
-        assert isinstance(tiny, PartitionProblem)
-        assert tiny.topology.wrap == problem.topology.wrap
-        assert tiny.contiguous == problem.contiguous
-        assert tiny.topology.num_nodes <= 5 ** len(problem.topology.shape)
+    several = family.warm_up(problem)
+    assert (several, hash(several)) == (family.warm_up(problem), hash(family.warm_up(problem)))
+    for tiny in several:
+        result = make_solver(family.baseline, tiny)(tiny, Budget(seconds=600))
+        assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        if isinstance(problem, EvolutionProblem):
+            assert isinstance(tiny, EvolutionProblem)
+            assert tiny.expand_limit == problem.expand_limit
+        else:
+            assert isinstance(tiny, PartitionProblem)
+            assert tiny.topology.wrap == problem.topology.wrap
+            assert tiny.contiguous == problem.contiguous
+            assert tiny.topology.num_nodes <= 5 ** len(problem.topology.shape)
 
 
 def test_the_default_seed_and_budget() -> None:

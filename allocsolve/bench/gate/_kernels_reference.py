@@ -21,25 +21,25 @@ RESULT: Final = 49_882_810
 
 
 @kernel
-def walk(kept: IntArray, steps: int) -> int:
+def walk(array: IntArray, steps: int) -> int:
     """Walk pseudo-randomly over an array of its own indices and change it on the way; return a checksum.
 
     Each step is a load, a branch that is hard to guess and a store, all of which depend on the step before:
     where the arrays happen to lie in memory makes no difference, as it does to loops that copy.
     """
-    length = len(kept)
+    length = len(array)
     for idx in range(length):
-        kept[idx] = (idx * 7_919) % length
+        array[idx] = (idx * 7_919) % length
     drawn = 2011
     total = 0
     for _ in range(steps):
         drawn = (drawn * 1_103_515_245 + 12_345) % 2_147_483_648
-        place = kept[drawn % length]
+        place = array[drawn % length]
         if place > drawn % length:
             total += place
         else:
             total -= 1
-        kept[place] = (place + total) % length
+        array[place] = (place + total) % length
     return total
 
 

@@ -177,12 +177,12 @@ class _Reader(Checker):
 
     def budget(self, value: object) -> Budget:
         names = ("seconds", "iterations", "seed")
-        found = self.fields(value, "budget", names, ())
-        if self.faults or len(found) < len(names):
+        given = self.fields(value, "budget", names, ())
+        if self.faults or len(given) < len(names):
             return Budget()
-        seconds = self.number(found["seconds"], "budget.seconds", above=0)
-        iterations = self.integer(found["iterations"], "budget.iterations", "the count", 0)
-        seed = self.integer(found["seed"], "budget.seed", "the seed", 0)
+        seconds = self.number(given["seconds"], "budget.seconds", above=0)
+        iterations = self.integer(given["iterations"], "budget.iterations", "the count", 0)
+        seed = self.integer(given["seed"], "budget.seed", "the seed", 0)
         try:
             return Budget(seconds=seconds, iterations=iterations, seed=seed)
         except AllocsolveError as error:
@@ -245,10 +245,10 @@ class _Reader(Checker):
             if len({*keys}) < len(keys):
                 self.add(place, "one stands twice")
         expected = {(name, solver) for name, kind in problems.items() for of, solver in solvers if of == kind}
-        found = {*results}
-        if len(found) < len(results):
+        present = {*results}
+        if len(present) < len(results):
             self.add("results", "one stands twice")
-        for problem, solver in sorted(expected - found):
+        for problem, solver in sorted(expected - present):
             self.add("results", f"none of {show(solver)} on {show(problem)}")
-        for problem, solver in sorted(found - expected):
+        for problem, solver in sorted(present - expected):
             self.add("results", f"{show(solver)} on {show(problem)} is not of these solvers and problems")

@@ -81,10 +81,10 @@ def changes(before: Baseline, now: Measured) -> Iterator[GateChange]:
             digests = old[name].digest[:12], new[name].digest[:12]
             yield GateChange("problem changed", new[name].kind, "", name, *digests)
     same = {name for name in old.keys() & new.keys() if _same(old[name], new[name])}
-    known = {(row.problem, row.solver): row for row in before.results if row.problem in same}
+    old_results = {(row.problem, row.solver): row for row in before.results if row.problem in same}
     for row in now.results:
-        if (row.problem, row.solver) in known and not row.error:
-            for what, *values in _differences(known[row.problem, row.solver], row):
+        if (row.problem, row.solver) in old_results and not row.error:
+            for what, *values in _differences(old_results[row.problem, row.solver], row):
                 yield GateChange(what, new[row.problem].kind, row.solver, row.problem, *values)
     yield from _of_solvers(before, now, same_problems=old.keys() == new.keys() == same)
 
@@ -113,9 +113,9 @@ def _differences(
 
 def _of_solvers(before: Baseline, now: Measured, *, same_problems: bool) -> Iterator[GateChange]:
     """Yield what concerns a solver as a whole: its mean gap, if over the same problems, and its time."""
-    known = {(row.kind, row.solver): row for row in before.solvers}
+    old_solvers = {(row.kind, row.solver): row for row in before.solvers}
     for row in now.solvers:
-        old = known.get((row.kind, row.solver))
+        old = old_solvers.get((row.kind, row.solver))
         if old is None:
             continue
         gap, least = row.mean_gap, old.mean_gap

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from allocsolve import registry
 from allocsolve.bench.gate.baseline import Baseline, GateSolver, read_baseline, write_baseline
@@ -14,20 +13,20 @@ from allocsolve.bench.gate.compare import GateChange, changes, failures
 from allocsolve.bench.gate.measure import Contestant, measure
 from allocsolve.bench.library.suites import suite as suite_problems
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.families import AnyFamily, AnySolver, families, family_of
+from allocsolve.families import families, family_of
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
+    from concurrent.futures import Executor
 
     from allocsolve.bench.gate.measure import Measured
-    from allocsolve.bench.runs.runner import Progress
+    from allocsolve.bench.runs.runner import Announce, Progress
+    from allocsolve.bench.runs.tasks import SolverLike
+    from allocsolve.families import AnyFamily
 
-__all__ = ["GateReport", "SolverLike", "run_gate"]
-
-#: A registered name, or a solver.
-SolverLike: TypeAlias = str | AnySolver
+__all__ = ["GateReport", "run_gate"]
 
 #: Of new baselines.
 _SUITE: Final = "tiny"
@@ -64,7 +63,9 @@ def run_gate(
     update: bool = False,
     suite: str | None = None,
     solvers: Sequence[SolverLike] | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> GateReport:
     """Run solvers on a suite and compare every result and time with a baseline.
 
@@ -80,8 +81,13 @@ def run_gate(
         Names, and solvers; each runs on the problems of its families. By default those of the baseline; for a
         new one, or one that was written by default, all heuristics and the exact solver that is the baseline
         of its family.
+    executor
+        Where solvers are run, each in a process of its own; see `allocsolve.bench.run`. None is this process,
+        as it is for all if one of them has no registered name. Times are measured in this process.
     progress
         Told before each run, and once at the end.
+    announce
+        Told, once in a process, when kernels are being compiled for longer than a moment.
 
     Returns
     -------
@@ -113,31 +119,39 @@ def run_gate(
         msg = f"{path} is a baseline of the suite {before.suite}, not {name}"
         raise InvalidOption(msg)
     problems = suite_problems(name)
-    families = tuple(dict.fromkeys(map(family_of, problems)))
+    families_of_suite = tuple(dict.fromkeys(map(family_of, problems)))
     if before is not None and not update:
         contestants = tuple(_as_before(before, solvers, path))
     else:
         asked = before.asked if before is not None and solvers is None else solvers
-        contestants = tuple(_chosen(families, asked))
+        contestants = tuple(_chosen(families_of_suite, asked))
     _refuse_twins(contestants)
     kinds = {contestant.kind for contestant in contestants}
     problems = tuple(problem for problem in problems if family_of(problem).kind in kinds)
     budget = before.budget if before else _BUDGET
-    known = before.problems if before is not None and not update else ()
-    found = measure(problems, contestants, budget, known=known, finish=update, progress=progress)
-    failed = tuple(failures(found))
-    differences = () if before is None else tuple(changes(before, found))
+    measured = measure(
+        problems,
+        contestants,
+        budget,
+        bounded=before.problems if before is not None and not update else (),
+        finish=update,
+        executor=executor,
+        progress=progress,
+        announce=announce,
+    )
+    failed = tuple(failures(measured))
+    differences = () if before is None else tuple(changes(before, measured))
     factor = before.time_factor if before else _TIME_FACTOR
     if update and not failed:
         names = None if asked is None else tuple(map(_name, asked))
-        kept = tuple(_kept_times(before, found))
-        write_baseline(Baseline(name, names, budget, factor, found.problems, kept, found.results), path)
+        rows = tuple(_with_old_times(before, measured))
+        write_baseline(Baseline(name, names, budget, factor, measured.problems, rows, measured.results), path)
     return GateReport(
         baseline=path,
         suite=name,
-        problems=len(found.problems),
-        solvers=len(found.solvers),
-        timed=sum(row.time is not None for row in found.solvers),
+        problems=len(measured.problems),
+        solvers=len(measured.solvers),
+        timed=sum(row.time is not None for row in measured.solvers),
         time_factor=factor,
         changes=failed + differences,
         updated=update and not failed,
@@ -145,15 +159,8 @@ def run_gate(
 
 
 def _name(solver: SolverLike) -> str:
-    """Return what a solver is called in baselines: by its repr, which says its options, if it has one."""
-    if isinstance(solver, str):
-        return registry.canonical_name(solver)
-    text = repr(solver)
-    if " at 0x" not in text:
-        return text
-    # An address, which is another one in every run.
-    named: Any = solver if inspect.isroutine(solver) else type(solver)
-    return f"{named.__module__}.{named.__qualname__}"
+    """Return what a solver is called in baselines."""
+    return registry.canonical_name(solver) if isinstance(solver, str) else registry.identity(solver)
 
 
 def _refuse_twins(contestants: Sequence[Contestant]) -> None:
@@ -171,15 +178,22 @@ def _as_before(before: Baseline, solvers: Sequence[SolverLike] | None, path: Pat
         if name not in {row.solver for row in before.solvers}:
             msg = f"{name} is not in the baseline {path}: update it with all the solvers that it is to hold"
             raise InvalidOption(msg)
-    by_kind = {family.kind: family for family in families()}
+    kinds = {family.kind for family in families()}
     for row in before.solvers:
-        if row.kind not in by_kind:
+        if row.kind not in kinds:
             raise FormatError(str(path), [f"solvers: {row.kind!r} is no kind of problems"])
         if given is None or row.solver in given:
             solver = row.solver if given is None else given[row.solver]
-            made = _made(solver, by_kind[row.kind])
-            most = math.inf if row.time is None else before.time_factor * row.time
-            yield Contestant(row.kind, row.solver, made, row.time is not None, row.timed_on, most)
+            contestant = Contestant(
+                kind=row.kind,
+                name=row.solver,
+                solver=solver,
+                timed=row.time is not None,
+                timed_on=row.timed_on,
+                doubtful=math.inf if row.time is None else before.time_factor * row.time,
+            )
+            contestant.make()  # refuses a name that there is no more
+            yield contestant
 
 
 def _chosen(families: Sequence[AnyFamily], solvers: Sequence[SolverLike] | None) -> Iterator[Contestant]:
@@ -192,7 +206,7 @@ def _chosen(families: Sequence[AnyFamily], solvers: Sequence[SolverLike] | None)
                 name = _name(solver)
                 row = registry.solver_row(name, family)
                 timed = row is None or row.method != "exact"
-                yield Contestant(family.kind, name, _made(solver, family), timed, None, math.inf)
+                yield Contestant(family.kind, name, solver, timed, None, math.inf)
     for solver in solvers or ():
         if not {family.kind for family in _solved(solver)} & {family.kind for family in families}:
             msg = f"{_name(solver)} solves none of the problems of this suite"
@@ -209,15 +223,11 @@ def _solved(solver: SolverLike) -> tuple[AnyFamily, ...]:
         raise InvalidOption(msg) from None
 
 
-def _made(solver: SolverLike, family: AnyFamily) -> AnySolver:
-    return registry.make_solver(solver, family.problem) if isinstance(solver, str) else solver
-
-
-def _kept_times(before: Baseline | None, found: Measured) -> Iterator[GateSolver]:
+def _with_old_times(before: Baseline | None, measured: Measured) -> Iterator[GateSolver]:
     """Yield the rows of the solvers, with the old times where the new ones are much the same."""
     times = {} if before is None else {(row.kind, row.solver): row for row in before.solvers}
-    for row in found.solvers:
+    for row in measured.solvers:
         old = times.get((row.kind, row.solver))
-        known = None if old is None or old.timed_on != row.timed_on else old.time
-        same = known and row.time and 1 / _SAME_TIME < row.time / known < _SAME_TIME
-        yield replace(row, time=known) if same else row
+        time = None if old is None or old.timed_on != row.timed_on else old.time
+        same = time and row.time and 1 / _SAME_TIME < row.time / time < _SAME_TIME
+        yield replace(row, time=time) if same else row

@@ -7,27 +7,31 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from allocsolve import judge
 from allocsolve.bench.gate.baseline import GateProblem, GateResult, GateSolver
 from allocsolve.bench.gate.timing import Stopwatch, ladder_problem, rung
-from allocsolve.bench.runs.tasks import warm_up
+from allocsolve.bench.runs.runner import outcomes
+from allocsolve.bench.runs.tasks import plan
 from allocsolve.bench.scores.gaps import gap
 from allocsolve.errors import InvalidOption
-from allocsolve.families import AnySolver, family_of
-from allocsolve.instances import digest
-from allocsolve.model import Limit, Status, terms
+from allocsolve.families import family_named, family_of
+from allocsolve.model import Limit, terms
+from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
 
-    from allocsolve.bench.runs.runner import Progress
+    from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.runs.runner import Announce, Progress
+    from allocsolve.bench.runs.tasks import SolverLike, Task
+    from allocsolve.families import AnySolver
     from allocsolve.model import Budget, Problem
 
 __all__ = ["Contestant", "Measured", "measure"]
 
 #: Batches of samples: at least, and at most if the time is suspicious.
 _BATCHES: Final = 3
-_MOST_BATCHES: Final = 12
+_BATCHES_IF_DOUBTFUL: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +40,16 @@ class Contestant:
 
     kind: str
     name: str
-    solver: AnySolver
+    solver: SolverLike
     timed: bool
     timed_on: str | None  #: the timing problem; None to choose one on which the solver does not fail
-    most: float  #: a time above this is measured again before it is believed, in reference units
+    doubtful: float  #: a time above this is measured again before it is believed, in reference units
+
+    def make(self) -> AnySolver:
+        """Return the solver."""
+        if not isinstance(self.solver, str):
+            return self.solver
+        return make_solver(self.solver, family_named(self.kind).problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +66,11 @@ def measure(
     contestants: Sequence[Contestant],
     budget: Budget,
     *,
-    known: Sequence[GateProblem] = (),
+    bounded: Sequence[GateProblem] = (),
     finish: bool,
+    executor: Executor | None = None,
     progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> Measured:
     """Run all contestants on all problems of their kinds and time those that are timed.
 
@@ -70,12 +82,16 @@ def measure(
         With unique names by kind.
     budget
         Of each run.
-    known
+    bounded
         Problems whose gaps are to the bounds given there; those of others are to the best bounds of this run.
     finish
         Whether to refuse a run that stops at the time limit: it would end otherwise on another machine.
+    executor
+        Where solvers that have names are run; times are measured in this process.
     progress
         Told before each run, and once at the end.
+    announce
+        Told of long compilations.
 
     Raises
     ------
@@ -86,22 +102,32 @@ def measure(
     """
     kinds = {contestant.kind for contestant in contestants}
     problems = [problem for problem in problems if _kind(problem) in kinds]
-    todo = [(c, problem) for c in contestants for problem in problems if _kind(problem) == c.kind]
-    total = len(todo) + sum(contestant.timed for contestant in contestants)
+    tasks = [
+        task  # two names may stand for the same solver: each is a contestant of its own
+        for problem in problems
+        for contestant in contestants
+        if contestant.kind == _kind(problem)
+        for task in plan([("", problem)], [contestant.solver], budgets=[budget])
+    ]
+    total = len(tasks) + sum(contestant.timed for contestant in contestants)
     tell = progress or (lambda *_: None)
-    results = []
-    warm = set()
-    for done, (contestant, problem) in enumerate(todo):
-        tell(done, total, f"{contestant.name} on {problem.name}")
-        tiny = family_of(problem).warm_up(problem)
-        if (contestant.kind, contestant.name, tiny) not in warm:
-            warm_up(contestant.solver, tiny)
-            warm.add((contestant.kind, contestant.name, tiny))
-        results.append(_result(contestant, problem, budget, finish=finish))
-    bounds = {row.digest: row.bound for row in known}
-    rows = [_problem(problem, bounds, results) for problem in problems]
+
+    def announced() -> Iterator[Task]:
+        for done, task in enumerate(tasks):
+            tell(done, total, task.label)
+            yield task
+
+    if any(task.unnamed is not None for task in tasks):
+        executor = None
+    results = [
+        _result(task, outcome.record, finish=finish)
+        for task, outcome in outcomes(announced(), executor=executor, ahead=1, announce=announce)
+    ]
+    bounds = {row.digest: row.bound for row in bounded}
+    identities = {task.problem.name: task.key.digest for task in tasks}
+    rows = [_problem(problem, identities[problem.name], bounds, results) for problem in problems]
     gaps = _mean_gaps(rows, results)
-    times = dict(_times(contestants, results, budget, lambda at, what: tell(len(todo) + at, total, what)))
+    times = dict(_times(contestants, results, budget, lambda at, what: tell(len(tasks) + at, total, what)))
     tell(total, total, "done")
     solvers = [
         GateSolver(c.kind, c.name, gaps.get((c.kind, c.name)), *times.get((c.kind, c.name), (None, None)))
@@ -114,25 +140,16 @@ def _kind(problem: Problem) -> str:
     return family_of(problem).kind
 
 
-def _result(contestant: Contestant, problem: Problem, budget: Budget, *, finish: bool) -> GateResult:
-    family = family_of(problem)
-    where = problem.name, contestant.name
-    try:
-        result = contestant.solver(problem, budget)
-        confirmed = judge.confirm(problem, result, family.objectives[:1])
-    except Exception as error:  # noqa: BLE001 - anything at all is a failure of the solver
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        return GateResult(*where, Status.UNKNOWN, None, -math.inf, error=text)
-    if result.limit is Limit.INTERRUPTED:
-        raise KeyboardInterrupt
-    if finish and confirmed.limit is Limit.TIME:
+def _result(task: Task, record: Record, *, finish: bool) -> GateResult:
+    if finish and record.limit is Limit.TIME:
         msg = (
-            f"{contestant.name} on {problem.name} stopped at the time limit of {budget.seconds:g} s, "
+            f"{task.label} stopped at the time limit of {record.seconds:g} s, "
             f"which is not the same work on every machine: leave this solver out, or choose another suite"
         )
         raise InvalidOption(msg)
-    value = None if confirmed.objective is None else _number(terms(confirmed.objective)[0])
-    return GateResult(*where, confirmed.status, value, _number(terms(confirmed.bound)[0]))
+    value = None if record.value is None else _number(terms(record.value)[0])
+    bound = _number(terms(record.bound)[0])
+    return GateResult(task.problem.name, task.solver, record.status, value, bound, record.error)
 
 
 def _number(term: float) -> float:
@@ -140,11 +157,13 @@ def _number(term: float) -> float:
     return int(term) if math.isfinite(term) and term == int(term) else float(term)
 
 
-def _problem(problem: Problem, known: Mapping[str, float], results: Sequence[GateResult]) -> GateProblem:
-    """Return the row of a problem; its bound is the known one, or the best of this run."""
-    family, identity = family_of(problem), digest(problem)
-    if identity in known:
-        bound = known[identity]
+def _problem(
+    problem: Problem, identity: str, bounds: Mapping[str, float], results: Sequence[GateResult]
+) -> GateProblem:
+    """Return the row of a problem; its bound is the one given for its digest, or the best of this run."""
+    family = family_of(problem)
+    if identity in bounds:
+        bound = bounds[identity]
     else:
         claimed = (row.bound for row in results if row.problem == problem.name)
         bound = max([_number(family.bound(problem, family.objectives[0])), *claimed])
@@ -160,10 +179,10 @@ def _mean_gaps(
     for row in results:
         on = by_name[row.problem]
         if row.value is not None and math.isfinite(on.bound):
-            found = gap(row.value, on.bound)
-            if math.isfinite(found):
-                gaps.setdefault((on.kind, row.solver), []).append(found)
-    return {key: round(statistics.fmean(found), 6) for key, found in gaps.items()}
+            distance = gap(row.value, on.bound)
+            if math.isfinite(distance):
+                gaps.setdefault((on.kind, row.solver), []).append(distance)
+    return {key: round(statistics.fmean(distances), 6) for key, distances in gaps.items()}
 
 
 def _times(
@@ -184,20 +203,21 @@ def _times(
         except Exception:  # noqa: BLE001 - a solver that fails where it did not is no longer fast
             times[contestant.kind, contestant.name] = contestant.timed_on or "", math.inf
     # Round after round, so that the batches of one solver are far apart: a disturbance seldom meets them all.
-    for batch in range(_MOST_BATCHES):
+    for batch in range(_BATCHES_IF_DOUBTFUL):
         for contestant, name, watch in watches:
             key = contestant.kind, contestant.name
-            if batch < _BATCHES or times[key][1] > contestant.most:
+            if batch < _BATCHES or times[key][1] > contestant.doubtful:
                 times[key] = name, float(f"{watch.measure():.4g}")
     yield from times.items()
 
 
 def _stopwatch(contestant: Contestant, budget: Budget) -> Iterator[tuple[str, Stopwatch]]:
     """Yield where a contestant is timed, and the stopwatch; nothing if it cannot be."""
+    solver = contestant.make()
     if contestant.timed_on is None:
-        chosen = rung(contestant.kind, contestant.solver, budget)
+        chosen = rung(contestant.kind, solver, budget)
         if chosen is not None:
             yield chosen
     else:
         problem = ladder_problem(contestant.kind, contestant.timed_on)
-        yield contestant.timed_on, Stopwatch(contestant.solver, problem, budget)
+        yield contestant.timed_on, Stopwatch(solver, problem, budget)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve.families import families
 from allocsolve.model import Limit
+from allocsolve.registry import ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,7 +49,8 @@ class Stopwatch:
 
         self._reference = reference_work
         self._solver, self._problem, self._budget = solver, problem, budget
-        self.limit = self._call()  # also compiles the kernels
+        ready(solver, problem)
+        self.limit = self._call()
         #: Seconds of CPU time of one call, roughly.
         self.rough = min(self._seconds(self._call) for _ in range(3))
         self._calls = math.ceil(_SAMPLE_S / max(self.rough, 1e-6))

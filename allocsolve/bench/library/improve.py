@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import importlib.metadata
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from allocsolve import judge, registry
-from allocsolve.bench.runs.tasks import warm_up
+from allocsolve import registry
+from allocsolve.bench.runs.runner import run_missing
+from allocsolve.bench.runs.store import RecordStore
+from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption, UnknownName
-from allocsolve.families import AnySolver, family_of
+from allocsolve.families import family_of
 from allocsolve.instances import (
     BestKnown,
     Entry,
-    digest,
     read_best_known,
     solution_digest,
     write_best_known,
     write_solution,
 )
-from allocsolve.model import Limit, terms
+from allocsolve.model import Status, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from concurrent.futures import Executor
 
-    from allocsolve.bench.runs.runner import Progress
+    from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.runs.runner import Announce, Progress
+    from allocsolve.bench.runs.tasks import Task
     from allocsolve.instances import Member, Suite
-    from allocsolve.model import Answer, Budget, Problem, Result
+    from allocsolve.model import Answer, Budget, Problem
 
 __all__ = ["Change", "improve_suites", "improved"]
 
@@ -49,14 +52,17 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _Attempt:
+    """A run of a solver, and the row of the library that it may improve."""
+
     suite: Suite
     member: Member
-    problem: Problem
-    objective: str
-    solver: str
+    task: Task
     exact: bool
-    run: AnySolver
+
+    @property
+    def objective(self) -> str:
+        return self.task.key.objective
 
 
 def improve_suites(
@@ -65,7 +71,10 @@ def improve_suites(
     *,
     objective: str | None = None,
     budget: Budget,
+    store: RecordStore | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> Iterator[Change]:
     """Run solvers on the instances that are open, and write down what is better than what is known.
 
@@ -84,8 +93,15 @@ def improve_suites(
         One term of an objective; instances of other kinds are skipped. By default the first of each kind.
     budget
         Of each run.
+    store
+        Where runs are found that have been made before, as by an interrupted call of the same arguments, and
+        new ones are kept; what they brought is written down again where it is missing. None keeps nothing.
+    executor
+        Where solvers are run, each in a process of its own; see `allocsolve.bench.run`. None is this process.
     progress
         Told before each run, and once at the end.
+    announce
+        Told, once in a process, when kernels are being compiled for longer than a moment.
 
     Yields
     ------
@@ -99,43 +115,43 @@ def improve_suites(
     FormatError
         If a file of the library is faulty, or cannot be written.
     KeyboardInterrupt
-        When the user interrupts; what was found before is on disk.
+        When the user interrupts; what came of the runs before is on disk.
     """
-    tasks = list(_tasks(suites, solvers, objective))
-    warm: set[tuple[str, Problem]] = set()
-    for idx, task in enumerate(tasks):
-        known = _known(task)
-        if known.optimal:
+    attempts = list(_attempts(suites, solvers, objective, budget))
+    store = RecordStore() if store is None else store
+    for idx, attempt in enumerate(attempts):
+        before = _best_known(attempt)
+        if before.optimal:
             continue
         if progress:
-            progress(idx, len(tasks), f"{task.solver} on {task.member.instance}")
-        tiny = family_of(task.problem).warm_up(task.problem)
-        if (task.solver, tiny) not in warm:
-            warm_up(task.run, tiny)
-            warm.add((task.solver, tiny))
-        yield _attempt(task, known, budget)
+            progress(idx, len(attempts), f"{attempt.task.solver} on {attempt.member.instance}")
+        run_missing([attempt.task], store, executor=executor, announce=announce)
+        key = attempt.task.key
+        yield _accept(attempt, before, store[key], store.answer(key))
     if progress:
-        progress(len(tasks), len(tasks), "done")
+        progress(len(attempts), len(attempts), "done")
 
 
-def _tasks(suites: Sequence[Suite], solvers: Sequence[str], objective: str | None) -> Iterator[_Task]:
+def _attempts(
+    suites: Sequence[Suite], solvers: Sequence[str], objective: str | None, budget: Budget
+) -> Iterator[_Attempt]:
     used: set[str] = set()
-    found = 0
+    instances = 0
     for suite in suites:
         for member in suite.members:
             problem = suite.problem(member)
             family = family_of(problem)
             if objective is not None and objective not in family.objectives:
                 continue
-            found += 1
+            instances += 1
             term = objective or family.objectives[0]
             for name in dict.fromkeys((family.baseline, *solvers)):
                 row = registry.solver_row(name, family)
                 if row is not None:
                     used.add(name)
-                    made = registry.make_solver(name, problem, term)
-                    yield _Task(suite, member, problem, term, name, row.method == "exact", made)
-    if not found:
+                    (task,) = plan([(member.suite, problem)], [name], objective=term, budgets=[budget])
+                    yield _Attempt(suite, member, task, row.method == "exact")
+    if not instances:
         msg = f"no instance has the objective {objective}"
         raise InvalidOption(msg)
     for name in solvers:
@@ -143,77 +159,68 @@ def _tasks(suites: Sequence[Suite], solvers: Sequence[str], objective: str | Non
             raise UnknownName("solver of these instances", name, sorted(used))
 
 
-def _known(task: _Task) -> BestKnown:
-    """Return what is known of the instance of a task."""
-    ours = digest(task.problem)
-    path = task.suite.best_known_path(task.member.suite)
+def _best_known(attempt: _Attempt) -> BestKnown:
+    """Return the row of an instance, an empty one if there is none."""
+    identity = attempt.task.key.digest
+    path = attempt.suite.best_known_path(attempt.member.suite)
     for row in read_best_known(path) if path.exists() else ():
-        if (row.instance, row.objective) == (task.member.instance, task.objective):
-            if row.digest != ours:
-                fault = f"{row.instance} is another problem, {ours[:12]}, not {row.digest[:12]}"
+        if (row.instance, row.objective) == (attempt.member.instance, attempt.objective):
+            if row.digest != identity:
+                fault = f"{row.instance} is another problem, {identity[:12]}, not {row.digest[:12]}"
                 raise FormatError(str(path), [fault])
             return row
-    return BestKnown(task.member.instance, task.objective, ours)
+    return BestKnown(attempt.member.instance, attempt.objective, identity)
 
 
-def _attempt(task: _Task, known: BestKnown, budget: Budget) -> Change:
-    """Run, judge and write; whatever the solver does wrong becomes the error of the change."""
-    start = time.perf_counter()
-    try:
-        result = task.run(task.problem, budget)
-        if result.limit is Limit.INTERRUPTED:
-            raise KeyboardInterrupt
-        seconds = round(time.perf_counter() - start, 3)
-        after = improved(
-            known, task.problem, result, solver=repr(task.run), seconds=seconds, exact=task.exact
-        )
-    except Exception as error:  # noqa: BLE001 - anything at all that a solver may raise
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        return Change(task.member.instance, task.objective, task.solver, known, known, text)
-    if after != known:
-        _write(task, known, after, result.answer)
-    return Change(task.member.instance, task.objective, task.solver, known, after)
+def _accept(attempt: _Attempt, before: BestKnown, record: Record, answer: Answer | None) -> Change:
+    """Write down what a run has brought; what contradicts the row becomes the error of the change."""
+    after, error = before, record.error
+    if not error:
+        try:
+            after = improved(before, attempt.task.problem, record, answer, exact=attempt.exact)
+        except InvalidAnswer as refusal:
+            error = " ".join(f"{type(refusal).__name__}: {refusal}".split())
+    if after != before:
+        _write(attempt, before, after, answer)
+    return Change(attempt.member.instance, attempt.objective, attempt.task.solver, before, after, error)
 
 
 def improved(
-    known: BestKnown, problem: Problem, result: Result[Any], *, solver: str, seconds: float, exact: bool
+    row: BestKnown, problem: Problem, record: Record, answer: Answer | None, *, exact: bool
 ) -> BestKnown:
-    """Return what is known after a result has been judged.
+    """Return what is known after a run that the judge has confirmed.
 
     Parameters
     ----------
-    known
+    row
         What is known before.
-    problem, result
-        The problem and what a solver claims.
-    solver, seconds
-        For the history: the solver with its options, and the time of the run.
+    problem, record, answer
+        The problem, and what came of the run; see `allocsolve.bench.runs.execution.Outcome`.
     exact
         Whether the solver proves its bounds; those of others are not kept.
 
     Raises
     ------
     InvalidAnswer
-        If the judge does not confirm the result, or it contradicts what is known.
+        If the result contradicts what is known.
     """
-    judged = judge.confirm(problem, result, (known.objective,))
-    if judged.answer is None and judged.status == "infeasible":
-        msg = f"the solver claims that {known.instance} has no answer"
+    if answer is None and record.status is Status.INFEASIBLE:
+        msg = f"the solver claims that {row.instance} has no answer"
         raise InvalidAnswer(msg)
-    bound = terms(judged.bound)[0] if exact else known.lower
-    value = known.upper if judged.objective is None else terms(judged.objective)[0]
-    if bound > known.upper or (judged.answer is not None and value < known.lower):
-        what = f"the bound {bound}" if bound > known.upper else f"a solution of {value}"
-        msg = f"the solver claims {what}, but {known.lower} to {known.upper} is known"
+    bound = terms(record.bound)[0] if exact else row.lower
+    value = row.upper if record.value is None else terms(record.value)[0]
+    if bound > row.upper or (answer is not None and value < row.lower):
+        what = f"the bound {bound}" if bound > row.upper else f"a solution of {value}"
+        msg = f"the solver claims {what}, but {row.lower} to {row.upper} is known"
         raise InvalidAnswer(msg)
-    today, versions = datetime.now(UTC).date().isoformat(), _versions()
-    if judged.answer is not None and value < known.upper:
-        solution = solution_digest(problem, judged.answer)
-        entry = Entry("solution", _plain(value), today, solver, versions, seconds, solution)
-        known = known.with_entry(entry)
-    if bound > known.lower:
-        known = known.with_entry(Entry("bound", _plain(bound), today, solver, versions, seconds))
-    return known
+    today = datetime.now(UTC).date().isoformat()
+    source = today, record.solver_repr, _versions(), round(record.runtime_s, 3)
+    if answer is not None and value < row.upper:
+        solution = solution_digest(problem, answer)
+        row = row.with_entry(Entry("solution", _plain(value), *source, solution))
+    if bound > row.lower:
+        row = row.with_entry(Entry("bound", _plain(bound), *source))
+    return row
 
 
 def _plain(value: float) -> float:
@@ -229,19 +236,19 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _write(task: _Task, before: BestKnown, after: BestKnown, answer: Answer | None) -> None:
+def _write(attempt: _Attempt, before: BestKnown, after: BestKnown, answer: Answer | None) -> None:
     """Write the solution, if there is a new one, and then the row: killed in between, the row is old.
 
-    Then `verify_suite` tells of the solution, and finding one as good again repairs it.
+    Then `verify_suite` tells of the solution, and one as good again repairs it.
     """
     if after.upper < before.upper and answer is not None:
-        path = task.suite.solution_path(task.member, task.objective)
+        path = attempt.suite.solution_path(attempt.member, attempt.objective)
         path.parent.mkdir(exist_ok=True)
         entry = after.solution
         assert entry is not None, "it is new"
-        meta = {"objective": task.objective, "value": entry.value, "solver": entry.solver}
-        write_solution(path, task.problem, answer, meta)
-    path = task.suite.best_known_path(task.member.suite)
+        meta = {"objective": attempt.objective, "value": entry.value, "solver": entry.solver}
+        write_solution(path, attempt.task.problem, answer, meta)
+    path = attempt.suite.best_known_path(attempt.member.suite)
     rows = read_best_known(path) if path.exists() else ()
     others = [row for row in rows if (row.instance, row.objective) != (after.instance, after.objective)]
     write_best_known(path, [*others, after])

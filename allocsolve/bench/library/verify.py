@@ -33,11 +33,11 @@ def verify_suite(suite: Suite) -> Iterator[str]:
     for folder in dict.fromkeys(member.suite for member in suite.members):
         path = suite.best_known_path(folder)
         try:
-            known = read_best_known(path)
+            listed = read_best_known(path)
         except AllocsolveError as error:
             yield str(error)
             return
-        for row in known:
+        for row in listed:
             rows.setdefault(Member(folder, row.instance), []).append(row)
             solution = suite.solution_path(Member(folder, row.instance), row.objective)
             names = expected.setdefault(solution.parent, set())
@@ -86,7 +86,7 @@ def _row_faults(suite: Suite, member: Member, problem: Problem, row: BestKnown) 
         answer = read_solution(path, problem)
         faults = judge.violations(problem, answer)
         value = math.nan if faults else terms(judge.value(problem, answer, (row.objective,)))[0]
-        found = solution_digest(problem, answer)
+        identity = solution_digest(problem, answer)
     except AllocsolveError as error:
         yield str(error)
         return
@@ -94,5 +94,5 @@ def _row_faults(suite: Suite, member: Member, problem: Problem, row: BestKnown) 
         yield f"{path}: {faults[0]}"
     elif value != row.upper:
         yield f"{path}: the judge finds {value}, best_known.json has {row.upper}"
-    elif found != entry.solution:
-        yield f"{path}: this is solution {found[:12]}, best_known.json has {entry.solution[:12]}"
+    elif identity != entry.solution:
+        yield f"{path}: this is solution {identity[:12]}, best_known.json has {entry.solution[:12]}"

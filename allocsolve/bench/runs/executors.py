@@ -6,6 +6,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from allocsolve.bench.runs.cell import close_all
 from allocsolve.errors import InvalidOption, SolverUnavailable
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def open_executor(where: str, jobs: int) -> Iterator[Executor]:
             yield executor
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
+            close_all()
     elif kind == "dask" and address:
         with _dask(address) as executor:
             yield executor

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from allocsolve.bench.runs.cell import close_all, run_isolated
+from allocsolve.bench.runs.execution import Outcome, execute
 from allocsolve.bench.runs.store import RecordStore
-from allocsolve.bench.runs.tasks import Done, Task, execute
-from allocsolve.errors import AllocsolveError
+from allocsolve.errors import AllocsolveError, InvalidOption
+from allocsolve.registry import ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.runs.tasks import Task
+    from allocsolve.families import AnySolver
 
-__all__ = ["MEMORY_MB", "Progress", "complete", "run"]
+__all__ = ["AHEAD", "MEMORY_MB", "Announce", "Progress", "outcomes", "run", "run_missing"]
 
 #: Called with the number of runs done, their total and what comes next, or what has just been done.
 Progress: TypeAlias = Callable[[int, int, str], None]
+#: Called, once in a process, when kernels are being compiled for longer than a moment.
+Announce: TypeAlias = Callable[[str], None]
 
 #: What a task may hold unless told otherwise, in MB.
 MEMORY_MB: Final = 4096.0
 
 #: Tasks that wait at an executor: enough for the workers of a cluster, few enough to be called off.
-_AHEAD: Final = 512
+AHEAD: Final = 512
 #: How often a task is sent out again whose worker has died; then it is left for the next time.
 _TRIES: Final = 5
 
@@ -38,23 +44,25 @@ def run(
     store: RecordStore | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> list[Record]:
     """Execute the tasks of which the store has no row, and return all rows, in the order of the tasks.
 
-    Parameters and errors are those of `complete`; without a store nothing is kept.
+    Parameters and errors are those of `run_missing`; without a store nothing is kept.
     """
     store = RecordStore() if store is None else store
-    complete(tasks, store, executor=executor, progress=progress)
+    run_missing(tasks, store, executor=executor, progress=progress, announce=announce)
     return [store[task.key] for task in tasks]
 
 
-def complete(
+def run_missing(
     tasks: Sequence[Task],
     store: RecordStore,
     *,
     executor: Executor | None = None,
     memory_mb: float = MEMORY_MB,
     progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> None:
     """Execute the tasks of which the store has no row.
 
@@ -64,16 +72,15 @@ def complete(
         See `plan`.
     store
         Where finished rows are found and new ones are kept. A failed row is finished.
-    executor
-        Where the tasks are run, each in a process of its own that is kept for the next one. None runs them
-        in this process: less of a detour, but a solver that hangs or crashes takes everything with it.
-    memory_mb
-        What a task may hold in MB; it is killed if it exceeds that. Needs an executor.
+    executor, memory_mb, announce
+        As for `outcomes`.
     progress
         Told after each run, and at the start.
 
     Raises
     ------
+    InvalidOption
+        If there is an executor, and a solver without a registered name.
     AllocsolveError
         If workers have died under a task again and again; all other rows are in the store.
     KeyboardInterrupt
@@ -83,53 +90,119 @@ def complete(
     done = len(tasks) - len(todo)
     if progress:
         progress(done, len(tasks), todo[0].label if todo else "done")
-    outcomes = _here(todo) if executor is None else _elsewhere(todo, executor, memory_mb)
-    for task, (record, answer) in outcomes:
-        store.append(record, task.problem, answer)
+    for task, outcome in outcomes(todo, executor=executor, memory_mb=memory_mb, announce=announce):
+        store.append(outcome.record, task.problem, outcome.answer)
         done += 1
         if progress:
             progress(done, len(tasks), task.label)
 
 
-def _here(tasks: Sequence[Task]) -> Iterator[tuple[Task, Done]]:
+def outcomes(
+    tasks: Iterable[Task],
+    *,
+    executor: Executor | None = None,
+    memory_mb: float = MEMORY_MB,
+    ahead: int = AHEAD,
+    announce: Announce | None = None,
+) -> Iterator[tuple[Task, Outcome]]:
+    """Execute tasks and yield what becomes of each, as it is done.
+
+    Parameters
+    ----------
+    tasks
+        See `plan`.
+    executor
+        Where the tasks are run, each in a process of its own that is kept for the next one. None runs them
+        in this process: less of a detour, but a solver that hangs or crashes takes everything with it.
+    memory_mb
+        What a task may hold in MB; it is killed if it exceeds that. Needs an executor.
+    ahead
+        How many tasks may be under way; with 1, a task is taken when what became of the one before was
+        dealt with.
+    announce
+        Told of long compilations, if the tasks are run on this machine.
+
+    Raises
+    ------
+    InvalidOption, AllocsolveError
+        As `run_missing`.
+    """
+    if executor is None:
+        return _here(tasks, announce)
+    return _elsewhere(tasks, executor, memory_mb, ahead, announce)
+
+
+def _here(tasks: Iterable[Task], announce: Announce | None) -> Iterator[tuple[Task, Outcome]]:
+    solvers: dict[tuple[str, type, str], AnySolver] = {}
     for task in tasks:
-        yield task, execute(task)
+        what = task.solver, type(task.problem), task.key.objective
+        solver = task.unnamed
+        if solver is None:
+            solver = solvers[what] = solvers.get(what) or task.make_solver()
+        ready(solver, task.problem, announce=announce)
+        yield task, execute(task, solver)
 
 
-def _elsewhere(tasks: Sequence[Task], executor: Executor, memory_mb: float) -> Iterator[tuple[Task, Done]]:
-    """Yield what was done, as it is done; a few hundred tasks are under way at a time."""
+def _elsewhere(
+    tasks: Iterable[Task], executor: Executor, memory_mb: float, ahead: int, announce: Announce | None
+) -> Iterator[tuple[Task, Outcome]]:
     # Sent by name: a worker has its own copy of this package.
     job = functools.partial(run_isolated, memory_mb=memory_mb, folder=os.getcwd())  # noqa: PTH109 - as sys.path has it
+    if isinstance(executor, ThreadPoolExecutor):  # a function of this process cannot be sent to another
+        job = functools.partial(job, announce=announce)
     coming = iter(tasks)
-    under_way: dict[Future[Any], tuple[Task, int]] = {}
-    lost: list[str] = []
-
-    def send(task: Task, tries: int) -> None:
-        under_way[executor.submit(job, task)] = task, tries
-
+    sent = _Sent(executor, job)
     try:
-        for task in coming:
-            send(task, 1)
-            if len(under_way) >= _AHEAD:
-                break
-        while under_way:
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                task, tries = under_way.pop(future)
-                try:
-                    outcome = future.result()
-                except (Exception, CancelledError) as error:  # noqa: BLE001 - the worker's end, not the solver's
-                    if tries < _TRIES:
-                        send(task, tries + 1)
-                    else:
-                        lost.append(f"{task.label}: {' '.join(f'{type(error).__name__}: {error}'.split())}")
-                    continue
-                yield task, outcome
-                if (following := next(coming, None)) is not None:
-                    send(following, 1)
+        for task in itertools.islice(coming, ahead):
+            sent.send(task)
+        while sent.under_way:
+            for task, outcome in sent.wait():
+                if outcome is not None:
+                    yield task, outcome
+                for following in itertools.islice(coming, 1):
+                    sent.send(following)
     finally:
-        for future in under_way:
-            future.cancel()
-        close_all()
-    if lost:
-        msg = f"{len(lost)} tasks could not be run, the same command tries again: {lost[0]}"
+        sent.call_off()
+    if sent.lost:
+        msg = f"{len(sent.lost)} tasks could not be run, the same command tries again: {sent.lost[0]}"
         raise AllocsolveError(msg)
+
+
+class _Sent:
+    """The tasks that are under way at an executor."""
+
+    def __init__(self, executor: Executor, job: Callable[[Task], Outcome]) -> None:
+        self._executor, self._job = executor, job
+        #: With the number of times that each was sent.
+        self.under_way: dict[Future[Outcome], tuple[Task, int]] = {}
+        #: What happened to tasks whose workers have died again and again.
+        self.lost: list[str] = []
+
+    def send(self, task: Task, tries: int = 1) -> None:
+        """Send a task."""
+        if task.unnamed is not None:
+            msg = f"{task.solver} has no registered name by which another process could make it"
+            raise InvalidOption(msg)
+        self.under_way[self._executor.submit(self._job, task)] = task, tries
+
+    def wait(self) -> Iterator[tuple[Task, Outcome | None]]:
+        """Yield the tasks that are done next, with what became of them; None of a lost one."""
+        for future in wait(self.under_way, return_when=FIRST_COMPLETED).done:
+            task, tries = self.under_way.pop(future)
+            outcome = None
+            try:
+                outcome = future.result()
+            except (Exception, CancelledError) as error:  # noqa: BLE001 - the worker's end, not the solver's
+                if tries < _TRIES:
+                    self.send(task, tries + 1)
+                    continue
+                text = f"{type(error).__name__}: {error}"
+                self.lost.append(f"{task.label}: {' '.join(text.split())}")
+            yield task, outcome
+
+    def call_off(self) -> None:
+        """Stop what nobody waits for any more."""
+        for future in self.under_way:
+            future.cancel()
+        if self.under_way:
+            close_all()

@@ -29,6 +29,9 @@ __all__ = ["RecordStore"]
 _APPLICATION: Final = 0x616C6C6F
 _FORMAT: Final = 1
 
+#: Of the compression: documents take a ninth more room than at level 6, and a third of the time.
+_LEVEL: Final = 1
+
 #: Fields of a record that are JSON in the file; of values, a lexicographic one only.
 _JSON: Final = ("features", "metrics", "incumbents")
 _VALUES: Final = ("value", "bound", "combinatorial_bound")
@@ -144,7 +147,9 @@ class RecordStore:
             If it cannot be written, as on a full disk; all rows before it are safe.
         """
         cells = [_encoded(name, getattr(record, name)) for name in _FIELDS]
-        blob = None if answer is None else _packed(solution_document(problem, answer, {}))
+        blob = None
+        if answer is not None:
+            blob = _packed(solution_document(problem, answer, {}, problem_digest=record.digest))
         with self._told():
             self._base.execute("BEGIN IMMEDIATE")
             try:
@@ -220,7 +225,7 @@ class RecordStore:
 
     def _select(self, where: str, parameters: tuple[int, ...] = ()) -> Iterator[Record]:
         columns = ", ".join("facts" if name == '"machine"' else name for name in _COLUMNS)
-        query = f"SELECT {columns} FROM records JOIN machines ON machines.id = machine {where}"  # noqa: S608 - as above
+        query = f"SELECT {columns} FROM records JOIN machines ON machines.id = machine {where}"  # noqa: S608 - names of fields
         machines: dict[str, Mapping[str, Any]] = {}
         with self._told():
             for row in self._base.execute(query, parameters):
@@ -270,7 +275,7 @@ def _text(document: object) -> str:
 
 
 def _packed(document: object) -> bytes:
-    return zlib.compress(_text(document).encode(), 6)
+    return zlib.compress(_text(document).encode(), _LEVEL)
 
 
 def _unpacked(blob: bytes) -> dict[str, Any]:

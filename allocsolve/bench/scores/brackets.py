@@ -67,7 +67,7 @@ class Ratios:
     within: tuple[float, float]  #: least and largest mean of all that the brackets allow
 
 
-def sharpened(known: Mapping[float, Bracket], what: str = "the optimum") -> dict[float, Bracket]:
+def sharpened(brackets: Mapping[float, Bracket], what: str = "the optimum") -> dict[float, Bracket]:
     """Return what brackets of the optimum within several expand limits say of each other.
 
     What keeps a limit keeps every looser one, too. So the value of an answer holds for all looser limits, and
@@ -75,7 +75,7 @@ def sharpened(known: Mapping[float, Bracket], what: str = "the optimum") -> dict
 
     Parameters
     ----------
-    known
+    brackets
         By expand limit.
     what
         For the message: whose optimum it is.
@@ -92,33 +92,33 @@ def sharpened(known: Mapping[float, Bracket], what: str = "the optimum") -> dict
 
     Examples
     --------
-    >>> found = sharpened({1: Bracket(60, 90), 2: Bracket(70, 100)})
-    >>> found[1], found[2]
+    >>> sharper = sharpened({1: Bracket(60, 90), 2: Bracket(70, 100)})
+    >>> sharper[1], sharper[2]
     (Bracket(lower=70, upper=90), Bracket(lower=70, upper=90))
     """
-    limits = sorted(known)
-    found = {}
+    limits = sorted(brackets)
+    sharper = {}
     for limit in limits:
-        lower, bounded = max((known[other].lower, other) for other in limits if other >= limit)
-        upper, valued = min((known[other].upper, other) for other in limits if other <= limit)
+        lower, bounded = max((brackets[other].lower, other) for other in limits if other >= limit)
+        upper, valued = min((brackets[other].upper, other) for other in limits if other <= limit)
         if lower > upper:
             msg = (
                 f"contradiction on {what}: the bound {lower:.10g} within limit {bounded:g} is above "
                 f"{upper:.10g}, found within limit {valued:g}"
             )
             raise InvalidAnswer(msg)
-        found[limit] = Bracket(lower, upper)
-    return found
+        sharper[limit] = Bracket(lower, upper)
+    return sharper
 
 
-def ratio(one: Bracket, other: Bracket, *, most: float = math.inf) -> Bracket:
+def ratio(one: Bracket, other: Bracket, *, cap: float = math.inf) -> Bracket:
     """Return the bracket of the ratio of two unknown numbers, the second above 0.
 
     Parameters
     ----------
     one, other
         What is known of both.
-    most
+    cap
         That the ratio cannot exceed, for a reason of its own.
 
     Notes
@@ -128,12 +128,12 @@ def ratio(one: Bracket, other: Bracket, *, most: float = math.inf) -> Bracket:
 
     Examples
     --------
-    >>> ratio(Bracket(80, 90), Bracket(100, 100)), ratio(Bracket(80, 90), Bracket(85, 100), most=1)
+    >>> ratio(Bracket(80, 90), Bracket(100, 100)), ratio(Bracket(80, 90), Bracket(85, 100), cap=1)
     (Bracket(lower=0.8, upper=0.9), Bracket(lower=0.8, upper=1))
     """
     lower = 0.0 if math.isinf(other.upper) else one.lower / other.upper
     upper = one.upper / other.lower if other.lower else math.inf
-    return Bracket(lower, min(upper, most))
+    return Bracket(lower, min(upper, cap))
 
 
 def ratios(brackets: Sequence[Bracket]) -> Ratios:

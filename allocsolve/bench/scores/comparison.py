@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.records import Record
 
-__all__ = ["Cell", "Comparison", "compare"]
+__all__ = ["Comparison", "InstanceResult", "compare"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class InstanceResult:
     """What an entrant did on an instance: the mean over its seeds, which are no independent instances.
 
     An instance counts as answered when every run has answered it: who fails on some seeds is not compared
@@ -66,7 +66,7 @@ class Comparison:
     kind: str
     objective: str
     known: Mapping[str, Best]  #: by digest: over all records of the objective, in whatever suite
-    cells: Mapping[str, Mapping[str, Cell]]  #: by entrant, then by digest; where it was run
+    cells: Mapping[str, Mapping[str, InstanceResult]]  #: by entrant, then by digest; where it was run
 
     @property
     def entrants(self) -> tuple[str, ...]:
@@ -127,17 +127,17 @@ def compare(records: Iterable[Record]) -> tuple[Comparison, ...]:
     by_objective: dict[tuple[str, str], list[Record]] = {}
     for row in records:
         by_objective.setdefault((row.kind, row.objective), []).append(row)
-    found = []
+    comparisons = []
     for rows in by_objective.values():
-        known = best(rows)
+        best_by_digest = best(rows)
         by_suite: dict[str, list[Record]] = {}
         for row in rows:
             by_suite.setdefault(row.suite, []).append(row)
-        found += [_comparison(mine, known) for mine in by_suite.values()]
-    return tuple(found)
+        comparisons += [_comparison(mine, best_by_digest) for mine in by_suite.values()]
+    return tuple(comparisons)
 
 
-def _comparison(rows: Sequence[Record], known: Mapping[str, Best]) -> Comparison:
+def _comparison(rows: Sequence[Record], best_by_digest: Mapping[str, Best]) -> Comparison:
     grouped: dict[_Entrant, dict[str, list[Record]]] = {}
     for row in rows:
         entrant = _Entrant(row.solver, row.solver_repr, row.seconds, row.iterations, row.workers, row.version)
@@ -147,19 +147,19 @@ def _comparison(rows: Sequence[Record], known: Mapping[str, Best]) -> Comparison
         suite=rows[0].suite,
         kind=rows[0].kind,
         objective=rows[0].objective,
-        known={row.digest: known[row.digest] for row in rows},
+        known={row.digest: best_by_digest[row.digest] for row in rows},
         cells={
-            names[entrant]: {digest: _cell(runs, known[digest]) for digest, runs in mine.items()}
+            names[entrant]: {digest: _cell(runs, best_by_digest[digest]) for digest, runs in mine.items()}
             for entrant, mine in grouped.items()
         },
     )
 
 
-def _cell(runs: Sequence[Record], on: Best) -> Cell:
+def _cell(runs: Sequence[Record], on: Best) -> InstanceResult:
     answers = [terms(run.value) for run in runs if run.value is not None]
     value = tuple(map(fmean, zip(*answers, strict=True))) if len(answers) == len(runs) else None
     bounded = terms(on.bound)[0] > -math.inf
-    return Cell(
+    return InstanceResult(
         runs=tuple(runs),
         value=value,
         gap=gap(value, on.bound) if value is not None and bounded else None,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.records import Record
 
-__all__ = ["Best", "Gaps", "SolverScore", "best", "gap", "scores"]
+__all__ = ["Best", "Gaps", "SolverScore", "best", "gap", "solver_scores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ def gap(value: Value, reference: Value) -> float:
     >>> gap(120, 100), gap((5, 7), (5, 2)), gap(0, 0), gap(1, 0)
     (0.2, 0.0, 0.0, inf)
     """
-    found, ref = terms(value)[0], terms(reference)[0]
-    if found == ref:
+    first, ref = terms(value)[0], terms(reference)[0]
+    if first == ref:
         return 0.0
-    return (found - ref) / ref if ref else math.inf
+    return (first - ref) / ref if ref else math.inf
 
 
 def _checked(records: Iterable[Record]) -> list[Record]:
@@ -124,7 +124,7 @@ def _best(rows: Sequence[Record]) -> Best:
     return Best(instance, value, bound)
 
 
-def scores(records: Iterable[Record]) -> tuple[SolverScore, ...]:
+def solver_scores(records: Iterable[Record]) -> tuple[SolverScore, ...]:
     """Return the score of each solver, in the order of their first records.
 
     Parameters
@@ -141,17 +141,17 @@ def scores(records: Iterable[Record]) -> tuple[SolverScore, ...]:
         If the records are of several objectives, or a solver has two for one instance.
     """
     rows = _checked(records)
-    known = best(rows)
+    best_by_digest = best(rows)
     by_solver: dict[str, dict[str, Record]] = {}
     for row in rows:
         if by_solver.setdefault(row.solver, {}).setdefault(row.digest, row) is not row:
             msg = f"{row.solver} has several records of {row.instance}"
             raise InvalidOption(msg)
-    return tuple(_score(solver, list(mine.values()), known) for solver, mine in by_solver.items())
+    return tuple(_score(solver, list(mine.values()), best_by_digest) for solver, mine in by_solver.items())
 
 
-def _score(solver: str, rows: Sequence[Record], known: dict[str, Best]) -> SolverScore:
-    answered = [(row.value, known[row.digest]) for row in rows if row.value is not None]
+def _score(solver: str, rows: Sequence[Record], best_by_digest: dict[str, Best]) -> SolverScore:
+    answered = [(row.value, best_by_digest[row.digest]) for row in rows if row.value is not None]
     bounded = [(value, on) for value, on in answered if terms(on.bound)[0] > -math.inf]
     proven = [(value, on) for value, on in answered if on.proven]
     failed = sum(bool(row.error) for row in rows)

@@ -127,7 +127,7 @@ def bootstrap_interval(
         "median": np.median,
         "p95": lambda values, axis: _quantile(values, 0.95, axis),
     }
-    found = bootstrap(
+    interval = bootstrap(
         (sample,),
         functions[statistic],
         vectorized=True,
@@ -137,7 +137,7 @@ def bootstrap_interval(
         batch=max(1, 2_000_000 // len(sample)),  # 16 MB at a time
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    return float(found.low), float(found.high)
+    return float(interval.low), float(interval.high)
 
 
 def signed_rank(differences: Sequence[float]) -> float:
@@ -159,7 +159,7 @@ def signed_rank(differences: Sequence[float]) -> float:
     nonzero = np.asarray([term for term in differences if term], dtype=np.float64)
     if not len(nonzero):
         return 1.0
-    from scipy import stats  # noqa: PLC0415 - as above
+    from scipy import stats  # noqa: PLC0415 - heavy, and few need it
 
     if len(nonzero) > _EXACT_PAIRS:
         return float(stats.wilcoxon(nonzero).pvalue)  # of so many, an approximation

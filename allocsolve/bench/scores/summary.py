@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.bench.runs.records import Record
-    from allocsolve.bench.scores.comparison import Cell, Comparison
+    from allocsolve.bench.scores.comparison import Comparison, InstanceResult
     from allocsolve.bench.scores.statistics import Interval
 
 __all__ = [
@@ -125,7 +125,7 @@ def summaries(comparison: Comparison) -> tuple[Summary, ...]:
     return tuple(_summary(entrant, mine, comparison) for entrant, mine in comparison.cells.items())
 
 
-def _summary(entrant: str, mine: Mapping[str, Cell], comparison: Comparison) -> Summary:
+def _summary(entrant: str, mine: Mapping[str, InstanceResult], comparison: Comparison) -> Summary:
     cells = [(cell, comparison.known[digest]) for digest, cell in mine.items()]
     gaps = [cell.gap for cell, _ in cells if cell.gap is not None]
     complete = [(cell.value, on) for cell, on in cells if cell.value is not None]
@@ -152,7 +152,7 @@ def _summary(entrant: str, mine: Mapping[str, Cell], comparison: Comparison) -> 
 
 def duels(comparison: Comparison) -> tuple[Duel, ...]:
     """Return a duel for each pair of entrants that have an instance in common, in the order of `entrants`."""
-    found = []
+    compared = []
     for one, other in combinations(comparison.entrants, 2):
         mine, theirs = comparison.cells[one], comparison.cells[other]
         pairs = [(mine[digest].order, theirs[digest].order) for digest in mine if digest in theirs]
@@ -160,9 +160,9 @@ def duels(comparison: Comparison) -> tuple[Duel, ...]:
             differences = [_difference(a[0], b[0]) for a, b in pairs]
             wins, losses = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
             ties = len(pairs) - wins - losses
-            found.append((one, other, wins, ties, losses, median(differences), signed_rank(differences)))
-    adjusted = holm([p for *_, p in found])
-    return tuple(Duel(*duel, p_holm) for duel, p_holm in zip(found, adjusted, strict=True))
+            compared.append((one, other, wins, ties, losses, median(differences), signed_rank(differences)))
+    adjusted = holm([p for *_, p in compared])
+    return tuple(Duel(*duel, p_holm) for duel, p_holm in zip(compared, adjusted, strict=True))
 
 
 def _difference(one: float, other: float) -> float:
@@ -215,7 +215,9 @@ def primal_curves(comparison: Comparison) -> tuple[PrimalCurve, ...]:
     )
 
 
-def _curve(entrant: str, mine: Mapping[str, Cell], comparison: Comparison, end: float) -> PrimalCurve | None:
+def _curve(
+    entrant: str, mine: Mapping[str, InstanceResult], comparison: Comparison, end: float
+) -> PrimalCurve | None:
     drops: dict[float, float] = {}
     integrals = []
     valued = [

@@ -160,8 +160,17 @@ def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mappi
     save(solution_document(problem, answer, meta), path)
 
 
-def solution_document(problem: Problem, answer: Answer, meta: Mapping[str, object]) -> Document:
+def solution_document(
+    problem: Problem, answer: Answer, meta: Mapping[str, object], *, problem_digest: str | None = None
+) -> Document:
     """Return the JSON object that `write_solution` writes.
+
+    Parameters
+    ----------
+    problem, answer, meta
+        As there.
+    problem_digest
+        The `digest` of the problem where it has been computed before; None computes it.
 
     Raises
     ------
@@ -169,7 +178,7 @@ def solution_document(problem: Problem, answer: Answer, meta: Mapping[str, objec
         If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
     """
     codec = family_of(problem).codec
-    envelope = {"format": FORMAT, "kind": codec.answer_kind, "problem": digest(problem)}
+    envelope = {"format": FORMAT, "kind": codec.answer_kind, "problem": problem_digest or digest(problem)}
     return {**envelope, **codec.encode_answer(problem, answer), "meta": dict(meta)}
 
 

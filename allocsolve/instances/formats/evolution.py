@@ -20,6 +20,7 @@ A document is checked whole: every fault is collected with the path of its field
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,12 +177,12 @@ def encode_solution(problem: EvolutionProblem, schedule: EvolutionSchedule) -> D
         if not np.array_equal(getattr(schedule, what), getattr(packed, what)):
             msg = f"the schedule does not belong to the problem: its steps have other {what}"
             raise InvalidAnswer(msg)
-    steps = np.split(schedule.durations, packed.offsets[1:-1])
+    durations, offsets = schedule.durations.tolist(), packed.offsets.tolist()
     return {
         "applications": [
-            {"name": name, "start": start, "durations": durations.tolist()}
-            for name, start, durations in zip(
-                problem.application_names, schedule.starts.tolist(), steps, strict=False
+            {"name": name, "start": start, "durations": durations[begin:end]}
+            for name, start, (begin, end) in zip(
+                problem.application_names, schedule.starts.tolist(), pairwise(offsets), strict=True
             )
         ]
     }

@@ -142,14 +142,14 @@ def examine_expansion(
     )
 
 
-def _bracket(found: Best, row: BestKnown | None) -> Bracket:
+def _bracket(recorded: Best, row: BestKnown | None) -> Bracket:
     """Return what records and the library know of a least makespan."""
-    lower = max(0.0, terms(found.bound)[0])
-    upper = math.inf if found.value is None else terms(found.value)[0]
+    lower = max(0.0, terms(recorded.bound)[0])
+    upper = math.inf if recorded.value is None else terms(recorded.value)[0]
     if row is not None:
         lower, upper = max(lower, row.lower), min(upper, row.upper)
     if lower > upper:
-        msg = f"contradiction on {found.instance}: a bound of {lower:.10g}, yet {upper:.10g} was found"
+        msg = f"contradiction on {recorded.instance}: a bound of {lower:.10g}, yet {upper:.10g} was found"
         raise InvalidAnswer(msg)
     return Bracket(lower, upper)
 
@@ -171,7 +171,7 @@ def _instance(
 ) -> ExpansionInstance:
     worth = {
         # No optimum is above that of a tighter limit.
-        limit: ratio(bracket, optimum[1], most=1)
+        limit: ratio(bracket, optimum[1], cap=1)
         for limit, bracket in optimum.items()
         if limit > 1
     }

@@ -12,7 +12,7 @@ from allocsolve.pictures.text import limit_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from allocsolve.bench import Bracket, Ratios
+    from allocsolve.bench.scores.brackets import Bracket, Ratios
     from allocsolve.papers.klein2011 import ExpansionStudy, HeuristicRow
 
 __all__ = ["expansion_picture"]

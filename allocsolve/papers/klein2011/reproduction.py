@@ -7,18 +7,21 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from allocsolve import judge, registry
-from allocsolve.bench.runs.tasks import warm_up
+from allocsolve import judge
+from allocsolve.bench.runs.runner import outcomes
+from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.families import AnySolver, family_of
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget, EvolutionProblem
 from allocsolve.papers.klein2011.tables import COLUMNS, Spread
+from allocsolve.registry import ready
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from allocsolve.bench.runs.execution import Outcome
     from allocsolve.bench.runs.runner import Progress
+    from allocsolve.bench.runs.tasks import Task
     from allocsolve.judge import ApplicationMetrics, EvolutionMetrics
 
 __all__ = ["ALGORITHMS", "Reproduction", "reproduce"]
@@ -54,17 +57,17 @@ class _Run:
 
     def columns(self, rigid: _Run) -> dict[str, list[float]]:
         """Return what the test adds to each column."""
-        mine, base = self.test, rigid.test
+        test, base = self.test, rigid.test
         return {
-            "waste": [100 * mine.waste],
-            "utilisation": [mine.allocated_area / base.allocated_area],
-            "effective_utilisation": [100 * mine.effective_utilisation],
-            "makespan": [mine.makespan / base.makespan],
+            "waste": [100 * test.waste],
+            "utilisation": [test.allocated_area / base.allocated_area],
+            "effective_utilisation": [100 * test.effective_utilisation],
+            "makespan": [test.makespan / base.makespan],
             "schedule_time": [self.milliseconds],
-            "completion": [mine.mean_completion / base.mean_completion],
+            "completion": [test.mean_completion / base.mean_completion],
             # Where nobody waits there is nothing to compare with.
-            "waiting": [mine.mean_waiting / base.mean_waiting] if base.mean_waiting else [],
-            "expanded": [100 * mine.expanded],
+            "waiting": [test.mean_waiting / base.mean_waiting] if base.mean_waiting else [],
+            "expanded": [100 * test.expanded],
             "expansion": (100 * self.apps.expansion).tolist(),
             "application_waste": (100 * self.apps.waste).tolist(),
         }
@@ -107,16 +110,18 @@ def reproduce(tests: int = 1000, seed: int = 2011, *, progress: Progress | None 
     if tests < 1:
         msg = f"tests {tests} is below 1"
         raise InvalidOption(msg)
-    solvers = {name: registry.make_solver(name, EvolutionProblem) for name in ALGORITHMS}
-    family = family_of(EvolutionProblem)
-    for name, limit in ALGORITHMS.items():
-        warm_up(solvers[name], family.warm_up(EvolutionProblem(1, (), expand_limit=limit)))
+    for task in _tasks(klein2011([seed, 0])):
+        ready(task.make_solver(), task.problem)
     started = time.perf_counter()
     cells: dict[str, dict[str, list[float]]] = {
         name: {column.name: [] for column in COLUMNS} for name in ALGORITHMS
     }
     for idx in range(tests):
-        runs = _test(klein2011([seed, idx]), solvers)
+        problem = klein2011([seed, idx])
+        runs = {
+            task.solver: _measured(problem, task.solver, outcome)
+            for task, outcome in outcomes(_tasks(problem))
+        }
         for name, run in runs.items():
             for column, values in run.columns(runs["rigid"]).items():
                 cells[name][column] += values
@@ -128,26 +133,24 @@ def reproduce(tests: int = 1000, seed: int = 2011, *, progress: Progress | None 
     return Reproduction(tests, seed, time.perf_counter() - started, rows)
 
 
-def _test(problem: EvolutionProblem, solvers: Mapping[str, AnySolver]) -> dict[str, _Run]:
-    """Run, time and judge all algorithms on one problem without an expand limit."""
-    finite = {*ALGORITHMS.values()} - {math.inf}
-    limited = {math.inf: problem} | {limit: replace(problem, expand_limit=limit) for limit in finite}
-    runs = {}
-    for name, limit in ALGORITHMS.items():
-        started = time.perf_counter()
-        schedule = solvers[name](limited[limit], Budget()).answer
-        milliseconds = 1000 * (time.perf_counter() - started)
-        if schedule is None:
-            msg = f"{name} on {problem.name}: no answer"
-            raise InvalidAnswer(msg)
-        faults = judge.violations(limited[limit], schedule)
-        if faults:
-            msg = f"{name} on {problem.name}: {faults[0]}"
-            raise InvalidAnswer(msg)
-        rigid = name == "rigid"
-        runs[name] = _Run(
-            judge.evolution_metrics(problem, schedule, rigid=rigid),
-            judge.application_metrics(problem, schedule, rigid=rigid),
-            milliseconds,
-        )
-    return runs
+def _tasks(problem: EvolutionProblem) -> list[Task]:
+    """Return the runs of all algorithms on a problem without an expand limit, each within its own limit."""
+    tasks = []
+    for limit in dict.fromkeys(ALGORITHMS.values()):
+        limited = problem if limit == math.inf else replace(problem, expand_limit=limit)
+        names = [name for name in ALGORITHMS if ALGORITHMS[name] == limit]
+        tasks += plan([("", limited)], names, objective="makespan", budgets=[Budget()])
+    return tasks
+
+
+def _measured(problem: EvolutionProblem, name: str, outcome: Outcome) -> _Run:
+    """Return what a run comes to, measured without an expand limit."""
+    if outcome.answer is None:
+        msg = f"{name} on {problem.name}: {outcome.record.error or 'no answer'}"
+        raise InvalidAnswer(msg)
+    rigid = name == "rigid"
+    return _Run(
+        judge.evolution_metrics(problem, outcome.answer, rigid=rigid),
+        judge.application_metrics(problem, outcome.answer, rigid=rigid),
+        1000 * outcome.record.runtime_s,
+    )

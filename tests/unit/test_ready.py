@@ -1,0 +1,128 @@
+"""Readiness: until nothing more is compiled, once, and with a word to people when it takes long."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocsolve.instances import klein2011
+from allocsolve.model import Budget, Limit, Result, Status
+from allocsolve.registry import make_allocator, readiness, ready, solve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.model import EvolutionProblem
+
+PROBLEM = klein2011(1, num_apps=(3, 3), expand_limit=1)
+
+
+class Compiling:
+    """A solver that compiles something in some of its first calls, and says which limit stopped each."""
+
+    def __init__(self, *calls: tuple[int, Limit | None]) -> None:
+        self.calls = calls
+        self.called = 0
+        self.made = 0
+
+    def __repr__(self) -> str:
+        return f"Compiling({self.calls})"
+
+    def __call__(self, *_: object) -> Result[None]:
+        kernels, limit = self.calls[self.called] if self.called < len(self.calls) else (0, None)
+        self.called += 1
+        self.made += kernels
+        return Result(Status.UNKNOWN, limit=limit)
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "_done", set())
+    monkeypatch.setattr(readiness, "_announced", [])
+
+
+@given(
+    calls=st.lists(
+        st.tuples(st.integers(0, 2), st.sampled_from([None, Limit.TIME, Limit.ITERATIONS])), max_size=12
+    )
+)
+def test_calls_go_on_until_nothing_more_is_compiled(calls: list[tuple[int, Limit | None]]) -> None:
+    solver = Compiling(*calls)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(readiness, "_done", set())
+        patch.setattr(readiness, "_made", lambda: (solver.made, 0))
+        ready(solver, PROBLEM)
+        made, limit = calls[solver.called - 1] if solver.called <= len(calls) else (0, None)
+        assert made == 0, "the last call has compiled nothing"
+        idle = [limit for made, limit in calls[: solver.called] if not made]
+        assert limit is not Limit.TIME or len(idle) == 3, "it was done, or it was given up"
+        assert all(limit is Limit.TIME for limit in idle[:-1]), "no call in vain"
+        called = solver.called
+        ready(solver, PROBLEM)
+        assert solver.called == called, "once in a process"
+
+
+def test_a_solver_that_fails_is_left_to_the_call_that_counts() -> None:
+    def broken(problem: EvolutionProblem, budget: Budget) -> Result[None]:
+        msg = f"cannot do {len(problem.applications)} applications in {budget.seconds} s"
+        raise RuntimeError(msg)
+
+    ready(broken, PROBLEM)
+
+
+def test_an_interrupt_is_passed_on_and_the_solver_is_not_ready() -> None:
+    solver = Compiling((0, Limit.INTERRUPTED))
+    with pytest.raises(KeyboardInterrupt):
+        ready(solver, PROBLEM)
+    ready(solver, PROBLEM)
+    assert solver.called == 2
+
+
+def test_long_compilations_are_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    announced = threading.Event()
+    lines: list[str] = []
+
+    def announce(line: str) -> None:
+        lines.append(line)
+        announced.set()
+
+    def compiling(_: EvolutionProblem, __: Budget) -> Result[None]:
+        made[0] += 1
+        assert announced.wait(60)
+        return Result(Status.UNKNOWN)
+
+    made = [0]
+    monkeypatch.setattr(readiness, "_MOMENT_S", 0.01)
+    monkeypatch.setattr(readiness, "_made", lambda: (min(made[0], 1), 0))
+    ready(compiling, PROBLEM, announce=announce)
+    readiness.announce_once(announce)
+    assert lines == ["compiling kernels: the first call of a solver takes a while"]
+
+
+def test_what_is_loaded_from_the_cache_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = [0]
+
+    def made() -> Iterator[int]:
+        loaded[0] += loaded[0] < 3
+        yield from (0, loaded[0])
+
+    monkeypatch.setattr(readiness, "_MOMENT_S", 0.001)
+    monkeypatch.setattr(readiness, "_made", lambda: tuple(made()))
+    lines: list[str] = []
+    ready(Compiling(), PROBLEM, announce=lines.append)
+    assert lines == []
+
+
+def test_whoever_solves_makes_ready_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_ready: list[object] = []
+    for place in ("front_door", "allocators"):
+        monkeypatch.setattr(
+            f"allocsolve.registry.{place}.ready", lambda solver, *_: made_ready.append(solver)
+        )
+    solve(PROBLEM, "noX")
+    make_allocator("first-fit")
+    assert len(made_ready) == 1
