@@ -24,9 +24,9 @@ _CONSTANTS: Final[dict[str, OptionValue]] = {
 }
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+(_[0-9]+)*")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_QUOTED: Final = re.compile(
-    r"""'([^'\\\n]|\\['\\nrtxuU0-9a-fA-F])*'|"([^"\\\n]|\\["'\\nrtxuU0-9a-fA-F])*\""""
-)
+#: The escapes that `repr` writes.
+_ESCAPE: Final = r"""\\(?:[\\'"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"""
+_QUOTED: Final = re.compile(rf"""'(?:[^'\\\n]|{_ESCAPE})*'|"(?:[^"\\\n]|{_ESCAPE})*\"""")
 _WORD: Final = re.compile(r"\w[\w.+-]*")
 #: What messages quote of a text that is no name.
 _SHOWN: Final = 80
