@@ -37,8 +37,8 @@ __all__ = [
 MACHINE_NAMES = tuple(MACHINES)
 
 
-def integer(low: int, most: int = MAX_INTEGER) -> Callable[[str], int]:
-    """Return the reader of an integer in low..most."""
+def integer(low: int, high: int = MAX_INTEGER) -> Callable[[str], int]:
+    """Return the reader of an integer in low..high."""
 
     def read(text: str) -> int:
         try:
@@ -49,8 +49,8 @@ def integer(low: int, most: int = MAX_INTEGER) -> Callable[[str], int]:
         if value < low:
             msg = f"{_short(text)} is below {low}"
             raise argparse.ArgumentTypeError(msg)
-        if value > most:
-            msg = f"{_short(text)} is above {'2^53' if most == MAX_INTEGER else most}"
+        if value > high:
+            msg = f"{_short(text)} is above {'2^53' if high == MAX_INTEGER else high}"
             raise argparse.ArgumentTypeError(msg)
         return value
 

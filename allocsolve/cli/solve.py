@@ -39,15 +39,15 @@ _STOPPED = {
 
 def solve(args: argparse.Namespace) -> int:
     """Solve one problem, have the judge confirm the answer, show and write it."""
-    from allocsolve.families import family_of  # noqa: PLC0415 - as above
+    from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
     from allocsolve.instances import (  # noqa: PLC0415 - when the command runs
         read_problem,
         solution_document,
         write_solution,
     )
-    from allocsolve.judge import metrics  # noqa: PLC0415 - as above
+    from allocsolve.judge import metrics  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import make_solver, ready  # noqa: PLC0415 - when the command runs
-    from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - as above
+    from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - when the command runs
 
     stored = read_problem(args.file)
     problem = with_settings(stored, dict(args.set), args.file, tighten=True)
@@ -71,7 +71,7 @@ def solve(args: argparse.Namespace) -> int:
         raise SolverUnavailable(msg) from error
     claims = _claims(args, result)
     answer = result.answer
-    worth = None if answer is None else metrics(problem, answer)
+    measures = None if answer is None else metrics(problem, answer)
     meta = plain({**claims, **family.features(problem), **budget})
     if args.out is not None and answer is not None:
         write_solution(args.out, stored, answer, meta)
@@ -79,9 +79,9 @@ def solve(args: argparse.Namespace) -> int:
         args.plot.write_text(str(family_of(problem).view.plot(problem, answer)), encoding="utf-8")
     if args.json:
         solution = None if answer is None else solution_document(stored, answer, meta)
-        write_json({**claims, "metrics": worth, "solution": solution})
+        write_json({**claims, "metrics": measures, "solution": solution})
     else:
-        _show(args, problem, result, worth)
+        _show(args, problem, result, measures)
     if result.limit is Limit.INTERRUPTED:
         place = "above" if args.out is None else f"in {args.out}"
         kept = "there was no answer yet" if answer is None else f"the best answer so far is {place}"
@@ -101,7 +101,7 @@ def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
     }
 
 
-def _show(args: argparse.Namespace, problem: Problem, result: Result[Any], worth: object | None) -> None:
+def _show(args: argparse.Namespace, problem: Problem, result: Result[Any], measures: object | None) -> None:
     view = family_of(problem).view
     stopped = "" if result.limit is None else f", {_STOPPED[result.limit]}"
     show_fields(
@@ -115,13 +115,13 @@ def _show(args: argparse.Namespace, problem: Problem, result: Result[Any], worth
     )
     if result.answer is not None:
         say("")
-        show_fields(view.metric_fields(problem, worth))
+        show_fields(view.metric_fields(problem, measures))
         show_lines(view.terminal_picture(problem, result.answer, terminal_width()))
     written = [(what, path) for what, path in (("solution", args.out), ("plot", args.plot)) if path]
     say(
         *([""] if written else []),
         *(
-            f"{what} written to {path}" if worth else f"no solution, so {path} was not written"
+            f"{what} written to {path}" if measures else f"no solution, so {path} was not written"
             for what, path in written
         ),
     )
@@ -135,11 +135,11 @@ def _values(
     values = (None,) * len(names) if value is None else terms(value)
     bounds = terms(bound) + (-math.inf,) * len(names)
     rows = []
-    for name, ours, least in zip(names, values, bounds, strict=False):
-        parts = ["no answer" if ours is None else f"{_number(ours)} {units[name]}"]
-        parts.append(f"bound {_number(least)} {units[name]}" if math.isfinite(least) else "no bound")
-        if ours is not None and 0 < least < math.inf and least <= ours:
-            parts.append(f"gap {percent(ours / least - 1)}")
+    for name, reached, lower in zip(names, values, bounds, strict=False):
+        parts = ["no answer" if reached is None else f"{_number(reached)} {units[name]}"]
+        parts.append(f"bound {_number(lower)} {units[name]}" if math.isfinite(lower) else "no bound")
+        if reached is not None and 0 < lower < math.inf and lower <= reached:
+            parts.append(f"gap {percent(reached / lower - 1)}")
         rows.append((name, ", ".join(parts)))
     return rows
 
@@ -150,32 +150,32 @@ def _number(value: float) -> str:
 
 def check(args: argparse.Namespace) -> int:
     """Judge a solution; the exit status says whether it is feasible."""
-    from allocsolve.families import family_of  # noqa: PLC0415 - as above
-    from allocsolve.instances import read_problem, read_solution  # noqa: PLC0415 - as above
-    from allocsolve.judge import metrics, violations  # noqa: PLC0415 - as above
+    from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
+    from allocsolve.instances import read_problem, read_solution  # noqa: PLC0415 - when the command runs
+    from allocsolve.judge import metrics, violations  # noqa: PLC0415 - when the command runs
 
     problem = read_problem(args.file)
     answer = read_solution(args.solution, problem)
     problem = with_settings(problem, dict(args.set), args.file)
-    worth = None
-    found: tuple[str, ...] = ()
+    measures = None
+    faults: tuple[str, ...] = ()
     try:
-        found = violations(problem, answer)
-        worth = metrics(problem, answer)
+        faults = violations(problem, answer)
+        measures = metrics(problem, answer)
     except InvalidAnswer as error:  # numbers too large to be added up, or no metrics of such an answer
-        found = found or (str(error),)
+        faults = faults or (str(error),)
     if args.json:
         features = family_of(problem).features(problem)
-        write_json({"feasible": not found, **features, "violations": found, "metrics": worth})
-        return 1 if found else 0
-    if found:
-        say(f"not feasible, {counted(len(found), 'violation')}:")
-        say(*(f"  {violation}" for violation in found[:VIOLATIONS_SHOWN]))
-        if len(found) > VIOLATIONS_SHOWN:
-            say(f"  and {len(found) - VIOLATIONS_SHOWN} more (all of them with --json)")
+        write_json({"feasible": not faults, **features, "violations": faults, "metrics": measures})
+        return 1 if faults else 0
+    if faults:
+        say(f"not feasible, {counted(len(faults), 'violation')}:")
+        say(*(f"  {violation}" for violation in faults[:VIOLATIONS_SHOWN]))
+        if len(faults) > VIOLATIONS_SHOWN:
+            say(f"  and {len(faults) - VIOLATIONS_SHOWN} more (all of them with --json)")
     else:
         say(f"feasible ({family_of(problem).view.describe(problem)})")
-    if worth is not None:
+    if measures is not None:
         say("")
-        show_fields(family_of(problem).view.metric_fields(problem, worth))
-    return 1 if found else 0
+        show_fields(family_of(problem).view.metric_fields(problem, measures))
+    return 1 if faults else 0
