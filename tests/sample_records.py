@@ -31,6 +31,7 @@ RECORD = Record(
     limit=Limit.TIME,
     value=120,
     bound=-math.inf,
+    certified_bound=-math.inf,
     combinatorial_bound=100,
     runtime_s=0.25,
     incumbents=((0.1, 130), (0.25, 120)),

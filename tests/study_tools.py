@@ -53,6 +53,7 @@ def row(
         "limit": None,
         "value": value,
         "bound": bound,
+        "certified_bound": -math.inf,
         "combinatorial_bound": -math.inf,
         "runtime_s": runtime,
         "incumbents": (),

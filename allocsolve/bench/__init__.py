@@ -7,7 +7,7 @@ from allocsolve.bench.gate.gate import GateReport, run_gate
 from allocsolve.bench.library.design import build_library
 from allocsolve.bench.library.improve import Change, improve_suites
 from allocsolve.bench.library.suites import SUITES, suite
-from allocsolve.bench.library.verify import verify_suite
+from allocsolve.bench.library.verify import claimed_bounds, verify_suite
 from allocsolve.bench.runs.executors import open_executor
 from allocsolve.bench.runs.records import Record, RecordKey
 from allocsolve.bench.runs.runner import Progress, run, run_missing
@@ -37,6 +37,7 @@ __all__ = [
     "Task",
     "best",
     "build_library",
+    "claimed_bounds",
     "compare",
     "export",
     "family_of_all",

@@ -59,8 +59,8 @@ def _count_cells(counts: dict[str, dict[str, int]]) -> list[tuple[bool, tuple[st
 
 def verify(args: argparse.Namespace) -> int:
     """Have the judge recompute what is known of suites; the exit status says whether all of it holds."""
-    from allocsolve.bench import verify_suite  # noqa: PLC0415 - as above
-    from allocsolve.instances import Library  # noqa: PLC0415 - as above
+    from allocsolve.bench import claimed_bounds, verify_suite  # noqa: PLC0415 - when the command runs
+    from allocsolve.instances import Library  # noqa: PLC0415 - when the command runs
 
     library = Library(args.library)
     suites = [library[name] for name in args.suites or library]
@@ -71,12 +71,17 @@ def verify(args: argparse.Namespace) -> int:
             found += verify_suite(suite)
     found = list(dict.fromkeys(found))  # an instance may be in several suites
     members = {member for suite in suites for member in suite.members}
+    claimed, bounds = claimed_bounds([] if found else suites)
     if args.json:
-        write_json({"library": args.library, "instances": len(members), "faults": found})
+        counts = {"instances": len(members), "bounds": bounds, "bounds_claimed": claimed}
+        write_json({"library": args.library, **counts, "faults": found})
     else:
         say(*found)
         count = counted(len(members), "instance")
         say(f"{count}: {counted(len(found), 'fault')}" if found else f"{count}: all that is stated holds")
+        if not found:
+            recomputed = f"{bounds - claimed} recomputed"
+            say(f"{bounds} lower bounds: {recomputed}, {claimed} as claimed by exact solvers")
     return 1 if found else 0
 
 

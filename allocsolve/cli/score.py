@@ -68,6 +68,7 @@ def score(args: argparse.Namespace) -> int:
     export(records, table)
     found, known = solver_scores(records), best(records)
     proven = sum(on.proven for on in known.values())
+    certified = sum(on.certified for on in known.values())
     failed = [record for record in records if record.error]
     if args.json:
         write_json(
@@ -76,6 +77,7 @@ def score(args: argparse.Namespace) -> int:
                 "baseline": args.baseline,
                 "problems": len(known),
                 "optima_proven": proven,
+                "bounds_certified": certified,
                 "scores": found,
                 "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
                 "records": rows,
@@ -91,6 +93,7 @@ def score(args: argparse.Namespace) -> int:
         say("", *_remarks(found, failed))
         say(
             f"Baseline {args.baseline}: {proven} of {len(known)} optima proven.",
+            f"Bounds: {certified} of {len(known)} recomputed (certified), the others as claimed by a solver.",
             f"Records: {rows}, CSV: {table}",
         )
     return 1 if failed else 0

@@ -45,7 +45,7 @@ def solve(args: argparse.Namespace) -> int:
         solution_document,
         write_solution,
     )
-    from allocsolve.judge import metrics  # noqa: PLC0415 - when the command runs
+    from allocsolve.judge import certify, metrics  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import make_solver, ready  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - when the command runs
 
@@ -69,7 +69,8 @@ def solve(args: argparse.Namespace) -> int:
     except (Exception, SystemExit) as error:  # whatever else a solver raises is its failure, as in `score`
         msg = f"{args.solver} failed: {type(error).__name__}: {error}"
         raise SolverUnavailable(msg) from error
-    claims = _claims(args, result)
+    certified_bound = certify(problem, result, tuple(args.objective.split(",")))
+    claims = {**_claims(args, result), "certified_bound": certified_bound}
     answer = result.answer
     measures = None if answer is None else metrics(problem, answer)
     meta = plain({**claims, **family.features(problem), **budget})
@@ -81,7 +82,7 @@ def solve(args: argparse.Namespace) -> int:
         solution = None if answer is None else solution_document(stored, answer, meta)
         write_json({**claims, "metrics": measures, "solution": solution})
     else:
-        _show(args, problem, result, measures)
+        _show(args, problem, result, certified_bound, measures)
     if result.limit is Limit.INTERRUPTED:
         place = "above" if args.out is None else f"in {args.out}"
         kept = "there was no answer yet" if answer is None else f"the best answer so far is {place}"
@@ -101,7 +102,13 @@ def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
     }
 
 
-def _show(args: argparse.Namespace, problem: Problem, result: Result[Any], measures: object | None) -> None:
+def _show(
+    args: argparse.Namespace,
+    problem: Problem,
+    result: Result[Any],
+    certified_bound: Value,
+    measures: object | None,
+) -> None:
     view = family_of(problem).view
     stopped = "" if result.limit is None else f", {_STOPPED[result.limit]}"
     show_fields(
@@ -109,7 +116,7 @@ def _show(args: argparse.Namespace, problem: Problem, result: Result[Any], measu
             ("problem", f"{args.file} ({view.describe(problem)})"),
             ("solver", args.solver),
             ("status", f"{result.status}{stopped}"),
-            *_values(args.objective, view.units, result.objective, result.bound),
+            *_values(args.objective, view.units, result, certified_bound),
             ("time", time_text(result.runtime)),
         ]
     )
@@ -128,16 +135,22 @@ def _show(args: argparse.Namespace, problem: Problem, result: Result[Any], measu
 
 
 def _values(
-    objective: str, units: Mapping[str, str], value: Value | None, bound: Value
+    objective: str, units: Mapping[str, str], result: Result[Any], certified_bound: Value
 ) -> list[tuple[str, str]]:
-    """Return value, bound and gap of each term of the objective."""
+    """Return value, bound (certified or claimed) and gap of each term of the objective."""
     names = objective.split(",")
-    values = (None,) * len(names) if value is None else terms(value)
-    bounds = terms(bound) + (-math.inf,) * len(names)
+    none = (-math.inf,) * len(names)
+    values = (None,) * len(names) if result.objective is None else terms(result.objective)
+    bounds, certified = (terms(bound) + none for bound in (result.bound, certified_bound))
     rows = []
-    for name, reached, lower in zip(names, values, bounds, strict=False):
+    for name, reached, lower, sure in zip(names, values, bounds, certified, strict=False):
         parts = ["no answer" if reached is None else f"{_number(reached)} {units[name]}"]
-        parts.append(f"bound {_number(lower)} {units[name]}" if math.isfinite(lower) else "no bound")
+        if math.isfinite(lower):
+            source = "certified" if sure >= lower else "claimed"
+            also = f" ({_number(sure)} certified)" if -math.inf < sure < lower else ""
+            parts.append(f"{source} bound {_number(lower)} {units[name]}{also}")
+        else:
+            parts.append("no bound")
         if reached is not None and 0 < lower < math.inf and lower <= reached:
             parts.append(f"gap {percent(reached / lower - 1)}")
         rows.append((name, ", ".join(parts)))

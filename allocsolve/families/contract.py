@@ -53,8 +53,8 @@ class Rules(Generic[P, A]):
     #: several.
     value: Callable[[Any, Any], Value]
     #: A lower bound on the first term of an objective, recomputed from the certificate of a result; None for
-    #: a family whose bounds carry none. Raises `InvalidAnswer` for a certificate that proves nothing.
-    certified_bound: Callable[[P, Mapping[str, Any], tuple[str, ...]], Value] | None = None
+    #: a family whose bounds carry none. Raises `InvalidAnswer` for what is no certificate of the problem.
+    certified_bound: Callable[[P, Mapping[str, Any], tuple[str, ...]], float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from allocsolve.judge.partition import (
     partition_violations,
 )
 from allocsolve.judge.partition_certificate import partition_certificate_bound
-from allocsolve.judge.verdict import Verdict, assess, confirm, metrics, value, violations
+from allocsolve.judge.verdict import Verdict, assess, certify, confirm, metrics, value, violations
 
 __all__ = [
     "ApplicationMetrics",
@@ -26,6 +26,7 @@ __all__ = [
     "Verdict",
     "application_metrics",
     "assess",
+    "certify",
     "confirm",
     "evolution_metrics",
     "evolution_value",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ from allocsolve.model import Result, Status, Value, terms
 if TYPE_CHECKING:
     from allocsolve.model import Problem
 
-__all__ = ["Verdict", "assess", "confirm", "metrics", "value", "violations"]
+__all__ = ["Verdict", "assess", "certify", "confirm", "metrics", "value", "violations"]
 
 
 def violations(problem: Problem, answer: object) -> tuple[str, ...]:
@@ -41,18 +42,52 @@ class Verdict(NamedTuple):
 
     result: Result[Any]  #: with the judged objective value
     metrics: Any  #: of the answer, as a dataclass of the family; None without an answer
+    certified_bound: Value  #: as `certify` returns it
+
+
+def certify(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -> Value:
+    """Return the lower bound that follows from the certificate of a result, recomputed from it alone.
+
+    A bound up to this one is *certified*; beyond it, it is *claimed* by the solver.
+
+    Parameters
+    ----------
+    problem, result
+        The problem, and what a solver returned.
+    objective
+        The terms that were minimised. The bound is on the first; the others have none.
+
+    Returns
+    -------
+    Value
+        Minus infinity without a certificate; a tuple for a lexicographic objective.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the certificate is none of this problem, or bounds of this family carry none.
+    """
+    if result.certificate is None:
+        return -math.inf
+    family = family_of(problem)
+    if family.rules.certified_bound is None:
+        msg = f"the result has a certificate, bounds of {family.kind} problems carry none"
+        raise InvalidAnswer(msg)
+    bound = family.rules.certified_bound(problem, result.certificate, objective)
+    return (bound,) if len(objective) > 1 else bound
 
 
 def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -> Verdict:
     """Return the result with the judged objective value, if every claim holds, and the metrics of its answer.
 
-    A bound and an infeasibility cannot be recomputed; a bound above the judged value can be refuted.
+    An infeasibility cannot be recomputed, nor a bound beyond its certificate; a bound above the judged value
+    can be refuted.
 
     Raises
     ------
     InvalidAnswer
         If the answer breaks a rule of the problem, or is not worth what the solver claims; also if there is
-        no `Result` or no answer of the type that belongs to the problem.
+        no `Result`, no answer of the type that belongs to the problem, or what is no certificate.
     """
     if not isinstance(result, Result):
         msg = f"the solver returned {type(result).__name__}, not a Result"
@@ -62,8 +97,9 @@ def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) ->
     if not isinstance(result.answer, expected | None):
         msg = f"the answer is of type {type(result.answer).__name__}, not {expected.__name__}"
         raise InvalidAnswer(msg)
+    certified_bound = certify(problem, result, objective)
     if result.answer is None:
-        return Verdict(result, None)
+        return Verdict(result, None, certified_bound)
     faults = family.rules.violations(problem, result.answer)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -80,6 +116,9 @@ def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) ->
     if terms(result.bound) > terms(judged):
         msg = f"the solver claims the bound {result.bound}, its own answer has {judged}"
         raise InvalidAnswer(msg)
+    if terms(certified_bound) > terms(judged):
+        msg = f"the certificate proves the bound {certified_bound}, the answer has {judged}"
+        raise InvalidAnswer(msg)
     # A solver that claims no value may still have met a bound that it knows.
     closed = terms(result.bound) == terms(judged)
     confirmed = replace(
@@ -88,4 +127,4 @@ def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) ->
         status=Status.OPTIMAL if closed else result.status,
         limit=None if closed else result.limit,
     )
-    return Verdict(confirmed, measured)
+    return Verdict(confirmed, measured, certified_bound)

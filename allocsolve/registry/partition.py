@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,10 +13,13 @@ from allocsolve.instances.formats import partition as codec
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.instances.generators.partition_examples import partition_examples
 from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics
+from allocsolve.judge.partition_certificate import partition_certificate_bound
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allocsolve.families import AnySolver
 
 __all__ = ["PARTITION"]
@@ -117,6 +120,13 @@ def _features(problem: PartitionProblem) -> dict[str, Feature]:
     }
 
 
+def _certified_bound(
+    problem: PartitionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
+) -> int:
+    assert objective == ("pairwise",), "the only one"
+    return partition_certificate_bound(problem, certificate)
+
+
 def _bound(problem: PartitionProblem, term: str) -> int:
     from allocsolve.bounds import partition_bound  # noqa: PLC0415 - loaded when asked for
 
@@ -150,7 +160,7 @@ PARTITION: Final = Family(
     problem=PartitionProblem,
     answer=Partition,
     objectives=PARTITION_OBJECTIVES,
-    rules=Rules(partition_violations, partition_metrics, value_of_partition_metrics),
+    rules=Rules(partition_violations, partition_metrics, value_of_partition_metrics, _certified_bound),
     codec=Codec(
         answer_kind="partition-set",
         decode_problem=codec.decode_problem,

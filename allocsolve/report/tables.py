@@ -48,12 +48,23 @@ def _study(findings: Findings) -> Table:
                 text(comparison.objective),
                 count(len(instances)),
                 count(sum(best.proven for best in instances)),
+                count(sum(best.certified for best in instances)),
                 count(len(comparison.cells)),
                 count(len(seeds)),
                 count(sum(one.runs for one in section.summaries)),
             )
         )
-    heads = ("suite", "kind", "objective", "instances", "optima proven", "solvers", "seeds", "runs")
+    heads = (
+        "suite",
+        "kind",
+        "objective",
+        "instances",
+        "optima proven",
+        "bounds certified",
+        "solvers",
+        "seeds",
+        "runs",
+    )
     first, last = (pick(row.when for row in findings.records) for pick in (min, max))
     when = f" from {first} to {last}" if first else ""
     versions = ", ".join(sorted({row.version for row in findings.records}))
@@ -62,7 +73,8 @@ def _study(findings: Findings) -> Table:
         heads,
         tuple(rows),
         f"{counted(len(findings.records), 'run')}{when}, allocsolve {versions}. Solvers with "
-        "several budgets, options or versions count several times.",
+        "several budgets, options or versions count several times. A best bound is certified if it was "
+        "recomputed from a certificate or as a combinatorial bound; the others are as solvers claim them.",
     )
 
 

@@ -34,6 +34,7 @@ BASE = Record(
     limit=None,
     value=None,
     bound=-math.inf,
+    certified_bound=-math.inf,
     combinatorial_bound=-math.inf,
     runtime_s=1,
     incumbents=(),

@@ -62,9 +62,14 @@ def test_list_verify_and_improve(tmp_path: Path, capsys: Capture) -> None:
     assert run_json(capsys, "library", "verify", *where) == {
         "library": str(tmp_path),
         "instances": 3,
+        "bounds": 3,
+        "bounds_claimed": 1,
         "faults": [],
     }
-    assert run(capsys, "library", "verify", "klein", *where) == "2 instances: all that is stated holds\n"
+    assert run(capsys, "library", "verify", "klein", *where).splitlines() == [
+        "2 instances: all that is stated holds",
+        "2 lower bounds: 1 recomputed, 1 as claimed by exact solvers",
+    ]
     (suite,) = (s for s in run_json(capsys, "library", "list", *where)["suites"] if s["name"] == "both")
     assert suite["objectives"] == {
         "pairwise": {"optimal": 1, "open": 0},

@@ -12,13 +12,13 @@ from allocsolve.instances import Member, digest, read_best_known, read_solution,
 from allocsolve.model import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from allocsolve.instances import BestKnown, Suite
     from allocsolve.model import Problem
 
-__all__ = ["verify_suite"]
+__all__ = ["claimed_bounds", "verify_suite"]
 
 
 def verify_suite(suite: Suite) -> Iterator[str]:
@@ -96,3 +96,19 @@ def _row_faults(suite: Suite, member: Member, problem: Problem, row: BestKnown) 
         yield f"{path}: the judge finds {value}, best_known.json has {row.upper}"
     elif identity != entry.solution:
         yield f"{path}: this is solution {identity[:12]}, best_known.json has {entry.solution[:12]}"
+
+
+def claimed_bounds(suites: Iterable[Suite]) -> tuple[int, int]:
+    """Return how many lower bounds of suites nothing here recomputes, and how many there are.
+
+    One up to that of `allocsolve.bounds` is recomputed; the others are as exact solvers claim them, which no
+    judged solution has refuted. Instances that are in several suites count once.
+    """
+    recomputed: dict[tuple[str, str], bool] = {}
+    for suite in suites:
+        problems = {digest(problem): problem for problem in suite.problems()}
+        for row in suite.best_known():
+            if row.lower > -math.inf:
+                bound = family_of(problems[row.digest]).bound(problems[row.digest], row.objective)
+                recomputed[row.digest, row.objective] = row.lower <= bound
+    return sum(not one for one in recomputed.values()), len(recomputed)

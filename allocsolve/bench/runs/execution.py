@@ -101,6 +101,7 @@ def execute(
             limit=verdict.result.limit,
             value=verdict.result.objective,
             bound=_plain(verdict.result.bound),
+            certified_bound=_plain(verdict.certified_bound),
             runtime_s=runtime,
             incumbents=verdict.result.incumbents,
             error="",
@@ -119,6 +120,7 @@ def failed_outcome(task: Task, error: str, runtime: float) -> Outcome:
         limit=None,
         value=None,
         bound=-math.inf,
+        certified_bound=-math.inf,
         runtime_s=runtime,
         incumbents=(),
         error=" ".join(error.split()) or "no reason given",
@@ -174,6 +176,7 @@ class _Findings(TypedDict):
     limit: Limit | None
     value: Value | None
     bound: Value
+    certified_bound: Value
     runtime_s: float
     incumbents: tuple[tuple[float, Value], ...]
     error: str

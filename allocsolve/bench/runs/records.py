@@ -51,6 +51,7 @@ class Record:
     limit: Limit | None  #: why the solver stopped before it was done
     value: Value | None  #: as judged; None without an answer
     bound: Value  #: as claimed; minus infinity without a bound
+    certified_bound: Value  #: that the judge recomputed from a certificate; minus infinity without one
     combinatorial_bound: Value  #: of `allocsolve.bounds`, whatever the solver
     runtime_s: float  #: wall time of the solver call, measured by the harness
     incumbents: tuple[tuple[float, Value], ...]  #: seconds and claimed value of each better answer

@@ -27,14 +27,14 @@ __all__ = ["RecordStore"]
 
 #: How SQLite files say what they are: "allo" in ASCII, and the format.
 _APPLICATION: Final = 0x616C6C6F
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 
 #: Of the compression: documents take a ninth more room than at level 6, and a third of the time.
 _LEVEL: Final = 1
 
 #: Fields of a record that are JSON in the file; of values, a lexicographic one only.
 _JSON: Final = ("features", "metrics", "incumbents")
-_VALUES: Final = ("value", "bound", "combinatorial_bound")
+_VALUES: Final = ("value", "bound", "certified_bound", "combinatorial_bound")
 _FIELDS: Final = tuple(field.name for field in fields(Record))
 #: As the fields, but the facts of machines stand in a table of their own.
 _COLUMNS: Final = tuple(f'"{name}"' for name in _FIELDS)
@@ -59,7 +59,8 @@ class RecordStore:
     """The records of a study, with the problems and the answers that they are about.
 
     Each row is in the file before `append` returns: a killed process loses none. Several processes may
-    read a file while one writes it; if two write, a row that both have made is kept once.
+    read a file while one writes it; if two write, a row that both have made is kept once. A file of format 1
+    is brought to format 2 when it is opened for writing.
 
     Parameters
     ----------
@@ -77,6 +78,7 @@ class RecordStore:
     def __init__(self, path: str | os.PathLike[str] | None = None, *, read_only: bool = False) -> None:
         self._source = ":memory:" if path is None else os.fspath(path)
         self._read_only = read_only
+        self._columns = _COLUMNS
         if path is not None:
             _check_place(Path(path), read_only=read_only)
         with self._told():
@@ -112,7 +114,15 @@ class RecordStore:
         version = self._base.execute("PRAGMA user_version").fetchone()[0]
         if application != _APPLICATION:
             raise FormatError(self._source, ["is a database, but none of allocsolve's records"])
-        if version != _FORMAT:
+        if version == 1:  # rows of format 1 have no certified bound
+            if self._read_only:
+                self._columns = tuple("NULL" if name == '"certified_bound"' else name for name in _COLUMNS)
+            else:
+                self._base.execute("BEGIN IMMEDIATE")
+                self._base.execute("ALTER TABLE records ADD COLUMN certified_bound")
+                self._base.execute(f"PRAGMA user_version = {_FORMAT}")
+                self._base.execute("COMMIT")
+        elif version != _FORMAT:
             fault = f"holds records of format {version}, this version of allocsolve reads format {_FORMAT}"
             raise FormatError(self._source, [fault])
 
@@ -224,7 +234,7 @@ class RecordStore:
         return len(self._ids)
 
     def _select(self, where: str, parameters: tuple[int, ...] = ()) -> Iterator[Record]:
-        columns = ", ".join("facts" if name == '"machine"' else name for name in _COLUMNS)
+        columns = ", ".join("facts" if name == '"machine"' else name for name in self._columns)
         query = f"SELECT {columns} FROM records JOIN machines ON machines.id = machine {where}"  # noqa: S608 - names of fields
         machines: dict[str, Mapping[str, Any]] = {}
         with self._told():
@@ -297,6 +307,8 @@ def _encoded(name: str, cell: Any) -> Any:  # noqa: ANN401 - of any field
 def _decoded(cells: dict[str, Any]) -> Record:
     for name in _JSON:
         cells[name] = json.loads(cells[name])
+    if cells["certified_bound"] is None:
+        cells["certified_bound"] = -inf
     for name in _VALUES:
         if isinstance(cells[name], str):
             cells[name] = _tuple(json.loads(cells[name]))

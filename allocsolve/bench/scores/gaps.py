@@ -24,12 +24,18 @@ class Best:
 
     instance: str
     value: Value | None  #: least judged value; None if nothing answered
-    bound: Value  #: largest bound, claimed or combinatorial
+    bound: Value  #: largest bound, claimed or recomputed
+    recomputed_bound: Value  #: largest bound that no solver must be believed for: certified or combinatorial
 
     @property
     def proven(self) -> bool:
         """Whether `value` is the optimum."""
         return self.value is not None and terms(self.value) == terms(self.bound)
+
+    @property
+    def certified(self) -> bool:
+        """Whether `bound` was recomputed."""
+        return terms(self.bound) == terms(self.recomputed_bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +114,13 @@ def best(records: Iterable[Record]) -> dict[str, Best]:
 def _best(rows: Sequence[Record]) -> Best:
     instance = rows[0].instance
     bounds: list[tuple[Value, str]] = [(row.bound, row.solver) for row in rows]
-    bounds += [(row.combinatorial_bound, "allocsolve.bounds") for row in rows]
-    bound, bounded_by = max(bounds, key=lambda pair: terms(pair[0]))
+    recomputed = [(row.certified_bound, f"the certificate of {row.solver}") for row in rows]
+    recomputed += [(row.combinatorial_bound, "allocsolve.bounds") for row in rows]
+    bound, bounded_by = max([*recomputed, *bounds], key=lambda pair: terms(pair[0]))
+    recomputed_bound = max((one for one, _ in recomputed), key=terms)
     values = [(row.value, row.solver) for row in rows if row.value is not None]
     if not values:
-        return Best(instance, None, bound)
+        return Best(instance, None, bound, recomputed_bound)
     value, valued_by = min(values, key=lambda pair: terms(pair[0]))
     if terms(bound) > terms(value):
         msg = f"contradiction on {instance}: {bounded_by} claims the bound {bound}, {valued_by} found {value}"
@@ -121,7 +129,7 @@ def _best(rows: Sequence[Record]) -> Best:
     if refuted is not None:
         msg = f"contradiction on {instance}: {refuted} claims it is infeasible, {valued_by} found {value}"
         raise InvalidAnswer(msg)
-    return Best(instance, value, bound)
+    return Best(instance, value, bound, recomputed_bound)
 
 
 def solver_scores(records: Iterable[Record]) -> tuple[SolverScore, ...]:

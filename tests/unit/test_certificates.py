@@ -1,0 +1,120 @@
+"""Certified bounds: the judge recomputes them from what a solver returns beside its bound."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_tools import run as run_command
+from cli_tools import run_json
+from sample_records import PROBLEM as EVOLUTION
+from sample_records import RECORD
+
+from allocsolve.bench import RecordStore, SolverLike, best, plan, run
+from allocsolve.errors import InvalidAnswer
+from allocsolve.exact import PartitionBranchAndBound
+from allocsolve.instances import uniform_occupancy, write_problem
+from allocsolve.judge import assess, certify, partition_certificate_bound
+from allocsolve.model import Budget, Mesh, Partition, PartitionProblem, Result, Status, terms
+from allocsolve.registry import make_solver
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+PROBLEM = uniform_occupancy(Mesh((6, 5)), 0.3, 9, 4)
+OBJECTIVE = ("pairwise",)
+
+
+def _solved() -> Result[Partition]:
+    result = PartitionBranchAndBound()(PROBLEM, Budget())
+    assert result.certificate is not None
+    return result
+
+
+def test_the_judge_recomputes_the_bound() -> None:
+    result = _solved()
+    bound = certify(PROBLEM, result, OBJECTIVE)
+    assert bound == partition_certificate_bound(PROBLEM, result.certificate or {})
+    assert 0 < terms(bound)[0] <= terms(result.bound)[0]
+    assert assess(PROBLEM, result, OBJECTIVE).certified_bound == bound
+    assert certify(PROBLEM, replace(result, certificate=None), OBJECTIVE) == -math.inf
+
+
+@pytest.mark.parametrize("certificate", [{}, {"axes": [0, 1], "scale": 0, "roots": []}, {"axes": "x"}])
+def test_what_is_no_certificate_is_refused(certificate: Mapping[str, object]) -> None:
+    with pytest.raises(InvalidAnswer):
+        certify(PROBLEM, replace(_solved(), certificate=certificate), OBJECTIVE)
+
+
+def test_a_family_without_certificates_takes_none() -> None:
+    result = make_solver("noX", EVOLUTION)(EVOLUTION, Budget())
+    with pytest.raises(InvalidAnswer, match="bounds of evolution problems carry none"):
+        certify(EVOLUTION, replace(result, certificate={}), ("makespan",))
+
+
+@dataclass(frozen=True)
+class Boaster:
+    """Claims a bound, with the certificate of another one or with rubbish."""
+
+    rubbish: bool
+
+    def __call__(self, problem: PartitionProblem, budget: Budget) -> Result[Any]:
+        result = PartitionBranchAndBound()(problem, budget)
+        return replace(result, certificate={"roots": 1}) if self.rubbish else result
+
+
+def test_records_tell_certified_from_claimed() -> None:
+    solvers: list[SolverLike] = [Boaster(rubbish=False), Boaster(rubbish=True), "cpsat"]
+    tasks = plan([("", PROBLEM)], solvers, budgets=[Budget()])
+    honest, rubbish, claimed = run(tasks)
+    assert terms(honest.certified_bound) == terms(certify(PROBLEM, _solved(), OBJECTIVE))
+    assert "certificate" in rubbish.error
+    assert (rubbish.certified_bound, claimed.certified_bound) == (-math.inf, -math.inf)
+    assert claimed.status is Status.OPTIMAL
+    (on,) = best([claimed]).values()
+    assert not on.certified
+    (on,) = best([replace(claimed, bound=claimed.combinatorial_bound, status=Status.FEASIBLE)]).values()
+    assert on.certified
+
+
+def test_a_certified_bound_above_a_value_is_a_contradiction() -> None:
+    low = replace(RECORD, certified_bound=120)
+    with pytest.raises(InvalidAnswer, match="the certificate of"):
+        best([low, replace(RECORD, value=119, bound=3, solver="other")])
+
+
+def test_solve_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "p.json"
+    write_problem(PROBLEM, file)
+    shown = run_json(capsys, "solve", file, "--solver", "branch-and-bound")
+    sure = terms(certify(PROBLEM, _solved(), OBJECTIVE))[0]
+    assert shown["certified_bound"] == sure < shown["bound"]
+    text = run_command(capsys, "solve", file, "--solver", "branch-and-bound")
+    assert f"claimed bound {shown['bound']} hops ({sure} certified), gap 0.0 %" in text
+    text = run_command(capsys, "solve", file, "--solver", "cpsat")
+    assert f"claimed bound {shown['bound']} hops, gap" in text
+    score = run_json(capsys, "score", file, "--solvers", "growth", "--out", tmp_path / "out")
+    assert score["bounds_certified"] == 0
+
+
+def test_records_of_format_1_open(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    with RecordStore(path) as store:
+        store.append(RECORD, EVOLUTION, None)
+    base = sqlite3.connect(path, isolation_level=None)
+    base.execute("ALTER TABLE records DROP COLUMN certified_bound")
+    base.execute("PRAGMA user_version = 1")
+    base.close()
+    old = replace(RECORD, certified_bound=-math.inf)
+    with RecordStore(path, read_only=True) as store:
+        assert list(store) == [old]
+    another = replace(RECORD, seed=77, certified_bound=3)
+    with RecordStore(path) as store:
+        assert list(store) == [old]
+        assert store.append(another, EVOLUTION, None)
+    with RecordStore(path, read_only=True) as store:
+        assert list(store) == [old, another]
