@@ -135,9 +135,10 @@ def _bound(problem: PartitionProblem, term: str) -> int:
 
 
 def _warm_up(problem: PartitionProblem) -> tuple[PartitionProblem, ...]:
-    """Return a small machine of the same axes, with short free runs and with long ones: two ways through.
+    """Return a small machine with short free runs, with long ones, and with every free node asked for.
 
-    The first has a connected set of the size, and stars do not prove its optimum.
+    Each is another way through a solver. The first has a connected set of the size, and stars do not prove
+    its optimum.
     """
     shape, longest = problem.topology.shape, 5
     while longest < max(shape) and math.prod(min(side, longest) for side in shape) < _WARM_UP_NODES:
@@ -149,9 +150,10 @@ def _warm_up(problem: PartitionProblem) -> tuple[PartitionProblem, ...]:
     size = min(6, max(free // 3, min(4, free - 1)), free) or 1
     runs = range(1, topology.num_nodes // 2, 3)
     part = max(1, (topology.num_nodes - len(runs)) // 3)
+    apart = range(1, topology.num_nodes, 2)
     return tuple(
         PartitionProblem.of(topology, busy=nodes, size=count, contiguous=problem.contiguous)
-        for nodes, count in ((busy, size), (runs, min(part, 12)))
+        for nodes, count in ((busy, size), (runs, min(part, 12)), (apart, topology.num_nodes - len(apart)))
     )
 
 

@@ -378,7 +378,7 @@ def test_one_warm_up_for_each_sort_of_machine(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(registry, "make_solver", lambda *_: watched)
     shapes = ((6, 6), (9, 9), (4, 4, 4))
     run([PartitionProblem.of(Mesh(shape), size=3) for shape in shapes], ["watched"], budget=BUDGET)
-    flat, solid = 2 * [(5, 5)], 2 * [(4, 4, 4)]
+    flat, solid = 3 * [(5, 5)], 3 * [(4, 4, 4)]
     assert seen == [*flat, (6, 6), (9, 9), *solid, (4, 4, 4)], "the second mesh needs none of its own"
 
 
