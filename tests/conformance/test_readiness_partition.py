@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from allocsolve.model import PartitionProblem
+from allocsolve.registry import make_solver, solver_names
 from allocsolve.registry.partition import PARTITION
 
 if TYPE_CHECKING:
@@ -17,9 +19,9 @@ if TYPE_CHECKING:
 
 #: Solvers that differ in their node order only run the same kernels.
 _BY_KERNELS = {
-    re.sub(r"order='[\w-]*'", "", repr(row.load())): row.name
-    for row in PARTITION.solvers
-    if row.name not in ("cpsat", "milp")  # they compile nothing of their own
+    re.sub(r"order='[\w-]*'", "", repr(make_solver(name, PartitionProblem))): name
+    for name in solver_names(PARTITION)
+    if name not in ("cpsat", "milp")  # they compile nothing of their own
 }
 
 #: Runs in a process of its own, whose cache is empty: prints what each problem still compiles.
@@ -27,7 +29,8 @@ _SCRIPT = """
 import sys
 import numba.core.event as events
 from allocsolve.instances import uniform_occupancy
-from allocsolve.model import Budget, Mesh, Topology, Torus
+from allocsolve.model import Budget, Mesh, PartitionProblem, Topology, Torus
+from allocsolve.registry import make_solver
 from allocsolve.registry.partition import PARTITION
 
 class Listener(events.Listener):
@@ -38,7 +41,7 @@ class Listener(events.Listener):
         pass
 
 events.register("numba:compile", Listener())
-(solver,) = (row.load() for row in PARTITION.solvers if row.name == sys.argv[1])
+solver = make_solver(sys.argv[1], PartitionProblem)
 machines = (
     Mesh((40,)), Torus((9, 8)), Topology((12, 6), (True, False)), Mesh((16, 8)), Torus((15,)),
     Mesh((5, 4, 4)), Torus((4, 5, 3)), Torus((2, 16)), Mesh((3, 40)), Mesh((1, 7)),
