@@ -1,4 +1,4 @@
-"""Once a solver has solved the warm-up problem, it compiles nothing for the problem itself."""
+"""Once a solver of partition problems is ready, it compiles nothing for the problem itself."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ import sys
 import numba.core.event as events
 from allocsolve.instances import uniform_occupancy
 from allocsolve.model import Budget, Mesh, PartitionProblem, Topology, Torus
-from allocsolve.registry import make_solver
-from allocsolve.registry.partition import PARTITION
+from allocsolve.registry import make_solver, ready
 
 class Listener(events.Listener):
     compiled = []
@@ -50,7 +49,7 @@ for machine in machines[int(sys.argv[2]) :]:
     for contiguous in (False, True):
         for share, size in ((0, 1), (0, 7), (0.3, 4), (0, min(machine.num_nodes, 40))):
             problem = uniform_occupancy(machine, share, size, 3, contiguous=contiguous)
-            solver(PARTITION.warm_up(problem), Budget(seconds=60))
+            ready(solver, problem)
             before = len(Listener.compiled)
             solver(problem, Budget(seconds=2, workers=2))
             for name in Listener.compiled[before:]:
@@ -62,7 +61,7 @@ print(len(Listener.compiled), "compiled")
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1], ids=["line-first", "torus-first"])
 @pytest.mark.parametrize("name", _BY_KERNELS.values())
-def test_nothing_is_compiled_after_the_warm_up(name: str, first: int, tmp_path: Path) -> None:
+def test_nothing_is_compiled_once_ready(name: str, first: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", _SCRIPT, name, str(first)]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
