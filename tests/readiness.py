@@ -19,7 +19,7 @@ from numba.core.dispatcher import Dispatcher
 from allocsolve.bench import suite
 from allocsolve.families import AnyFamily, family_named
 from allocsolve.model import Budget
-from allocsolve.registry import make_solver, ready
+from allocsolve.registry import make_solver, ready, solver_names
 
 if TYPE_CHECKING:
     from allocsolve.model import Problem
@@ -67,16 +67,16 @@ def main(kind: str) -> None:
     """Look at all solvers of a kind, each in a process of its own."""
     family = family_named(kind)
     late = {}
-    for row in family.solvers:
+    for name in solver_names(family):
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
             with os.fdopen(writing, "w") as pipe:
-                json.dump(unready(family, row.name), pipe)
+                json.dump(unready(family, name), pipe)
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading) as pipe:
-            late[row.name] = json.load(pipe)
+            late[name] = json.load(pipe)
         os.waitpid(child, 0)
     sys.stdout.write(json.dumps(late))
 
