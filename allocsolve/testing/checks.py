@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
-from allocsolve.bench.runs.execution import SolverInterrupted, execute
-from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import AnyFamily, AnySolver
 from allocsolve.model import Budget, Limit, Problem, Result, Status, terms
@@ -155,6 +153,10 @@ def _judged(
     solver: AnySolver, problem: Problem, budget: Budget, objective: tuple[str, ...]
 ) -> tuple[Record, Answer | None]:
     """Return the record and the answer of a run that the judge confirms."""
+    # Every run of pytest imports this package, for the fixture of the gate.
+    from allocsolve.bench.runs.execution import SolverInterrupted, execute  # noqa: PLC0415 - keeps pytest light
+    from allocsolve.bench.runs.tasks import plan  # noqa: PLC0415 - keeps pytest light
+
     (task,) = plan([("", problem)], [solver], objective=",".join(objective), budgets=[budget])
     try:
         record, answer, cause = execute(task, solver)

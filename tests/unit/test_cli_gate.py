@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import TYPE_CHECKING
@@ -30,12 +31,18 @@ def baseline(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -
     return path
 
 
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run tasks here: processes of their own would not see what a test replaces."""
+    monkeypatch.setattr("allocsolve.bench.open_executor", lambda *_, **__: contextlib.nullcontext())
+
+
 def worse(monkeypatch: pytest.MonkeyPatch) -> None:
     def make(name: str, *args: object) -> AnySolver:
         solver = make_solver(name, *args)  # type: ignore[arg-type]  # as they come
         return Delayed(solver) if name == "noX" else solver
 
     monkeypatch.setattr("allocsolve.registry.make_solver", make)
+    in_this_process(monkeypatch)
 
 
 def test_passing(capsys: Capture, baseline: Path) -> None:
@@ -87,6 +94,7 @@ def test_failures_are_told_below_the_table(
         msg = "out of order"
         raise RuntimeError(msg)
 
+    in_this_process(monkeypatch)
     monkeypatch.setattr(ListScheduling, "__call__", broken)
     before = baseline.read_bytes()
     for update in [], ["--update"]:
