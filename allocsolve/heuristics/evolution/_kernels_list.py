@@ -104,9 +104,15 @@ def _place_all(
 
 @kernel
 def _place_list(
-    order: IntArray, apps: PackedApplications, num_nodes: int, compacting: bool, work: ListWork
+    order: IntArray, apps: PackedApplications, num_nodes: int, compacting: bool, room: IntArray
 ) -> None:
-    """Place the applications in this order; the starts are in `work`."""
+    """Place the applications in this order; the starts of all steps come first in `room`, which is all 0."""
+    steps = len(apps.durations)
+    bounds = steps + len(apps.releases) + 1
+    times, usage = steps, steps + bounds
+    in_use = usage + bounds
+    segments = Segments(room[times:usage], room[usage:in_use], room[in_use : in_use + 1])
+    work = ListWork(room[:steps], segments, room[in_use + 1 :].reshape(3, steps))
     _place_all(order, apps, num_nodes, compacting, (0.0, 0.0, 0.0), np.inf, work)
 
 
@@ -115,9 +121,11 @@ def list_schedule(order: IntArray, apps: PackedApplications, num_nodes: int, *, 
 
     `order` may name some of the applications only; the steps of the others keep start 0.
     """
-    work = list_work(apps)
-    _place_list(order, apps, num_nodes, compacting, work)
-    return work.starts
+    # One array for all that the kernel writes: numba looks at every argument of every call.
+    steps = len(apps.durations)
+    room = np.zeros(6 * steps + 2 * len(apps.releases) + 3, dtype=np.int64)
+    _place_list(order, apps, num_nodes, compacting, room)
+    return room[:steps]
 
 
 class Walk(NamedTuple):
