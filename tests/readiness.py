@@ -10,33 +10,64 @@ import contextlib
 import gc
 import json
 import os
+import re
 import sys
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 from numba.core.dispatcher import Dispatcher
 
-from allocsolve.bench import suite
 from allocsolve.families import AnyFamily, family_named
-from allocsolve.model import Budget
+from allocsolve.instances import klein2011, uniform_occupancy
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    Mesh,
+    PartitionProblem,
+    Topology,
+    Torus,
+)
 from allocsolve.registry import make_solver, ready, solver_names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from allocsolve.model import Problem
 
 #: Short: what a solver may need, it needs at the start or not at all; a search goes through all of its parts.
-BUDGET = Budget(seconds=0.4, iterations=40)
+BUDGET = Budget(seconds=0.3, iterations=40)
 
 
-def problems(kind: str) -> list[Problem]:
-    """Return problems of all sorts, those from which most is to be done first."""
-    family = family_named(kind)
-    if kind == "evolution":
-        first = [suite(name)[0] for name in ("klein-8-l1", "klein-8-inf", "klein-8-l2")]
-    else:
-        first = [suite("mesh-16x8")[0], suite("mesh-8x8x8")[3], suite("torus-16x16")[0]]
-        first.append(replace(first[0], contiguous=True))
-    return [*first, *tuple(family.examples())[::-1]]
+def evolution() -> list[EvolutionProblem]:
+    """Return problems that take other ways through the solvers: limits, releases, many applications."""
+    nine = klein2011(3, num_apps=(9, 9))
+    rounded = EvolutionProfile([(1, 1), (1, 2), (1, 3)])
+    return [
+        replace(nine, expand_limit=1),
+        nine,
+        replace(nine, expand_limit=1.5),
+        replace(nine, expand_limit=1.01, releases=tuple(range(0, 9000, 1000))),
+        EvolutionProblem(3, (rounded,) * 9, expand_limit=1.5),  # which rounds down to no expansion
+        klein2011(1, num_apps=(300, 300), expand_limit=1),
+        klein2011(1, num_apps=(1600, 1600)),
+    ]
+
+
+def partition() -> list[PartitionProblem]:
+    """Return problems that take other ways through the solvers: lines, meshes, rings, few and many nodes."""
+    machines = [Mesh((16, 8)), Mesh((5, 4, 4)), Torus((9, 8)), Topology((12, 6), (True, False)), Mesh((40,))]
+    machines += [Torus((15,)), Torus((4, 5, 3)), Torus((2, 16)), Mesh((3, 40)), Mesh((1, 7))]
+    return [
+        uniform_occupancy(machine, share, min(machine.num_nodes, size), 3, contiguous=contiguous)
+        for machine in machines
+        for share, size, contiguous in ((0.3, 4, False), (0, 40, True))
+    ]
+
+
+#: By kind, those from which most is to be done first.
+PROBLEMS: dict[str, Callable[[], Sequence[Problem]]] = {"evolution": evolution, "partition": partition}
 
 
 def kernels() -> set[str]:
@@ -49,34 +80,40 @@ def kernels() -> set[str]:
     }
 
 
-def unready(family: AnyFamily, name: str) -> list[str]:
+def unready(family: AnyFamily, name: str, *, backwards: bool) -> list[str]:
     """Return the kernels that a solver needs in runs although it was ready."""
     late: set[str] = set()
-    for problem in problems(family.kind):
-        solver = make_solver(name, problem)
+    problems = [*PROBLEMS[family.kind](), *tuple(family.examples())[::-1]]
+    for idx, problem in enumerate(reversed(problems) if backwards else problems):
+        solver = make_solver(name, problem, family.objectives[idx % len(family.objectives)])
         ready(solver, problem)
         before = kernels()
-        for workers in (1, 3):
-            with contextlib.suppress(Exception):
-                solver(problem, replace(BUDGET, workers=workers))
+        with contextlib.suppress(Exception):
+            solver(problem, replace(BUDGET, workers=1 + 2 * (idx % 2)))
         late |= kernels() - before
     return sorted(late)
 
 
+def distinct(family: AnyFamily) -> list[str]:
+    """Return the names of solvers that differ in more than an order of nodes: that is data to a kernel."""
+    solvers = {name: repr(make_solver(name, family.problem)) for name in solver_names(family)}
+    return list({re.sub(r"order='[\w-]*'", "", text): name for name, text in solvers.items()}.values())
+
+
 def main(kind: str) -> None:
-    """Look at all solvers of a kind, each in a process of its own."""
+    """Look at all solvers of a kind, each in processes of its own: a problem may hide what the next needs."""
     family = family_named(kind)
-    late = {}
-    for name in solver_names(family):
+    late: dict[str, list[str]] = {}
+    for name, backwards in product(distinct(family), (False, True)):
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
             with os.fdopen(writing, "w") as pipe:
-                json.dump(unready(family, name), pipe)
+                json.dump(unready(family, name, backwards=backwards), pipe)
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading) as pipe:
-            late[name] = json.load(pipe)
+            late[name] = late.get(name, []) + json.load(pipe)
         os.waitpid(child, 0)
     sys.stdout.write(json.dumps(late))
 
