@@ -64,25 +64,25 @@ def verify(args: argparse.Namespace) -> int:
 
     library = Library(args.library)
     suites = [library[name] for name in args.suites or library]
-    found: list[str] = []
+    faults: list[str] = []
     with count_bar("verifying") as progress:
         for idx, suite in enumerate(suites):
             progress(idx, len(suites), suite.name)
-            found += verify_suite(suite)
-    found = list(dict.fromkeys(found))  # an instance may be in several suites
+            faults += verify_suite(suite)
+    faults = list(dict.fromkeys(faults))  # an instance may be in several suites
     members = {member for suite in suites for member in suite.members}
-    claimed, bounds = claimed_bounds([] if found else suites)
+    claimed, bounds = claimed_bounds([] if faults else suites)
     if args.json:
         counts = {"instances": len(members), "bounds": bounds, "bounds_claimed": claimed}
-        write_json({"library": args.library, **counts, "faults": found})
+        write_json({"library": args.library, **counts, "faults": faults})
     else:
-        say(*found)
+        say(*faults)
         count = counted(len(members), "instance")
-        say(f"{count}: {counted(len(found), 'fault')}" if found else f"{count}: all that is stated holds")
-        if not found:
+        say(f"{count}: {counted(len(faults), 'fault')}" if faults else f"{count}: all that is stated holds")
+        if not faults:
             recomputed = f"{bounds - claimed} recomputed"
             say(f"{bounds} lower bounds: {recomputed}, {claimed} as claimed by exact solvers")
-    return 1 if found else 0
+    return 1 if faults else 0
 
 
 def improve(args: argparse.Namespace) -> int:
@@ -193,7 +193,7 @@ def _change_fields(change: Change) -> dict[str, object]:
 
 def build(args: argparse.Namespace) -> int:
     """Write the problems of the library, where they are missing, and its index."""
-    from allocsolve.bench import build_library  # noqa: PLC0415 - as above
+    from allocsolve.bench import build_library  # noqa: PLC0415 - when the command runs
 
     make_folder(args.library)
     written = build_library(args.library)

@@ -21,7 +21,7 @@ from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
-from allocsolve.instances.library.best_known import BestKnown, Entry, read_best_known, write_best_known
+from allocsolve.instances.library.best_known import BestKnown, HistoryEntry, read_best_known, write_best_known
 from allocsolve.instances.library.files import PACKAGED, Library, Member, Selection, Suite, write_index
 from allocsolve.instances.library.regenerate import regenerate
 
@@ -30,7 +30,7 @@ __all__ = [
     "PACKAGED",
     "BestKnown",
     "CleaningReport",
-    "Entry",
+    "HistoryEntry",
     "Library",
     "Member",
     "Selection",

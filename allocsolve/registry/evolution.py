@@ -114,7 +114,7 @@ _TINY_NODES: Final = ((1, 1, 2, 1), (2, 1, 2), (1, 2))
 def _warm_up_problems(problem: EvolutionProblem) -> tuple[EvolutionProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
     from allocsolve.heuristics.evolution.list_scheduling import MANY  # noqa: PLC0415 - loaded when asked for
-    from allocsolve.heuristics.evolution.order_search import MOST_SEGMENTS  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.heuristics.evolution.order_search import SEGMENT_LIMIT  # noqa: PLC0415 - loaded when asked for
 
     packed = problem.packed
     # Limits round down to whole seconds: whether any step has room decides, and a second has none below 2.
@@ -125,8 +125,8 @@ def _warm_up_problems(problem: EvolutionProblem) -> tuple[EvolutionProblem, ...]
     # Long lists have kernels of their own, and so has annealing of many applications with many steps.
     if len(packed.releases) >= MANY:
         count = MANY
-    elif len(packed.releases) * len(packed.durations) > MOST_SEGMENTS:
-        count = math.isqrt(MOST_SEGMENTS) + 1
+    elif len(packed.releases) * len(packed.durations) > SEGMENT_LIMIT:
+        count = math.isqrt(SEGMENT_LIMIT) + 1
     else:
         return (tiny,)
     return tiny, EvolutionProblem(count, (EvolutionProfile(((1, 1),)),) * count, expand_limit=limit)

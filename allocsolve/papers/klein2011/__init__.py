@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from allocsolve.papers.klein2011.expansion import (
+    ExpansionGain,
     ExpansionInstance,
     ExpansionStudy,
     HeuristicRow,
-    WorthRow,
     examine_expansion,
 )
 from allocsolve.papers.klein2011.expansion_runs import (
@@ -28,13 +28,13 @@ __all__ = [
     "PAPER",
     "Column",
     "ExpansionDraw",
+    "ExpansionGain",
     "ExpansionInstance",
     "ExpansionStudy",
     "Heuristic",
     "HeuristicRow",
     "Reproduction",
     "Spread",
-    "WorthRow",
     "examine_expansion",
     "expansion_draws",
     "expansion_picture",
