@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from allocsolve.families import Alias, AnySolver, Codec, Family, Feature, Rules, Setting, SolverRow
+from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
 from allocsolve.instances.formats import evolution as codec
 from allocsolve.instances.generators.evolution_examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
@@ -15,46 +15,51 @@ from allocsolve.judge.evolution import evolution_metrics, evolution_violations, 
 from allocsolve.model import EVOLUTION_OBJECTIVES, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
 
+if TYPE_CHECKING:
+    from allocsolve.model import Solver
+
 __all__ = ["EVOLUTION"]
 
+_EvolutionSolver: TypeAlias = "Solver[EvolutionProblem, EvolutionSchedule]"
 
-def _list_scheduling() -> AnySolver:
+
+def _list_scheduling() -> _EvolutionSolver:
     from allocsolve.heuristics import ListScheduling  # noqa: PLC0415 - loaded when asked for
 
     return ListScheduling()
 
 
-def _rigid() -> AnySolver:
+def _rigid() -> _EvolutionSolver:
     from allocsolve.heuristics import Rigid  # noqa: PLC0415 - loaded when asked for
 
     return Rigid()
 
 
-def _annealing() -> AnySolver:
+def _annealing() -> _EvolutionSolver:
     from allocsolve.heuristics import Annealing  # noqa: PLC0415 - loaded when asked for
 
     return Annealing()
 
 
-def _cpsat() -> AnySolver:
+def _cpsat() -> _EvolutionSolver:
     from allocsolve.exact import EvolutionCpSat  # noqa: PLC0415 - loaded when asked for
 
     return EvolutionCpSat()
 
 
-def _conflict_search() -> AnySolver:
+def _conflict_search() -> _EvolutionSolver:
     from allocsolve.exact import EvolutionConflictSearch  # noqa: PLC0415 - loaded when asked for
 
     return EvolutionConflictSearch()
 
 
-def _lns() -> AnySolver:
+def _lns() -> _EvolutionSolver:
     from allocsolve.exact import EvolutionLns  # noqa: PLC0415 - loaded when asked for
 
     return EvolutionLns()
 
 
-def _milp() -> AnySolver:
+def _milp() -> _EvolutionSolver:
     from allocsolve.exact import EvolutionMilp  # noqa: PLC0415 - loaded when asked for
 
     return EvolutionMilp()
