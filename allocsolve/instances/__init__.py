@@ -15,7 +15,7 @@ from allocsolve.instances.formats.envelope import (
     write_solution,
 )
 from allocsolve.instances.formats.swf import CleaningReport, SwfLog, read_swf, swf_problem
-from allocsolve.instances.generators.amr import amr, amr_nodes, amr_seconds
+from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
@@ -37,8 +37,6 @@ __all__ = [
     "Suite",
     "SwfLog",
     "amr",
-    "amr_nodes",
-    "amr_seconds",
     "churned_occupancy",
     "counterexamples",
     "digest",

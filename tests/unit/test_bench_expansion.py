@@ -17,7 +17,6 @@ from allocsolve.families import family_of
 from allocsolve.instances import digest
 from allocsolve.model import EvolutionProblem
 from allocsolve.papers.klein2011 import (
-    ALGORITHMS,
     HEURISTIC_SECONDS,
     ExpansionDraw,
     Heuristic,
@@ -27,6 +26,7 @@ from allocsolve.papers.klein2011 import (
     expansion_tasks,
 )
 from allocsolve.papers.klein2011.expansion_runs import heuristics
+from allocsolve.papers.klein2011.reproduction import ALGORITHMS
 from allocsolve.registry import solver_names
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.model import NODE_ORDERS, SLURM_BITS, Mesh, NodeOrder, node_order
+from allocsolve.model import NODE_ORDERS, Mesh, NodeOrder, node_order
+from allocsolve.model.node_orders import SLURM_BITS
 
 
 def as_text(shape: tuple[int, ...], name: NodeOrder, bits: int | None = None) -> str:

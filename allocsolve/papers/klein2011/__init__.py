@@ -17,11 +17,10 @@ from allocsolve.papers.klein2011.expansion_runs import (
     expansion_tasks,
 )
 from allocsolve.papers.klein2011.picture import expansion_picture
-from allocsolve.papers.klein2011.reproduction import ALGORITHMS, Reproduction, reproduce
+from allocsolve.papers.klein2011.reproduction import Reproduction, reproduce
 from allocsolve.papers.klein2011.tables import COLUMNS, EPSILON, PAPER, Column, Spread
 
 __all__ = [
-    "ALGORITHMS",
     "COLUMNS",
     "EPSILON",
     "HEURISTIC_SECONDS",
