@@ -105,4 +105,4 @@ def test_bad_options_are_named(
 
 def test_an_unknown_order_is_refused() -> None:
     with pytest.raises(UnknownName, match="unknown node order 'hilbrt'; did you mean hilbert"):
-        node_order(Mesh((2, 2)), "hilbrt")  # type: ignore[arg-type]
+        node_order(Mesh((2, 2)), "hilbrt")  # type: ignore[arg-type]  # the test is that it is refused

@@ -193,7 +193,7 @@ class Cell:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and all that it has started."""
-    import psutil  # noqa: PLC0415 - only where there are cells
+    import psutil  # noqa: PLC0415 - loaded only in processes that run cells
 
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process(process.pid).children(recursive=True):
@@ -208,7 +208,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _held_mb(process: subprocess.Popen[bytes]) -> float:
-    import psutil  # noqa: PLC0415 - only where there are cells
+    import psutil  # noqa: PLC0415 - loaded only in processes that run cells
 
     held = 0
     with contextlib.suppress(psutil.Error):

@@ -171,7 +171,7 @@ class RecordStore:
                 cells[_FIELDS.index("machine")] = machine = self._machine(record.machine)
                 marks = ", ".join("?" * (len(cells) + 1))
                 insert = f"INSERT OR IGNORE INTO records ({', '.join(_COLUMNS)}, answer) VALUES ({marks})"  # noqa: S608 - names of fields
-                done = self._base.execute(insert, (*cells, blob))
+                insertion = self._base.execute(insert, (*cells, blob))
                 self._base.execute("COMMIT")
             except BaseException:
                 if self._base.in_transaction:
@@ -179,10 +179,10 @@ class RecordStore:
                 raise
         self._digests.add(record.digest)
         self._machines[_text(record.machine)] = machine
-        if not done.rowcount:
+        if not insertion.rowcount:
             return False
-        assert done.lastrowid is not None, "it has been inserted"
-        self._ids[record.key] = done.lastrowid
+        assert insertion.lastrowid is not None, "it has been inserted"
+        self._ids[record.key] = insertion.lastrowid
         return True
 
     def _machine(self, facts: Mapping[str, Any]) -> int:

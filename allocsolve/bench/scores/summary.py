@@ -94,7 +94,7 @@ class Duel:
     losses: int
     median_difference: float  #: below 0 where `one` is better
     p: float  #: of the first term being the same; see `signed_rank`
-    p_holm: float  #: the same, as one of all tests of the comparison; see `holm`
+    p_holm: float  #: `p` adjusted for all tests of the comparison; see `holm`
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ class FromAbove(Refutation):
         if self._others:
             lemmas = self.model.lemmas(self.time, _SHARED)
             for other in self._others:
-                other._inbox.append(lemmas)  # noqa: SLF001 - of the same class
+                other._inbox.append(lemmas)  # noqa: SLF001 - another lane of this class
 
 
 class FromBelow:

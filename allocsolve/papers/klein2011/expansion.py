@@ -65,7 +65,7 @@ class ExpansionGain:
     )  #: mean remaining gap of the others, a fraction of the lower bound; None if all are proven
     optimum: Ratios | None  #: least makespan / that of limit 1; None for limit 1
     listed: Ratios | None  #: that ratio by list scheduling: `2X+c` or `infX+c` / `noX`; None for limit 1
-    #: Of `optimum` and `listed` being the same, over the exact ones of `optimum`; None if it has no mean. See
+    #: P value of `optimum` and `listed` being equal, over the exact ones of `optimum`; None without one; see
     #: `signed_rank`.
     p: float | None
 
