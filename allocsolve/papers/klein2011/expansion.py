@@ -65,8 +65,8 @@ class ExpansionGain:
     )  #: mean remaining gap of the others, a fraction of the lower bound; None if all are proven
     optimum: Ratios | None  #: least makespan / that of limit 1; None for limit 1
     listed: Ratios | None  #: that ratio by list scheduling: `2X+c` or `infX+c` / `noX`; None for limit 1
-    #: P value of `optimum` and `listed` being equal, over the exact ones of `optimum`; None without one; see
-    #: `signed_rank`.
+    #: P value of `optimum` and `listed` being equal, over the exact ones of `optimum`, by `signed_rank`; None
+    #: if `optimum` has no mean.
     p: float | None
 
 
