@@ -38,15 +38,15 @@ class AllocsolveError(Exception):
     """The root: catching it catches everything that allocsolve raises on purpose."""
 
 
-class InvalidProblem(AllocsolveError, ValueError):  # noqa: N818 - reads as what it is, as the design names it
+class InvalidProblem(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
     """A problem that contradicts itself, such as a step with more nodes than the cluster."""
 
 
-class InvalidAnswer(AllocsolveError, ValueError):  # noqa: N818 - as above
+class InvalidAnswer(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
     """An answer that is malformed, or whose claims the judge does not confirm."""
 
 
-class InvalidOption(AllocsolveError, ValueError):  # noqa: N818 - as above
+class InvalidOption(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
     """An option out of its range, or options that contradict each other."""
 
 
@@ -72,18 +72,18 @@ class FormatError(AllocsolveError, ValueError):
         super().__init__(f"{source}: {shown}" + (f"; and {more} more" if more > 0 else ""))
 
 
-class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - as above
+class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - the name says what is wrong
     """No solver, suite or objective has this name; the message offers the nearest ones."""
 
     #: How many names the message lists when none is near.
     SHOWN = 12
 
-    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
-        known = list(known)
-        folded = {k.lower(): k for k in known}
+    def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
+        choices = list(choices)
+        folded = {k.lower(): k for k in choices}
         near = [folded[k] for k in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
-        more = f" and {len(known) - self.SHOWN} more" if len(known) > self.SHOWN else ""
-        listed = f"known: {', '.join(known[: self.SHOWN])}{more}"
+        more = f" and {len(choices) - self.SHOWN} more" if len(choices) > self.SHOWN else ""
+        listed = f"known: {', '.join(choices[: self.SHOWN])}{more}"
         hint = f"did you mean {' or '.join(near)}?" if near else listed
         super().__init__(f"unknown {what} {name!r}; {hint}")
 
@@ -104,5 +104,5 @@ class PluginError(AllocsolveError):
         super().__init__(f"plug-in {name!r}: {' '.join(reason.split())}")
 
 
-class SolverUnavailable(AllocsolveError):  # noqa: N818 - as above
+class SolverUnavailable(AllocsolveError):  # noqa: N818 - the name says what is wrong
     """A backend is missing or does not work; the message says how to install it."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from allocsolve.instances import (
     BestKnown,
-    Entry,
+    HistoryEntry,
     Library,
     Member,
     Selection,
@@ -42,10 +42,10 @@ def small_library(root: Path) -> Library:
     return Library(root)
 
 
-def entry(kind: Any, value: float, **others: Any) -> Entry:
+def entry(kind: Any, value: float, **others: Any) -> HistoryEntry:
     facts = {"date": "2026-11-20", "solver": "Fake()", "versions": {"allocsolve": "0.1.0"}, "seconds": 0.5}
     facts["solution"] = "5" * 64 if kind == "solution" else ""
-    return Entry(kind, value, **{**facts, **others})
+    return HistoryEntry(kind, value, **{**facts, **others})
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""What is the same for every model: CP-SAT and CBC, run so that they stop when they should.
+"""The backends that all exact models share: CP-SAT and CBC, run so that they stop when they should.
 
 The modules are imported by name, `allocsolve.backends.cpsat` and `allocsolve.backends.cbc`: each loads its
 library.

@@ -11,7 +11,7 @@ from allocsolve.bounds.evolution import (
     total_completion,
 )
 from allocsolve.bounds.partition import partition_bound, star_bound
-from allocsolve.bounds.town import town, town_set
+from allocsolve.bounds.town import town
 
 __all__ = [
     "configuration_lp",
@@ -23,5 +23,4 @@ __all__ = [
     "star_bound",
     "total_completion",
     "town",
-    "town_set",
 ]

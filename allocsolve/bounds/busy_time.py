@@ -202,7 +202,7 @@ def _violated(steps: _Steps, completions: Floats, unit: float) -> Iterator[_Cut]
 def _solve(steps: _Steps, cuts: Sequence[_Cut], unit: float) -> tuple[Floats, Floats, Floats] | None:
     """Return completions, duals and slacks of the program with these cuts, times in multiples of `unit`."""
     # Slow to import, and the other bounds do without.
-    from scipy.optimize import linprog  # noqa: PLC0415
+    from scipy.optimize import linprog  # noqa: PLC0415 - scipy.optimize is slow to load
 
     num_apps = len(steps.floors)
     shares = np.empty((len(cuts), num_apps))

@@ -213,7 +213,7 @@ def _column_generation(items: _Items, bound: int) -> int:
 def _master(items: _Items, configurations: Sequence[tuple[int, ...]]) -> tuple[float, NDArray[np.float64]]:
     """Return the value and the duals of the program restricted to `configurations`."""
     # Slow to import, and the other bounds do without.
-    from scipy.optimize import linprog  # noqa: PLC0415
+    from scipy.optimize import linprog  # noqa: PLC0415 - scipy.optimize is slow to load
 
     covers = np.zeros((len(items.nodes), len(configurations)))
     for column, configuration in enumerate(configurations):

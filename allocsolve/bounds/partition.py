@@ -20,7 +20,7 @@ __all__ = ["partition_bound", "star_bound"]
 _LARGEST_TOWN = 100
 #: Nodes for each free one from which on the free ones are few; distances that are held at most.
 _SPARSE = 16
-_MOST_DISTANCES = 2**22
+_TABLE_LIMIT = 2**22
 #: Radius up to which distances are counted at first.
 _FIRST_RADIUS = 8
 
@@ -142,14 +142,14 @@ def _least_star(topology: Topology, free: BoolArray, size: int, centres: BoolArr
     is looked at instead.
     """
     nodes, at = np.flatnonzero(free), np.flatnonzero(centres)
-    if len(nodes) * _SPARSE <= topology.num_nodes and len(nodes) * len(at) <= _MOST_DISTANCES:
+    if len(nodes) * _SPARSE <= topology.num_nodes and len(nodes) * len(at) <= _TABLE_LIMIT:
         return int(np.partition(_distances(topology, at, nodes), size - 1)[:, :size].sum(axis=1).min())
     radius = min(_FIRST_RADIUS, topology.diameter)
     while True:
         within = np.cumsum(_counts_at_distance(topology, free, radius), axis=0)[:, centres]
         farther = np.maximum(size - within, 0).sum(axis=0)
-        complete = within[-1] >= size
-        if complete.any() and (least := int(farther[complete].min())) <= farther.min():
+        enough = within[-1] >= size
+        if enough.any() and (least := int(farther[enough].min())) <= farther.min():
             return least
         radius = min(2 * radius, topology.diameter)
 
@@ -157,9 +157,9 @@ def _least_star(topology: Topology, free: BoolArray, size: int, centres: BoolArr
 def _distances(topology: Topology, centres: IntArray, nodes: IntArray) -> IntArray:
     """Return the distance of each node (columns) from each centre (rows)."""
     total = np.zeros((len(centres), len(nodes)), dtype=np.int64)
-    ours, theirs = topology.coordinates(centres), topology.coordinates(nodes)
+    from_centres, to_nodes = topology.coordinates(centres), topology.coordinates(nodes)
     for axis, (side, ring) in enumerate(zip(topology.shape, _rings(topology), strict=True)):
-        along = np.abs(ours[:, None, axis] - theirs[None, :, axis])
+        along = np.abs(from_centres[:, None, axis] - to_nodes[None, :, axis])
         total += np.minimum(along, side - along) if ring else along
     return total
 

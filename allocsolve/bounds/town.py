@@ -98,7 +98,7 @@ def town(size: int, shape: Sequence[int] | None = None) -> int:
 def town_set(size: int, shape: Sequence[int] | None = None) -> IntArray:
     """Return the coordinates of nodes that attain `town`, shape (size, 2), from the corner (0, 0) on.
 
-    Parameters, errors and complexity as `town`.
+    Parameters, errors and complexity are those of `town`.
 
     Examples
     --------
@@ -155,14 +155,14 @@ def _best(size: int, width: int, height: int) -> _Town:
     if size == 1:
         return _Town(0, (1,))
     fewer = _best(size - 1, width, height)
-    known = min(_Town(_cost(columns), columns) for columns in _extended(fewer.columns, width, height))
-    widest = extent(size, known.cost - fewer.cost, width)
-    highest = extent(size, known.cost - fewer.cost, height)
+    best = min(_Town(_cost(columns), columns) for columns in _extended(fewer.columns, width, height))
+    widest = extent(size, best.cost - fewer.cost, width)
+    highest = extent(size, best.cost - fewer.cost, height)
     for side in range(1, min(widest, highest) + 1):
         rest = size - side**2
         if 0 <= rest <= side * (widest + highest - 2 * side):
-            known = _best_around(size, side, highest - side, widest - side, known)
-    return known
+            best = _best_around(size, side, highest - side, widest - side, best)
+    return best
 
 
 def _extended(columns: tuple[int, ...], width: int, height: int) -> Iterator[tuple[int, ...]]:
@@ -174,8 +174,8 @@ def _extended(columns: tuple[int, ...], width: int, height: int) -> Iterator[tup
             yield (*columns[:i], count + 1, *columns[i + 1 :])
 
 
-def _best_around(size: int, side: int, above: int, beside: int, known: _Town) -> _Town:
-    """Return the best town with this Durfee square if it is below `known`, which is else returned."""
+def _best_around(size: int, side: int, above: int, beside: int, best: _Town) -> _Town:
+    """Return the best town with this Durfee square if it is below `best`, which is else returned."""
     heightened, lengthened = _fringes(side, above), _fringes(side, beside)
     own_a, own_b = _own_cost(size, side, heightened), _own_cost(size, side, lengthened)
     for mass in range(size - side**2 + 1):
@@ -186,13 +186,13 @@ def _best_around(size: int, side: int, above: int, beside: int, known: _Town) ->
         mixed = heightened.inner[a] @ lengthened.outer[b].T + heightened.outer[a] @ lengthened.inner[b].T
         costs = own_a[a, None] + own_b[None, b] - 2 * mixed
         least = int(costs.min())
-        if least < known.cost:
+        if least < best.cost:
             i, j = np.unravel_index(int(costs.argmin()), costs.shape)
             tops, ends = heightened.parts[a[i]].tolist(), lengthened.parts[b[j]].tolist()
             columns = [side + top for top in tops]
             columns += [sum(end > t for end in ends) for t in range(ends[0])]
-            known = _Town(least, tuple(columns))
-    return known
+            best = _Town(least, tuple(columns))
+    return best
 
 
 class _Fringes(NamedTuple):

@@ -47,7 +47,7 @@ def generate_klein2011(args: argparse.Namespace) -> int:
 
 def generate_occupancy(args: argparse.Namespace) -> int:
     """Write partition problems with busy nodes drawn uniformly."""
-    from allocsolve.instances import uniform_occupancy  # noqa: PLC0415 - as above
+    from allocsolve.instances import uniform_occupancy  # noqa: PLC0415 - when the command runs
 
     topology = _machine(args)
 
@@ -59,8 +59,8 @@ def generate_occupancy(args: argparse.Namespace) -> int:
 
 def generate_churn(args: argparse.Namespace) -> int:
     """Write partition problems whose busy nodes are held by jobs that came and went under an allocator."""
-    from allocsolve.instances import churned_occupancy  # noqa: PLC0415 - as above
-    from allocsolve.registry import make_allocator  # noqa: PLC0415 - as above
+    from allocsolve.instances import churned_occupancy  # noqa: PLC0415 - when the command runs
+    from allocsolve.registry import make_allocator  # noqa: PLC0415 - when the command runs
 
     topology = _machine(args)
 
@@ -82,7 +82,7 @@ def generate_churn(args: argparse.Namespace) -> int:
 
 def generate_median_worst_case(args: argparse.Namespace) -> int:
     """Write the problem on which the median method is nearly 7/4 times the optimum."""
-    from allocsolve.instances import median_worst_case, write_problem  # noqa: PLC0415 - as above
+    from allocsolve.instances import median_worst_case, write_problem  # noqa: PLC0415 - when the command runs
 
     problem = median_worst_case(args.size, args.distance, args.step)
     make_folder(args.out)
@@ -94,8 +94,8 @@ def generate_median_worst_case(args: argparse.Namespace) -> int:
 
 def _machine(args: argparse.Namespace) -> Topology:
     """Return the topology that was asked for, by name or by its sides."""
-    from allocsolve.instances import MACHINES  # noqa: PLC0415 - as above
-    from allocsolve.model import Topology  # noqa: PLC0415 - as above
+    from allocsolve.instances import MACHINES  # noqa: PLC0415 - when the command runs
+    from allocsolve.model import Topology  # noqa: PLC0415 - when the command runs
 
     if args.machine is not None:
         if args.wrap is not None or args.torus:
@@ -109,7 +109,7 @@ def _machine(args: argparse.Namespace) -> Topology:
 
 def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
     """Write problems, one file each."""
-    from allocsolve.instances import write_problem  # noqa: PLC0415 - as above
+    from allocsolve.instances import write_problem  # noqa: PLC0415 - when the command runs
 
     digits = max(4, len(str(args.count - 1)))
     names = [f"{args.generator}-s{args.seed}-{idx:0{digits}}.json" for idx in range(args.count)]
@@ -132,7 +132,7 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
 
 def import_swf(args: argparse.Namespace) -> int:
     """Write a window of a workload log as a problem, and say what was wrong with the log."""
-    from allocsolve.instances import read_swf, swf_problem, write_problem  # noqa: PLC0415 - as above
+    from allocsolve.instances import read_swf, swf_problem, write_problem  # noqa: PLC0415 - when the command runs
 
     check_writable(args.out)
     with time_bar(f"reading {args.log}"):

@@ -64,25 +64,25 @@ def verify(args: argparse.Namespace) -> int:
 
     library = Library(args.library)
     suites = [library[name] for name in args.suites or library]
-    found: list[str] = []
+    faults: list[str] = []
     with count_bar("verifying") as progress:
         for idx, suite in enumerate(suites):
             progress(idx, len(suites), suite.name)
-            found += verify_suite(suite)
-    found = list(dict.fromkeys(found))  # an instance may be in several suites
+            faults += verify_suite(suite)
+    faults = list(dict.fromkeys(faults))  # an instance may be in several suites
     members = {member for suite in suites for member in suite.members}
-    claimed, bounds = claimed_bounds([] if found else suites)
+    claimed, bounds = claimed_bounds([] if faults else suites)
     if args.json:
         counts = {"instances": len(members), "bounds": bounds, "bounds_claimed": claimed}
-        write_json({"library": args.library, **counts, "faults": found})
+        write_json({"library": args.library, **counts, "faults": faults})
     else:
-        say(*found)
+        say(*faults)
         count = counted(len(members), "instance")
-        say(f"{count}: {counted(len(found), 'fault')}" if found else f"{count}: all that is stated holds")
-        if not found:
+        say(f"{count}: {counted(len(faults), 'fault')}" if faults else f"{count}: all that is stated holds")
+        if not faults:
             recomputed = f"{bounds - claimed} recomputed"
             say(f"{bounds} lower bounds: {recomputed}, {claimed} as claimed by exact solvers")
-    return 1 if found else 0
+    return 1 if faults else 0
 
 
 def improve(args: argparse.Namespace) -> int:
@@ -96,7 +96,7 @@ def improve(args: argparse.Namespace) -> int:
     for folder in dict.fromkeys(member.suite for suite in suites for member in suite.members):
         make_folder(library.root / folder)
         make_folder(library.root / folder / "solutions")
-    done: list[Change] = []
+    changes: list[Change] = []
     budget = Budget(seconds=args.seconds, workers=args.workers)
     try:
         with (
@@ -114,20 +114,20 @@ def improve(args: argparse.Namespace) -> int:
                 progress=progress,
                 announce=remark,
             ):
-                done.append(change)
+                changes.append(change)
                 if not args.json:
                     say(*_change_lines(change))
     except KeyboardInterrupt:
         msg = (
-            f"what the {counted(len(done), 'run')} before found is in {library.root}, "
+            f"what the {counted(len(changes), 'run')} before found is in {library.root}, "
             "the same command goes on from there"
         )
         raise KeyboardInterrupt(msg) from None
-    refused = [change for change in done if change.error]
+    refused = [change for change in changes if change.error]
     if args.json:
-        write_json({"library": args.library, "changes": [_change_fields(change) for change in done]})
+        write_json({"library": args.library, "changes": [_change_fields(change) for change in changes]})
     else:
-        say(_summary(done, refused))
+        say(_summary(changes, refused))
     return 1 if refused else 0
 
 
@@ -137,13 +137,13 @@ def _journal(root: Path) -> Iterator[RecordStore]:
     from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
 
     path = root / "improve.sqlite"
-    done = False
+    finished = False
     try:
         with RecordStore(path) as store:
             yield store
-            done = True
+            finished = True
     finally:
-        if done or not len(store):
+        if finished or not len(store):
             path.unlink()
 
 
@@ -168,12 +168,12 @@ def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else f"{value:.1f}"
 
 
-def _summary(done: Sequence[Change], refused: Sequence[Change]) -> str:
-    solutions = sum(change.after.upper < change.before.upper for change in done)
-    bounds = sum(change.after.lower > change.before.lower for change in done)
-    proven = sum(change.after.optimal for change in done)
+def _summary(changes: Sequence[Change], refused: Sequence[Change]) -> str:
+    solutions = sum(change.after.upper < change.before.upper for change in changes)
+    bounds = sum(change.after.lower > change.before.lower for change in changes)
+    proven = sum(change.after.optimal for change in changes)
     return (
-        f"{counted(len(done), 'run')}: {counted(solutions, 'better solution')}, "
+        f"{counted(len(changes), 'run')}: {counted(solutions, 'better solution')}, "
         f"{counted(bounds, 'better bound')}, {proven} proven optimal, {len(refused)} refused"
     )
 
@@ -193,7 +193,7 @@ def _change_fields(change: Change) -> dict[str, object]:
 
 def build(args: argparse.Namespace) -> int:
     """Write the problems of the library, where they are missing, and its index."""
-    from allocsolve.bench import build_library  # noqa: PLC0415 - as above
+    from allocsolve.bench import build_library  # noqa: PLC0415 - when the command runs
 
     make_folder(args.library)
     written = build_library(args.library)

@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises what is wrong instead of printing its usage."""
 
     def __init__(self, **settings: object) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=Layout, **settings)  # type: ignore[arg-type]  # as argparse passes them
+        super().__init__(allow_abbrev=False, formatter_class=Layout, **settings)  # type: ignore[arg-type]  # the keywords that argparse itself passes to subparsers
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)

@@ -54,7 +54,7 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show how many things are done, how fast, and the time that is left; yields what is told of them.
+    """Show how many things are done, how fast, and the time that is left; yields the function to update it.
 
     That is a function of (done, total, what comes next or was just done). What was done before the bar is
     not counted into the rate.
@@ -65,13 +65,13 @@ def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
     left = TimeRemainingColumn(compact=True)
     bar = _progress(text, BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn(), left)
     task = bar.add_task(what, total=None)
-    told = False
+    started = False
 
     def update(done: int, total: int, what: str) -> None:
-        nonlocal told
-        if not told:  # rows of an earlier run took no time in this one
+        nonlocal started
+        if not started:  # rows of an earlier run took no time in this one
             bar.reset(task, completed=done, total=total)
-            told = True
+            started = True
         bar.update(task, completed=done, total=total, description=what)
 
     with _shown(bar):

@@ -63,8 +63,8 @@ def _show_tables(tables: Sequence[OccupancyTable]) -> None:
     """Show all machines side by side: mean and largest ratio to proven optima, and how often there is one."""
     heads = ("\nsolver", *(f"{table.machine}\n{table.occupancy}" for table in tables))
     rows = [
-        (found.solver, *(_ratio(table.scores[place].optimum_gap, table.proven) for table in tables))
-        for place, found in enumerate(tables[0].scores)
+        (score.solver, *(_ratio(table.scores[place].optimum_gap, table.proven) for table in tables))
+        for place, score in enumerate(tables[0].scores)
     ]
     rows.append(("the same, connected", *(_ratio(table.connected, table.proven) for table in tables)))
     title = "Pairwise distance / proven optimum: mean/max, and how many problems were answered if not all"

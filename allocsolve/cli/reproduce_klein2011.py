@@ -35,43 +35,48 @@ def klein2011(args: argparse.Namespace) -> int:
     from allocsolve.papers.klein2011 import PAPER, reproduce  # noqa: PLC0415 - when the command runs
 
     with count_bar("scheduling") as progress:
-        ours = reproduce(args.tests, args.seed, progress=progress)
+        reproduction = reproduce(args.tests, args.seed, progress=progress)
     if args.json:
         rows = {
             algorithm: {
                 column: {"paper": PAPER[algorithm][column], "ours": spread} for column, spread in row.items()
             }
-            for algorithm, row in ours.rows.items()
+            for algorithm, row in reproduction.rows.items()
         }
-        head = {"paper": args.paper, "tests": ours.tests, "seed": ours.seed, "runtime_s": ours.seconds}
+        head = {
+            "paper": args.paper,
+            "tests": reproduction.tests,
+            "seed": reproduction.seed,
+            "runtime_s": reproduction.seconds,
+        }
         write_json({**head, "algorithms": rows})
         return 0
     for number in (1, 2):
-        _show_table(number, ours)
+        _show_table(number, reproduction)
     say("What the paper could not have, the optimum: allocsolve reproduce klein2011 --optimal")
     return 0
 
 
-def _show_table(number: int, ours: Reproduction) -> None:
-    from allocsolve.papers.klein2011 import COLUMNS, PAPER  # noqa: PLC0415 - as above
+def _show_table(number: int, reproduction: Reproduction) -> None:
+    from allocsolve.papers.klein2011 import COLUMNS, PAPER  # noqa: PLC0415 - when the command runs
 
     columns = [column for column in COLUMNS if column.table == number]
     units = {"%": "%", "ms": "ms", "relative": "of rigid"}
 
     def rows() -> Iterator[tuple[str, ...]]:
-        for algorithm, row in ours.rows.items():
+        for algorithm, row in reproduction.rows.items():
             printed = (_paper(PAPER[algorithm][column.name], units[column.unit]) for column in columns)
             yield algorithm, "paper", *printed
             yield "", "ours", *(_spread(row[column.name], units[column.unit]) for column in columns)
 
     heads = [f"{column.title.replace(' ', chr(10))}\n{units[column.unit]}" for column in columns]
-    title = f"Klein & Perez 2011, table {number}, min/avg/max (paper: 1000 tests, ours: {ours.tests})"
+    title = f"Klein & Perez 2011, table {number}, min/avg/max (paper: 1000 tests, ours: {reproduction.tests})"
     show_table(("", "", *heads), rows(), title=title, texts=(0, 1))
     say("")
 
 
 def _paper(spread: Spread, unit: str) -> str:
-    from allocsolve.papers.klein2011 import EPSILON  # noqa: PLC0415 - as above
+    from allocsolve.papers.klein2011 import EPSILON  # noqa: PLC0415 - when the command runs
 
     if unit == "of rigid" and spread.min < spread.max:
         return "/".join(_no_zero(f"{value:.2f}") for value in spread)

@@ -8,7 +8,7 @@ from allocsolve import registry
 from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
-from allocsolve.cli.study import told_what_is_kept
+from allocsolve.cli.study import with_resume_hint
 from allocsolve.families import AnyFamily, families, family_of, with_settings
 from allocsolve.pictures.text import counted, time_text
 
@@ -41,7 +41,7 @@ def score(args: argparse.Namespace) -> int:
         run,
         solver_scores,
     )
-    from allocsolve.model import Budget  # noqa: PLC0415 - as above
+    from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
     families = _families(args)
     problems = [
@@ -60,40 +60,41 @@ def score(args: argparse.Namespace) -> int:
     check_writable(table)
     with (
         RecordStore(rows) as store,
-        told_what_is_kept(store, rows),
+        with_resume_hint(store, rows),
         count_bar("starting") as progress,
         open_executor("local", jobs=1) as cells,
     ):
         records = run(tasks, store=store, executor=cells, progress=progress, announce=remark)
     export(records, table)
-    found, known = solver_scores(records), best(records)
-    proven = sum(on.proven for on in known.values())
-    certified = sum(on.certified for on in known.values())
+    scores, best_by_digest = solver_scores(records), best(records)
+    proven = sum(on.proven for on in best_by_digest.values())
+    certified = sum(on.certified for on in best_by_digest.values())
     failed = [record for record in records if record.error]
     if args.json:
         write_json(
             {
                 "objective_name": args.objective,
                 "baseline": args.baseline,
-                "problems": len(known),
+                "problems": len(best_by_digest),
                 "optima_proven": proven,
                 "bounds_certified": certified,
-                "scores": found,
+                "scores": scores,
                 "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
                 "records": rows,
                 "csv": table,
             }
         )
     else:
-        count = counted(len(known), "problem")
+        total = len(best_by_digest)
+        count = counted(total, "problem")
         first, *others = args.objective.split(",")
         gaps = f"gap of {first}" if others else "gap"
         title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
-        show_table(_HEADS, map(_row, found), title=title)
-        say("", *_remarks(found, failed))
+        show_table(_HEADS, map(_row, scores), title=title)
+        say("", *_remarks(scores, failed))
         say(
-            f"Baseline {args.baseline}: {proven} of {len(known)} optima proven.",
-            f"Bounds: {certified} of {len(known)} recomputed (certified), the others as claimed by a solver.",
+            f"Baseline {args.baseline}: {proven} of {total} optima proven.",
+            f"Bounds: {certified} of {total} recomputed (certified), the others as claimed by a solver.",
             f"Records: {rows}, CSV: {table}",
         )
     return 1 if failed else 0
@@ -117,14 +118,14 @@ def _chosen(
     return [one for one in read if family_of(one[2]) in families] or read
 
 
-def _row(found: SolverScore) -> tuple[str, ...]:
+def _row(score: SolverScore) -> tuple[str, ...]:
     return (
-        found.solver,
-        *_gaps(found.gap),
-        *_gaps(found.optimum_gap),
-        str(found.optimum_gap.count if found.optimum_gap else 0),
-        *(str(count) for count in (found.proven, found.optimal, found.best, found.failed)),
-        time_text(found.mean_runtime_s),
+        score.solver,
+        *_gaps(score.gap),
+        *_gaps(score.optimum_gap),
+        str(score.optimum_gap.count if score.optimum_gap else 0),
+        *(str(count) for count in (score.proven, score.optimal, score.best, score.failed)),
+        time_text(score.mean_runtime_s),
     )
 
 
@@ -134,12 +135,12 @@ def _gaps(gaps: Gaps | None) -> tuple[str, ...]:
     return tuple(f"{100 * value:.1f}" for value in (gaps.mean, gaps.median, gaps.max))
 
 
-def _remarks(found: Sequence[SolverScore], failed: Sequence[Record]) -> Iterator[str]:
+def _remarks(scores: Sequence[SolverScore], failed: Sequence[Record]) -> Iterator[str]:
     """Yield what the table does not show."""
-    for one in found:
-        if one.unanswered:
-            yield f"{one.solver}: no answer to {one.unanswered} of {one.instances}"
-        if one.unbounded:
-            yield f"{one.solver}: no bound is known for {one.unbounded} of its answers"
+    for score in scores:
+        if score.unanswered:
+            yield f"{score.solver}: no answer to {score.unanswered} of {score.instances}"
+        if score.unbounded:
+            yield f"{score.solver}: no bound is known for {score.unbounded} of its answers"
     for record in failed:
         yield f"{record.solver} failed on {record.instance}: {record.error}"

@@ -85,8 +85,8 @@ def solve(args: argparse.Namespace) -> int:
         _show(args, problem, result, certified_bound, measures)
     if result.limit is Limit.INTERRUPTED:
         place = "above" if args.out is None else f"in {args.out}"
-        kept = "there was no answer yet" if answer is None else f"the best answer so far is {place}"
-        raise KeyboardInterrupt(kept)
+        standing = "there was no answer yet" if answer is None else f"the best answer so far is {place}"
+        raise KeyboardInterrupt(standing)
     return 0
 
 

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
     from allocsolve.bench import RecordStore
 
-__all__ = ["export_study", "report_study", "run_study", "told_what_is_kept"]
+__all__ = ["export_study", "report_study", "run_study", "with_resume_hint"]
 
 
 @contextmanager
-def told_what_is_kept(store: RecordStore, path: Path) -> Iterator[None]:
+def with_resume_hint(store: RecordStore, path: Path) -> Iterator[None]:
     """Have an interrupt say how many records are in the file."""
     try:
         yield
     except KeyboardInterrupt:
-        kept = f"{counted(len(store), 'record')} in {path}, the same command goes on from there"
-        raise KeyboardInterrupt(kept if len(store) else "nothing was recorded yet") from None
+        standing = f"{counted(len(store), 'record')} in {path}, the same command goes on from there"
+        raise KeyboardInterrupt(standing if len(store) else "nothing was recorded yet") from None
 
 
 def run_study(args: argparse.Namespace) -> int:
@@ -44,7 +44,7 @@ def run_study(args: argparse.Namespace) -> int:
         before = len(keys & store.keys())
         with (
             open_executor(args.executor, args.jobs) as executor,
-            told_what_is_kept(store, path),
+            with_resume_hint(store, path),
             count_bar("starting") as progress,
         ):
             run_missing(
@@ -81,7 +81,7 @@ def run_study(args: argparse.Namespace) -> int:
 
 def export_study(args: argparse.Namespace) -> int:
     """Write the records of a study as a table for other programs."""
-    from allocsolve.bench import EXPORTS, RecordStore, export  # noqa: PLC0415 - as above
+    from allocsolve.bench import EXPORTS, RecordStore, export  # noqa: PLC0415 - when the command runs
 
     if args.out.suffix.lower() not in EXPORTS:
         raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
@@ -95,7 +95,7 @@ def export_study(args: argparse.Namespace) -> int:
 
 def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study."""
-    from allocsolve.bench import RecordStore  # noqa: PLC0415 - as above
+    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
 
     with RecordStore(args.study, read_only=True) as store:
         write_report(store, args.study.stem, args.out, table=args.markdown, folder=args.figures)

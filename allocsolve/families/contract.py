@@ -7,13 +7,14 @@ gate and the contract tests take it from there; none of them knows a family by n
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
-from allocsolve.model import Budget, Result, Value, parse_objective
+from allocsolve.model import Solver, Value, parse_objective
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
     from allocsolve.families.view import View
 
 __all__ = [
@@ -31,8 +32,8 @@ __all__ = [
 P = TypeVar("P")
 A = TypeVar("A")
 
-#: A solver of some family; see `allocsolve.model.Solver`.
-AnySolver: TypeAlias = Callable[[Any, Budget], Result[Any]]
+#: A solver of some family, whose types are known at run time only.
+AnySolver: TypeAlias = Solver[Any, Any]
 
 #: What a feature of a problem may be: as JSON holds it.
 Feature: TypeAlias = str | int | float | bool | None

@@ -56,7 +56,7 @@ def with_settings(
 
 def setting_fault(name: str, value: object) -> str:
     """Return why no family lets a field of this name be set to this value; empty if one does."""
-    named = {known: family for family in families() for known in family.settings}
+    named = {field: family for family in families() for field in family.settings}
     if name not in named:
         return f"there is no field {name!r} to set; there is {', '.join(named) or 'none'}"
     faults = []

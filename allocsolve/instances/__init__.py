@@ -15,13 +15,13 @@ from allocsolve.instances.formats.envelope import (
     write_solution,
 )
 from allocsolve.instances.formats.swf import CleaningReport, SwfLog, read_swf, swf_problem
-from allocsolve.instances.generators.amr import amr, amr_nodes, amr_seconds
+from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
-from allocsolve.instances.library.best_known import BestKnown, Entry, read_best_known, write_best_known
+from allocsolve.instances.library.best_known import BestKnown, HistoryEntry, read_best_known, write_best_known
 from allocsolve.instances.library.files import PACKAGED, Library, Member, Selection, Suite, write_index
 from allocsolve.instances.library.regenerate import regenerate
 
@@ -30,15 +30,13 @@ __all__ = [
     "PACKAGED",
     "BestKnown",
     "CleaningReport",
-    "Entry",
+    "HistoryEntry",
     "Library",
     "Member",
     "Selection",
     "Suite",
     "SwfLog",
     "amr",
-    "amr_nodes",
-    "amr_seconds",
     "churned_occupancy",
     "counterexamples",
     "digest",

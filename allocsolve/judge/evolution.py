@@ -87,7 +87,7 @@ def _profile_violations(problem: EvolutionProblem, schedule: EvolutionSchedule) 
     ratio = expand_ratio(problem.expand_limit)
     if _keeps_profiles(problem, schedule):
         return []
-    found = []
+    violations = []
     for app_idx, (name, request, release) in enumerate(
         zip(problem.application_names, problem.applications, problem.releases, strict=True)
     ):
@@ -96,21 +96,21 @@ def _profile_violations(problem: EvolutionProblem, schedule: EvolutionSchedule) 
         held, nodes = schedule.durations[steps].tolist(), schedule.nodes[steps].tolist()
         where = f"application {name!r}"
         if start < release:
-            found.append(f"{where} starts at {start} s, before its release at {release} s")
+            violations.append(f"{where} starts at {start} s, before its release at {release} s")
         if len(held) != len(request.steps):
-            found.append(f"{where} has {len(held)} steps, requested are {len(request.steps)}")
+            violations.append(f"{where} has {len(held)} steps, requested are {len(request.steps)}")
             continue
         for idx, (duration, wanted) in enumerate(request.steps):
             if nodes[idx] != wanted:
-                found.append(f"{where}, step {idx} holds {nodes[idx]} nodes, requested are {wanted}")
+                violations.append(f"{where}, step {idx} holds {nodes[idx]} nodes, requested are {wanted}")
             if held[idx] < duration:
-                found.append(f"{where}, step {idx} lasts {held[idx]} s, requested are {duration} s")
+                violations.append(f"{where}, step {idx} lasts {held[idx]} s, requested are {duration} s")
             elif ratio is not None and held[idx] * ratio.denominator > duration * ratio.numerator:
-                found.append(
+                violations.append(
                     f"{where}, step {idx} is expanded from {duration} s to {held[idx]} s, "
                     f"beyond the limit of {problem.expand_limit:g}"
                 )
-    return found
+    return violations
 
 
 def _capacity_violations(
@@ -123,16 +123,16 @@ def _capacity_violations(
     usage = np.zeros(len(moments), dtype=np.int64)
     np.add.at(usage, slot, change)
     usage = np.cumsum(usage)
-    found = []
+    violations = []
     over = usage > problem.num_nodes
     for at in np.flatnonzero(over & ~np.concatenate([[False], over[:-1]])).tolist():
         free_again = at + int(np.argmin(over[at:]))  # the last moment is never over: nothing is held then
         peak = at + int(np.argmax(usage[at:free_again]))
-        found.append(
+        violations.append(
             f"from {moments[at]} s to {moments[free_again]} s up to {usage[peak]} nodes are held "
             f"(first at {moments[peak]} s) on a cluster of {problem.num_nodes}"
         )
-    return found
+    return violations
 
 
 def _areas(durations: IntArray, nodes: IntArray, offsets: IntArray) -> IntArray:

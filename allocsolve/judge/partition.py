@@ -33,25 +33,25 @@ def partition_violations(problem: PartitionProblem, partition: Partition) -> tup
     topology = problem.topology
     nodes, counts = np.unique(partition.nodes, return_counts=True)
     inside = (nodes >= 0) & (nodes < topology.num_nodes)
-    found = []
+    violations = []
     if len(partition.nodes) != problem.size:
-        found.append(f"{len(partition.nodes)} nodes are chosen, requested are {problem.size}")
-    found += [
+        violations.append(f"{len(partition.nodes)} nodes are chosen, requested are {problem.size}")
+    violations += [
         f"node {node} is chosen {count} times"
         for node, count in zip(nodes[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True)
     ]
-    found += [f"node {node} is not in 0..{topology.num_nodes - 1}" for node in nodes[~inside].tolist()]
+    violations += [f"node {node} is not in 0..{topology.num_nodes - 1}" for node in nodes[~inside].tolist()]
     nodes = nodes[inside]
-    found += [f"node {node} is busy" for node in nodes[~problem.free[nodes]].tolist()]
+    violations += [f"node {node} is busy" for node in nodes[~problem.free[nodes]].tolist()]
     if problem.contiguous and len(nodes):
         labels = _labels(_mask(topology, nodes), *_links(topology))[nodes]
         apart = np.flatnonzero(labels != labels[0])
         if len(apart):
-            found.append(
+            violations.append(
                 f"node {nodes[apart[0]]} is not connected to node {nodes[0]}: "
                 f"the set has {len(np.unique(labels))} components"
             )
-    return tuple(found)
+    return tuple(violations)
 
 
 def partition_value(

@@ -12,14 +12,13 @@ from allocsolve.model.evolution import (
     PackedApplications,
     parse_evolution_objective,
 )
-from allocsolve.model.node_orders import NODE_ORDERS, SLURM_BITS, NodeOrder, node_order
+from allocsolve.model.node_orders import NODE_ORDERS, NodeOrder, node_order
 from allocsolve.model.objective import parse_objective
 from allocsolve.model.partition import PARTITION_OBJECTIVES, Partition, PartitionProblem
 from allocsolve.model.problem import Answer, Problem
 from allocsolve.model.profile import (
     EvolutionProfile,
     expand_ratio,
-    max_expanded_duration,
     max_expanded_durations,
 )
 from allocsolve.model.result import Budget, Clock, Limit, Result, Status, Value, terms
@@ -31,7 +30,6 @@ __all__ = [
     "MAX_INTEGER",
     "NODE_ORDERS",
     "PARTITION_OBJECTIVES",
-    "SLURM_BITS",
     "UNLIMITED",
     "Answer",
     "BoolArray",
@@ -58,7 +56,6 @@ __all__ = [
     "Value",
     "expand_ratio",
     "frozen",
-    "max_expanded_duration",
     "max_expanded_durations",
     "node_order",
     "parse_evolution_objective",

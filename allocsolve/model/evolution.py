@@ -130,7 +130,7 @@ class EvolutionProblem:
     name: str = ""
     application_names: tuple[str, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
-    #: The same as arrays, so that no solver packs again.
+    #: The applications as arrays, so that no solver packs again.
     packed: PackedApplications = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ __all__ = ["NODE_ORDERS", "SLURM_BITS", "NodeOrder", "node_order"]
 #: How the nodes follow each other; `node_order` says more.
 NodeOrder: TypeAlias = Literal[
     "row-major",  # by node id: the first axis varies fastest
-    "snake",  # the same, every other row backwards
+    "snake",  # row by row, every other row backwards
     "short-side-snake",  # a snake along the shortest side first
     "hilbert",  # the Hilbert curve of the enclosing power-of-two cube
     "generalised-hilbert",  # a Hilbert-like curve of the box itself

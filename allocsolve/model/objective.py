@@ -14,28 +14,28 @@ __all__ = ["parse_objective"]
 Term = TypeVar("Term", bound=str)
 
 
-def parse_objective(text: str, known_terms: Sequence[Term]) -> tuple[Term, ...]:
+def parse_objective(text: str, family_terms: Sequence[Term]) -> tuple[Term, ...]:
     """Read an objective such as ``makespan`` or ``makespan,waste``.
 
     Parameters
     ----------
     text
         Terms, separated by commas.
-    known_terms
+    family_terms
         Those of the family of problems, such as `allocsolve.model.EVOLUTION_OBJECTIVES`.
 
     Raises
     ------
     UnknownName
-        If a term is not one of `known_terms`.
+        If a term is not one of `family_terms`.
     InvalidOption
         If a term stands twice.
     """
     terms: list[Term] = []
     for name in text.split(","):
-        term = next((known for known in known_terms if known == name.strip()), None)
+        term = next((one for one in family_terms if one == name.strip()), None)
         if term is None:
-            raise UnknownName("objective", name.strip(), known_terms)
+            raise UnknownName("objective", name.strip(), family_terms)
         if term in terms:
             msg = f"objective {text!r} names {term} twice"
             raise InvalidOption(msg)

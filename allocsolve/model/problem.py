@@ -27,7 +27,7 @@ class Problem(Protocol):
         ...
 
     def __hash__(self) -> int:
-        """Return the same for equal problems."""
+        """Return a hash; equal problems have equal ones."""
         ...
 
 

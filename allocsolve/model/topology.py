@@ -129,15 +129,15 @@ class Topology:
     def neighbours(self, node: int) -> tuple[int, ...]:
         """Return the nodes at hop distance 1, in increasing order."""
         here = self.coordinates([node])[0].tolist()
-        found = set()
+        neighbours = set()
         for axis, (side, wrap) in enumerate(zip(self.shape, self.wrap, strict=True)):
             for step in (-1, 1):
                 there = here[axis] + step
                 if wrap:
                     there %= side
                 if 0 <= there < side and there != here[axis]:
-                    found.add(self.node_at([*here[:axis], there, *here[axis + 1 :]]))
-        return tuple(sorted(found))
+                    neighbours.add(self.node_at([*here[:axis], there, *here[axis + 1 :]]))
+        return tuple(sorted(neighbours))
 
 
 def Mesh(shape: Sequence[int]) -> Topology:  # noqa: N802 - reads as the type that it makes
@@ -145,6 +145,6 @@ def Mesh(shape: Sequence[int]) -> Topology:  # noqa: N802 - reads as the type th
     return Topology(tuple(shape))
 
 
-def Torus(shape: Sequence[int]) -> Topology:  # noqa: N802 - as above
+def Torus(shape: Sequence[int]) -> Topology:  # noqa: N802 - reads as the type that it makes
     """Return the topology of this shape with a ring along every axis."""
     return Topology(tuple(shape), (True,) * len(shape))

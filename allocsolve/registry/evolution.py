@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from allocsolve.families import Alias, AnySolver, Codec, Family, Feature, Rules, Setting, SolverRow
+from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
 from allocsolve.instances.formats import evolution as codec
 from allocsolve.instances.generators.evolution_examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
@@ -15,46 +15,51 @@ from allocsolve.judge.evolution import evolution_metrics, evolution_violations, 
 from allocsolve.model import EVOLUTION_OBJECTIVES, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
 
+if TYPE_CHECKING:
+    from allocsolve.model import Solver
+
 __all__ = ["EVOLUTION"]
 
+_EvolutionSolver: TypeAlias = "Solver[EvolutionProblem, EvolutionSchedule]"
 
-def _list_scheduling() -> AnySolver:
+
+def _list_scheduling() -> _EvolutionSolver:
     from allocsolve.heuristics import ListScheduling  # noqa: PLC0415 - loaded when asked for
 
     return ListScheduling()
 
 
-def _rigid() -> AnySolver:
+def _rigid() -> _EvolutionSolver:
     from allocsolve.heuristics import Rigid  # noqa: PLC0415 - loaded when asked for
 
     return Rigid()
 
 
-def _annealing() -> AnySolver:
+def _annealing() -> _EvolutionSolver:
     from allocsolve.heuristics import Annealing  # noqa: PLC0415 - loaded when asked for
 
     return Annealing()
 
 
-def _cpsat() -> AnySolver:
+def _cpsat() -> _EvolutionSolver:
     from allocsolve.exact import EvolutionCpSat  # noqa: PLC0415 - loaded when asked for
 
     return EvolutionCpSat()
 
 
-def _conflict_search() -> AnySolver:
+def _conflict_search() -> _EvolutionSolver:
     from allocsolve.exact import EvolutionConflictSearch  # noqa: PLC0415 - loaded when asked for
 
     return EvolutionConflictSearch()
 
 
-def _lns() -> AnySolver:
+def _lns() -> _EvolutionSolver:
     from allocsolve.exact import EvolutionLns  # noqa: PLC0415 - loaded when asked for
 
     return EvolutionLns()
 
 
-def _milp() -> AnySolver:
+def _milp() -> _EvolutionSolver:
     from allocsolve.exact import EvolutionMilp  # noqa: PLC0415 - loaded when asked for
 
     return EvolutionMilp()
@@ -114,7 +119,7 @@ _TINY_NODES: Final = ((1, 1, 2, 1), (2, 1, 2), (1, 2))
 def _warm_up_problems(problem: EvolutionProblem) -> tuple[EvolutionProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
     from allocsolve.heuristics.evolution.list_scheduling import MANY  # noqa: PLC0415 - loaded when asked for
-    from allocsolve.heuristics.evolution.order_search import MOST_SEGMENTS  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.heuristics.evolution.order_search import SEGMENT_LIMIT  # noqa: PLC0415 - loaded when asked for
 
     packed = problem.packed
     # Limits round down to whole seconds: whether any step has room decides, and a second has none below 2.
@@ -125,8 +130,8 @@ def _warm_up_problems(problem: EvolutionProblem) -> tuple[EvolutionProblem, ...]
     # Long lists have kernels of their own, and so has annealing of many applications with many steps.
     if len(packed.releases) >= MANY:
         count = MANY
-    elif len(packed.releases) * len(packed.durations) > MOST_SEGMENTS:
-        count = math.isqrt(MOST_SEGMENTS) + 1
+    elif len(packed.releases) * len(packed.durations) > SEGMENT_LIMIT:
+        count = math.isqrt(SEGMENT_LIMIT) + 1
     else:
         return (tiny,)
     return tiny, EvolutionProblem(count, (EvolutionProfile(((1, 1),)),) * count, expand_limit=limit)

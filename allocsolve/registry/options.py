@@ -65,7 +65,7 @@ class SolverOption:
         if type(value) in self.types or (float in self.types and type(value) is int):
             # One spelling of a number, so that equal solvers have one repr.
             whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
-            number = int(value) if whole else value  # type: ignore[arg-type]  # a float
+            number = int(value) if whole else value  # type: ignore[arg-type]  # a whole float
             return typing.cast("OptionValue", self.value if _same(number, self.value) else number)
         if isinstance(value, str) and any(isinstance(choice, str) for choice in self.choices):
             raise ValueError(UnknownName(self.name, value, map(value_text, self.choices)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from allocsolve.pictures.partition import PARTITION_VIEW
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.families import AnySolver
+    from allocsolve.model import Solver
 
 __all__ = ["PARTITION"]
+
+_PartitionSolver: TypeAlias = "Solver[PartitionProblem, Partition]"
 
 #: Nodes of the warm-up problem at least, if the machine has so many.
 _WARM_UP_NODES: Final = 24
@@ -31,16 +33,16 @@ _WARM_UP_NODES: Final = 24
 def _heuristic(name: str, summary: str, solver: str) -> SolverRow:
     """Return the row of a class of `allocsolve.heuristics`."""
 
-    def load() -> AnySolver:
+    def load() -> _PartitionSolver:
         from allocsolve import heuristics  # noqa: PLC0415 - loaded when asked for
 
-        made: AnySolver = getattr(heuristics, solver)()
+        made: _PartitionSolver = getattr(heuristics, solver)()
         return made
 
     return SolverRow(name, "heuristic", summary, load)
 
 
-def _branch_and_bound() -> AnySolver:
+def _branch_and_bound() -> _PartitionSolver:
     from allocsolve.exact.partition.branch_and_bound import (  # noqa: PLC0415 - loaded when asked for
         PartitionBranchAndBound,
     )
@@ -48,13 +50,13 @@ def _branch_and_bound() -> AnySolver:
     return PartitionBranchAndBound()
 
 
-def _cpsat() -> AnySolver:
+def _cpsat() -> _PartitionSolver:
     from allocsolve.exact.partition.cpsat import PartitionCpSat  # noqa: PLC0415 - loaded when asked for
 
     return PartitionCpSat()
 
 
-def _milp() -> AnySolver:
+def _milp() -> _PartitionSolver:
     from allocsolve.exact.partition.milp import PartitionMilp  # noqa: PLC0415 - loaded when asked for
 
     return PartitionMilp()

@@ -30,7 +30,7 @@ _ENOUGH_S: Final = 240.0
 _MOMENT_S: Final = 1.0
 
 #: Solvers, by identity, and tiny problems for which this process has compiled and loaded what is needed.
-_done: set[tuple[str, Problem]] = set()
+_warmed_up: set[tuple[str, Problem]] = set()
 
 _ANNOUNCEMENT: Final = "compiling kernels: the first call of a solver takes a while"
 
@@ -44,32 +44,32 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
     Parameters
     ----------
     solver
-        The solver. What goes wrong in a warm-up is passed over: the call that counts will fail likewise.
+        The solver. What goes wrong in a warm-up is passed over: the call that counts will fail, too.
     problem
         That will be solved; see ``warm_up`` of `allocsolve.families.Family`.
     announce
-        Told, once in a process, when kernels are being compiled for longer than a moment; called from another
-        thread.
+        Called with a line, once in a process, when kernels are being compiled for longer than a moment; from
+        another thread.
 
     Raises
     ------
     KeyboardInterrupt
         When the user interrupts, also if the solver turned that into a result.
     """
-    for tiny in family_of(problem).warm_up(problem):
-        key = identity(solver), tiny
-        if key not in _done:
+    for warm_up_problem in family_of(problem).warm_up(problem):
+        key = identity(solver), warm_up_problem
+        if key not in _warmed_up:
             with _watched(announce), contextlib.suppress(Exception, SystemExit):
-                _warm_up(solver, tiny)
-            _done.add(key)
+                _warm_up(solver, warm_up_problem)
+            _warmed_up.add(key)
 
 
-def _warm_up(solver: AnySolver, tiny: Problem) -> None:
+def _warm_up(solver: AnySolver, warm_up_problem: Problem) -> None:
     end = time.perf_counter() + _ENOUGH_S
     patience = _PATIENCE
     while patience and time.perf_counter() < end:
         before = _made()
-        limit = getattr(solver(tiny, _WARM_UP), "limit", None)
+        limit = getattr(solver(warm_up_problem, _WARM_UP), "limit", None)
         if limit is Limit.INTERRUPTED:
             raise KeyboardInterrupt
         if _made() == before:

@@ -133,13 +133,13 @@ def canonical_name(name: str) -> str:
     """Return the name of a solver as records have it.
 
     A name without options is kept as it is. Of others, an alias becomes what it stands for, the options are
-    in the order of the fields, and those that are as by default are left out: one solver, one name. A plug-in
+    in the order of the fields, and those that are the defaults are left out: one solver, one name. A plug-in
     is imported for that.
 
     Raises
     ------
     UnknownName, InvalidOption, PluginError
-        As `families_named`.
+        See `families_named`.
 
     Examples
     --------
@@ -236,5 +236,5 @@ def with_objective(solver: AnySolver, objective: tuple[str, ...]) -> AnySolver:
     if dataclasses.is_dataclass(given) and any(
         field.name == "objective" for field in dataclasses.fields(given)
     ):
-        given = dataclasses.replace(given, objective=objective)  # type: ignore[type-var]  # not a class
+        given = dataclasses.replace(given, objective=objective)  # type: ignore[type-var]  # an instance of a dataclass, none of the class itself
     return given  # type: ignore[no-any-return]  # a solver is whatever is called like one

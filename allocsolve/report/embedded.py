@@ -76,7 +76,7 @@ def _instances(comparison: Comparison, study: StudyRecords, blocks: _Blocks) -> 
     instances, cells = [], []
     places = {entrant: idx for idx, entrant in enumerate(comparison.entrants)}
     units: dict[str, str] = {}
-    for place, (digest, best) in enumerate(comparison.known.items()):
+    for place, (digest, best) in enumerate(comparison.best_by_digest.items()):
         by_entrant = {places[name]: row[digest] for name, row in comparison.cells.items() if digest in row}
         problem = study.problem(digest)
         view = family_of(problem).view

@@ -39,7 +39,7 @@ def overview_tables(findings: Findings) -> tuple[Table, ...]:
 def _study(findings: Findings) -> Table:
     rows = []
     for section in findings.sections:
-        comparison, instances = section.comparison, section.comparison.known.values()
+        comparison, instances = section.comparison, section.comparison.best_by_digest.values()
         seeds = {run.seed for row in comparison.cells.values() for cell in row.values() for run in cell.runs}
         rows.append(
             (

@@ -90,12 +90,12 @@ def _families(solver: AnySolver, kind: str | None) -> tuple[AnyFamily, ...]:
 
 
 class SolverConformance:
-    """The same as tests: a subclass whose name starts with ``Test`` is collected by pytest.
+    """What `check_solver` does as tests: a subclass whose name starts with ``Test`` is collected by pytest.
 
     Attributes
     ----------
     solver, kind, examples
-        As the parameters of `check_solver`.
+        See the parameters of `check_solver`.
 
     Examples
     --------

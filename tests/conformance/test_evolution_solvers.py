@@ -124,7 +124,7 @@ def test_optima_scale_with_time(name: str, problem: EvolutionProblem) -> None:
             EvolutionProfile(tuple((3 * d, n) for d, n in app.steps)) for app in problem.applications
         ),
     )
-    assert _judged(name, slower, "makespan").objective == 3 * _judged(name, problem, "makespan").objective  # type: ignore[operator]  # one term
+    assert _judged(name, slower, "makespan").objective == 3 * _judged(name, problem, "makespan").objective  # type: ignore[operator]  # the value of one term is a number
 
 
 @exact

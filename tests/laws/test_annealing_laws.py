@@ -24,7 +24,7 @@ from allocsolve.heuristics.evolution import order_search
 from allocsolve.heuristics.evolution._kernels_list import Walk, new_walk
 from allocsolve.heuristics.evolution._kernels_waits import anneal_waits, new_trial, staircases
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
-from allocsolve.heuristics.evolution.order_search import anneal, list_value
+from allocsolve.heuristics.evolution.order_search import anneal, starts_value
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm, evolution_violations
 from allocsolve.model import Limit, terms
@@ -63,12 +63,12 @@ def test_annealing_is_feasible_seeded_and_no_worse_than_its_start(
     assert judged is not None
     values = tuple(
         value / len(problem.applications) if term == "completion" else value
-        for term, value in zip(objective, list_value(problem, starts, objective), strict=True)
+        for term, value in zip(objective, starts_value(problem, starts, objective), strict=True)
     )
     assert terms(judged) == values
-    first = list_value(problem, list_starts(problem, list_order(problem, "largest"), fit), objective)
+    first = starts_value(problem, list_starts(problem, list_order(problem, "largest"), fit), objective)
     if objective[0] != "waste":  # which does not lead the search
-        assert list_value(problem, starts, objective)[0] <= first[0]
+        assert starts_value(problem, starts, objective)[0] <= first[0]
 
 
 @given(evolution_problems(max_apps=5, releases=True), st.sampled_from(OBJECTIVES), st.integers(0, 3000))
@@ -147,7 +147,7 @@ def test_a_walk_with_waits_is_its_slow_twin_and_the_same_in_pieces(
 
 def test_many_applications_are_annealed_without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = EvolutionProblem(3, (EvolutionProfile([(1, 2), (2, 1)]),) * 5, expand_limit=1)
-    monkeypatch.setattr(order_search, "MOST_SEGMENTS", 0)
+    monkeypatch.setattr(order_search, "SEGMENT_LIMIT", 0)
     result = Annealing()(problem, Budget(iterations=100))
     confirm(problem, result, ("makespan",))
     assert result.limit is Limit.ITERATIONS

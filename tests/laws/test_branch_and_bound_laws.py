@@ -101,7 +101,7 @@ def test_bound_optimum_and_heuristic_are_in_this_order(
     best = optimum(problem)
     assert best is not None
     nodes = manhattan_median_swaps(topology, problem.free, problem.size)
-    assert early.bound <= best <= naive.pairwise(topology, nodes.tolist())  # type: ignore[operator]  # one term
+    assert early.bound <= best <= naive.pairwise(topology, nodes.tolist())  # type: ignore[operator]  # the value of one term is a number
 
 
 @settings(max_examples=30)

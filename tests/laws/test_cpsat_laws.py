@@ -56,5 +56,5 @@ def test_a_bound_from_below_is_never_above_the_optimum(limit: float, seed: int) 
     with mock.patch("allocsolve.exact.evolution.cpsat._FROM_ABOVE", shares(0.0)):
         for seconds in (0.3, 1.0, 600.0):
             result = EvolutionCpSat()(problem, Budget(seconds=seconds, workers=2))
-            assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # one term
+            assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # the value of one term is a number
         assert result.objective == result.bound

@@ -61,7 +61,7 @@ def test_values_are_those_of_the_simulation(
     problem, schedule = case
     terms = tuple(objective)
     found = evolution_value(problem, schedule, terms)  # type: ignore[arg-type]  # a permutation of the terms
-    assert found == naive.objective_values(problem, schedule, terms)  # type: ignore[arg-type]  # as above
+    assert found == naive.objective_values(problem, schedule, terms)  # type: ignore[arg-type]  # a permutation of the terms
 
 
 @given(problems_with_schedules())

@@ -80,7 +80,7 @@ def test_the_ring_kernels_value_centres_as_the_plain_ones(request: Request, gree
     sums = rings.prefix_sums(points, width, height)
     quick = rings.costs_of_mesh_centres(sums, everywhere, size, greedy)
     shape, wrap = machine.shape, machine.wrap
-    plain = kernels.values_of_centres(shape, wrap, points, everywhere, size, False, greedy)  # noqa: FBT003 - a kernel
+    plain = kernels.values_of_centres(shape, wrap, points, everywhere, size, False, greedy)  # noqa: FBT003 - kernels take no keywords
     assert quick.tolist() == plain.tolist()
     among = [tuple(point) for point in points.tolist()]
     last = "greedy" if greedy else "first"
@@ -96,7 +96,7 @@ def test_the_box_kernel_values_centres_as_the_plain_one(request: Request) -> Non
     width, height = topology.shape
     quick = rings.mesh_shell_sums(points, width, height, machine.points, size)
     shape, wrap = machine.shape, machine.wrap
-    plain = kernels.values_of_centres(shape, wrap, points, machine.points, size, True, False)  # noqa: FBT003 - a kernel
+    plain = kernels.values_of_centres(shape, wrap, points, machine.points, size, True, False)  # noqa: FBT003 - kernels take no keywords
     assert quick.tolist() == plain.tolist()
 
 

@@ -211,4 +211,4 @@ def test_canonical_names() -> None:
     assert canonical_name("hilbert-first-fit(bits=2)") == "curve-fit(method=first-fit, bits=2)"
     evolution = family_named("evolution")
     assert make_solver("infX(expand_limit=2)", evolution.problem) == make_solver("2X", evolution.problem)
-    assert make_solver("infX", evolution.problem).fit.expand_limit == math.inf  # type: ignore[attr-defined]  # a list
+    assert make_solver("infX", evolution.problem).fit.expand_limit == math.inf  # type: ignore[attr-defined]  # list scheduling has a fit

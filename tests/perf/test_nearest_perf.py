@@ -71,7 +71,7 @@ def test_allocations(benchmark: BenchmarkFixture, name: str, method: Any) -> Non
 
 def test_swaps_are_optimal_on_99_of_100_instances(benchmark: BenchmarkFixture) -> None:
     """300 random instances on 16x8, against proven optima."""
-    from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound  # noqa: PLC0415 - only here
+    from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound  # noqa: PLC0415 - no other test needs it
 
     mesh, rng = Mesh((16, 8)), np.random.default_rng(7)
     instances: list[tuple[BoolArray, int]] = []
@@ -90,6 +90,6 @@ def test_swaps_are_optimal_on_99_of_100_instances(benchmark: BenchmarkFixture) -
         assert proven.status is Status.OPTIMAL
         assert proven.objective is not None
         value = _cost(mesh, nodes)
-        assert proven.objective <= value  # type: ignore[operator]  # a number, not a tuple
+        assert proven.objective <= value  # type: ignore[operator]  # the value of one term is a number
         optimal += proven.objective == value
     assert optimal >= 297

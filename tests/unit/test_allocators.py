@@ -300,14 +300,14 @@ def test_bad_requests_are_named(allocate: Any, free: BoolArray, size: int, messa
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: CurveFit("frist-fit"), "unknown method 'frist-fit'; did you mean first-fit"),  # type: ignore[arg-type]
-        (lambda: CurveFit(order="snail"), "unknown node order 'snail'; did you mean snake"),  # type: ignore[arg-type]
-        (lambda: CurveFit(fallback="fall"), "unknown fallback 'fall'; did you mean fail"),  # type: ignore[arg-type]
-        (lambda: Growth("each"), "unknown choice of seeds 'each'"),  # type: ignore[arg-type]
-        (lambda: Submesh("bets"), "unknown choice of submesh 'bets'; did you mean best"),  # type: ignore[arg-type]
-        (lambda: Paging(1, "snail"), "unknown node order 'snail'"),  # type: ignore[arg-type]
+        (lambda: CurveFit("frist-fit"), "unknown method 'frist-fit'; did you mean first-fit"),  # type: ignore[arg-type]  # the test is that it is refused
+        (lambda: CurveFit(order="snail"), "unknown node order 'snail'; did you mean snake"),  # type: ignore[arg-type]  # the test is that it is refused
+        (lambda: CurveFit(fallback="fall"), "unknown fallback 'fall'; did you mean fail"),  # type: ignore[arg-type]  # the test is that it is refused
+        (lambda: Growth("each"), "unknown choice of seeds 'each'"),  # type: ignore[arg-type]  # the test is that it is refused
+        (lambda: Submesh("bets"), "unknown choice of submesh 'bets'; did you mean best"),  # type: ignore[arg-type]  # the test is that it is refused
+        (lambda: Paging(1, "snail"), "unknown node order 'snail'"),  # type: ignore[arg-type]  # the test is that it is refused
         (
-            lambda: best_fit_run(Mesh((2,)), np.ones(2, dtype=np.bool_), 1, fallback="x"),  # type: ignore[arg-type]
+            lambda: best_fit_run(Mesh((2,)), np.ones(2, dtype=np.bool_), 1, fallback="x"),  # type: ignore[arg-type]  # the test is that it is refused
             "unknown fallback 'x'",
         ),
     ],

@@ -36,7 +36,7 @@ def test_seeds_are_one_cell() -> None:
     (comparison,) = compare(ROWS)
     assert (comparison.suite, comparison.kind, comparison.objective) == ("s", "evolution", "makespan")
     assert comparison.entrants == ("fast", "exact")
-    assert [on.instance for on in comparison.known.values()] == list("abcde")
+    assert [on.instance for on in comparison.best_by_digest.values()] == list("abcde")
     assert comparison.common == tuple(f"digest of {name}" for name in "abcde")
     cells = {name: comparison.cells["fast"][f"digest of {name}"] for name in "abcde"}
     assert {name: cell.value for name, cell in cells.items()} == {
@@ -188,7 +188,7 @@ def test_suites_and_objectives_are_apart_but_share_what_is_known() -> None:
         ("s", "pairwise"),
     ]
     assert first.cells["fast"]["digest of a"].gap == 0.2
-    assert third.known["digest of a"].value == 7
+    assert third.best_by_digest["digest of a"].value == 7
 
 
 def test_a_contradiction_is_refused() -> None:

@@ -17,7 +17,6 @@ from allocsolve.families import family_of
 from allocsolve.instances import digest
 from allocsolve.model import EvolutionProblem
 from allocsolve.papers.klein2011 import (
-    ALGORITHMS,
     HEURISTIC_SECONDS,
     ExpansionDraw,
     Heuristic,
@@ -27,6 +26,7 @@ from allocsolve.papers.klein2011 import (
     expansion_tasks,
 )
 from allocsolve.papers.klein2011.expansion_runs import heuristics
+from allocsolve.papers.klein2011.reproduction import ALGORITHMS
 from allocsolve.registry import solver_names
 
 if TYPE_CHECKING:
@@ -136,15 +136,15 @@ def test_what_is_known_by_hand(by_hand: ExpansionStudy) -> None:
     one, other = by_hand.instances
     assert (one.name, one.apps) == ("klein-5-00", "5")
     assert one.optimum == {1: Bracket(1000, 1000), 2: Bracket(900, 900), INF: Bracket(800, 800)}
-    assert one.worth == {2: Bracket(0.9, 0.9), INF: Bracket(0.8, 0.8)}
+    assert one.gains == {2: Bracket(0.9, 0.9), INF: Bracket(0.8, 0.8)}
     # Limit 2 has a value from its heuristic; the bound 800 of limit 1 says nothing of looser limits.
     assert other.optimum == {1: Bracket(800, 900), 2: Bracket(600, 880), INF: Bracket(500, 850)}
-    assert other.worth == {2: Bracket(600 / 900, 1), INF: Bracket(500 / 900, 1)}
+    assert other.gains == {2: Bracket(600 / 900, 1), INF: Bracket(500 / 900, 1)}
 
 
 def test_rows_by_hand(by_hand: ExpansionStudy) -> None:
-    rigid, twice, unlimited = by_hand.worth
-    assert [(row.apps, row.limit, row.instances, row.proven) for row in by_hand.worth] == [
+    rigid, twice, unlimited = by_hand.gains
+    assert [(row.apps, row.limit, row.instances, row.proven) for row in by_hand.gains] == [
         ("5", 1, 2, 1),
         ("5", 2, 2, 1),
         ("5", INF, 2, 1),
@@ -177,7 +177,7 @@ def test_optimum_and_list_scheduling_are_compared_where_it_is_proven() -> None:
     found = {
         Heuristic(name, limit): [1200.0] * 7 for name, limit in (("noX", 1), ("2X+c", 2), ("infX+c", INF))
     }
-    _, twice, unlimited = examine_expansion(draws, _records(draws, exact, found), library=False).worth
+    _, twice, unlimited = examine_expansion(draws, _records(draws, exact, found), library=False).gains
     assert twice.optimum is not None
     assert twice.optimum.exact == 6
     # All differences have the same sign: 2 of the 2^6, and 2 of the 2^7 patterns are that uneven.
@@ -193,7 +193,7 @@ def test_values_hold_for_looser_limits_and_bounds_for_tighter_ones() -> None:
     }
     (one,) = examine_expansion(draws, _records(draws, exact, {}), library=False).instances
     assert one.optimum == {1: Bracket(1000, 1000), 2: Bracket(1000, 1000), INF: Bracket(700, 1000)}
-    assert one.worth == {2: Bracket(1, 1), INF: Bracket(0.7, 1)}
+    assert one.gains == {2: Bracket(1, 1), INF: Bracket(0.7, 1)}
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_the_exact_solver_finds_what_the_library_has(solved: ExpansionStudy) -> 
             assert one.optimum[limit].lower <= row.upper
             if row.optimal and one.optimum[limit].exact:
                 assert one.optimum[limit].upper == row.upper
-        assert set(one.found) == set(heuristics())
+        assert set(one.heuristic_makespans) == set(heuristics())
     for found in solved.heuristics:
         assert found.own.count == 2
         assert found.own.within[0] >= 1

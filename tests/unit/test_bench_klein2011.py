@@ -11,7 +11,8 @@ import pytest
 from allocsolve import registry
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Result, Status
-from allocsolve.papers.klein2011 import ALGORITHMS, COLUMNS, EPSILON, PAPER, Reproduction, Spread, reproduce
+from allocsolve.papers.klein2011 import COLUMNS, EPSILON, PAPER, Reproduction, Spread, reproduce
+from allocsolve.papers.klein2011.reproduction import ALGORITHMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -350,7 +350,7 @@ def test_partition_problems_have_rows_like_any_other(tmp_path: Path) -> None:
     for row in records:
         if row.value is not None:
             known = flat if row.instance == flat.instance else solid
-            assert row.combinatorial_bound <= known.value <= row.value  # type: ignore[operator]  # one term
+            assert row.combinatorial_bound <= known.value <= row.value  # type: ignore[operator]  # the value of one term is a number
     assert list(RecordStore(path)) == records
     assert run(problems, solvers, budget=BUDGET, store=RecordStore(path)) == records
 

@@ -48,7 +48,7 @@ def test_every_row_is_read_as_it_was_written(path: Path) -> None:
 
 def test_partitions_are_kept_too() -> None:
     problem = uniform_occupancy(Mesh((4, 3)), 0.3, 3, 1)
-    from allocsolve.heuristics import ManhattanMedian  # noqa: PLC0415 - here only
+    from allocsolve.heuristics import ManhattanMedian  # noqa: PLC0415 - no other test needs it
 
     answer = ManhattanMedian()(problem, Budget()).answer
     store = RecordStore()

@@ -77,14 +77,14 @@ def test_out_of_time_gives_a_set_and_a_bound() -> None:
     problem = occupied(Mesh((64, 64)), 0.4, 300, 1)
     result = solved(problem, seconds=0.5)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
-    assert result.bound >= star_bound(problem)  # type: ignore[operator]  # one term
+    assert result.bound >= star_bound(problem)  # type: ignore[operator]  # the value of one term is a number
 
 
 def test_out_of_time_at_once_gives_a_set_and_a_trivial_bound() -> None:
     problem = occupied(Torus((32, 32)), 0.4, 30, 1)
     result = solved(problem, seconds=1e-9)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.TIME)
-    assert result.bound >= 30 * 29 // 2  # type: ignore[operator]  # one term
+    assert result.bound >= 30 * 29 // 2  # type: ignore[operator]  # the value of one term is a number
 
 
 def test_tables_that_are_too_large() -> None:
@@ -117,7 +117,7 @@ def test_an_interrupt_gives_the_best_so_far(
     monkeypatch.setattr(_cut_search, "search", interrupting(calls, _kernels_search.search))
     result = solved(problem)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.INTERRUPTED)
-    assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # one term
+    assert result.bound <= best.objective <= result.objective  # type: ignore[operator]  # the value of one term is a number
 
 
 def test_an_interrupt_before_there_is_a_set(monkeypatch: pytest.MonkeyPatch) -> None:

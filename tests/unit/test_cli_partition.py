@@ -311,7 +311,7 @@ def test_score(tmp_path: Path, capsys: Capture) -> None:
     assert 0 == exact <= median < random
     rows = list(RecordStore(tmp_path / "out" / "records.sqlite"))
     assert {row.kind for row in rows} == {"partition"}
-    assert all(row.value is not None and row.combinatorial_bound <= row.value for row in rows)  # type: ignore[operator]  # one term
+    assert all(row.value is not None and row.combinatorial_bound <= row.value for row in rows)  # type: ignore[operator]  # the value of one term is a number
     assert "pairwise on 3 problems" in run(capsys, *args)
 
 

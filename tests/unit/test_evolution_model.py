@@ -205,7 +205,7 @@ def test_any_sequence_will_do_and_is_not_kept() -> None:
 
 def test_problems_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        PROBLEM.num_nodes = 9  # type: ignore[misc]
+        PROBLEM.num_nodes = 9  # type: ignore[misc]  # the test is that it is refused
     for array in PROBLEM.packed:
         assert not array.flags.writeable
         with pytest.raises(ValueError, match="read-only"):
@@ -213,7 +213,7 @@ def test_problems_are_frozen() -> None:
 
 
 def test_a_problem_survives_pickling() -> None:
-    twin = pickle.loads(pickle.dumps(PROBLEM))  # noqa: S301
+    twin = pickle.loads(pickle.dumps(PROBLEM))  # noqa: S301 - bytes that this test made
     assert twin == PROBLEM
     for mine, theirs in zip(twin.packed, PROBLEM.packed, strict=True):
         assert mine.tolist() == theirs.tolist()
@@ -295,7 +295,7 @@ def test_equality_and_hash_are_those_of_the_contents() -> None:
 
 def test_schedules_are_frozen_and_replaced() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        SCHEDULE.starts = SCHEDULE.starts  # type: ignore[misc]
+        SCHEDULE.starts = SCHEDULE.starts  # type: ignore[misc]  # the test is that it is refused
     for array in (SCHEDULE.starts, SCHEDULE.offsets, SCHEDULE.durations, SCHEDULE.nodes):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
@@ -303,7 +303,7 @@ def test_schedules_are_frozen_and_replaced() -> None:
     moved = dataclasses.replace(SCHEDULE, starts=later)
     assert moved.completions.tolist() == [9, 12]
     assert dataclasses.replace(SCHEDULE) == SCHEDULE
-    assert pickle.loads(pickle.dumps(SCHEDULE)) == SCHEDULE  # noqa: S301
+    assert pickle.loads(pickle.dumps(SCHEDULE)) == SCHEDULE  # noqa: S301 - bytes that this test made
 
 
 def test_input_arrays_stay_free() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.instances import amr, amr_nodes, amr_seconds, digest, evotree
+from allocsolve.instances import amr, digest, evotree
+from allocsolve.instances.generators.amr import amr_nodes, amr_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

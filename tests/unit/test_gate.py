@@ -303,7 +303,7 @@ def test_timing_problems_grow(kind: str) -> None:
     problems = [ladder_problem(kind, name) for name in timing_problems(kind)]
     assert all(isinstance(problem, family.problem) for problem in problems)
     sizes = [
-        len(p.applications) if isinstance(p, EvolutionProblem) else p.topology.num_nodes  # type: ignore[attr-defined]  # of the other family
+        len(p.applications) if isinstance(p, EvolutionProblem) else p.topology.num_nodes  # type: ignore[attr-defined]  # the other family has a topology
         for p in problems
     ]
     assert sizes == sorted({*sizes})
@@ -322,7 +322,7 @@ def test_slow_and_failing_solvers_are_not_timed(monkeypatch: pytest.MonkeyPatch)
     chosen = rung("evolution", small, Budget())
     assert chosen is not None
     assert chosen[0] == "300-applications"
-    monkeypatch.setattr("allocsolve.bench.gate.timing._MOST_S", 1e-6)
+    monkeypatch.setattr("allocsolve.bench.gate.timing._LIMIT_S", 1e-6)
     assert rung("evolution", ListScheduling(), Budget()) is None
 
 

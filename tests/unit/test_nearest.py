@@ -67,11 +67,11 @@ def test_bad_requests_are_refused(name: str, num_nodes: int, size: int, message:
 def test_unknown_options_are_refused() -> None:
     mesh, free = Mesh((3,)), np.ones(3, dtype=np.bool_)
     with pytest.raises(UnknownName, match="unknown choice of centres 'gird'; did you mean grid"):
-        manhattan_median(mesh, free, 2, centres="gird")  # type: ignore[arg-type]  # refused
+        manhattan_median(mesh, free, 2, centres="gird")  # type: ignore[arg-type]  # the test is that it is refused
     with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
-        mc1x1(mesh, free, 2, last_shell="frist")  # type: ignore[arg-type]  # refused
+        mc1x1(mesh, free, 2, last_shell="frist")  # type: ignore[arg-type]  # the test is that it is refused
     with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
-        ManhattanMedian(last_ring="frist")  # type: ignore[arg-type]  # refused
+        ManhattanMedian(last_ring="frist")  # type: ignore[arg-type]  # the test is that it is refused
     with pytest.raises(InvalidOption, match="swaps from -1 centres"):
         manhattan_median_swaps(mesh, free, 2, starts=-1)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 HLRN = MACHINES["hlrn-ii"]
 
 
-def first_free(topology: Topology, free: BoolArray, size: int) -> IntArray | None:  # noqa: ARG001 - a simple one
+def first_free(topology: Topology, free: BoolArray, size: int) -> IntArray | None:  # noqa: ARG001 - called with the arguments of every allocator
     return np.flatnonzero(free)[:size]
 
 
@@ -175,7 +175,7 @@ def test_departures_leave_holes() -> None:
 
 
 def test_what_the_allocator_cannot_place_is_lost() -> None:
-    def refuses(topology: Topology, free: BoolArray, size: int) -> IntArray | None:  # noqa: ARG001 - as it must
+    def refuses(topology: Topology, free: BoolArray, size: int) -> IntArray | None:  # noqa: ARG001 - called with the arguments of every allocator
         return None
 
     assert churned_occupancy(HLRN, 0.5, 16, 7, allocator=refuses).busy == ()
@@ -238,7 +238,7 @@ def test_the_meta_of_churn_tells_the_allocator(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_allocator_is_found_out(nodes: list[int], message: str) -> None:
-    def wrong(topology: Topology, free: BoolArray, size: int) -> IntArray | None:  # noqa: ARG001 - as it must
+    def wrong(topology: Topology, free: BoolArray, size: int) -> IntArray | None:  # noqa: ARG001 - called with the arguments of every allocator
         return np.array(nodes)
 
     with pytest.raises(InvalidAnswer, match=message):

@@ -229,11 +229,11 @@ def test_what_is_no_list_of_integers_is_refused(nodes: Any) -> None:
 def test_copies_and_pickles_are_equal_and_read_only(problem: PartitionProblem, nodes: list[int]) -> None:
     named = dataclasses.replace(problem, name="x", meta={"seed": [7]})
     partition = Partition(np.array(nodes, dtype=np.int64))
-    for twin in (pickle.loads(pickle.dumps(named)), copy.copy(named), copy.deepcopy(named)):  # noqa: S301 - ours
+    for twin in (pickle.loads(pickle.dumps(named)), copy.copy(named), copy.deepcopy(named)):  # noqa: S301 - bytes that this test made
         assert twin == named
         assert twin.meta == named.meta
         assert not twin.free.flags.writeable
-    for same in (pickle.loads(pickle.dumps(partition)), copy.deepcopy(partition)):  # noqa: S301 - ours
+    for same in (pickle.loads(pickle.dumps(partition)), copy.deepcopy(partition)):  # noqa: S301 - bytes that this test made
         assert same == partition
         assert not same.nodes.flags.writeable
 

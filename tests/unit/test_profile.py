@@ -132,7 +132,7 @@ def test_the_input_is_neither_kept_nor_frozen() -> None:
 
 def test_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        PROFILE.steps = ()  # type: ignore[misc]
+        PROFILE.steps = ()  # type: ignore[misc]  # the test is that it is refused
     anything: Any = PROFILE
     with pytest.raises((AttributeError, TypeError)):
         anything.note = "no"
@@ -145,7 +145,7 @@ def test_replace_recomputes_all() -> None:
 
 
 def test_copies_and_pickles_are_equal() -> None:
-    for twin in (copy.copy(PROFILE), copy.deepcopy(PROFILE), pickle.loads(pickle.dumps(PROFILE))):  # noqa: S301
+    for twin in (copy.copy(PROFILE), copy.deepcopy(PROFILE), pickle.loads(pickle.dumps(PROFILE))):  # noqa: S301 - bytes that this test made
         assert twin == PROFILE
         assert hash(twin) == hash(PROFILE)
         assert twin.value(3) == 10

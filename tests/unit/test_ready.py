@@ -41,7 +41,7 @@ class Compiling:
 
 @pytest.fixture(autouse=True)
 def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "_done", set())
+    monkeypatch.setattr(readiness, "_warmed_up", set())
     monkeypatch.setattr(readiness, "_announced", [])
 
 
@@ -53,7 +53,7 @@ def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_calls_go_on_until_nothing_more_is_compiled(calls: list[tuple[int, Limit | None]]) -> None:
     solver = Compiling(*calls)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(readiness, "_done", set())
+        patch.setattr(readiness, "_warmed_up", set())
         patch.setattr(readiness, "_made", lambda: (solver.made, 0))
         ready(solver, PROBLEM)
         made, limit = calls[solver.called - 1] if solver.called <= len(calls) else (0, None)

@@ -98,7 +98,7 @@ def test_features_and_bounds() -> None:
         "size": 5,
         "contiguous": False,
     }
-    assert 16 <= family.bound(PARTITION, "pairwise") <= solve(PARTITION, "manhattan-median+swaps").objective  # type: ignore[operator]  # one term
+    assert 16 <= family.bound(PARTITION, "pairwise") <= solve(PARTITION, "manhattan-median+swaps").objective  # type: ignore[operator]  # the value of one term is a number
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_the_edges_of_a_budget_are_allowed() -> None:
     assert dataclasses.replace(budget, workers=2) == Budget(1e-9, 0, 2, 2**31 - 1)
     assert hash(budget) == hash(dataclasses.replace(budget))
     with pytest.raises(dataclasses.FrozenInstanceError):
-        budget.seed = 3  # type: ignore[misc]
+        budget.seed = 3  # type: ignore[misc]  # the test is that it is refused
 
 
 def test_the_clock_runs_from_its_start() -> None:
@@ -130,7 +130,7 @@ def test_no_bound_is_minus_infinity_and_no_answer_is_none() -> None:
     assert result.answer is None
     assert result.objective is None
     with pytest.raises(dataclasses.FrozenInstanceError):
-        result.bound = 0  # type: ignore[misc]
+        result.bound = 0  # type: ignore[misc]  # the test is that it is refused
 
 
 def test_a_replaced_result_is_checked_again() -> None:

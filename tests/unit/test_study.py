@@ -232,8 +232,8 @@ def test_a_full_disk_loses_nothing(folder: Path, capsys: Capture, monkeypatch: p
         pages = self._base.execute("PRAGMA page_count").fetchone()[0]
         if count == 2:
             self._base.execute(f"PRAGMA max_page_count = {pages}")  # SQLite says the same of a full disk
-            row = (replace(row[0], error="x" * 100_000), *row[1:])  # type: ignore[type-var]  # a record
-        return whole(self, *row)  # type: ignore[arg-type]  # as it was called
+            row = (replace(row[0], error="x" * 100_000), *row[1:])  # type: ignore[type-var]  # every row is a dataclass
+        return whole(self, *row)  # type: ignore[arg-type]  # the row that `append` was called with
 
     with monkeypatch.context() as patch:
         patch.setattr(RecordStore, "append", append)

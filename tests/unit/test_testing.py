@@ -47,7 +47,7 @@ def both(problem: EvolutionProblem | PartitionProblem, budget: Budget) -> Result
     return greedy(problem, budget) if isinstance(problem, EvolutionProblem) else Growth()(problem, budget)
 
 
-def unlabelled(problem, budget):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201 - as strangers write
+def unlabelled(problem, budget):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201 - a solver of a stranger has no annotations
     return greedy(problem, budget)
 
 
@@ -297,7 +297,7 @@ def test_an_exact_solver_is_tried_with_every_objective() -> None:
 
         def __call__(self, problem: EvolutionProblem, budget: Budget) -> Answer:
             seen.add(self.objective)
-            return EvolutionCpSat(self.objective)(problem, budget)  # type: ignore[arg-type]  # of its terms
+            return EvolutionCpSat(self.objective)(problem, budget)  # type: ignore[arg-type]  # terms that a family lists are terms of its solvers
 
     check_solver(Watched())
     assert seen == {("makespan",), ("completion",), ("waste",), ("makespan", "waste")}

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocsolve.bounds import partition as partition_bounds
-from allocsolve.bounds import partition_bound, star_bound, town, town_set
-from allocsolve.bounds.town import extent
+from allocsolve.bounds import partition_bound, star_bound, town
+from allocsolve.bounds.town import extent, town_set
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances import uniform_occupancy
 from allocsolve.model import Mesh, PartitionProblem, Topology, Torus

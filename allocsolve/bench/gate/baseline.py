@@ -10,7 +10,7 @@ JSON with a line for each problem, solver and result, sorted, so that a change s
      "results": [{"problem": "tiny-00", "solver": "noX", "status": "feasible", "value": 133325,
                   "bound": null}, ...]}
 
-``solvers_asked`` are the names that an update was told to take, null for the default ones; a ``bound`` is
+``solvers_asked`` are the names that an update was asked to take, null for the default ones; a ``bound`` is
 null for none, that of a problem is the best of all solvers and of `allocsolve.bounds`; ``mean_gap`` a
 fraction (0.05 is 5 %) or null, ``time`` the CPU time of a call on the problem ``timed_on`` in units of the
 reference kernel, both null for a solver that is not timed. The budget and ``time_factor`` may be edited:
@@ -113,7 +113,7 @@ def _rows(rows: Iterable[Any], kind: type) -> list[Document]:
 
 
 def _names(kind: type) -> list[str]:
-    return [name for name in kind.__dataclass_fields__ if name != "error"]  # type: ignore[attr-defined]  # a dataclass
+    return [name for name in kind.__dataclass_fields__ if name != "error"]  # type: ignore[attr-defined]  # every type of rows is a dataclass
 
 
 def _plain(value: object) -> object:

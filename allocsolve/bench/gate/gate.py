@@ -85,9 +85,9 @@ def run_gate(
         Where solvers are run, each in a process of its own; see `allocsolve.bench.run`. None is this process,
         as it is for all if one of them has no registered name. Times are measured in this process.
     progress
-        Told before each run, and once at the end.
+        Called before each run, and once at the end.
     announce
-        Told, once in a process, when kernels are being compiled for longer than a moment.
+        Called with a line, once in a process, when kernels are being compiled for longer than a moment.
 
     Returns
     -------

@@ -29,7 +29,7 @@ __all__ = ["Stopwatch", "ladder_problem", "rung", "timing_problems"]
 #: A call that takes less is not timed if there is a larger problem: its kernel would not be most of it.
 _LEAST_S: Final = 0.5e-3
 #: A solver that takes longer than that on the smallest problem is not timed.
-_MOST_S: Final = 0.25
+_LIMIT_S: Final = 0.25
 #: Least length of one sample: short enough that some escape every disturbance.
 _SAMPLE_S: Final = 1e-3
 _SAMPLES: Final = 10
@@ -99,7 +99,7 @@ def rung(kind: str, solver: AnySolver, budget: Budget) -> tuple[str, Stopwatch] 
             watch = Stopwatch(solver, ladder_problem(kind, name), budget)
         except Exception:  # noqa: BLE001 - it may be made for smaller problems
             break
-        if watch.limit is Limit.TIME or watch.rough > _MOST_S:
+        if watch.limit is Limit.TIME or watch.rough > _LIMIT_S:
             break
         chosen = name, watch
         if watch.rough >= _LEAST_S:

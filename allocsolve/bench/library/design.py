@@ -35,16 +35,16 @@ __all__ = ["DESIGN", "KLEIN", "LIMITS", "KleinDraw", "SuiteDesign", "build_libra
 
 
 class KleinDraw(NamedTuple):
-    """How the applications of some suites are drawn: how many, and from which seeds."""
+    """How the applications of some suites are drawn: how many (`low` to `high`), and from which seeds."""
 
-    least: int
-    most: int
+    low: int
+    high: int
     seed: int  #: problem i has the seed [seed, i]
 
     @property
     def apps(self) -> str:
         """How many applications, as people read it."""
-        return str(self.least) if self.least == self.most else f"{self.least}-{self.most}"
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
 
 #: Expand limits, by what the names of suites end in.
@@ -98,7 +98,7 @@ def klein_problem(stem: str, limit: str, idx: int) -> EvolutionProblem:
     ('klein-5-l2-12', 5, 2.0)
     """
     draw = KLEIN[stem]
-    apps = draw.least, draw.most
+    apps = draw.low, draw.high
     problem = klein2011([draw.seed, idx], num_apps=apps, expand_limit=LIMITS[limit])
     return replace(problem, name=f"{stem}-{limit}-{idx:02}")
 

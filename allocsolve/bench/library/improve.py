@@ -16,7 +16,7 @@ from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption, Unknown
 from allocsolve.families import family_of
 from allocsolve.instances import (
     BestKnown,
-    Entry,
+    HistoryEntry,
     read_best_known,
     solution_digest,
     write_best_known,
@@ -101,7 +101,7 @@ def improve_suites(
     progress
         Told before each run, and once at the end.
     announce
-        Told, once in a process, when kernels are being compiled for longer than a moment.
+        Called with a line, once in a process, when kernels are being compiled for longer than a moment.
 
     Yields
     ------
@@ -217,9 +217,9 @@ def improved(
     source = today, record.solver_repr, _versions(), round(record.runtime_s, 3)
     if answer is not None and value < row.upper:
         solution = solution_digest(problem, answer)
-        row = row.with_entry(Entry("solution", _plain(value), *source, solution))
+        row = row.with_entry(HistoryEntry("solution", _plain(value), *source, solution))
     if bound > row.lower:
-        row = row.with_entry(Entry("bound", _plain(bound), *source))
+        row = row.with_entry(HistoryEntry("bound", _plain(bound), *source))
     return row
 
 

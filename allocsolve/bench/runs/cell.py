@@ -72,7 +72,7 @@ def run_isolated(
     folder
         Where plug-ins are looked for first, as Python does with the folder of a script.
     announce
-        Told, once in this process, when kernels are being compiled for longer than a moment.
+        Called with a line, once in this process, when kernels are being compiled for longer than a moment.
     """
     if not hasattr(_local, "cell"):
         _local.cell = Cell()
@@ -193,7 +193,7 @@ class Cell:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and all that it has started."""
-    import psutil  # noqa: PLC0415 - only where there are cells
+    import psutil  # noqa: PLC0415 - loaded only in processes that run cells
 
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process(process.pid).children(recursive=True):
@@ -208,7 +208,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _held_mb(process: subprocess.Popen[bytes]) -> float:
-    import psutil  # noqa: PLC0415 - only where there are cells
+    import psutil  # noqa: PLC0415 - loaded only in processes that run cells
 
     held = 0
     with contextlib.suppress(psutil.Error):
@@ -231,7 +231,7 @@ def _send(pipe: IO[bytes], message: object) -> None:
 
 
 def _listen(pipe: IO[bytes], tell: Callable[[Any], None]) -> None:
-    """Pass on messages until the pipe ends, which is told as None."""
+    """Pass on messages until the pipe ends, which is passed on as None."""
     with contextlib.suppress(OSError, ValueError, EOFError, pickle.UnpicklingError):
         while len(head := pipe.read(_LENGTH.size)) == _LENGTH.size:
             tell(pickle.loads(pipe.read(_LENGTH.unpack(head)[0])))  # noqa: S301 - from our own process
@@ -270,7 +270,7 @@ class _Inmate:
 def live() -> None:
     """Execute the tasks that come in on stdin, until it ends; then so does this process, whatever it does."""
     inward, outward = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with tempfile.TemporaryFile() as scratch, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
+    with tempfile.TemporaryFile() as scratch, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - the null device is no path to keep
         os.dup2(nothing.fileno(), 0)
         os.dup2(scratch.fileno(), 1)
     orders: queue.SimpleQueue[_Order] = queue.SimpleQueue()

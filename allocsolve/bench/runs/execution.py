@@ -138,7 +138,7 @@ class _Copies:
     def of(self, problem: Problem) -> Problem:
         """Return the copy of a problem."""
         if self._last is None or self._last[0] is not problem:
-            self._last = problem, pickle.loads(pickle.dumps(problem, pickle.HIGHEST_PROTOCOL))  # noqa: S301 - our own
+            self._last = problem, pickle.loads(pickle.dumps(problem, pickle.HIGHEST_PROTOCOL))  # noqa: S301 - bytes that were just made here
         return self._last[1]
 
     def forget(self) -> None:

@@ -57,7 +57,7 @@ def open_executor(where: str, jobs: int) -> Iterator[Executor]:
 @contextmanager
 def _dask(address: str) -> Iterator[Executor]:
     try:
-        from distributed import Client  # noqa: PLC0415 - optional
+        from distributed import Client  # noqa: PLC0415 - an optional dependency
     except ImportError:
         msg = "--executor dask needs dask.distributed: pip install 'allocsolve[dask]'"
         raise SolverUnavailable(msg) from None
@@ -78,7 +78,7 @@ def _dask(address: str) -> Iterator[Executor]:
 @contextmanager
 def _mpi() -> Iterator[Executor]:
     try:
-        from mpi4py.futures import MPIPoolExecutor  # noqa: PLC0415 - optional
+        from mpi4py.futures import MPIPoolExecutor  # noqa: PLC0415 - an optional dependency
     except (ImportError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         msg = f"--executor mpi needs mpi4py and an MPI: pip install 'allocsolve[mpi]' ({reason})"

@@ -28,7 +28,7 @@ def machine() -> dict[str, str | int | None]:
 
 def _processor() -> str:
     """Return the model of the processor as Linux names it; elsewhere what `platform` tells."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123 - one line of many
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123 - read line by line until the model is named
         for line in file:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()

@@ -120,12 +120,12 @@ def outcomes(
         How many tasks may be under way; with 1, a task is taken when what became of the one before was
         dealt with.
     announce
-        Told of long compilations, if the tasks are run on this machine.
+        Called with a line when kernels are being compiled for long, if the tasks are run on this machine.
 
     Raises
     ------
     InvalidOption, AllocsolveError
-        As `run_missing`.
+        See `run_missing`.
     """
     if executor is None:
         return _here(tasks, announce)
@@ -147,7 +147,7 @@ def _elsewhere(
     tasks: Iterable[Task], executor: Executor, memory_mb: float, ahead: int, announce: Announce | None
 ) -> Iterator[tuple[Task, Outcome]]:
     # Sent by name: a worker has its own copy of this package.
-    job = functools.partial(run_isolated, memory_mb=memory_mb, folder=os.getcwd())  # noqa: PTH109 - as sys.path has it
+    job = functools.partial(run_isolated, memory_mb=memory_mb, folder=os.getcwd())  # noqa: PTH109 - a text, as the entries of sys.path are
     if isinstance(executor, ThreadPoolExecutor):  # a function of this process cannot be sent to another
         job = functools.partial(job, announce=announce)
     coming = iter(tasks)
@@ -192,7 +192,7 @@ class _Sent:
             outcome = None
             try:
                 outcome = future.result()
-            except (Exception, CancelledError) as error:  # noqa: BLE001 - the worker's end, not the solver's
+            except (Exception, CancelledError) as error:  # noqa: BLE001 - however a worker ends, its task becomes a failed row
                 if tries < _TRIES:
                     self.send(task, tries + 1)
                     continue

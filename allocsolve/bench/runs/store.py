@@ -81,7 +81,7 @@ class RecordStore:
         self._columns = _COLUMNS
         if path is not None:
             _check_place(Path(path), read_only=read_only)
-        with self._told():
+        with self._one_line_errors():
             self._base = self._connected()
             self._check_format()
             if not read_only:
@@ -127,7 +127,7 @@ class RecordStore:
             raise FormatError(self._source, [fault])
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _one_line_errors(self) -> Iterator[None]:
         """Turn what SQLite says into one line that names the file."""
         try:
             yield
@@ -160,7 +160,7 @@ class RecordStore:
         blob = None
         if answer is not None:
             blob = _packed(solution_document(problem, answer, {}, problem_digest=record.digest))
-        with self._told():
+        with self._one_line_errors():
             self._base.execute("BEGIN IMMEDIATE")
             try:
                 if record.digest not in self._digests:
@@ -171,7 +171,7 @@ class RecordStore:
                 cells[_FIELDS.index("machine")] = machine = self._machine(record.machine)
                 marks = ", ".join("?" * (len(cells) + 1))
                 insert = f"INSERT OR IGNORE INTO records ({', '.join(_COLUMNS)}, answer) VALUES ({marks})"  # noqa: S608 - names of fields
-                done = self._base.execute(insert, (*cells, blob))
+                insertion = self._base.execute(insert, (*cells, blob))
                 self._base.execute("COMMIT")
             except BaseException:
                 if self._base.in_transaction:
@@ -179,10 +179,10 @@ class RecordStore:
                 raise
         self._digests.add(record.digest)
         self._machines[_text(record.machine)] = machine
-        if not done.rowcount:
+        if not insertion.rowcount:
             return False
-        assert done.lastrowid is not None, "it has been inserted"
-        self._ids[record.key] = done.lastrowid
+        assert insertion.lastrowid is not None, "it has been inserted"
+        self._ids[record.key] = insertion.lastrowid
         return True
 
     def _machine(self, facts: Mapping[str, Any]) -> int:
@@ -199,7 +199,7 @@ class RecordStore:
 
     def problem(self, digest: str) -> Problem:
         """Return the problem of this digest; KeyError if no row is about it."""
-        with self._told():
+        with self._one_line_errors():
             row = self._base.execute("SELECT document FROM problems WHERE digest = ?", (digest,)).fetchone()
         if row is None:
             raise KeyError(digest)
@@ -207,7 +207,7 @@ class RecordStore:
 
     def answer(self, key: RecordKey) -> Answer | None:
         """Return the answer of a row, None if it has none."""
-        with self._told():
+        with self._one_line_errors():
             row = self._base.execute("SELECT answer FROM records WHERE id = ?", (self._ids[key],)).fetchone()
         return (
             None
@@ -237,7 +237,7 @@ class RecordStore:
         columns = ", ".join("facts" if name == '"machine"' else name for name in self._columns)
         query = f"SELECT {columns} FROM records JOIN machines ON machines.id = machine {where}"  # noqa: S608 - names of fields
         machines: dict[str, Mapping[str, Any]] = {}
-        with self._told():
+        with self._one_line_errors():
             for row in self._base.execute(query, parameters):
                 cells = dict(zip(_FIELDS, row, strict=True))
                 facts = cells["machine"]
@@ -246,7 +246,7 @@ class RecordStore:
 
     def close(self) -> None:
         """Leave one complete file behind; the store cannot be used any more."""
-        with self._told():
+        with self._one_line_errors():
             if not self._read_only:
                 with suppress(sqlite3.OperationalError):  # somebody is reading: the log beside it stays
                     self._base.execute("PRAGMA journal_mode = DELETE")
@@ -293,7 +293,7 @@ def _unpacked(blob: bytes) -> dict[str, Any]:
     return document
 
 
-def _encoded(name: str, cell: Any) -> Any:  # noqa: ANN401 - of any field
+def _encoded(name: str, cell: Any) -> Any:  # noqa: ANN401 - the type of any field of a record
     """Return a cell as SQLite can hold it: numbers as they are, the rest as text."""
     if name in _JSON:
         return _text(cell)
@@ -318,5 +318,5 @@ def _decoded(cells: dict[str, Any]) -> Record:
     return Record(**cells)
 
 
-def _tuple(value: Any) -> Value:  # noqa: ANN401 - as JSON holds it
+def _tuple(value: Any) -> Value:  # noqa: ANN401 - whatever JSON holds
     return tuple(-inf if term is None else term for term in value) if isinstance(value, list) else value

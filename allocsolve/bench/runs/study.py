@@ -45,7 +45,7 @@ class Study:
     budgets
         Their seeds are not used.
     objectives
-        By the kind of the problems; what is not there is the first objective of the family.
+        By the kind of the problems; a kind without an entry has the first objective of its family.
     memory_mb
         What a task may hold, in MB.
 

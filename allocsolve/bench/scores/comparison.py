@@ -65,7 +65,7 @@ class Comparison:
     suite: str  #: empty for files
     kind: str
     objective: str
-    known: Mapping[str, Best]  #: by digest: over all records of the objective, in whatever suite
+    best_by_digest: Mapping[str, Best]  #: by digest: over all records of the objective, in whatever suite
     cells: Mapping[str, Mapping[str, InstanceResult]]  #: by entrant, then by digest; where it was run
 
     @property
@@ -76,7 +76,7 @@ class Comparison:
     @property
     def common(self) -> tuple[str, ...]:
         """The digests of the instances that all entrants were run on."""
-        return tuple(one for one in self.known if all(one in mine for mine in self.cells.values()))
+        return tuple(one for one in self.best_by_digest if all(one in rows for rows in self.cells.values()))
 
 
 class _Entrant(NamedTuple):
@@ -133,7 +133,7 @@ def compare(records: Iterable[Record]) -> tuple[Comparison, ...]:
         by_suite: dict[str, list[Record]] = {}
         for row in rows:
             by_suite.setdefault(row.suite, []).append(row)
-        comparisons += [_comparison(mine, best_by_digest) for mine in by_suite.values()]
+        comparisons += [_comparison(rows_of_suite, best_by_digest) for rows_of_suite in by_suite.values()]
     return tuple(comparisons)
 
 
@@ -147,10 +147,12 @@ def _comparison(rows: Sequence[Record], best_by_digest: Mapping[str, Best]) -> C
         suite=rows[0].suite,
         kind=rows[0].kind,
         objective=rows[0].objective,
-        known={row.digest: best_by_digest[row.digest] for row in rows},
+        best_by_digest={row.digest: best_by_digest[row.digest] for row in rows},
         cells={
-            names[entrant]: {digest: _cell(runs, best_by_digest[digest]) for digest, runs in mine.items()}
-            for entrant, mine in grouped.items()
+            names[entrant]: {
+                digest: _cell(runs, best_by_digest[digest]) for digest, runs in by_digest.items()
+            }
+            for entrant, by_digest in grouped.items()
         },
     )
 

@@ -98,8 +98,8 @@ def _write_json(rows: _Rows, path: Path) -> None:
 
 def _write_parquet(rows: _Rows, path: Path) -> None:
     try:
-        import pyarrow as pa  # noqa: PLC0415 - optional
-        import pyarrow.parquet as pq  # noqa: PLC0415 - optional
+        import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+        import pyarrow.parquet as pq  # noqa: PLC0415 - an optional dependency
     except ImportError:
         msg = "Parquet needs pyarrow: pip install 'allocsolve[parquet]'"
         raise SolverUnavailable(msg) from None

@@ -155,7 +155,9 @@ def solver_scores(records: Iterable[Record]) -> tuple[SolverScore, ...]:
         if by_solver.setdefault(row.solver, {}).setdefault(row.digest, row) is not row:
             msg = f"{row.solver} has several records of {row.instance}"
             raise InvalidOption(msg)
-    return tuple(_score(solver, list(mine.values()), best_by_digest) for solver, mine in by_solver.items())
+    return tuple(
+        _score(solver, list(by_digest.values()), best_by_digest) for solver, by_digest in by_solver.items()
+    )
 
 
 def _score(solver: str, rows: Sequence[Record], best_by_digest: dict[str, Best]) -> SolverScore:

@@ -218,12 +218,12 @@ def performance_profile(costs: Mapping[str, Sequence[float]]) -> dict[str, Steps
     >>> performance_profile({"a": [1, 6], "b": [2, 3]})
     {'a': ((1.0, 0.5), (2.0, 1.0)), 'b': ((1.0, 0.5), (2.0, 1.0))}
     """
-    if len({len(mine) for mine in costs.values()}) > 1:
-        counts = ", ".join(f"{solver} {len(mine)}" for solver, mine in costs.items())
+    if len({len(column) for column in costs.values()}) > 1:
+        counts = ", ".join(f"{solver} {len(column)}" for solver, column in costs.items())
         msg = f"a performance profile is of the same instances for all solvers, not {counts}"
         raise InvalidOption(msg)
     least = [min(column) for column in zip(*costs.values(), strict=True)]
-    return {solver: _profile(mine, least) for solver, mine in costs.items()}
+    return {solver: _profile(own_costs, least) for solver, own_costs in costs.items()}
 
 
 def _profile(costs: Sequence[float], least: Sequence[float]) -> Steps:

@@ -94,7 +94,7 @@ class Duel:
     losses: int
     median_difference: float  #: below 0 where `one` is better
     p: float  #: of the first term being the same; see `signed_rank`
-    p_holm: float  #: the same, as one of all tests of the comparison; see `holm`
+    p_holm: float  #: `p` adjusted for all tests of the comparison; see `holm`
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +122,14 @@ def _distribution(values: Sequence[float], shift: float) -> Distribution | None:
 
 def summaries(comparison: Comparison) -> tuple[Summary, ...]:
     """Return the summary of each entrant, over the instances that it was run on."""
-    return tuple(_summary(entrant, mine, comparison) for entrant, mine in comparison.cells.items())
+    return tuple(_summary(entrant, results, comparison) for entrant, results in comparison.cells.items())
 
 
-def _summary(entrant: str, mine: Mapping[str, InstanceResult], comparison: Comparison) -> Summary:
-    cells = [(cell, comparison.known[digest]) for digest, cell in mine.items()]
+def _summary(entrant: str, results: Mapping[str, InstanceResult], comparison: Comparison) -> Summary:
+    cells = [(cell, comparison.best_by_digest[digest]) for digest, cell in results.items()]
     gaps = [cell.gap for cell, _ in cells if cell.gap is not None]
-    complete = [(cell.value, on) for cell, on in cells if cell.value is not None]
-    best = [on for value, on in complete if on.value is not None and value == terms(on.value)]
+    answered = [(cell.value, on) for cell, on in cells if cell.value is not None]
+    best = [on for value, on in answered if on.value is not None and value == terms(on.value)]
     runtime = _distribution([cell.runtime_s for cell, _ in cells], TIME_SHIFT)
     assert runtime is not None, "an entrant has a record"
     return Summary(
@@ -138,8 +138,8 @@ def _summary(entrant: str, mine: Mapping[str, InstanceResult], comparison: Compa
         runs=sum(len(cell.runs) for cell, _ in cells),
         failed=sum(cell.failed for cell, _ in cells),
         unanswered=sum(cell.unanswered for cell, _ in cells),
-        incomplete=len(cells) - len(complete),
-        unbounded=len(complete) - len(gaps),
+        incomplete=len(cells) - len(answered),
+        unbounded=len(answered) - len(gaps),
         infinite=sum(map(math.isinf, gaps)),
         gap=_distribution(gaps, GAP_SHIFT),
         gap_intervals={name: bootstrap_interval(gaps, name) for name in STATISTICS},
@@ -154,8 +154,12 @@ def duels(comparison: Comparison) -> tuple[Duel, ...]:
     """Return a duel for each pair of entrants that have an instance in common, in the order of `entrants`."""
     compared = []
     for one, other in combinations(comparison.entrants, 2):
-        mine, theirs = comparison.cells[one], comparison.cells[other]
-        pairs = [(mine[digest].order, theirs[digest].order) for digest in mine if digest in theirs]
+        results, other_results = comparison.cells[one], comparison.cells[other]
+        pairs = [
+            (results[digest].order, other_results[digest].order)
+            for digest in results
+            if digest in other_results
+        ]
         if pairs:
             differences = [_difference(a[0], b[0]) for a, b in pairs]
             wins, losses = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
@@ -178,7 +182,8 @@ def profiles(comparison: Comparison) -> dict[str, tuple[tuple[float, float], ...
     """Return the performance profiles of the first term of the values, on the common instances."""
     common = comparison.common
     costs = {
-        entrant: [mine[digest].order[0] for digest in common] for entrant, mine in comparison.cells.items()
+        entrant: [results[digest].order[0] for digest in common]
+        for entrant, results in comparison.cells.items()
     }
     return performance_profile(costs) if common else {}
 
@@ -190,10 +195,10 @@ def proof_profiles(comparison: Comparison) -> dict[str, tuple[tuple[float, float
     """
     common = comparison.common
     costs = {
-        entrant: [mine[digest].runtime_s if mine[digest].proven else math.inf for digest in common]
-        for entrant, mine in comparison.cells.items()
+        entrant: [results[digest].runtime_s if results[digest].proven else math.inf for digest in common]
+        for entrant, results in comparison.cells.items()
     }
-    proving = sum(any(map(math.isfinite, mine)) for mine in costs.values())
+    proving = sum(any(map(math.isfinite, own_costs)) for own_costs in costs.values())
     return performance_profile(costs) if proving > 1 else {}
 
 
@@ -204,26 +209,26 @@ def primal_curves(comparison: Comparison) -> tuple[PrimalCurve, ...]:
     instance counts once, its seeds equally; the reference is the best known value. All are integrated up to
     the end of the longest run.
     """
-    runs = [run for mine in comparison.cells.values() for cell in mine.values() for run in cell.runs]
+    runs = [run for results in comparison.cells.values() for cell in results.values() for run in cell.runs]
     if not any(run.incumbents for run in runs):
         return ()
     end = max(run.runtime_s for run in runs)
     return tuple(
         curve
-        for entrant, mine in comparison.cells.items()
-        if (curve := _curve(entrant, mine, comparison, end))
+        for entrant, results in comparison.cells.items()
+        if (curve := _curve(entrant, results, comparison, end))
     )
 
 
 def _curve(
-    entrant: str, mine: Mapping[str, InstanceResult], comparison: Comparison, end: float
+    entrant: str, results: Mapping[str, InstanceResult], comparison: Comparison, end: float
 ) -> PrimalCurve | None:
     drops: dict[float, float] = {}
     integrals = []
     valued = [
         (cell, on.value)
-        for digest, cell in mine.items()
-        if (on := comparison.known[digest]).value is not None
+        for digest, cell in results.items()
+        if (on := comparison.best_by_digest[digest]).value is not None
     ]
     for cell, value in valued:
         weight = 1 / (len(valued) * len(cell.runs))

@@ -41,7 +41,7 @@ ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
 
 #: Reason of decisions and of what holds without one. (For a Python integer numba compiles what it is passed
 #: to once more, for this one number.)
-NO_REASON: int = np.int64(-1)  # type: ignore[assignment]  # serves as one
+NO_REASON: int = np.int64(-1)  # type: ignore[assignment]  # kernels take it for an int
 
 #: Columns of `Engine.watches`: the fact's value, the other watched fact, and 2 * clause + which of the two.
 BAR, OTHER_ARC, OTHER_VALUE, WATCH = range(4)

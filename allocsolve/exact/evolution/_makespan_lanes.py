@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.bounds import makespan_bound
+from allocsolve.exact.evolution._conflicts import violated_covers
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact.evolution._offset_model import OffsetModel
 from allocsolve.heuristics import Fit, list_starts
@@ -176,7 +177,7 @@ class FromAbove(Refutation):
         if self._others:
             lemmas = self.model.lemmas(self.time, _SHARED)
             for other in self._others:
-                other._inbox.append(lemmas)  # noqa: SLF001 - of the same class
+                other._inbox.append(lemmas)  # noqa: SLF001 - another lane of this class
 
 
 class FromBelow:
@@ -273,7 +274,6 @@ class CpSatLane:
     def advance(self) -> None:
         """Search until an answer that is new to the model, a proof, or a better schedule from elsewhere."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
-        from allocsolve.exact.evolution._conflicts import violated_covers  # noqa: PLC0415 - with its user below
         from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - imports ortools
 
         shared = self._shared

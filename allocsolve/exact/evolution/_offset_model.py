@@ -186,7 +186,7 @@ class OffsetModel:
         latest = np.array([*(horizon - offsets[-1] for offsets in self._offsets), 0])
         if (earliest > latest).any():
             return True
-        # A value for every arc, each a consequence of the above, so that nothing is minus infinity.
+        # A value for every arc, implied by earliest and latest starts, so that nothing is minus infinity.
         table = earliest[None, :] - latest[:, None]
         np.fill_diagonal(table, 0)
         engine = self._engine

@@ -67,7 +67,7 @@ class Window(NamedTuple):
 
     #: Of each boundary, if nothing delays or expands the application.
     earliest: list[int]
-    #: Latest minus earliest: the same for all boundaries.
+    #: Latest minus earliest, which is one number for all boundaries.
     width: int
     #: Boundaries that do not follow the previous one at a fixed distance.
     free: list[int]

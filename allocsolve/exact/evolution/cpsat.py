@@ -12,7 +12,7 @@ from allocsolve.bounds import makespan_bound, mean_busy_time, total_completion
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.heuristics import Annealing, Fit, list_starts
-from allocsolve.heuristics.evolution.annealing import public_value
+from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.heuristics.evolution.order_search import interval_value
 from allocsolve.model import (
@@ -365,7 +365,7 @@ class _Search:
         )
 
     def _public(self, values: tuple[float, ...]) -> Value:
-        return public_value(values, self.objective, len(self.problem.applications))
+        return reported_value(values, self.objective, len(self.problem.applications))
 
 
 def start_budget(problem: EvolutionProblem, budget: Budget, clock: Clock) -> Budget:

@@ -11,7 +11,7 @@ import numpy as np
 from allocsolve.exact.evolution._conflicts import blocks_of, violated_covers
 from allocsolve.exact.evolution.cpsat import start_budget, step_starts
 from allocsolve.heuristics import Annealing
-from allocsolve.heuristics.evolution.annealing import public_value
+from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.order_search import interval_value
 from allocsolve.model import EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
 
@@ -102,7 +102,7 @@ class _Search:
         values = interval_value(self.problem, starts, ends, self.objective)
         if values < self.values:
             self.best, self.values = (starts, ends), values
-            shown = public_value(values, self.objective, len(self.problem.applications))
+            shown = reported_value(values, self.objective, len(self.problem.applications))
             self.incumbents.append((self.clock.elapsed, shown))
 
     def run(self) -> None:
@@ -180,8 +180,8 @@ class _Search:
         """Return the best schedule."""
         starts, ends = self.best
         packed = self.problem.packed
-        value = public_value(self.values, self.objective, len(self.problem.applications))
-        nothing = public_value((-math.inf,) * len(self.objective), self.objective, 1)
+        value = reported_value(self.values, self.objective, len(self.problem.applications))
+        nothing = reported_value((-math.inf,) * len(self.objective), self.objective, 1)
         proven = self.closed == len(self.objective)
         return Result(
             Status.OPTIMAL if proven else Status.FEASIBLE,

@@ -154,13 +154,13 @@ class _Variables(NamedTuple):
     #: ``busy[k]`` is 1 if some application ends after first_end + k; empty if the makespan is no term.
     busy: list[Any]
 
-    def busy_at(self, time: int) -> Any:  # noqa: ANN401
+    def busy_at(self, time: int) -> Any:  # noqa: ANN401 - PuLP has no types
         """Return the variable, or 1 where there is none."""
         k = time - self.first_end
         return self.busy[k] if 0 <= k < len(self.busy) else 1
 
 
-def _variables(model: Any, places: list[Window], objective: EvolutionObjective) -> _Variables:  # noqa: ANN401
+def _variables(model: Any, places: list[Window], objective: EvolutionObjective) -> _Variables:  # noqa: ANN401 - PuLP has no types
     import pulp  # noqa: PLC0415 - heavy, and other solvers do without
 
     # PuLP 3.3.1 deprecates the constructor in favour of a method that earlier versions do not have.
@@ -179,9 +179,9 @@ def _variables(model: Any, places: list[Window], objective: EvolutionObjective) 
     return _Variables(boundaries, first, [new(f"busy_{k}", 0, 1) for k in range(span)])
 
 
-def _linear(terms: Iterable[tuple[int, Any]]) -> Any:  # noqa: ANN401
+def _linear(terms: Iterable[tuple[int, Any]]) -> Any:  # noqa: ANN401 - PuLP has no types
     """Return the sum of coefficient * x; x is a number, or a variable that occurs once."""
-    import pulp  # noqa: PLC0415
+    import pulp  # noqa: PLC0415 - heavy, and other solvers do without
 
     terms = list(terms)
     constant = sum(coefficient * x for coefficient, x in terms if isinstance(x, int))
@@ -237,7 +237,7 @@ def _makespan(_: EvolutionProblem, variables: _Variables) -> Iterator[Any]:
 # ---- Objective ------------------------------------------------------------------------------------------
 
 
-def _objective(term: str, problem: EvolutionProblem, variables: _Variables) -> Any:  # noqa: ANN401
+def _objective(term: str, problem: EvolutionProblem, variables: _Variables) -> Any:  # noqa: ANN401 - PuLP has no types
     """Return a term as an expression: a boundary is at its latest time minus the sum of its columns."""
     if term == "makespan":
         return _linear([(1, variables.first_end), *((1, busy) for busy in variables.busy)])
@@ -264,7 +264,7 @@ def _minimise(
     workers: int,
 ) -> tuple[Times | None, int]:
     """Return the best times found, and of how many terms, from the first on, the minimum is proven."""
-    import pulp  # noqa: PLC0415
+    import pulp  # noqa: PLC0415 - heavy, and other solvers do without
 
     model = pulp.LpProblem("evolution", pulp.LpMinimize)
     variables = _variables(model, places, objective)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from allocsolve.heuristics.evolution.list_scheduling import ORDERS, Fit, list_order, list_starts, schedule_of
-from allocsolve.heuristics.evolution.order_search import anneal_in_rounds, list_value
+from allocsolve.heuristics.evolution.order_search import anneal_in_rounds, starts_value
 from allocsolve.kernels.threads import run_in_threads
 from allocsolve.model import Limit, Result, Status, parse_evolution_objective
 
@@ -102,7 +102,7 @@ class Annealing:
         return Result(
             Status.FEASIBLE,
             schedule_of(problem, best.starts),
-            public_value(best.values, self.objective, count),
+            reported_value(best.values, self.objective, count),
             limit=limit or (Limit.ITERATIONS if clock.remaining > 0 else Limit.TIME),
             runtime=clock.elapsed,
             incumbents=tuple(best.incumbents),
@@ -122,13 +122,13 @@ class _Best:
 
     def offer(self, number: int, starts: IntArray) -> None:
         """Keep the step starts, found in this round, if they are better."""
-        values = list_value(self._problem, starts, self._objective)
+        values = starts_value(self._problem, starts, self._objective)
         with self._lock:
             better = values < self.values
             if better or (values == self.values and number < self._round):
                 self.values, self._round, self.starts = values, number, starts.copy()
             if better:  # only now: Ctrl-C in between leaves no incumbent without its schedule
-                shown = public_value(values, self._objective, len(self._problem.applications))
+                shown = reported_value(values, self._objective, len(self._problem.applications))
                 self.incumbents.append((self._clock.elapsed, shown))
 
     def search(self, rounds: Iterator[Iterator[tuple[int, IntArray]]], workers: int) -> None:
@@ -153,7 +153,7 @@ class _Best:
             work()
 
 
-def public_value(values: tuple[float, ...], objective: EvolutionObjective, num_applications: int) -> Value:
+def reported_value(values: tuple[float, ...], objective: EvolutionObjective, num_applications: int) -> Value:
     """Return the value as results show it: the mean completion time, and a single term as a number."""
     shown = tuple(
         value / max(num_applications, 1) if term == "completion" else value

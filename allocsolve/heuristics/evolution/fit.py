@@ -141,20 +141,20 @@ def compact(
     Parameters
     ----------
     profile, occupied, num_nodes, expand_limit
-        As for `fit`.
+        See `fit`.
     placement
         What `fit` returned for them.
 
     Raises
     ------
     InvalidProblem
-        As for `fit`, and if nothing fits that ends when `placement` does.
+        If `fit` refuses the application, and if nothing fits that ends when `placement` does.
 
     Notes
     -----
     *Guarantee*: every step starts as late as any placement with this completion allows (whose last step is
     not expanded), so the time from start to completion is least. That is not always the least waste.
-    *Complexity*: as `fit`.
+    *Complexity*: that of `fit`.
 
     References
     ----------

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionObjective, IntArray
 
-__all__ = ["anneal", "anneal_in_rounds", "interval_value", "list_value", "mirrored", "mirrored_starts"]
+__all__ = ["anneal", "anneal_in_rounds", "interval_value", "mirrored", "mirrored_starts", "starts_value"]
 
 #: Moves of a round: at least, and for each application. Longer rounds are stuck more often than they gain.
 _ROUND, _ROUND_PER_APPLICATION = 16384, 800
 #: Steps that are placed between two looks at the clock: about 20 ms.
 _STEPS_PER_LOOK = 100_000
 #: Applications times steps up to which a profile is stored for each position: 8 MB.
-MOST_SEGMENTS = 1 << 18
+SEGMENT_LIMIT = 1 << 18
 
 
 def mirrored(problem: EvolutionProblem) -> EvolutionProblem:
@@ -65,8 +65,10 @@ def interval_value(
     return tuple(values[term] for term in objective)
 
 
-def list_value(problem: EvolutionProblem, starts: IntArray, objective: EvolutionObjective) -> tuple[int, ...]:
-    """Return the same for step starts whose last steps are not expanded."""
+def starts_value(
+    problem: EvolutionProblem, starts: IntArray, objective: EvolutionObjective
+) -> tuple[int, ...]:
+    """Return the terms of an objective, of step starts whose last steps are not expanded."""
     offsets, durations, _, _, _ = problem.packed
     last = offsets[1:] - 1
     ends = np.roll(starts, -1)
@@ -85,7 +87,7 @@ def _weights(problem: EvolutionProblem, objective: EvolutionObjective) -> tuple[
     }
     lead = next((term for term in objective if term != "waste"), "waste")
     weight = {term: 1e-3 / largest.get(term, problem.horizon) for term in ("makespan", "completion", "waste")}
-    return tuple(  # type: ignore[return-value]  # one for each of three
+    return tuple(  # type: ignore[return-value]  # a generator over three terms makes three weights
         1.0 if term == lead else weight[term] * (term != "waste" or term in objective)
         for term in ("makespan", "completion", "waste")
     )
@@ -129,7 +131,7 @@ def anneal(
     weights = _weights(problem, objective)
     walk = new_walk(list_order(problem, "largest"), num_steps, seed)
     stays_rigid = min(fit.expand_limit, problem.expand_limit) == 1
-    apps = staircases(packed) if stays_rigid and num_apps * num_steps <= MOST_SEGMENTS else None
+    apps = staircases(packed) if stays_rigid and num_apps * num_steps <= SEGMENT_LIMIT else None
     trial = None if apps is None else new_trial(apps)
     list_room = list_work(packed)
     if weights[0] == 1:  # the makespan leads

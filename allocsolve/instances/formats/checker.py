@@ -57,13 +57,13 @@ class Checker:
         """Return the known fields of an object; a missing one is a fault only if it is required."""
         if not isinstance(value, dict):
             return self.typed(dict, value, place)
-        known = {*required, *optional}
+        names = {*required, *optional}
         prefix = f"{place}." if place else ""
         self.faults += [f"{prefix}{name}: missing" for name in required if name not in value]
         for name in value:
-            if name not in known:
+            if name not in names:
                 self.add(place, f"unknown field {show(name)} (extra data belongs in meta)")
-        return {name: value[name] for name in value if name in known}
+        return {name: value[name] for name in value if name in names}
 
     def integer(
         self,
@@ -72,8 +72,8 @@ class Checker:
         what: str,
         low: int,
         *,
-        most: int = MAX_INTEGER,
-        most_is: str = "num_nodes",
+        high: int = MAX_INTEGER,
+        high_is: str = "num_nodes",
         fallback: int = 1,
     ) -> int:
         """Return an integer in low..2^53 that is at most `most`, which the message calls `most_is`."""
@@ -83,8 +83,8 @@ class Checker:
             self.add(place, f"{what} {show(value)} is below {low}")
         elif value > MAX_INTEGER:
             self.add(place, f"{what} {show(value)} is beyond 2^53")
-        elif value > most:
-            self.add(place, f"{what} {value} is above {most_is} {most}")
+        elif value > high:
+            self.add(place, f"{what} {value} is above {high_is} {high}")
         else:
             return value
         return fallback

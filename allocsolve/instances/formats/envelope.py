@@ -138,11 +138,11 @@ def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
     """
     codec = family_of(problem).codec
     _kind(document, source, [codec.answer_kind])
-    ours = digest(problem)
-    theirs = document.get("problem", ours)
-    if theirs != ours:
-        theirs = theirs[:12] if isinstance(theirs, str) else theirs
-        fault = f"problem: this solves another problem, {show(theirs)}, not {show(ours[:12])}"
+    expected = digest(problem)
+    stated = document.get("problem", expected)
+    if stated != expected:
+        stated = stated[:12] if isinstance(stated, str) else stated
+        fault = f"problem: this solves another problem, {show(stated)}, not {show(expected[:12])}"
         raise FormatError(source, [fault])
     return codec.decode_answer(document, source, problem)
 
@@ -168,7 +168,7 @@ def solution_document(
     Parameters
     ----------
     problem, answer, meta
-        As there.
+        What is solved, the answer, and what is carried along: JSON values.
     problem_digest
         The `digest` of the problem where it has been computed before; None computes it.
 
@@ -197,10 +197,10 @@ def solution_digest(problem: Problem, answer: Answer) -> str:
 
 def _kind(document: Document, source: str, kinds: list[str]) -> str:
     """Check the envelope and return the kind."""
-    for name, known in ("format", [FORMAT]), ("kind", kinds):
+    for name, allowed in ("format", [FORMAT]), ("kind", kinds):
         if name not in document:
             raise FormatError(source, [f"{name}: missing"])
-        if document[name] not in known:
-            fault = f"{name}: {show(document[name])} is not {' or '.join(map(show, known))}"
+        if document[name] not in allowed:
+            fault = f"{name}: {show(document[name])} is not {' or '.join(map(show, allowed))}"
             raise FormatError(source, [fault])
     return str(document["kind"])

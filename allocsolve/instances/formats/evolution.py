@@ -77,7 +77,7 @@ def _decode_steps(
             check.add(where, f"must be a pair [duration, nodes], not {show(step)}")
             continue
         duration = check.integer(step[0], f"{where}[0]", "duration", 1)
-        checked.append((duration, check.integer(step[1], f"{where}[1]", "nodes", 0, most=num_nodes)))
+        checked.append((duration, check.integer(step[1], f"{where}[1]", "nodes", 0, high=num_nodes)))
     return tuple(checked)
 
 

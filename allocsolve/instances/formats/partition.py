@@ -43,7 +43,7 @@ def decode_problem(document: Document, source: str) -> PartitionProblem:
         check.add("busy", f"all {num_nodes} nodes are busy")
         free = num_nodes  # told once
     size = check.integer(
-        top.get("size", 1), "size", "value", 1, most=free, most_is="the number of free nodes"
+        top.get("size", 1), "size", "value", 1, high=free, high_is="the number of free nodes"
     )
     contiguous = check.boolean(top.get("contiguous", False), "contiguous")
     name = check.typed(str, top.get("name", ""), "name")
@@ -85,7 +85,7 @@ def _decode_busy(check: Checker, values: list[Any], num_nodes: int) -> list[int]
     for idx, value in enumerate(values):
         place = f"busy[{idx}]"
         node = check.integer(
-            value, place, "node", 0, most=num_nodes - 1, most_is="the last node", fallback=-1
+            value, place, "node", 0, high=num_nodes - 1, high_is="the last node", fallback=-1
         )
         if node >= 0 and first.setdefault(node, idx) != idx:
             check.add(place, f"node {node} is also busy[{first[node]}]")
@@ -104,7 +104,7 @@ def encode_problem(problem: PartitionProblem) -> Document:
     }
 
 
-def decode_solution(document: Document, source: str, problem: PartitionProblem) -> Partition:  # noqa: ARG001
+def decode_solution(document: Document, source: str, problem: PartitionProblem) -> Partition:  # noqa: ARG001 - the arguments of every decoder of answers
     """Return the partition of a document; a FormatError for the file `source` names every fault.
 
     Whether the nodes are those of an answer to the problem is for the judge to say.

@@ -61,8 +61,8 @@ class CleaningReport:
 
     def counts(self) -> dict[str, int]:
         """Return all counts by name; ``kept`` is what the dropped ones leave of the job lines."""
-        kept = self.job_lines - sum(self.dropped.values())
-        return {"job_lines": self.job_lines, **self.dropped, "kept": kept, **self.unusual}
+        remaining = self.job_lines - sum(self.dropped.values())
+        return {"job_lines": self.job_lines, **self.dropped, "kept": remaining, **self.unusual}
 
     def __str__(self) -> str:
         counts = [f"{count} {name.replace('_', ' ')}" for name, count in self.counts().items() if count]

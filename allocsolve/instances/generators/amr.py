@@ -106,12 +106,12 @@ def amr(
     ('amr-s7', True)
     """
     words = seed_words(seed)
-    for name, (low, high), least, most in (
+    for name, (low, high), lower, upper in (
         ("num_apps", num_apps, 0, MAX_INTEGER),
         ("peak", peak, 2, num_nodes),
     ):
-        if not least <= low <= high <= most:
-            fault = "is empty" if low > high else f"is not within {least}..{most}"
+        if not lower <= low <= high <= upper:
+            fault = "is empty" if low > high else f"is not within {lower}..{upper}"
             msg = f"{name} {low}-{high} {fault}"
             raise InvalidOption(msg)
     if not 0 < change < math.inf:

@@ -72,7 +72,7 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     sizes = rng.choices(_SIZES, k=_JOBS)
     submits = [rng.randint(0, _LAST_SUBMIT) for _ in range(_JOBS)]
     order = sorted(range(_JOBS), key=submits.__getitem__)
-    chosen = random.Random(seed).sample(range(_JOBS), _JOBS * evolving // 100)  # noqa: S311 - as above
+    chosen = random.Random(seed).sample(range(_JOBS), _JOBS * evolving // 100)  # noqa: S311 - the paper's generator, not a secret
     first = submits[order[_AT_ONCE - 1]]
     whole = 2 * _TREE + _BRANCH
     return EvolutionProblem(

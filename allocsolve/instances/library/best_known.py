@@ -28,7 +28,7 @@ from allocsolve.instances.formats.json_text import PathLike, load, save
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["BestKnown", "Entry", "read_best_known", "write_best_known"]
+__all__ = ["BestKnown", "HistoryEntry", "read_best_known", "write_best_known"]
 
 FORMAT: Final = "allocsolve-best-known/1"
 
@@ -36,7 +36,7 @@ Kind: TypeAlias = Literal["solution", "bound"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One step of a history: a better solution, or a better bound."""
 
     kind: Kind
@@ -62,7 +62,7 @@ class BestKnown:
     instance: str
     objective: str
     digest: str  #: of the problem
-    history: tuple[Entry, ...] = ()
+    history: tuple[HistoryEntry, ...] = ()
 
     def __post_init__(self) -> None:
         for fault in _disorder(self.history):
@@ -85,11 +85,11 @@ class BestKnown:
         return self.lower == self.upper
 
     @property
-    def solution(self) -> Entry | None:
+    def solution(self) -> HistoryEntry | None:
         """The entry of the best solution."""
         return next((entry for entry in reversed(self.history) if entry.kind == "solution"), None)
 
-    def with_entry(self, entry: Entry) -> BestKnown:
+    def with_entry(self, entry: HistoryEntry) -> BestKnown:
         """Return the same with one more entry.
 
         Raises
@@ -100,7 +100,7 @@ class BestKnown:
         return replace(self, history=(*self.history, entry))
 
 
-def _disorder(history: Iterable[Entry]) -> Iterator[str]:
+def _disorder(history: Iterable[HistoryEntry]) -> Iterator[str]:
     """Yield what is wrong with the order of a history."""
     lower, upper, date = -math.inf, math.inf, ""
     for idx, entry in enumerate(history):
@@ -151,7 +151,7 @@ _ROW: Final = ("instance", "objective", "digest", "lower", "upper", "status", "h
 _ENTRY: Final = ("kind", "value", "date", "solver", "versions", "seconds")
 
 
-def _decode(check: Checker, item: object, place: str) -> tuple[str, str, str, tuple[Entry, ...]]:
+def _decode(check: Checker, item: object, place: str) -> tuple[str, str, str, tuple[HistoryEntry, ...]]:
     fields = check.fields(item, place, _ROW, ())
     texts = [check.typed(str, fields.get(name, ""), f"{place}.{name}") for name in _ROW[:3]]
     listed = check.typed(list, fields.get("history", []), f"{place}.history")
@@ -173,7 +173,7 @@ def _decode(check: Checker, item: object, place: str) -> tuple[str, str, str, tu
     return texts[0], texts[1], texts[2], history
 
 
-def _decode_entry(check: Checker, item: object, place: str) -> Entry:
+def _decode_entry(check: Checker, item: object, place: str) -> HistoryEntry:
     fields = check.fields(item, place, _ENTRY, ("solution",))
     kind: Kind = "solution" if fields.get("kind") == "solution" else "bound"
     if fields.get("kind", kind) != kind:
@@ -189,7 +189,7 @@ def _decode_entry(check: Checker, item: object, place: str) -> Entry:
     seconds = _number(check, fields.get("seconds", 0), f"{place}.seconds")
     if seconds < 0:
         check.add(f"{place}.seconds", f"{seconds} is below 0")
-    return Entry(
+    return HistoryEntry(
         kind,
         _number(check, fields.get("value", 0), f"{place}.value"),
         date,
@@ -233,13 +233,13 @@ def write_best_known(path: PathLike, rows: Sequence[BestKnown]) -> None:
     FormatError
         If the file cannot be read or written.
     """
-    ours = {(row.instance, row.objective): row for row in rows}
+    new_rows = {(row.instance, row.objective): row for row in rows}
     for old in read_best_known(path) if Path(path).exists() else ():
-        new = ours.get((old.instance, old.objective))
+        new = new_rows.get((old.instance, old.objective))
         if new is None or new.digest != old.digest or new.history[: len(old.history)] != old.history:
             msg = f"{path}: the history of {old.objective} of {old.instance} would lose entries"
             raise InvalidAnswer(msg)
-    save({"format": FORMAT, "rows": [_encode(row) for _, row in sorted(ours.items())]}, path)
+    save({"format": FORMAT, "rows": [_encode(row) for _, row in sorted(new_rows.items())]}, path)
 
 
 def _encode(row: BestKnown) -> Document:
@@ -252,6 +252,6 @@ def _encode(row: BestKnown) -> Document:
     }
 
 
-def _encode_entry(entry: Entry) -> Document:
+def _encode_entry(entry: HistoryEntry) -> Document:
     document = {name: getattr(entry, name) for name in _ENTRY} | {"versions": dict(entry.versions)}
     return document | ({"solution": entry.solution} if entry.kind == "solution" else {})

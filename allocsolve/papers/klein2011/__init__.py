@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from allocsolve.papers.klein2011.expansion import (
+    ExpansionGain,
     ExpansionInstance,
     ExpansionStudy,
     HeuristicRow,
-    WorthRow,
     examine_expansion,
 )
 from allocsolve.papers.klein2011.expansion_runs import (
@@ -17,24 +17,23 @@ from allocsolve.papers.klein2011.expansion_runs import (
     expansion_tasks,
 )
 from allocsolve.papers.klein2011.picture import expansion_picture
-from allocsolve.papers.klein2011.reproduction import ALGORITHMS, Reproduction, reproduce
+from allocsolve.papers.klein2011.reproduction import Reproduction, reproduce
 from allocsolve.papers.klein2011.tables import COLUMNS, EPSILON, PAPER, Column, Spread
 
 __all__ = [
-    "ALGORITHMS",
     "COLUMNS",
     "EPSILON",
     "HEURISTIC_SECONDS",
     "PAPER",
     "Column",
     "ExpansionDraw",
+    "ExpansionGain",
     "ExpansionInstance",
     "ExpansionStudy",
     "Heuristic",
     "HeuristicRow",
     "Reproduction",
     "Spread",
-    "WorthRow",
     "examine_expansion",
     "expansion_draws",
     "expansion_picture",

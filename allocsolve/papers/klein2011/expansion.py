@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from allocsolve.papers.klein2011.expansion_runs import ExpansionDraw
 
 __all__ = [
+    "ExpansionGain",
     "ExpansionInstance",
     "ExpansionStudy",
     "HeuristicRow",
-    "WorthRow",
     "examine_expansion",
 ]
 
@@ -48,12 +48,12 @@ class ExpansionInstance:
     apps: str
     name: str
     optimum: Mapping[float, Bracket]  #: least makespan, by expand limit; sharpened
-    worth: Mapping[float, Bracket]  #: least makespan / that of limit 1, by expand limit above 1; at most 1
-    found: Mapping[Heuristic, float]  #: makespans of the heuristics that answered
+    gains: Mapping[float, Bracket]  #: least makespan / that of limit 1, by expand limit above 1; at most 1
+    heuristic_makespans: Mapping[Heuristic, float]  #: makespans of the heuristics that answered
 
 
 @dataclass(frozen=True, slots=True)
-class WorthRow:
+class ExpansionGain:
     """What one expand limit is worth on the instances of one size."""
 
     apps: str
@@ -64,9 +64,9 @@ class WorthRow:
         float | None
     )  #: mean remaining gap of the others, a fraction of the lower bound; None if all are proven
     optimum: Ratios | None  #: least makespan / that of limit 1; None for limit 1
-    listed: Ratios | None  #: the same by list scheduling: `2X+c` or `infX+c` / `noX`; None for limit 1
-    #: Of `optimum` and `listed` being the same, over the exact ones of `optimum`; None if it has no mean. See
-    #: `signed_rank`.
+    listed: Ratios | None  #: that ratio by list scheduling: `2X+c` or `infX+c` / `noX`; None for limit 1
+    #: P value of `optimum` and `listed` being equal, over the exact ones of `optimum`, by `signed_rank`; None
+    #: if `optimum` has no mean.
     p: float | None
 
 
@@ -85,7 +85,7 @@ class HeuristicRow:
 class ExpansionStudy:
     """All that is found, size by size."""
 
-    worth: tuple[WorthRow, ...]
+    gains: tuple[ExpansionGain, ...]
     heuristics: tuple[HeuristicRow, ...]
     instances: tuple[ExpansionInstance, ...]
 
@@ -117,7 +117,7 @@ def examine_expansion(
         If bounds and values contradict each other, within a limit or across limits.
     """
     shipped = _shipped(draws) if library else {}
-    known = best(records)
+    best_by_digest = best(records)
     values: dict[str, dict[str, float]] = {}
     for record in records:
         if record.value is not None:
@@ -125,7 +125,7 @@ def examine_expansion(
     instances = []
     for draw in draws:
         digests = {limit: digest(problem) for limit, problem in draw.problems.items()}
-        brackets = {limit: _bracket(known[by], shipped.get(by)) for limit, by in digests.items()}
+        brackets = {limit: _bracket(best_by_digest[by], shipped.get(by)) for limit, by in digests.items()}
         answered = {
             one: values[digests[one.limit]][one.solver]
             for one in heuristics()
@@ -136,7 +136,7 @@ def examine_expansion(
     for instance in instances:
         sizes.setdefault(instance.apps, []).append(instance)
     return ExpansionStudy(
-        worth=tuple(_worth(limit, rows) for rows in sizes.values() for limit in rows[0].optimum),
+        gains=tuple(_gain(limit, rows) for rows in sizes.values() for limit in rows[0].optimum),
         heuristics=tuple(_heuristic(one, rows) for rows in sizes.values() for one in heuristics()),
         instances=tuple(instances),
     )
@@ -167,27 +167,27 @@ def _shipped(draws: Sequence[ExpansionDraw]) -> dict[str, BestKnown]:
 
 
 def _instance(
-    draw: ExpansionDraw, optimum: Mapping[float, Bracket], found: Mapping[Heuristic, float]
+    draw: ExpansionDraw, optimum: Mapping[float, Bracket], makespans: Mapping[Heuristic, float]
 ) -> ExpansionInstance:
-    worth = {
+    gains = {
         # No optimum is above that of a tighter limit.
         limit: ratio(bracket, optimum[1], cap=1)
         for limit, bracket in optimum.items()
         if limit > 1
     }
-    return ExpansionInstance(draw.apps, draw.name, optimum, worth, found)
+    return ExpansionInstance(draw.apps, draw.name, optimum, gains, makespans)
 
 
-def _worth(limit: float, rows: Sequence[ExpansionInstance]) -> WorthRow:
+def _gain(limit: float, rows: Sequence[ExpansionInstance]) -> ExpansionGain:
     gaps = [row.optimum[limit].gap for row in rows if not row.optimum[limit].exact]
     optimum = listed = p = None
     if limit > 1:
-        optimum = ratios([row.worth[limit] for row in rows])
-        pairs = [(row.worth[limit], found) for row in rows if (found := _listed(limit, row)) is not None]
-        listed = ratios([found for _, found in pairs])
+        optimum = ratios([row.gains[limit] for row in rows])
+        pairs = [(row.gains[limit], gain) for row in rows if (gain := _listed(limit, row)) is not None]
+        listed = ratios([gain for _, gain in pairs])
         if optimum.mean is not None:
-            p = signed_rank([one.lower - found.lower for one, found in pairs if one.exact])
-    return WorthRow(
+            p = signed_rank([one.lower - gain.lower for one, gain in pairs if one.exact])
+    return ExpansionGain(
         apps=rows[0].apps,
         limit=limit,
         instances=len(rows),
@@ -201,12 +201,19 @@ def _worth(limit: float, rows: Sequence[ExpansionInstance]) -> WorthRow:
 
 def _listed(limit: float, row: ExpansionInstance) -> Bracket | None:
     """Return what expansion is worth to list scheduling; None without the answers."""
-    one, other = row.found.get(Heuristic(_LISTED[limit], limit)), row.found.get(Heuristic(_UNEXPANDED, 1))
+    one, other = (
+        row.heuristic_makespans.get(Heuristic(_LISTED[limit], limit)),
+        row.heuristic_makespans.get(Heuristic(_UNEXPANDED, 1)),
+    )
     return None if one is None or other is None else ratio(Bracket(one, one), Bracket(other, other))
 
 
 def _heuristic(one: Heuristic, rows: Sequence[ExpansionInstance]) -> HeuristicRow:
-    answered = [(Bracket(row.found[one], row.found[one]), row.optimum) for row in rows if one in row.found]
+    answered = [
+        (Bracket(row.heuristic_makespans[one], row.heuristic_makespans[one]), row.optimum)
+        for row in rows
+        if one in row.heuristic_makespans
+    ]
     return HeuristicRow(
         apps=rows[0].apps,
         solver=one.solver,

@@ -36,7 +36,7 @@ def expansion_picture(study: ExpansionStudy) -> Drawing:
     An instance is a dot if both optima are proven, else a line over all ratios that are possible. Where
     too few are proven for a mean there is none.
     """
-    upper, lower = _worth_chart(study), _heuristics_chart(study)
+    upper, lower = _gains_chart(study), _heuristics_chart(study)
     (_, height), (_, rest) = upper.drawing.size, lower.drawing.size
     second = _ABOVE + height + _BELOW
     picture = Drawing(Chart.WIDTH, second + _ABOVE + rest, "What expansion is worth, and heuristics")
@@ -65,26 +65,26 @@ def _legend(picture: Drawing, y: float, marks: Iterable[tuple[str, str]]) -> Non
         at += 38 + 6.2 * len(name)
 
 
-def _worth_chart(study: ExpansionStudy) -> Chart:
+def _gains_chart(study: ExpansionStudy) -> Chart:
     """Draw instance below instance in each row, then the mean of the proven and that of list scheduling."""
-    rows = [row for row in study.worth if row.optimum is not None]
-    means = [found for row in rows for found in (row.optimum, row.listed) if found is not None]
-    shown = [end for one in study.instances for bracket in one.worth.values() for end in _ends(bracket)]
-    shown += [end for found in means for end in found.interval or (found.mean or 1.0,)]
+    rows = [row for row in study.gains if row.optimum is not None]
+    means = [ratios for row in rows for ratios in (row.optimum, row.listed) if ratios is not None]
+    shown = [end for one in study.instances for bracket in one.gains.values() for end in _ends(bracket)]
+    shown += [end for ratios in means for end in ratios.interval or (ratios.mean or 1.0,)]
     axis = _axis("makespan with expansion / makespan without", [*shown, 1.0])
     names = [f"{row.apps} apps, limit {limit_text(row.limit)}" for row in rows]
     chart = Chart("What expansion is worth", axis, rows=names, pitch=_PITCH)
     for place, row in enumerate(rows):
-        brackets = [one.worth[row.limit] for one in study.instances if one.apps == row.apps]
+        brackets = [one.gains[row.limit] for one in study.instances if one.apps == row.apps]
         lines = _lines(chart, place, len(brackets) + 6)  # each mean has the room of three instances
         for y, bracket in zip(lines, sorted(brackets, key=_ends), strict=False):
             if bracket.exact:
                 chart.drawing.dots(f"d{_INSTANCE}", [(chart.x(bracket.lower), y)])
             else:
                 chart.drawing.line(*((chart.x(end), y) for end in _ends(bracket)), kind=f"c{_INSTANCE}")
-        for idx, y, found in (_MEAN, lines[-5], row.optimum), (_LISTED, lines[-2], row.listed):
-            if found is not None:
-                _mean(chart, idx, y, found)
+        for idx, y, ratios in (_MEAN, lines[-5], row.optimum), (_LISTED, lines[-2], row.listed):
+            if ratios is not None:
+                _mean(chart, idx, y, ratios)
     return chart
 
 
@@ -97,9 +97,9 @@ def _heuristics_chart(study: ExpansionStudy) -> Chart:
     ends = [end for row in study.heuristics for end in (*row.own.within, *(row.own.interval or ()))]
     axis = _axis("mean of makespan / least makespan within the limit", [1.0, *filter(math.isfinite, ends)])
     chart = Chart("Heuristics beside the optimum", axis, rows=list(rows), pitch=_PITCH)
-    for place, found in enumerate(rows.values()):
+    for place, own_rows in enumerate(rows.values()):
         lines = _lines(chart, place, len(sizes))
-        for row in found:
+        for row in own_rows:
             idx = sizes.index(row.apps)
             if row.own.exact < row.own.count and all(map(math.isfinite, row.own.within)):
                 within = [(chart.x(end), lines[idx]) for end in row.own.within]
@@ -120,15 +120,15 @@ def _lines(chart: Chart, place: int, count: int) -> list[float]:
     return [chart.row(place) + _PITCH * _MARKED * ((idx + 0.5) / count - 0.5) for idx in range(count)]
 
 
-def _mean(chart: Chart, idx: int, y: float, found: Ratios) -> None:
+def _mean(chart: Chart, idx: int, y: float, ratios: Ratios) -> None:
     """Draw a mean as a bar across its interval; nothing if there is none."""
-    if found.mean is None:
+    if ratios.mean is None:
         return
-    label = f"{found.mean:.3f}, mean of {found.exact} of {found.count}"
-    at, half = chart.x(found.mean), 3.5
+    label = f"{ratios.mean:.3f}, mean of {ratios.exact} of {ratios.count}"
+    at, half = chart.x(ratios.mean), 3.5
     chart.drawing.line((at, y - half), (at, y + half), kind=f"c{idx}", label=label)
-    if found.interval is not None:
-        chart.drawing.line(*((chart.x(end), y) for end in found.interval), kind=f"c{idx}", label=label)
+    if ratios.interval is not None:
+        chart.drawing.line(*((chart.x(end), y) for end in ratios.interval), kind=f"c{idx}", label=label)
 
 
 def _axis(title: str, values: Sequence[float]) -> Axis:

@@ -27,11 +27,11 @@ class Spread(NamedTuple):
     @classmethod
     def of(cls, values: ArrayLike) -> Spread:
         """Return the spread of the values that are not NaN; NaN if there are none."""
-        known = np.asarray(values, dtype=np.float64)
-        known = known[~np.isnan(known)]
-        if not known.size:
+        numbers = np.asarray(values, dtype=np.float64)
+        numbers = numbers[~np.isnan(numbers)]
+        if not numbers.size:
             return cls(math.nan, math.nan, math.nan)
-        return cls(float(known.min()), float(known.mean()), float(known.max()))
+        return cls(float(numbers.min()), float(numbers.mean()), float(numbers.max()))
 
 
 @dataclass(frozen=True, slots=True)
