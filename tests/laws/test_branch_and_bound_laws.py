@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_tools import entry
+from nearest_tools import with_swaps
 from strategies import partition_problems, partitions
 
 from allocsolve.exact.partition import _kernels_cuts as cuts
@@ -21,7 +22,6 @@ from allocsolve.exact.partition._cut_model import cases
 from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.exact.partition._kernels_star import NONE, stars
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
-from allocsolve.heuristics import manhattan_median_swaps
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, frozen, terms
@@ -100,7 +100,7 @@ def test_bound_optimum_and_heuristic_are_in_this_order(
     early = PartitionBranchAndBound()(problem, Budget(seconds=seconds))
     best = optimum(problem)
     assert best is not None
-    nodes = manhattan_median_swaps(topology, problem.free, problem.size)
+    nodes = with_swaps(topology, problem.free, problem.size)
     assert early.bound <= best <= naive.pairwise(topology, nodes.tolist())  # type: ignore[operator]  # one term
 
 

@@ -12,7 +12,7 @@ import pytest
 from allocsolve.heuristics.partition.blocks import multiple_buddy, paging
 from allocsolve.heuristics.partition.curve_fit import best_fit_run, first_fit_run, min_span
 from allocsolve.heuristics.partition.growth import growth, leak
-from allocsolve.heuristics.partition.submesh import submesh_best_fit, submesh_first_fit
+from allocsolve.heuristics.partition.submesh import submesh
 from allocsolve.model import Mesh, Topology
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ OTHERS: dict[str, Any] = {
     "min-span": min_span,
     "leak-noncontiguous": partial(leak, contiguous=False),
     "growth-best": partial(growth, seeds="all"),
-    "submesh-first-fit": submesh_first_fit,
-    "submesh-best-fit": submesh_best_fit,
+    "submesh-first-fit": submesh,
+    "submesh-best-fit": partial(submesh, choice="best"),
     "multiple-buddy": multiple_buddy,
     "paging": paging,
 }
