@@ -331,11 +331,8 @@ def test_stars_are_sums_of_the_nearest_with_one_far_along_each_ring(
 ) -> None:
     topology, num = problem.topology, problem.topology.num_nodes
     reach = [r if ring else 0 for r, ring in zip(drawn, topology.wrap, strict=False)]
-    grid = lattice(topology)
-    found = np.zeros(num, dtype=np.int64)
-    stars(
-        *grid[3:5], grid.coordinates, grid.shape, np.array(reach), problem.free, problem.size, 0, num, found
-    )
+    totals = np.zeros(num, dtype=np.int64)
+    stars(lattice(topology), problem.free, problem.size, np.array(reach), 0, num, totals)
     free = naive.free_nodes(problem)
     for node in range(num):
         distances = naive.distances(topology, node)
@@ -350,11 +347,11 @@ def test_stars_are_sums_of_the_nearest_with_one_far_along_each_ring(
             if least and not far:
                 expected = NONE
             elif least:
-                most = min(far, key=lambda other: distances[other])
-                others = sorted(distances[other] for other in free if other != most)
-                with_far = distances[most] + sum(others[: problem.size - 1])
+                nearest = min(far, key=lambda other: distances[other])
+                others = sorted(distances[other] for other in free if other != nearest)
+                with_far = distances[nearest] + sum(others[: problem.size - 1])
                 expected = max(expected, with_far)
-        assert found[node] == expected
+        assert totals[node] == expected
 
 
 @given(

@@ -75,19 +75,16 @@ class CutSearch:
         """Bound the subproblems, one for each choice of medians, by stars; False if the time is up."""
         model, case = self._case.model, self._case
         arrays = lattice(case.topology)
-        found = np.zeros(len(case.free), dtype=np.int64)
-        step = max(1, 100_000 // len(found))
+        totals = np.zeros(len(case.free), dtype=np.int64)
+        step = max(1, 100_000 // len(totals))
         axes = zip(case.topology.shape, case.topology.wrap, strict=True)
         reach = np.array([_reach(side) if ring else 0 for side, ring in axes], dtype=np.int64)
-        for begin in range(0, len(found), step):
+        for begin in range(0, len(totals), step):
             if not clock.remaining:
                 return False
-            end = min(begin + step, len(found))
-            stars(
-                arrays.offsets, arrays.neighbours, arrays.coordinates, arrays.shape, reach, case.free,
-                model.size, begin, end, found,
-            )  # fmt: skip
-        grid = found.reshape(case.topology.shape, order="F").transpose(model.axes)
+            end = min(begin + step, len(totals))
+            stars(arrays, case.free, model.size, reach, begin, end, totals)
+        grid = totals.reshape(case.topology.shape, order="F").transpose(model.axes)
         if not any(model.rings):
             grid = grid.min(axis=0, keepdims=True)  # the main axis of a mesh is not divided up by medians
         self._grid = grid.shape

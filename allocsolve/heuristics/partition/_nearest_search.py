@@ -11,6 +11,7 @@ import numpy as np
 from allocsolve.heuristics.partition import _kernels_nearest as kernels
 from allocsolve.heuristics.partition._kernels_rings import costs_of_mesh_centres, mesh_shell_sums, prefix_sums
 from allocsolve.heuristics.partition._kernels_swaps import descend
+from allocsolve.heuristics.partition._pieces import pieces
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import MAX_INTEGER, Limit, frozen
 
@@ -47,8 +48,8 @@ LastShell: TypeAlias = Literal[
 ]
 LAST_SHELLS: tuple[LastShell, ...] = get_args(LastShell)
 
-#: Seconds of valuing centres between two looks at the clock, and swaps between two looks.
-_PACE, _SWAPS = 0.01, 8
+#: Swaps between two looks at the clock.
+_SWAPS = 8
 #: How many centres of the same cost to descend from.
 _ALIKE = 3
 
@@ -207,11 +208,6 @@ def _nearest_set(field: Field, chosen: IntArray, limit: Limit | None) -> Nearest
 
 def _valued(value: Callable[[IntArray], IntArray], centres: IntArray, clock: Clock) -> IntArray:
     """Return the value of each centre, or of the first ones (one at least) when the time is up."""
-    if math.isinf(clock.remaining):
+    if math.isinf(clock.remaining):  # a microsecond less than one piece
         return value(centres)
-    started, done, chunk, parts = clock.elapsed, 0, 1, []
-    while done < len(centres) and (clock.remaining or not done):
-        parts.append(value(centres[done : done + chunk]))
-        done += len(parts[-1])
-        chunk = 1 + int(_PACE * done / (clock.elapsed - started + 1e-9))
-    return np.concatenate(parts)
+    return np.concatenate([value(centres[piece]) for piece in pieces(len(centres), clock)])

@@ -2,7 +2,7 @@
 
 Plain functions for other simulators, which return node ids in increasing order, and the solvers over them.
 Ties are canonical throughout: nodes at the same distance are taken by coordinates, the first axis first, and
-of sets that are equally good that of the first centre in this order is kept.
+of sets that are equally good that of the first centre in this order is the answer.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 
 from allocsolve.errors import UnknownName
 from allocsolve.heuristics.partition._request import checked_mask
-from allocsolve.heuristics.partition.lattice import partition_result
+from allocsolve.heuristics.partition.lattice import nodes_at, partition_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,15 +202,11 @@ def _contact(topology: Topology, busy: IntArray, sides: Shape) -> IntArray:
 
 def _box_nodes(topology: Topology, sides: Shape, base: int) -> IntArray:
     """Return the nodes of a box; `base` counts the bases as `_box_sums` has them, first axis fastest."""
-    nodes = np.zeros(1, dtype=np.int64)
-    stride = 1
-    for axis, side in enumerate(sides):
-        length = topology.shape[axis]
-        bases = length if topology.wrap[axis] else length - side + 1
-        base, corner = divmod(base, bases)
-        nodes = np.add.outer((corner + np.arange(side)) % length * stride, nodes).ravel()
-        stride *= length
-    return nodes
+    coordinates = []
+    for side, length, ring in zip(sides, topology.shape, topology.wrap, strict=True):
+        base, corner = divmod(base, length if ring else length - side + 1)
+        coordinates.append((corner + np.arange(side)) % length)
+    return nodes_at(topology.shape, coordinates)
 
 
 @dataclass(frozen=True, slots=True)
