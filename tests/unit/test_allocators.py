@@ -61,8 +61,8 @@ def drawn(*rows: str) -> tuple[Topology, BoolArray]:
 
 def listed(nodes: IntArray | None) -> list[int]:
     assert nodes is not None
-    found: list[int] = nodes.tolist()
-    return found
+    ids: list[int] = nodes.tolist()
+    return ids
 
 
 def picture(topology: Topology, free: BoolArray, nodes: IntArray | None) -> list[str]:
@@ -211,7 +211,7 @@ def test_leak_begins_in_its_row() -> None:
 # Blocks ----------------------------------------------------------------------------------------------------
 
 
-def test_submesh_turns_and_takes_less_compact_sides_if_told() -> None:
+def test_submesh_turns_and_takes_less_compact_sides_if_asked() -> None:
     mesh, free = drawn("..x.", "..x.", "..x.", "xxx.")
     assert picture(mesh, free, submesh(mesh, free, 6)) == ["45x.", "23x.", "01x.", "xxx."]
     assert submesh(mesh, free, 4) is not None

@@ -114,8 +114,8 @@ class CutSearch:
             self._record_root()
         self._pending = int(state[BEST])
 
-    def tell(self, value: int) -> None:
-        """Say that the best set has this value in the problem: no more than in this case."""
+    def set_best(self, value: int) -> None:
+        """Note that the best set has this value in the problem: no more than in this case."""
         assert self._memory is not None
         self._memory.state[BEST] = value
 
@@ -201,9 +201,9 @@ class CutSearch:
         """Put the node without a parent for these medians on the empty stack."""
         model, memory = self._case.model, self._memory
         assert memory is not None
-        known = self._known(medians)
-        memory.stack.low[0], memory.stack.high[0] = model.intervals(known)
-        memory.stack.multipliers[0] = model.multipliers(known, SCALE)
+        fixed = self._fixed_medians(medians)
+        memory.stack.low[0], memory.stack.high[0] = model.intervals(fixed)
+        memory.stack.multipliers[0] = model.multipliers(fixed, SCALE)
         if not first:  # what was learned on rings holds for other medians too: they are unrolled at them
             np.copyto(memory.stack.multipliers[0], memory.root_multipliers, where=model.on_ring)
         memory.stack.status[0] = OPEN
@@ -211,7 +211,7 @@ class CutSearch:
         memory.state[[TOP, ACTIVE, ROOT]] = 1, 0, 1
         self._planted = medians
 
-    def _known(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
+    def _fixed_medians(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
         return medians if any(self._case.model.rings) else (None, *medians[1:])
 
     def _slices(self, medians: tuple[int, ...]) -> Iterator[tuple[int, IntArray]]:

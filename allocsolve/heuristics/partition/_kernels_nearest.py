@@ -4,7 +4,7 @@ Points are the coordinates of the free nodes in canonical order, by the first ax
 on, shape (points, axes); sets are increasing indices into them. A shell holds the points at one distance
 from the centre; of the last shell that is needed some may not be.
 
-Total distances to a set are kept per axis: ``totals[first[axis] + c]`` is that of coordinate c along `axis`.
+Total distances to a set are held per axis: ``totals[first[axis] + c]`` is that of coordinate c along `axis`.
 """
 
 from __future__ import annotations
