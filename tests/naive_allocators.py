@@ -48,13 +48,13 @@ def cost(topology: Topology, nodes: Iterable[int]) -> int:
 
 
 def component(topology: Topology, members: set[int], node: int) -> set[int]:
-    found, waiting = {node}, [node]
+    reached, waiting = {node}, [node]
     while waiting:
         for other in topology.neighbours(waiting.pop()):
-            if other in members and other not in found:
-                found.add(other)
+            if other in members and other not in reached:
+                reached.add(other)
                 waiting.append(other)
-    return found
+    return reached
 
 
 def is_connected(topology: Topology, nodes: Iterable[int]) -> bool:
@@ -269,15 +269,17 @@ def submesh(
 
     kinds = sorted({tuple(sorted(sides)) for sides in fitting}, key=lambda kind: (spread(kind), kind))
     for kind in kinds if all_shapes else kinds[:1]:
-        found = [
+        free_boxes = [
             box
             for sides in sorted(fitting, reverse=True)
             if tuple(sorted(sides)) == kind
             for box in boxes(topology, sides)
             if all(free[node] for node in box)
         ]
-        if found:
-            return max(found, key=lambda box: box_contact(topology, free, box)) if best else found[0]
+        if free_boxes:
+            return (
+                max(free_boxes, key=lambda box: box_contact(topology, free, box)) if best else free_boxes[0]
+            )
     return None
 
 

@@ -22,7 +22,7 @@ class Axis(NamedTuple):
     high: Sequence[int]
     multipliers: Sequence[int]
     least: Sequence[int]
-    most: Sequence[int]
+    greatest: Sequence[int]
     #: Cost of q nodes in a layer.
     costs: Sequence[Sequence[int]]
 
@@ -44,16 +44,16 @@ def windows(held: Sequence[int]) -> list[int]:
     """Nodes within n // 2 layers from a layer on, and within those and one more, in turns."""
     side = len(held)
     half = side // 2
-    found = []
+    totals = []
     for stage in range(side + 1):
         first, length = stage // 2, half + stage % 2
-        found.append(sum(held[layer] for layer in range(first, first + length)))
-    return found
+        totals.append(sum(held[layer] for layer in range(first, first + length)))
+    return totals
 
 
 def all_walks(axis: Axis, size: int, scale: int) -> Iterator[Walk]:
     """All ways to spread `size` nodes over the layers that the intervals allow."""
-    for held in itertools.product(*(range(a, b + 1) for a, b in zip(axis.least, axis.most, strict=True))):
+    for held in itertools.product(*(range(a, b + 1) for a, b in zip(axis.least, axis.greatest, strict=True))):
         if sum(held) != size:
             continue
         counts = [sum(held[:p]) for p in range(axis.side + 1)]
@@ -72,10 +72,10 @@ def all_walks(axis: Axis, size: int, scale: int) -> Iterator[Walk]:
 
 def fillings(cells: Sequence[Cell], demands: Sequence[int]) -> list[set[int]]:
     """All sets of cells that give each layer what it demands."""
-    found = []
+    sets = []
     for mask in itertools.product((False, True), repeat=len(cells)):
         chosen = {i for i, taken in enumerate(mask) if taken}
         ends = [end for i in chosen for end in cells[i]]
         if all(ends.count(layer) == demand for layer, demand in enumerate(demands)):
-            found.append(chosen)
-    return found
+            sets.append(chosen)
+    return sets

@@ -32,15 +32,15 @@ Place: TypeAlias = tuple[int, ...]
 
 def places(topology: Topology, free: BoolArray) -> dict[Place, int]:
     """Node ids of free nodes by their coordinates, which are in canonical order."""
-    found = {}
+    ids = {}
     for node in range(topology.num_nodes):
         rest, place = node, []
         for side in topology.shape:
             place.append(rest % side)
             rest //= side
         if free[node]:
-            found[tuple(place)] = node
-    return dict(sorted(found.items()))
+            ids[tuple(place)] = node
+    return dict(sorted(ids.items()))
 
 
 def _along(topology: Topology, one: Place, other: Place) -> list[int]:
@@ -130,7 +130,7 @@ def descend(topology: Topology, among: Sequence[Place], chosen: Sequence[Place])
 def median_swaps(topology: Topology, free: BoolArray, size: int, starts: int, alike: int) -> list[int]:
     """Descend from the cheapest greedy sets, at most `alike` of the same cost, the first ones on ties.
 
-    Then from the cheapest set of the plain method, if nothing as cheap as that was found.
+    Then from the cheapest set of the plain method, if nothing as cheap as that came out.
     """
     among = places(topology, free)
     by_cost: dict[int, list[list[Place]]] = {}
@@ -139,12 +139,12 @@ def median_swaps(topology: Topology, free: BoolArray, size: int, starts: int, al
         by_cost.setdefault(cost(topology, chosen), []).append(chosen)
     best = [chosen for value in sorted(by_cost) for chosen in by_cost[value][:alike]][:starts]
     descents = [descend(topology, list(among), chosen) for chosen in best]
-    found = min(descents, key=lambda chosen: cost(topology, chosen))
+    cheapest = min(descents, key=lambda chosen: cost(topology, chosen))
     ids = set(median(topology, free, size, "all"))
     plain = [place for place, node in among.items() if node in ids]
-    if cost(topology, plain) < cost(topology, found):
-        found = descend(topology, list(among), plain)
-    return sorted(among[place] for place in found)
+    if cost(topology, plain) < cost(topology, cheapest):
+        cheapest = descend(topology, list(among), plain)
+    return sorted(among[place] for place in cheapest)
 
 
 def mc1x1(topology: Topology, free: BoolArray, size: int, last: str = "first") -> list[int]:

@@ -11,20 +11,22 @@ from allocsolve.heuristics.partition.nearest import (
     Mc1x1,
     gen_alg,
     manhattan_median,
-    manhattan_median_greedy_ring,
-    manhattan_median_swaps,
     mc1x1,
 )
 
 if TYPE_CHECKING:
     from allocsolve.model import Partition, PartitionProblem, Solver
 
+#: The median method with each of its improvements.
+greedy_ring = partial(manhattan_median, last_ring="greedy")
+with_swaps = partial(manhattan_median, centres="all", last_ring="greedy", swaps_from=30)
+
 ALLOCATORS: dict[str, Any] = {
     "mm": manhattan_median,
     "mm free": partial(manhattan_median, centres="free"),
     "mm all": partial(manhattan_median, centres="all"),
-    "mm greedy": manhattan_median_greedy_ring,
-    "mm swaps": manhattan_median_swaps,
+    "mm greedy": greedy_ring,
+    "mm swaps": with_swaps,
     "gen-alg": gen_alg,
     "mc1x1": mc1x1,
     "mc1x1 greedy": partial(mc1x1, last_shell="greedy"),

@@ -37,11 +37,9 @@ from allocsolve.heuristics.partition.nearest import (
     Mc1x1,
     gen_alg,
     manhattan_median,
-    manhattan_median_greedy_ring,
-    manhattan_median_swaps,
     mc1x1,
 )
-from allocsolve.heuristics.partition.submesh import Submesh, submesh_best_fit, submesh_first_fit
+from allocsolve.heuristics.partition.submesh import Submesh, submesh
 
 __all__ = [
     "ORDERS",
@@ -73,14 +71,11 @@ __all__ = [
     "list_order",
     "list_starts",
     "manhattan_median",
-    "manhattan_median_greedy_ring",
-    "manhattan_median_swaps",
     "mc1x1",
     "min_span",
     "multiple_buddy",
     "paging",
     "random_nodes",
     "sorted_free_list",
-    "submesh_best_fit",
-    "submesh_first_fit",
+    "submesh",
 ]

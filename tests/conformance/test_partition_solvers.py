@@ -69,8 +69,8 @@ SMALL = (
 @st.composite
 def problems(draw: DrawFn, *, contiguous: bool | None = None, least: int = 1) -> PartitionProblem:
     topology = draw(st.sampled_from(SMALL))
-    most = topology.num_nodes - least
-    busy = sorted(draw(st.sets(st.integers(0, topology.num_nodes - 1), max_size=most)))
+    max_busy = topology.num_nodes - least
+    busy = sorted(draw(st.sets(st.integers(0, topology.num_nodes - 1), max_size=max_busy)))
     size = draw(st.integers(least, topology.num_nodes - len(busy)))
     connected = draw(st.booleans()) if contiguous is None else contiguous
     return PartitionProblem.of(topology, busy=busy, size=size, contiguous=connected)

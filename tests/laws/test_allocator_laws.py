@@ -11,6 +11,7 @@ import pytest
 from allocator_strategies import requests, roomy_requests
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from kernel_tools import entry
 
 from allocsolve.heuristics.partition import _kernels_curve as curve
 from allocsolve.heuristics.partition import _kernels_growth as growing
@@ -34,13 +35,16 @@ from allocsolve.heuristics.partition.curve_fit import (
 )
 from allocsolve.heuristics.partition.growth import Growth, Leak, growth, leak
 from allocsolve.heuristics.partition.lattice import lattice
-from allocsolve.heuristics.partition.submesh import Submesh, submesh_best_fit, submesh_first_fit
+from allocsolve.heuristics.partition.submesh import SUBMESH_CHOICES, Submesh, submesh
 from allocsolve.model import NODE_ORDERS, Budget, Mesh, PartitionProblem, Status, Topology, frozen, node_order
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.partition.submesh import SubmeshChoice
     from allocsolve.model import BoolArray, IntArray, NodeOrder
 
 Request = tuple[Topology, "BoolArray", int]
+
+grow = entry(growing.grow)
 
 NEVER_FAIL: dict[str, Any] = {
     "sorted-free-list": sorted_free_list,
@@ -58,8 +62,8 @@ CONNECTED: dict[str, Any] = {
     "growth": growth,
     "growth-best": partial(growth, seeds="all"),
     "leak": leak,
-    "submesh-first-fit": partial(submesh_first_fit, all_shapes=True),
-    "submesh-best-fit": submesh_best_fit,
+    "submesh-first-fit": partial(submesh, all_shapes=True),
+    "submesh-best-fit": partial(submesh, choice="best"),
 }
 ALLOCATORS: dict[str, Any] = {
     **NEVER_FAIL,
@@ -232,8 +236,7 @@ def test_the_growing_kernel_knows_its_cost_and_stops_at_the_bound(request: Reque
     value = naive.cost(topology, expected)
     for bound in (value + 1, value, 0):
         nodes = np.full(size, expected[0])
-        found = growing.grow(*lattice(topology), free, nodes, bound)
-        assert found == min(value, bound)
+        assert grow(lattice(topology), free, nodes, bound) == min(value, bound)
         if bound > value:
             assert nodes.tolist() == expected
 
@@ -265,15 +268,14 @@ def test_leaks_are_their_twins(request: Request, data: Any) -> None:
 # Blocks ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("best", [False, True])
+@pytest.mark.parametrize("choice", SUBMESH_CHOICES)
 @pytest.mark.parametrize("all_shapes", [False, True])
 @given(request=requests() | roomy_requests())
-def test_submeshes_are_their_twins(best: bool, all_shapes: bool, request: Request) -> None:
+def test_submeshes_are_their_twins(choice: SubmeshChoice, all_shapes: bool, request: Request) -> None:
     topology, free, size = request
-    allocate = submesh_best_fit if best else submesh_first_fit
-    found = listed(allocate(topology, free, size, all_shapes=all_shapes))
-    expected = naive.submesh(topology, free, size, best=best, all_shapes=all_shapes)
-    assert (found and sorted(found)) == (expected and sorted(expected))
+    box = listed(submesh(topology, free, size, choice=choice, all_shapes=all_shapes))
+    expected = naive.submesh(topology, free, size, best=choice == "best", all_shapes=all_shapes)
+    assert (box and sorted(box)) == (expected and sorted(expected))
 
 
 @given(requests(), st.booleans(), st.data())
@@ -281,11 +283,11 @@ def test_a_submesh_is_found_in_the_mirror(request: Request, all_shapes: bool, da
     topology, free, size = request
     axis = data.draw(st.integers(0, len(topology.shape) - 1))
     mirrored = np.flip(free.reshape(topology.shape, order="F"), axis).ravel(order="F")
-    for allocate in (submesh_first_fit, submesh_best_fit):
-        here = allocate(topology, free, size, all_shapes=all_shapes)
-        there = allocate(topology, mirrored, size, all_shapes=all_shapes)
+    for choice in SUBMESH_CHOICES:
+        here = submesh(topology, free, size, choice=choice, all_shapes=all_shapes)
+        there = submesh(topology, mirrored, size, choice=choice, all_shapes=all_shapes)
         assert (here is None) == (there is None)
-        if here is not None and there is not None and allocate is submesh_best_fit:
+        if here is not None and there is not None and choice == "best":
             assert naive.box_contact(topology, free, here.tolist()) == naive.box_contact(
                 topology, mirrored, there.tolist()
             )

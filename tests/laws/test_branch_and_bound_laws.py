@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_tools import entry
+from nearest_tools import with_swaps
 from strategies import partition_problems, partitions
 
 from allocsolve.exact.partition import _kernels_cuts as cuts
@@ -21,7 +22,6 @@ from allocsolve.exact.partition._cut_model import cases
 from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.exact.partition._kernels_star import NONE, stars
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
-from allocsolve.heuristics import manhattan_median_swaps
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, frozen, terms
@@ -100,7 +100,7 @@ def test_bound_optimum_and_heuristic_are_in_this_order(
     early = PartitionBranchAndBound()(problem, Budget(seconds=seconds))
     best = optimum(problem)
     assert best is not None
-    nodes = manhattan_median_swaps(topology, problem.free, problem.size)
+    nodes = with_swaps(topology, problem.free, problem.size)
     assert early.bound <= best <= naive.pairwise(topology, nodes.tolist())  # type: ignore[operator]  # the value of one term is a number
 
 
@@ -144,13 +144,13 @@ def axis_counts(case: Case, members: set[int], medians: tuple[int, ...]) -> IntA
     model = case.model
     walks = model.walks(medians)
     chosen = [i for i, node in enumerate(case.origin[model.nodes].tolist()) if node in members]
-    found: list[int] = []
+    counts: list[int] = []
     for t, (side, ring) in enumerate(zip(model.sides, model.rings, strict=True)):
         layers = (walks.layer_of[chosen, t] - walks.layers[t]).tolist()
         held = [layers.count(layer) for layer in range(side)]
-        found += [sum(held[:p]) for p in range(side + 1)]
-        found += naive_cuts.windows(held) if ring else []
-    return np.array(found)
+        counts += [sum(held[:p]) for p in range(side + 1)]
+        counts += naive_cuts.windows(held) if ring else []
+    return np.array(counts)
 
 
 @given(partition_problems(max_nodes=30), st.data())
@@ -167,7 +167,7 @@ def test_every_set_is_in_a_case_at_its_cost_and_at_some_medians(
         search = CutSearch(case, None)
         assert search.prepare(Budget().start())
         for i, medians in enumerate(np.ndindex(*search._grid)):
-            low, high = case.model.intervals(search._known(medians))
+            low, high = case.model.intervals(search._fixed_medians(medians))
             counts = axis_counts(case, members, medians)
             weights = case.model.walks(medians).halves
             assert (weights * counts * (problem.size - counts)).sum() == 2 * in_case
@@ -228,11 +228,11 @@ def axes(draw: DrawFn, *, ring: bool) -> tuple[naive_cuts.Axis, int]:
     low[0] = high[0] = 0
     low[side] = high[side] = size
     least = [draw(st.integers(0, 1)) for _ in range(side)]
-    most = [draw(st.integers(a, max(size, a))) for a in least]
+    greatest = [draw(st.integers(a, max(size, a))) for a in least]
     prices = st.integers(-300, 300)
-    costs = [[draw(prices) for _ in range(b + 1)] for b in most]
+    costs = [[draw(prices) for _ in range(b + 1)] for b in greatest]
     multipliers = [draw(prices) for _ in range(side + 1)]
-    return naive_cuts.Axis(side, ring, low, high, multipliers, least, most, costs), size
+    return naive_cuts.Axis(side, ring, low, high, multipliers, least, greatest, costs), size
 
 
 def arrays(axis: naive_cuts.Axis, size: int) -> cuts.Axis:
@@ -246,11 +246,11 @@ def arrays(axis: naive_cuts.Axis, size: int) -> cuts.Axis:
     flat = [cost for costs in axis.costs for cost in costs]
     offsets = np.cumsum([0, *map(len, axis.costs)])[:-1]
     multipliers = [*axis.multipliers, *[0] * (len(halves) - axis.side - 1)]
-    every = (axis.low, axis.high, halves, multipliers, axis.least, axis.most, flat, offsets)
-    low, high, weights, paid, least, most, costs, offsets = (
+    every = (axis.low, axis.high, halves, multipliers, axis.least, axis.greatest, flat, offsets)
+    low, high, weights, paid, least, greatest, costs, offsets = (
         np.array(array, dtype=np.int64) for array in every
     )
-    return cuts.Axis(low, high, weights, paid, least, most, costs, offsets, size)
+    return cuts.Axis(low, high, weights, paid, least, greatest, costs, offsets, size)
 
 
 @given(axes(ring=False), st.integers(0, 20_000))
@@ -301,7 +301,7 @@ def assert_through(
 ) -> None:
     """Each entry is the least cost of the walks with so many nodes in the layer, exact up to the limit."""
     for layer in range(axis.side):
-        for q in range(axis.least[layer], axis.most[layer] + 1):
+        for q in range(axis.least[layer], axis.greatest[layer] + 1):
             costs = [walk.cost for walk in walks if walk.held[layer] == q]
             least = min(costs, default=cuts.INFINITE // 2)
             if costs and (limit is None or least <= limit):
@@ -319,9 +319,9 @@ def assert_trimmed(
     removed: int,
 ) -> None:
     """The intervals are the hull of the counts of the walks within the limit."""
-    kept = np.array([walk.counts for walk in walks if walk.cost <= limit])
-    assert low.tolist() == kept.min(axis=0).tolist()
-    assert high.tolist() == kept.max(axis=0).tolist()
+    within = np.array([walk.counts for walk in walks if walk.cost <= limit])
+    assert low.tolist() == within.min(axis=0).tolist()
+    assert high.tolist() == within.max(axis=0).tolist()
     assert removed == (low - axis.low + axis.high - high).sum()
 
 
@@ -331,11 +331,8 @@ def test_stars_are_sums_of_the_nearest_with_one_far_along_each_ring(
 ) -> None:
     topology, num = problem.topology, problem.topology.num_nodes
     reach = [r if ring else 0 for r, ring in zip(drawn, topology.wrap, strict=False)]
-    grid = lattice(topology)
-    found = np.zeros(num, dtype=np.int64)
-    stars(
-        *grid[3:5], grid.coordinates, grid.shape, np.array(reach), problem.free, problem.size, 0, num, found
-    )
+    totals = np.zeros(num, dtype=np.int64)
+    stars(lattice(topology), problem.free, problem.size, np.array(reach), 0, num, totals)
     free = naive.free_nodes(problem)
     for node in range(num):
         distances = naive.distances(topology, node)
@@ -350,11 +347,11 @@ def test_stars_are_sums_of_the_nearest_with_one_far_along_each_ring(
             if least and not far:
                 expected = NONE
             elif least:
-                most = min(far, key=lambda other: distances[other])
-                others = sorted(distances[other] for other in free if other != most)
-                with_far = distances[most] + sum(others[: problem.size - 1])
+                nearest = min(far, key=lambda other: distances[other])
+                others = sorted(distances[other] for other in free if other != nearest)
+                with_far = distances[nearest] + sum(others[: problem.size - 1])
                 expected = max(expected, with_far)
-        assert found[node] == expected
+        assert totals[node] == expected
 
 
 @given(
@@ -378,9 +375,9 @@ def test_fill_finds_cells_for_counts(drawn: list[tuple[int, int, int]], data: st
     ]
     chosen = np.zeros(len(cells), dtype=np.int64)
     ends = np.array(cells, dtype=np.int64)
-    found = fill(states, ends, np.array(demands, dtype=np.int64), chosen)
-    assert found == bool(possible)
-    if found:
+    is_filled = fill(states, ends, np.array(demands, dtype=np.int64), chosen)
+    assert is_filled == bool(possible)
+    if is_filled:
         assert set(chosen[: sum(demands[:3])].tolist()) in possible
 
 
@@ -396,8 +393,8 @@ def test_reach_keeps_every_connected_set(problem: PartitionProblem, data: st.Dat
     left = keep_reachable(grid.offsets, grid.neighbours, status, problem.size)
     assert left or not sets
     if left:
-        kept = set(np.flatnonzero(status != relaxation.OUT).tolist())
-        assert all(set(chosen) <= kept for chosen in sets)
+        present = set(np.flatnonzero(status != relaxation.OUT).tolist())
+        assert all(set(chosen) <= present for chosen in sets)
         assert (status[status != relaxation.OUT] == before[status != relaxation.OUT]).all()
 
 
@@ -406,8 +403,8 @@ def test_the_least_component_is_one_of_least_size(problem: PartitionProblem, dat
     topology = problem.topology
     members = data.draw(partitions(problem)).nodes
     grid = lattice(topology)
-    found = least_component(grid.offsets, grid.neighbours, frozen(members.copy()))
+    component = least_component(grid.offsets, grid.neighbours, frozen(members.copy()))
     parts = naive.components(topology, members.tolist())
-    assert set(found.tolist()) in parts
-    assert len(found) == min(map(len, parts))
+    assert set(component.tolist()) in parts
+    assert len(component) == min(map(len, parts))
     assert is_connected(grid.offsets, grid.neighbours, members) == (len(parts) == 1)

@@ -11,7 +11,7 @@ import pytest
 from allocator_strategies import requests
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from nearest_tools import ALLOCATORS, SOLVERS
+from nearest_tools import ALLOCATORS, SOLVERS, greedy_ring, with_swaps
 
 from allocsolve.bounds import partition_bound, star_bound
 from allocsolve.heuristics.partition import _kernels_nearest as kernels
@@ -23,8 +23,6 @@ from allocsolve.heuristics.partition.nearest import (
     CENTRES,
     LAST_SHELLS,
     manhattan_median,
-    manhattan_median_greedy_ring,
-    manhattan_median_swaps,
     mc1x1,
 )
 from allocsolve.instances import median_worst_case
@@ -52,16 +50,15 @@ def as_mesh(topology: Topology) -> Topology:
 @given(requests(), st.sampled_from(CENTRES), st.sampled_from(LAST_SHELLS))
 def test_the_median_method_is_its_twin(request: Request, centres: Any, last: Any) -> None:
     topology, free, size = request
-    method = manhattan_median if last == "first" else manhattan_median_greedy_ring
-    found = method(topology, free, size, centres=centres)
-    assert found.tolist() == naive.median(topology, free, size, centres, last)
+    nodes = manhattan_median(topology, free, size, centres=centres, last_ring=last)
+    assert nodes.tolist() == naive.median(topology, free, size, centres, last)
 
 
 @given(requests(max_nodes=20), st.integers(1, 8))
 def test_swaps_are_their_twin(request: Request, starts: int) -> None:
     topology, free, size = request
-    found = manhattan_median_swaps(topology, free, size, starts=starts)
-    assert found.tolist() == naive.median_swaps(topology, free, size, starts, alike=3)
+    nodes = with_swaps(topology, free, size, swaps_from=starts)
+    assert nodes.tolist() == naive.median_swaps(topology, free, size, starts, alike=3)
 
 
 @given(requests(), st.sampled_from(LAST_SHELLS))
@@ -171,10 +168,10 @@ def test_each_swap_is_the_best(request: Request, random: Any) -> None:
 def test_the_plain_method_is_a_start_where_it_is_better(size: int, busy: list[int], value: int) -> None:
     # From the best greedy set alone the descents end at 264 and 701.
     mesh, free = Mesh((6, 5)), ~np.isin(np.arange(30), busy)
-    found = manhattan_median_swaps(mesh, free, size, starts=1)
+    nodes = with_swaps(mesh, free, size, swaps_from=1)
     assert cost_of(mesh, manhattan_median(mesh, free, size, centres="all")) == value
-    assert cost_of(mesh, found) == value
-    assert found.tolist() == naive.median_swaps(mesh, free, size, 1, alike=3)
+    assert cost_of(mesh, nodes) == value
+    assert nodes.tolist() == naive.median_swaps(mesh, free, size, 1, alike=3)
 
 
 def test_descents_start_from_few_sets_of_the_same_cost() -> None:
@@ -217,7 +214,7 @@ def test_guarantees_and_bounds(request: Request) -> None:
     # The best star is above half the optimum.
     assert best * size <= star_bound(problem) * 2 * (size - 1)
     for centres in CENTRES:
-        for method in (manhattan_median, manhattan_median_greedy_ring, manhattan_median_swaps):
+        for method in (manhattan_median, greedy_ring, with_swaps):
             value = cost_of(topology, method(topology, free, size, centres=centres))
             assert best <= value
             assert value * size <= best * 2 * (size - 1)
@@ -233,7 +230,7 @@ def test_the_median_method_is_within_its_guarantee_on_meshes(request: Request, c
     topology, free, size = as_mesh(request[0]), request[1], request[2]
     dimensions = len(topology.shape)
     best = naive.optimum(topology, free, size)
-    for method in (manhattan_median, manhattan_median_greedy_ring):
+    for method in (manhattan_median, greedy_ring):
         value = cost_of(topology, method(topology, free, size, centres=centres))
         assert value * 2 * dimensions <= best * (4 * dimensions - 1)
 
@@ -247,11 +244,13 @@ def test_swaps_and_more_centres_never_cost(request: Request) -> None:
     )
     assert all_ <= grid <= free_
     for centres in CENTRES:
-        greedy = manhattan_median_greedy_ring(topology, free, size, centres=centres)
+        greedy = greedy_ring(topology, free, size, centres=centres)
         plain = manhattan_median(topology, free, size, centres=centres)
         for starts in (1, 30):
-            swaps = manhattan_median_swaps(topology, free, size, centres=centres, starts=starts)
+            swaps = with_swaps(topology, free, size, centres=centres, swaps_from=starts)
             assert cost_of(topology, swaps) <= min(cost_of(topology, plain), cost_of(topology, greedy))
+            of_first = manhattan_median(topology, free, size, centres=centres, swaps_from=starts)
+            assert cost_of(topology, of_first) <= cost_of(topology, plain)
 
 
 @given(requests(), st.integers(0, 2))
@@ -299,7 +298,7 @@ def test_the_tight_family_approaches_seven_quarters() -> None:
         median = cost_of(topology, manhattan_median(topology, free, 8))
         assert median == 28 * distance - 33
         # Swaps reach the optimum: both blobs.
-        swaps = cost_of(topology, manhattan_median_swaps(topology, free, 8))
+        swaps = cost_of(topology, with_swaps(topology, free, 8))
         assert swaps == 16 * distance + 24
         assert partition_bound(problem) <= swaps
         ratios.append(median / swaps)
@@ -311,8 +310,8 @@ def test_swaps_reach_the_town_where_all_sets_of_medians_are_the_same() -> None:
     free = np.ones(10_000, dtype=np.bool_)
     mesh = Mesh((100, 100))
     assert cost_of(mesh, manhattan_median(mesh, free, 32)) == 1865
-    assert cost_of(mesh, manhattan_median_greedy_ring(mesh, free, 32)) == 1853
-    assert cost_of(mesh, manhattan_median_swaps(mesh, free, 32)) == 1840
+    assert cost_of(mesh, greedy_ring(mesh, free, 32)) == 1853
+    assert cost_of(mesh, with_swaps(mesh, free, 32)) == 1840
 
 
 @given(requests(max_nodes=25), st.integers(0, 2))

@@ -12,7 +12,7 @@ import pytest
 from allocsolve.heuristics.partition.blocks import multiple_buddy, paging
 from allocsolve.heuristics.partition.curve_fit import best_fit_run, first_fit_run, min_span
 from allocsolve.heuristics.partition.growth import growth, leak
-from allocsolve.heuristics.partition.submesh import submesh_best_fit, submesh_first_fit
+from allocsolve.heuristics.partition.submesh import submesh
 from allocsolve.model import Mesh, Topology
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ OTHERS: dict[str, Any] = {
     "min-span": min_span,
     "leak-noncontiguous": partial(leak, contiguous=False),
     "growth-best": partial(growth, seeds="all"),
-    "submesh-first-fit": submesh_first_fit,
-    "submesh-best-fit": submesh_best_fit,
+    "submesh-first-fit": submesh,
+    "submesh-best-fit": partial(submesh, choice="best"),
     "multiple-buddy": multiple_buddy,
     "paging": paging,
 }
@@ -54,10 +54,12 @@ def test_growth_on_16x8(benchmark: BenchmarkFixture, busy: float, size: int) -> 
     mesh = Mesh((16, 8))
     drawn = [free for free in masks(mesh, busy, 150) if growth(mesh, free, size) is not None][:100]
     assert len(drawn) == 100
-    found = benchmark(allocate_all, growth, mesh, drawn, size)
-    assert all(len(nodes) == size and free[nodes].all() for nodes, free in zip(found, drawn, strict=True))
+    allocations = benchmark(allocate_all, growth, mesh, drawn, size)
+    assert all(
+        len(nodes) == size and free[nodes].all() for nodes, free in zip(allocations, drawn, strict=True)
+    )
     if size <= 16:
-        assert [nodes.tolist() for nodes in found[:3]] == [
+        assert [nodes.tolist() for nodes in allocations[:3]] == [
             naive.growth(mesh, free, size) for free in drawn[:3]
         ]
 
@@ -70,8 +72,8 @@ def test_others(benchmark: BenchmarkFixture, name: str, shape: tuple[int, ...], 
     drawn = masks(mesh, 0.3, count)
     allocate = OTHERS[name]
     allocate(mesh, drawn[0], 16)  # compiles the kernels
-    found = benchmark(allocate_all, allocate, mesh, drawn, 16)
-    for nodes, free in zip(found, drawn, strict=True):
+    allocations = benchmark(allocate_all, allocate, mesh, drawn, 16)
+    for nodes, free in zip(allocations, drawn, strict=True):
         assert nodes is None or (len(set(nodes.tolist())) == 16 and free[nodes].all())
     if name in {"best-fit", "min-span", "leak-noncontiguous", "multiple-buddy"}:
-        assert all(nodes is not None for nodes in found)
+        assert all(nodes is not None for nodes in allocations)

@@ -64,7 +64,7 @@ def problems(work: Work) -> list[PartitionProblem]:
 
 
 def total(every: list[PartitionProblem], seconds: list[float]) -> int:
-    found = 0
+    summed = 0
     for problem in every:
         begun = time.perf_counter()
         result = PartitionBranchAndBound()(problem, Budget())
@@ -72,8 +72,8 @@ def total(every: list[PartitionProblem], seconds: list[float]) -> int:
         assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
         if result.objective is not None:
             (objective,) = terms(result.objective)
-            found += int(objective)
-    return found
+            summed += int(objective)
+    return summed
 
 
 @pytest.mark.parametrize("name", WORK)
@@ -82,11 +82,11 @@ def test_branch_and_bound(benchmark: BenchmarkFixture, name: str) -> None:
     every = problems(work)
     total(problems(Work(Mesh((4, 4)), (3,), (0.5,), 0)), [])  # compiles the kernels
     seconds: list[float] = []
-    found: Any = benchmark.pedantic(total, args=(every, seconds), rounds=1, iterations=1)
+    summed: Any = benchmark.pedantic(total, args=(every, seconds), rounds=1, iterations=1)
     benchmark.extra_info["problems"] = len(every)
     for what, share in (("median_s", 0.5), ("p99_s", 0.99), ("longest_s", 1.0)):
         benchmark.extra_info[what] = round(float(np.quantile(seconds, share)), 4)
-    assert found == work.total
+    assert summed == work.total
 
 
 def test_what_ten_seconds_give_on_a_torus_with_32_nodes(benchmark: BenchmarkFixture) -> None:

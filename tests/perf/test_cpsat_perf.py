@@ -41,5 +41,5 @@ def test_proven_optima(benchmark: BenchmarkFixture, name: str, limit: float) -> 
         benchmark.extra_info["longest_s"] = max(result.runtime for result in results)
         return [(result.status, result.objective) for result in judged]
 
-    found = benchmark.pedantic(solve_all, rounds=1)
-    assert found == [(Status.OPTIMAL, optimum) for optimum in optima]
+    outcomes = benchmark.pedantic(solve_all, rounds=1)
+    assert outcomes == [(Status.OPTIMAL, optimum) for optimum in optima]

@@ -29,7 +29,7 @@ REPETITIONS = 3
 KERNELS = {
     "noX": ("evolution.list_scheduling", "list_schedule"),
     "gen-alg": ("partition._nearest_search", "costs_of_mesh_centres"),
-    "growth": ("partition._kernels_growth", "grow"),
+    "growth": ("partition._kernels_growth", "grow_first"),
 }
 
 

@@ -29,7 +29,7 @@ from allocsolve.heuristics.partition.curve_fit import (
     sorted_free_list,
 )
 from allocsolve.heuristics.partition.growth import Growth, Leak, growth, leak
-from allocsolve.heuristics.partition.submesh import Submesh, submesh_best_fit, submesh_first_fit
+from allocsolve.heuristics.partition.submesh import SUBMESH_CHOICES, Submesh, submesh
 from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ ALLOCATORS = (
     partial(growth, seeds="all"),
     leak,
     partial(leak, contiguous=False),
-    submesh_first_fit,
-    submesh_best_fit,
+    submesh,
+    partial(submesh, choice="best"),
     multiple_buddy,
     paging,
     partial(random_nodes, seed=0),
@@ -61,8 +61,8 @@ def drawn(*rows: str) -> tuple[Topology, BoolArray]:
 
 def listed(nodes: IntArray | None) -> list[int]:
     assert nodes is not None
-    found: list[int] = nodes.tolist()
-    return found
+    ids: list[int] = nodes.tolist()
+    return ids
 
 
 def picture(topology: Topology, free: BoolArray, nodes: IntArray | None) -> list[str]:
@@ -211,23 +211,23 @@ def test_leak_begins_in_its_row() -> None:
 # Blocks ----------------------------------------------------------------------------------------------------
 
 
-def test_submesh_turns_and_takes_less_compact_sides_if_told() -> None:
+def test_submesh_turns_and_takes_less_compact_sides_if_asked() -> None:
     mesh, free = drawn("..x.", "..x.", "..x.", "xxx.")
-    assert picture(mesh, free, submesh_first_fit(mesh, free, 6)) == ["45x.", "23x.", "01x.", "xxx."]
-    assert submesh_first_fit(mesh, free, 4) is not None
-    assert picture(mesh, free, submesh_best_fit(mesh, free, 3)) == ["..x.", "..x2", "..x1", "xxx0"]
+    assert picture(mesh, free, submesh(mesh, free, 6)) == ["45x.", "23x.", "01x.", "xxx."]
+    assert submesh(mesh, free, 4) is not None
+    assert picture(mesh, free, submesh(mesh, free, 3, choice="best")) == ["..x.", "..x2", "..x1", "xxx0"]
     mesh, free = drawn("...x", "x.x.", "x.x.", "....")
-    assert submesh_first_fit(mesh, free, 4) is None
-    assert submesh_best_fit(mesh, free, 4) is None
-    for allocate in (submesh_first_fit, submesh_best_fit):
-        nodes = allocate(mesh, free, 4, all_shapes=True)
+    assert submesh(mesh, free, 4) is None
+    assert submesh(mesh, free, 4, choice="best") is None
+    for choice in SUBMESH_CHOICES:
+        nodes = submesh(mesh, free, 4, choice=choice, all_shapes=True)
         assert picture(mesh, free, nodes) == ["...x", "x.x.", "x.x.", "0123"]
 
 
 def test_submesh_needs_a_factorisation_that_fits() -> None:
     free = np.ones(128, dtype=np.bool_)
-    assert submesh_first_fit(Mesh((16, 8)), free, 17, all_shapes=True) is None
-    nodes = submesh_first_fit(Mesh((16, 8)), free, 13)
+    assert submesh(Mesh((16, 8)), free, 17, all_shapes=True) is None
+    nodes = submesh(Mesh((16, 8)), free, 13)
     assert nodes is not None
     assert nodes.tolist() == list(range(13))
 
@@ -235,8 +235,8 @@ def test_submesh_needs_a_factorisation_that_fits() -> None:
 def test_submesh_wraps_on_a_torus() -> None:
     free = np.zeros(25, dtype=np.bool_)
     free[[0, 4, 20, 24]] = True
-    assert submesh_first_fit(Mesh((5, 5)), free, 4) is None
-    nodes = submesh_first_fit(Torus((5, 5)), free, 4)
+    assert submesh(Mesh((5, 5)), free, 4) is None
+    nodes = submesh(Torus((5, 5)), free, 4)
     assert nodes is not None
     assert nodes.tolist() == [24, 20, 4, 0]
 

@@ -7,12 +7,7 @@ import pytest
 from nearest_tools import ALLOCATORS, SOLVERS
 
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
-from allocsolve.heuristics.partition.nearest import (
-    ManhattanMedian,
-    manhattan_median,
-    manhattan_median_swaps,
-    mc1x1,
-)
+from allocsolve.heuristics.partition.nearest import ManhattanMedian, manhattan_median, mc1x1
 from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Status, Topology, Torus, frozen
 
 
@@ -40,9 +35,9 @@ def test_a_set_that_is_not_connected_is_no_answer_to_a_contiguous_problem() -> N
     row, board = range(8), [8 * y + x for y in range(2, 6) for x in range(4) if (x + y) % 2]
     mesh = Mesh((8, 6))
     free = np.isin(np.arange(48), [*row, *board])
-    found = ManhattanMedian()(PartitionProblem(mesh, free, 8), Budget()).answer
-    assert found is not None
-    assert found.nodes.tolist() == board
+    answer = ManhattanMedian()(PartitionProblem(mesh, free, 8), Budget()).answer
+    assert answer is not None
+    assert answer.nodes.tolist() == board
     assert (
         ManhattanMedian()(PartitionProblem(mesh, free, 8, contiguous=True), Budget()).status is Status.UNKNOWN
     )
@@ -72,8 +67,12 @@ def test_unknown_options_are_refused() -> None:
         mc1x1(mesh, free, 2, last_shell="frist")  # type: ignore[arg-type]  # the test is that it is refused
     with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
         ManhattanMedian(last_ring="frist")  # type: ignore[arg-type]  # the test is that it is refused
+    with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
+        manhattan_median(mesh, free, 2, last_ring="frist")  # type: ignore[arg-type]  # the test is that it is refused
     with pytest.raises(InvalidOption, match="swaps from -1 centres"):
-        manhattan_median_swaps(mesh, free, 2, starts=-1)
+        manhattan_median(mesh, free, 2, swaps_from=-1)
+    with pytest.raises(InvalidOption, match="swaps from -1 centres"):
+        ManhattanMedian(swaps_from=-1)
 
 
 def test_every_kind_of_mask_is_read() -> None:

@@ -64,11 +64,11 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave all the work to the model: a poor start set and no bound."""
 
     def find_start(search: cpsat._Search) -> None:
-        found = Growth()(search.problem, Budget()).answer
+        answer = Growth()(search.problem, Budget()).answer
         nodes = np.flatnonzero(search.problem.free)[-search.problem.size :]
         if search.problem.contiguous:
-            assert found is not None
-            nodes = found.nodes
+            assert answer is not None
+            nodes = answer.nodes
         search.offer(nodes)
 
     monkeypatch.setattr(cpsat._Search, "find_start", find_start)

@@ -5,7 +5,7 @@ with s the chosen nodes on the low side. On an even ring the n/2 half rings take
 (two nodes at ring distance d are told apart by exactly d of them); on an odd ring the n windows of (n -
 1)/2 layers do, each with weight 1/2.
 
-On every axis the count of the first p layers, 0 <= p <= n, is known as a *position*; a ring is unrolled to
+On every axis the count of the first p layers, 0 <= p <= n, is that of a *position*; a ring is unrolled to
 that end, at a layer of our choice, and has its windows, the *stages* of `_kernels_ring`, after its
 positions.
 
@@ -124,7 +124,7 @@ class CutModel:
         """Return what makes the weight of a cell about k/2 times its distance from the medians."""
         k = self.size
         h = (k + 1) // 2
-        found = []
+        parts = []
         for side, ring, m, length in zip(self.sides, self.rings, medians, self.lengths, strict=True):
             slopes = np.zeros(length, dtype=np.int64)
             if m is not None:
@@ -133,8 +133,8 @@ class CutModel:
                 slopes[middle + 1 : side] = -h * scale
                 if ring:
                     slopes[middle + side // 2 + 1 : side] = h * scale
-            found.append(slopes)
-        return np.concatenate(found)
+            parts.append(slopes)
+        return np.concatenate(parts)
 
     @property
     def on_ring(self) -> BoolArray:
@@ -143,7 +143,7 @@ class CutModel:
 
 
 class Case(NamedTuple):
-    """Sets of which each ring axis is known to be cut open, or to be wide."""
+    """Sets of which each ring axis is cut open, or the set is wide on it."""
 
     model: CutModel
     #: The topology, the rings cut open that are; the free nodes on it, and their ids on the one given.

@@ -75,19 +75,16 @@ class CutSearch:
         """Bound the subproblems, one for each choice of medians, by stars; False if the time is up."""
         model, case = self._case.model, self._case
         arrays = lattice(case.topology)
-        found = np.zeros(len(case.free), dtype=np.int64)
-        step = max(1, 100_000 // len(found))
+        totals = np.zeros(len(case.free), dtype=np.int64)
+        step = max(1, 100_000 // len(totals))
         axes = zip(case.topology.shape, case.topology.wrap, strict=True)
         reach = np.array([_reach(side) if ring else 0 for side, ring in axes], dtype=np.int64)
-        for begin in range(0, len(found), step):
+        for begin in range(0, len(totals), step):
             if not clock.remaining:
                 return False
-            end = min(begin + step, len(found))
-            stars(
-                arrays.offsets, arrays.neighbours, arrays.coordinates, arrays.shape, reach, case.free,
-                model.size, begin, end, found,
-            )  # fmt: skip
-        grid = found.reshape(case.topology.shape, order="F").transpose(model.axes)
+            end = min(begin + step, len(totals))
+            stars(arrays, case.free, model.size, reach, begin, end, totals)
+        grid = totals.reshape(case.topology.shape, order="F").transpose(model.axes)
         if not any(model.rings):
             grid = grid.min(axis=0, keepdims=True)  # the main axis of a mesh is not divided up by medians
         self._grid = grid.shape
@@ -117,8 +114,8 @@ class CutSearch:
             self._record_root()
         self._pending = int(state[BEST])
 
-    def tell(self, value: int) -> None:
-        """Say that the best set has this value in the problem: no more than in this case."""
+    def set_best(self, value: int) -> None:
+        """Note that the best set has this value in the problem: no more than in this case."""
         assert self._memory is not None
         self._memory.state[BEST] = value
 
@@ -204,9 +201,9 @@ class CutSearch:
         """Put the node without a parent for these medians on the empty stack."""
         model, memory = self._case.model, self._memory
         assert memory is not None
-        known = self._known(medians)
-        memory.stack.low[0], memory.stack.high[0] = model.intervals(known)
-        memory.stack.multipliers[0] = model.multipliers(known, SCALE)
+        fixed = self._fixed_medians(medians)
+        memory.stack.low[0], memory.stack.high[0] = model.intervals(fixed)
+        memory.stack.multipliers[0] = model.multipliers(fixed, SCALE)
         if not first:  # what was learned on rings holds for other medians too: they are unrolled at them
             np.copyto(memory.stack.multipliers[0], memory.root_multipliers, where=model.on_ring)
         memory.stack.status[0] = OPEN
@@ -214,7 +211,7 @@ class CutSearch:
         memory.state[[TOP, ACTIVE, ROOT]] = 1, 0, 1
         self._planted = medians
 
-    def _known(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
+    def _fixed_medians(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
         return medians if any(self._case.model.rings) else (None, *medians[1:])
 
     def _slices(self, medians: tuple[int, ...]) -> Iterator[tuple[int, IntArray]]:

@@ -144,7 +144,7 @@ def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int
     for i in range(num_cells):
         away[i] = far
     deque = np.empty(2 * num_cells + 1, dtype=np.int64)
-    kept = 0
+    present = 0
     for seed in range(num_cells):
         if status[seed] == OUT or away[seed] < far or (root >= 0 and seed != root):
             continue
@@ -175,12 +175,12 @@ def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int
             for e in range(num_cells, tail):
                 status[deque[e]] = OUT
         else:
-            kept += reached
+            present += reached
     if root >= 0:
         for i in range(num_cells):
             if status[i] != OUT and away[i] > size - forced:
                 if status[i] == FORCED:
                     return False
                 status[i] = OUT
-            kept += status[i] != OUT
-    return kept >= size
+            present += status[i] != OUT
+    return present >= size

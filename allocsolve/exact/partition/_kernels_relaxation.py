@@ -329,7 +329,7 @@ def restrict(walks: Walks, node: Node, work: Work, rings: RingTables | None, siz
                 pass_through(work.ahead[p:r], work.behind[p:r], axis, work.through)
                 removed += _restrict_cells(walks, node, work, limit)
             gone = trim(work.ahead[p:r], work.behind[p:r], axis, limit)
-        if rings is not None and walks.ring[t] == 1:  # known when this is compiled, see `evaluate`
+        if rings is not None and walks.ring[t] == 1:  # left out when this is compiled without rings
             layers = len(axis.least)
             gone = restrict_ring(rings.tables[:, : layers + 1], axis, limit, work.through, rings.reach)
             if t == 0 and gone >= 0:
@@ -349,7 +349,7 @@ def estimated_work(walks: Walks, node: Node, work: Work, rings: RingTables | Non
         if walks.ring[t] == 0:
             for j in range(len(axis.least)):
                 total += (axis.high[j] - axis.low[j]) * (axis.greatest[j] - axis.least[j])
-        if rings is not None and walks.ring[t] == 1:  # known when this is compiled, see `evaluate`
+        if rings is not None and walks.ring[t] == 1:  # left out when this is compiled without rings
             total += ring_work(axis)
     return total
 

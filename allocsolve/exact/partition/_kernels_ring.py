@@ -1,4 +1,4 @@
-"""Dynamic programs over the counts of a ring: as `_kernels_cuts`, with the half rings kept as well.
+"""Dynamic programs over the counts of a ring: as `_kernels_cuts`, over the half rings as well.
 
 The ring is unrolled at some layer; position p has the count s(p) of nodes in the first p layers, 0 <= p <=
 n. Two pointers go along it together, half a ring (h = n // 2 layers) apart: at stage r the set of layers
@@ -112,7 +112,7 @@ def _backward(table: IntArray, c: int, axis: Axis) -> None:
         forth = r % 2 == 0
         layer = half + r // 2 if forth else r // 2
         charge = multipliers[layer + 1] if layer + 1 != half else 0
-        for y in range(d1, e1 + 1):  # taken off again below
+        for y in range(d1, e1 + 1):  # put back when the states of stage r have their costs
             for x in range(a1, b1 + 1):
                 table[r + 1, (y - c) * width + x] -= charge * (y if forth else x)
         here, there = table[r], table[r + 1]
@@ -158,14 +158,14 @@ def solve_ring(tables: IntArray, axis: Axis, counts: IntArray) -> int:
     least, greatest, costs, offsets, size = axis.least, axis.greatest, axis.costs, axis.offsets, axis.size
     num = len(least)
     half = num // 2
-    best, start, kept = INFINITE, -1, 0
+    best, start, written = INFINITE, -1, 0
     for c in range(low[half], high[half] + 1):
-        cost = _forward(tables[1 - kept], c, axis)
+        cost = _forward(tables[1 - written], c, axis)
         if cost < best:
-            best, start, kept = cost, c, 1 - kept
+            best, start, written = cost, c, 1 - written
     if best >= INFINITE // 2:
         return INFINITE
-    table, c = tables[kept], start
+    table, c = tables[written], start
     width = c + 1
     x, y = c, size
     counts[half], counts[num], counts[0] = c, size, 0

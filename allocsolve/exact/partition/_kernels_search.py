@@ -292,7 +292,7 @@ def search(
         if bound > target:
             state[ACTIVE] = 0
             continue
-        if bound > state[LEVEL]:  # of these multipliers; the parent may have known better
+        if bound > state[LEVEL]:  # of these multipliers; the parent may have a better one
             state[LEVEL] = bound
             state[BOUND] = max(bound, state[BOUND])
             copy(node.multipliers, memory.multipliers)

@@ -11,6 +11,7 @@ import numpy as np
 from allocsolve.kernels.jit import kernel
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.model import BoolArray, IntArray
 
 __all__ = ["NONE", "stars"]
@@ -22,23 +23,15 @@ NONE = 2**40
 
 @kernel
 def stars(
-    offsets: IntArray,
-    neighbours: IntArray,
-    coordinates: IntArray,
-    shape: IntArray,
-    reach: IntArray,
-    free: BoolArray,
-    size: int,
-    begin: int,
-    end: int,
-    found: IntArray,
+    lattice: Lattice, free: BoolArray, size: int, reach: IntArray, begin: int, end: int, totals: IntArray
 ) -> None:
-    """Write the least total distance from nodes ``begin..end - 1`` to `size` free nodes into `found`.
+    """Write the least total distance from nodes ``begin..end - 1`` to `size` free nodes into `totals`.
 
     On each axis with ``reach[axis] > 0``, a ring, one of these nodes must be at least so far along it; NONE
     if none is. Of these axes the one that raises the total most counts, by one node in place of the last one.
     Breadth-first from each node through all nodes, busy ones too. O(nodes reached * axes) per node.
     """
+    shape, _, coordinates, offsets, neighbours = lattice
     num_nodes, num_axes = len(free), len(shape)
     seen = np.empty(num_nodes, dtype=np.int64)
     for node in range(num_nodes):
@@ -78,4 +71,4 @@ def stars(
                     away[other] = away[node] + 1
                     queue[tail] = other
                     tail += 1
-        found[centre] = total if waiting == 0 else NONE
+        totals[centre] = total if waiting == 0 else NONE

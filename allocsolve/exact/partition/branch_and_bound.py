@@ -20,7 +20,7 @@ __all__ = ["PartitionBranchAndBound"]
 
 #: Share of the time that is left for each heuristic that looks for a set to begin with.
 _START = 0.25
-#: Seconds after which the bounds of `partition_bound` are worth their time, which is about as long.
+#: Seconds after which the bounds of `partition_bound` are computed, which takes about as long.
 _PATIENCE = 0.3
 
 
@@ -79,7 +79,7 @@ class PartitionBranchAndBound:
 
 
 class _Run:
-    """What is known of one problem, so that it can be told at any time."""
+    """The best set and the bounds of one problem, which make a result at any time."""
 
     def __init__(self, problem: PartitionProblem, clock: Clock) -> None:
         self._problem, self._clock = problem, clock
@@ -126,7 +126,7 @@ class _Run:
         for value, cells in search.run(self._value, nodes):
             if value < self._value:
                 self._take(cells)
-                search.tell(self._value)
+                search.set_best(self._value)
             if patient and clock.elapsed > _PATIENCE and clock.remaining > 2 * _PATIENCE:
                 patient = False
                 self._floor = max(self._floor, partition_bound(self._problem))
@@ -152,11 +152,11 @@ class _Run:
     def _start(self, free: BoolArray) -> IntArray:
         """Return a good set to begin with; it is optimal nearly always."""
         problem = replace(self._problem, free=free)
-        found = ManhattanMedian("all", "greedy", 30)(problem, self._some_time())
-        if found.answer is None:  # not connected
-            found = Growth("all")(problem, self._some_time())
-        assert found.answer is not None
-        return found.answer.nodes
+        start = ManhattanMedian("all", "greedy", 30)(problem, self._some_time())
+        if start.answer is None:  # not connected
+            start = Growth("all")(problem, self._some_time())
+        assert start.answer is not None
+        return start.answer.nodes
 
     def _some_time(self) -> Budget:
         return Budget(seconds=max(self._clock.remaining * _START, 1e-3))
@@ -166,7 +166,7 @@ class _Run:
         return int(pairwise_distance(arrays.shape, arrays.wrap, arrays.coordinates, nodes))
 
     def result(self, limit: Limit | None) -> Result[Partition]:
-        """Return what is known."""
+        """Return the best set so far, and a bound."""
         clock = self._clock
         if not self._feasible:
             return Result(Status.INFEASIBLE, runtime=clock.elapsed)

@@ -3,7 +3,7 @@
 Four steps: variables, constraints, objective, read-back. With s_c of the k chosen nodes on one side of cut c,
 the sum of pairwise distances is that of s_c (k - s_c). On a mesh the cuts are the prefixes of each axis; on
 an even ring of n the n/2 half rings; on an odd ring the n windows of floor(n/2) layers, which count half.
-s (k - s) is concave, so that alone it relaxes to nothing; once it is told which side holds half of the nodes
+s (k - s) is concave, so that alone it relaxes to nothing; once it is fixed which side holds half of the nodes
 (where the median is), it is at least a star. A connected set is one that a tree of links spans: from a
 root, each other chosen node has one parent, at a smaller depth.
 """
@@ -143,7 +143,7 @@ def _variables(
 ) -> _Variables:
     layers = [(axis, layer) for axis, side in enumerate(topology.shape) for layer in range(side)]
     cuts = list(_cuts(topology))
-    most = (size // 2) * (size - size // 2)
+    greatest_cost = (size // 2) * (size - size // 2)
     tree = nodes if links is not None else []
     return _Variables(
         size,
@@ -151,7 +151,7 @@ def _variables(
         {(axis, layer): model.new_int_var(0, size, f"n_{axis}_{layer}") for axis, layer in layers},
         cuts,
         [model.new_int_var(0, size, f"s_{c}") for c in range(len(cuts))],
-        [model.new_int_var(0, most, f"g_{c}") for c in range(len(cuts))],
+        [model.new_int_var(0, greatest_cost, f"g_{c}") for c in range(len(cuts))],
         [model.new_bool_var(f"b_{c}") for c in range(len(cuts))],
         {node: model.new_bool_var(f"r_{node}") for node in tree},
         {node: model.new_int_var(0, size - 1, f"d_{node}") for node in tree},
@@ -252,7 +252,7 @@ def _sum(plus: Iterable[cp_model.IntVar], minus: Iterable[cp_model.IntVar] = ())
 
 def _objective(variables: _Variables) -> cp_model.LinearExprT:
     """Return twice the sum of pairwise distances."""
-    from ortools.sat.python import cp_model  # noqa: PLC0415 - as above
+    from ortools.sat.python import cp_model  # noqa: PLC0415 - heavy, and other solvers do without
 
     return cp_model.LinearExpr.weighted_sum(variables.costs, [cut.weight for cut in variables.cuts])
 
@@ -262,8 +262,8 @@ def _objective(variables: _Variables) -> cp_model.LinearExprT:
 
 def _links(topology: Topology, nodes: list[int]) -> list[tuple[int, int]]:
     """Return the links between nodes, both ways."""
-    known = set(nodes)
-    return [(node, other) for node in nodes for other in topology.neighbours(node) if other in known]
+    among = set(nodes)
+    return [(node, other) for node in nodes for other in topology.neighbours(node) if other in among]
 
 
 class _Search:
@@ -291,12 +291,12 @@ class _Search:
         """Offer answers of heuristics, one of which always has one, then bound the cost."""
         heuristics: list[Growth | ManhattanMedian] = [Growth("all")] if self.problem.contiguous else []
         heuristics.append(ManhattanMedian(last_ring="greedy", swaps_from=_DESCENTS))
-        share, most = _START
+        share, longest = _START
         for solver in heuristics:
-            seconds = max(min(share * self.clock.remaining, most), 1e-9)
-            found = solver(self.problem, replace(self.budget, seconds=seconds)).answer
-            if found is not None:
-                self.offer(found.nodes)
+            seconds = max(min(share * self.clock.remaining, longest), 1e-9)
+            answer = solver(self.problem, replace(self.budget, seconds=seconds)).answer
+            if answer is not None:
+                self.offer(answer.nodes)
         self.bound = partition_bound(self.problem)
 
     def minimise(self) -> None:
@@ -336,7 +336,7 @@ class _Search:
             self.limit = Limit.INTERRUPTED
 
     def result(self) -> Result[Partition]:
-        """Return what was found and proven."""
+        """Return the best set and what is proven of it."""
         proven = self.bound == self.best_cost
         limit = None if proven else self.limit or Limit.TIME
         if self.best is None:

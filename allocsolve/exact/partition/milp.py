@@ -3,7 +3,7 @@
 Four steps: variables, constraints, objective, read-back. Z[c, t] is 1 iff at least t of the k chosen nodes
 are inside cut c, so that s_c (k - s_c) is linear: the t-th node inside adds k - 2t + 1. The cuts between two
 nodes weigh twice their distance: the prefixes of a mesh axis weigh 2, the half rings of an even ring 2, and
-the n windows of (n - 1) / 2 layers of an odd ring 1. Once Z[c, ceil(k / 2)] is known, which tells on which
+the n windows of (n - 1) / 2 layers of an odd ring 1. Once Z[c, ceil(k / 2)] is fixed, which tells on which
 side the median is, the relaxation is no less than the chords on that side: median rows would add nothing.
 Connectivity comes by rows that are added when violated.
 """
@@ -76,7 +76,7 @@ class PartitionMilp:
         if len(free) + sum(topology.shape) // 2 > self.max_variables:  # before all cuts are built
             return Result(Status.UNKNOWN, bound=_trivial(size), limit=Limit.SIZE, runtime=clock.elapsed)
         cuts = list(_cuts(topology, free))
-        if len(free) + sum(cut.most(size) - cut.least(size) for cut in cuts) > self.max_variables:
+        if len(free) + sum(cut.greatest(size) - cut.least(size) for cut in cuts) > self.max_variables:
             return Result(Status.UNKNOWN, bound=_trivial(size), limit=Limit.SIZE, runtime=clock.elapsed)
         nodes, bound = _minimise(problem, free, cuts, clock, budget.workers)
         limit = None if math.isinf(budget.seconds) else Limit.TIME
@@ -121,7 +121,7 @@ def _cost(topology: Topology, nodes: list[int]) -> int:
 def _parts(topology: Topology, nodes: Iterable[int]) -> list[set[int]]:
     """Return the connected parts of a set of nodes."""
     left = set(nodes)
-    found = []
+    parts = []
     while left:
         part: set[int] = set()
         reached = {min(left)}
@@ -129,8 +129,8 @@ def _parts(topology: Topology, nodes: Iterable[int]) -> list[set[int]]:
             part |= reached
             left -= reached
             reached = {near for node in reached for near in topology.neighbours(node)} & left
-        found.append(part)
-    return found
+        parts.append(part)
+    return parts
 
 
 # ---- Cuts -----------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class _Cut(NamedTuple):
         """Return the least number of chosen nodes inside."""
         return max(0, size - self.outside)
 
-    def most(self, size: int) -> int:
+    def greatest(self, size: int) -> int:
         """Return the greatest number of chosen nodes inside."""
         return min(size, len(self.inside))
 
@@ -186,7 +186,10 @@ def _variables(model: Any, size: int, free: list[int], cuts: list[_Cut]) -> _Var
     new = getattr(model, "add_variable", pulp.LpVariable)
     chosen = {node: new(f"x_{node}", 0, 1, pulp.LpInteger) for node in free}
     levels = [
-        {t: new(f"z_{idx}_{t}", 0, 1, pulp.LpInteger) for t in range(cut.least(size) + 1, cut.most(size) + 1)}
+        {
+            t: new(f"z_{idx}_{t}", 0, 1, pulp.LpInteger)
+            for t in range(cut.least(size) + 1, cut.greatest(size) + 1)
+        }
         for idx, cut in enumerate(cuts)
     ]
     return _Variables(size, chosen, cuts, levels)
@@ -249,7 +252,7 @@ def _objective(variables: _Variables) -> Any:  # noqa: ANN401
 def _minimise(
     problem: PartitionProblem, free: list[int], cuts: list[_Cut], clock: Clock, workers: int
 ) -> tuple[list[int] | None, int | None]:
-    """Return the best set found, and a bound if it is not proven to be optimal."""
+    """Return the best set of the search, and a bound if it is not proven to be optimal."""
     import pulp  # noqa: PLC0415
 
     bound, topology, size = _trivial(problem.size), problem.topology, problem.size

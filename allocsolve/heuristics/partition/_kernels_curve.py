@@ -88,7 +88,7 @@ def least_span(order: IntArray, free: BoolArray, size: int) -> int:
 def largest_runs(order: IntArray, free: BoolArray, size: int) -> IntArray:
     """Return `size` nodes from few runs: each time the smallest run that suffices, else the largest run.
 
-    First on ties; the last run gives its low end. Runs are kept in one list per length, so that all is
+    First on ties; the last run gives its low end. Runs are in one list per length, so that all is
     O(nodes).
     """
     num_nodes = len(order)

@@ -1,4 +1,4 @@
-"""Kernels that grow a connected set over the links of a topology, given as the arrays of `Lattice`."""
+"""Kernels that grow a connected set over the links of a topology."""
 
 from __future__ import annotations
 
@@ -6,27 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.heuristics.partition.lattice import distance_along
+from allocsolve.kernels.jit import allocating_kernel, kernel
+from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = ["first_seed", "grow", "grow_cheapest", "spread"]
+__all__ = ["grow", "grow_cheapest", "grow_first", "spread"]
 
 
-@called_kernel
-def _apart(one: int, other: int, side: int, ring: int) -> int:
-    apart = abs(one - other)
-    return min(apart, side - apart) if ring else apart
-
-
-@kernel
+@allocating_kernel
 def grow(
-    shape: IntArray,
-    wrap: IntArray,
-    coordinates: IntArray,
-    offsets: IntArray,
-    neighbours: IntArray,
+    lattice: Lattice,
     free: BoolArray,
     nodes: IntArray,
     bound: int,
@@ -38,9 +31,10 @@ def grow(
     rubbish.
 
     Per axis, ``rise`` of a coordinate is the sum of distances along the axis from there to the nodes chosen;
-    it is kept for the coordinates of nodes met so far (``active``), since a small set on a large machine
-    needs no others. ``held`` counts the nodes chosen at a coordinate.
+    only for the coordinates of nodes met so far (``active``), as a small set on a large machine needs no
+    others. ``held`` counts the nodes chosen at a coordinate.
     """
+    shape, wrap, coordinates, offsets, neighbours = lattice
     axes, num_nodes = len(shape), len(free)
     side = shape.max()
     rise = np.zeros((axes, side), dtype=np.int64)
@@ -60,7 +54,7 @@ def grow(
             held[axis, here] += 1
             for k in range(num_active[axis]):
                 c = active[axis, k]
-                rise[axis, c] += _apart(c, here, shape[axis], wrap[axis])
+                rise[axis, c] += distance_along(c, here, shape[axis], wrap[axis])
         for k in range(offsets[node], offsets[node + 1]):
             other = neighbours[k]
             if not free[other] or met[other]:
@@ -76,7 +70,7 @@ def grow(
                     num_active[axis] += 1
                     for c in range(shape[axis]):
                         if held[axis, c] > 0:
-                            apart = _apart(c, there, shape[axis], wrap[axis])
+                            apart = distance_along(c, there, shape[axis], wrap[axis])
                             rise[axis, there] += held[axis, c] * apart
         best, least = -1, 0
         for k in range(waiting):
@@ -96,13 +90,45 @@ def grow(
     return cost
 
 
+@allocating_kernel
+def _first_seed(lattice: Lattice, free: BoolArray, size: int) -> int:
+    """Return the first free node with at least `size` nodes in its component, -1 if there is none."""
+    offsets, neighbours = lattice.offsets, lattice.neighbours
+    met = np.zeros(len(free), dtype=np.bool_)
+    queue = np.empty(len(free), dtype=np.int64)
+    for seed in range(len(free)):
+        if met[seed] or not free[seed]:
+            continue
+        met[seed] = True
+        queue[0] = seed
+        head, tail = 0, 1
+        while head < tail < size:
+            node = queue[head]
+            head += 1
+            for k in range(offsets[node], offsets[node + 1]):
+                other = neighbours[k]
+                if free[other] and not met[other]:
+                    met[other] = True
+                    queue[tail] = other
+                    tail += 1
+        if tail >= size:
+            return seed
+    return -1
+
+
+@kernel
+def grow_first(lattice: Lattice, free: BoolArray, nodes: IntArray) -> bool:
+    """Grow from the first free node that can be grown so far, and fill `nodes`; False if there is none."""
+    nodes[0] = _first_seed(lattice, free, len(nodes))
+    if nodes[0] < 0:
+        return False
+    grow(lattice, free, nodes, MAX_INTEGER)
+    return True
+
+
 @kernel
 def grow_cheapest(
-    shape: IntArray,
-    wrap: IntArray,
-    coordinates: IntArray,
-    offsets: IntArray,
-    neighbours: IntArray,
+    lattice: Lattice,
     free: BoolArray,
     seeds: IntArray,
     nodes: IntArray,
@@ -115,7 +141,7 @@ def grow_cheapest(
     trial = np.empty(len(nodes), dtype=np.int64)
     for seed in seeds:
         trial[0] = seed
-        cost = grow(shape, wrap, coordinates, offsets, neighbours, free, trial, bound)
+        cost = grow(lattice, free, trial, bound)
         if cost < bound:
             bound = cost
             nodes[:] = trial
@@ -124,19 +150,14 @@ def grow_cheapest(
 
 @kernel
 def spread(
-    order: IntArray,
-    start: int,
-    offsets: IntArray,
-    neighbours: IntArray,
-    free: BoolArray,
-    size: int,
-    contiguous: bool,
+    lattice: Lattice, free: BoolArray, order: IntArray, start: int, size: int, contiguous: bool
 ) -> IntArray:
     """Return the first `size` free nodes met breadth-first from the first free one of `order`.
 
     Positions of `order` are tried cyclically from `start` on. Where the search ends too early, it goes on
     from the next free node on `order`, or if `contiguous` returns what it has.
     """
+    offsets, neighbours = lattice.offsets, lattice.neighbours
     nodes = np.empty(size, dtype=np.int64)  # also the queue
     met = np.zeros(len(free), dtype=np.bool_)
     head = tail = 0
@@ -161,28 +182,3 @@ def spread(
         if tail == size:
             break
     return nodes[:tail]
-
-
-@kernel
-def first_seed(offsets: IntArray, neighbours: IntArray, free: BoolArray, size: int) -> int:
-    """Return the first free node with at least `size` nodes in its component, -1 if there is none."""
-    met = np.zeros(len(free), dtype=np.bool_)
-    queue = np.empty(len(free), dtype=np.int64)
-    for seed in range(len(free)):
-        if met[seed] or not free[seed]:
-            continue
-        met[seed] = True
-        queue[0] = seed
-        head, tail = 0, 1
-        while head < tail < size:
-            node = queue[head]
-            head += 1
-            for k in range(offsets[node], offsets[node + 1]):
-                other = neighbours[k]
-                if free[other] and not met[other]:
-                    met[other] = True
-                    queue[tail] = other
-                    tail += 1
-        if tail >= size:
-            return seed
-    return -1

@@ -4,7 +4,7 @@ Points are the coordinates of the free nodes in canonical order, by the first ax
 on, shape (points, axes); sets are increasing indices into them. A shell holds the points at one distance
 from the centre; of the last shell that is needed some may not be.
 
-Total distances to a set are kept per axis: ``totals[first[axis] + c]`` is that of coordinate c along `axis`.
+Total distances to a set are held per axis: ``totals[first[axis] + c]`` is that of coordinate c along `axis`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.partition.lattice import pairwise_distance
+from allocsolve.heuristics.partition.lattice import distance_along, pairwise_distance
 from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def hops(shape: IntArray, wrap: IntArray, one: IntArray, other: IntArray) -> int
     """Return the hop distance of two points."""
     total = 0
     for axis in range(len(shape)):
-        along = abs(one[axis] - other[axis])
-        total += min(along, shape[axis] - along) if wrap[axis] == 1 else along
+        total += distance_along(one[axis], other[axis], shape[axis], wrap[axis])
     return total
 
 
@@ -57,8 +56,7 @@ def add_distances(
     for axis in range(len(shape)):
         side, start = shape[axis], first[axis]
         for c in range(side):
-            along = abs(c - point[axis])
-            totals[start + c] += weight * (min(along, side - along) if wrap[axis] == 1 else along)
+            totals[start + c] += weight * distance_along(c, point[axis], side, wrap[axis])
 
 
 @called_kernel
@@ -198,7 +196,7 @@ def values_of_centres(
     greatest: bool,
     greedy: bool,
 ) -> IntArray:
-    """Return for each centre what the points nearest to it are worth; any topology.
+    """Return for each centre the value of the points nearest to it; any topology.
 
     That is their total pairwise hop distance; if `greatest`, the sum of their L-infinity distances from the
     centre. `centres` are coordinates, shape (centres, axes). Per centre as `gather` and `pairwise_distance`.

@@ -11,6 +11,7 @@ import numpy as np
 from allocsolve.heuristics.partition import _kernels_nearest as kernels
 from allocsolve.heuristics.partition._kernels_rings import costs_of_mesh_centres, mesh_shell_sums, prefix_sums
 from allocsolve.heuristics.partition._kernels_swaps import descend
+from allocsolve.heuristics.partition._pieces import pieces
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import MAX_INTEGER, Limit, frozen
 
@@ -25,8 +26,8 @@ __all__ = [
     "LAST_SHELLS",
     "Centres",
     "Field",
-    "Found",
     "LastShell",
+    "NearestSet",
     "cheapest",
     "field_of",
     "least_shells",
@@ -47,8 +48,8 @@ LastShell: TypeAlias = Literal[
 ]
 LAST_SHELLS: tuple[LastShell, ...] = get_args(LastShell)
 
-#: Seconds of valuing centres between two looks at the clock, and swaps between two looks.
-_PACE, _SWAPS = 0.01, 8
+#: Swaps between two looks at the clock.
+_SWAPS = 8
 #: How many centres of the same cost to descend from.
 _ALIKE = 3
 
@@ -76,7 +77,7 @@ class Field(NamedTuple):
     points: IntArray
 
 
-class Found(NamedTuple):
+class NearestSet(NamedTuple):
     """A set, and whether the time was up before the search was over."""
 
     #: Increasing node ids.
@@ -117,16 +118,16 @@ def centres_of(field: Field, choice: Centres) -> IntArray:
 
 def cheapest(
     field: Field, size: int, clock: Clock, *, centres: Centres, greedy: bool, starts: int = 0
-) -> Found:
+) -> NearestSet:
     """Return the cheapest set round a centre or, with starts, after swaps from so many of the best ones."""
     tried = centres_of(field, centres)
     costs, limit = _costs(field, tried, size, clock, greedy=greedy)
     if not starts:
-        return _found(field, _gather(field, tried[np.argmin(costs)], size, greedy=greedy), limit)
+        return _nearest_set(field, _gather(field, tried[np.argmin(costs)], size, greedy=greedy), limit)
     best, least = np.empty(0, dtype=np.int64), MAX_INTEGER
     for centre in _varied(costs, starts):
         if len(best) and not clock.remaining:
-            return _found(field, best, Limit.TIME)
+            return _nearest_set(field, best, Limit.TIME)
         chosen = _gather(field, tried[centre], size, greedy=greedy)
         lowered, ended = _descend(field, chosen, clock)
         limit = limit if ended else Limit.TIME
@@ -137,7 +138,7 @@ def cheapest(
         if costs.min() < least:
             best = _gather(field, tried[np.argmin(costs)], size, greedy=False)
             limit = limit if _descend(field, best, clock)[1] else Limit.TIME
-    return _found(field, best, limit)
+    return _nearest_set(field, best, limit)
 
 
 def _costs(
@@ -177,7 +178,7 @@ def _varied(costs: IntArray, count: int) -> IntArray:
     return order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < _ALIKE][:count]
 
 
-def least_shells(field: Field, size: int, clock: Clock, *, greedy: bool) -> Found:
+def least_shells(field: Field, size: int, clock: Clock, *, greedy: bool) -> NearestSet:
     """Return the set of square shells round the free node where their numbers add up to least."""
     machine, points = field.machine, field.points
     if machine.planar:
@@ -186,7 +187,7 @@ def least_shells(field: Field, size: int, clock: Clock, *, greedy: bool) -> Foun
     else:
         sums = _valued(partial(_plain_values, field, size, greatest=True, greedy=greedy), points, clock)
     chosen = _gather(field, points[np.argmin(sums)], size, greatest=True, greedy=greedy)
-    return _found(field, chosen, Limit.TIME if len(sums) < len(points) else None)
+    return _nearest_set(field, chosen, Limit.TIME if len(sums) < len(points) else None)
 
 
 def _plain_values(field: Field, size: int, some: IntArray, *, greatest: bool, greedy: bool) -> IntArray:
@@ -201,17 +202,12 @@ def _gather(field: Field, centre: IntArray, size: int, *, greatest: bool = False
     return chosen
 
 
-def _found(field: Field, chosen: IntArray, limit: Limit | None) -> Found:
-    return Found(np.sort(field.nodes[chosen]), limit)
+def _nearest_set(field: Field, chosen: IntArray, limit: Limit | None) -> NearestSet:
+    return NearestSet(np.sort(field.nodes[chosen]), limit)
 
 
 def _valued(value: Callable[[IntArray], IntArray], centres: IntArray, clock: Clock) -> IntArray:
     """Return the value of each centre, or of the first ones (one at least) when the time is up."""
-    if math.isinf(clock.remaining):
+    if math.isinf(clock.remaining):  # a microsecond less than one piece
         return value(centres)
-    started, done, chunk, parts = clock.elapsed, 0, 1, []
-    while done < len(centres) and (clock.remaining or not done):
-        parts.append(value(centres[done : done + chunk]))
-        done += len(parts[-1])
-        chunk = 1 + int(_PACE * done / (clock.elapsed - started + 1e-9))
-    return np.concatenate(parts)
+    return np.concatenate([value(centres[piece]) for piece in pieces(len(centres), clock)])

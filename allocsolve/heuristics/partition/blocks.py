@@ -15,7 +15,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.heuristics.partition._request import checked_mask
-from allocsolve.heuristics.partition.lattice import partition_result
+from allocsolve.heuristics.partition.lattice import nodes_at, partition_result
 from allocsolve.model import NODE_ORDERS, Mesh, frozen, node_order
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
     References
     ----------
     Lo, Windisch, Liu & Nitzberg, "Noncontiguous processor allocation algorithms for mesh-connected
-    multicomputers", IEEE TPDS 8(7), 1997 ("MBS"; from memory). There the free cubes are kept from one
-    allocation to the next, and so is how they were split; here they follow from the mask.
+    multicomputers", IEEE TPDS 8(7), 1997 ("MBS"; from memory). There the free cubes stay from one
+    allocation to the next, split as they were; here they follow from the mask.
 
     Examples
     --------
@@ -98,12 +98,7 @@ def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
 @lru_cache(maxsize=256)
 def _cube(sides: tuple[int, ...], side: int, step: int = 1) -> IntArray:
     """Return the nodes (every `step`-th on each axis) of the cube at node 0, first axis fastest."""
-    nodes = np.zeros(1, dtype=np.int64)
-    stride = 1
-    for length in sides:
-        nodes = np.add.outer(np.arange(0, side, step) * stride, nodes).ravel()
-        stride *= length
-    return frozen(nodes)
+    return frozen(nodes_at(sides, [np.arange(0, side, step)] * len(sides)))
 
 
 def _free_cubes(sides: tuple[int, ...], free: BoolArray) -> list[list[int]]:
@@ -125,11 +120,11 @@ def _free_cubes(sides: tuple[int, ...], free: BoolArray) -> list[list[int]]:
 
 def _take_cube(sides: tuple[int, ...], cubes: list[list[int]], level: int) -> int | None:
     """Take the first cube of a level out of the heaps, splitting the smallest larger one if need be."""
-    have = next((above for above in range(level, len(cubes)) if cubes[above]), None)
-    if have is None:
+    source = next((larger for larger in range(level, len(cubes)) if cubes[larger]), None)
+    if source is None:
         return None
-    base = heapq.heappop(cubes[have])
-    for below in range(have - 1, level - 1, -1):
+    base = heapq.heappop(cubes[source])
+    for below in range(source - 1, level - 1, -1):
         for buddy in _cube(sides, 2 << below, 1 << below)[1:].tolist():
             heapq.heappush(cubes[below], base + buddy)
     return base
@@ -184,14 +179,18 @@ def paging(
     [2, 3, 6, 7, 8]
     """
     free = checked_mask(topology, free, size)
-    if not 0 <= exponent <= _MAX_EXPONENT:
-        msg = f"exponent {exponent} is not in 0..{_MAX_EXPONENT}"
-        raise InvalidOption(msg)
+    _check_exponent(exponent)
     visit, page = _pages(topology, exponent, order)
     is_free = np.ones(len(visit), dtype=np.bool_)
     is_free[page[~free[visit]]] = False
     nodes = visit[is_free[page]]
     return nodes[:size] if len(nodes) >= size else None
+
+
+def _check_exponent(exponent: int) -> None:
+    if not 0 <= exponent <= _MAX_EXPONENT:
+        msg = f"exponent {exponent} is not in 0..{_MAX_EXPONENT}"
+        raise InvalidOption(msg)
 
 
 @lru_cache(maxsize=32)
@@ -262,9 +261,7 @@ class Paging:
     order: NodeOrder = "row-major"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.exponent <= _MAX_EXPONENT:
-            msg = f"exponent {self.exponent} is not in 0..{_MAX_EXPONENT}"
-            raise InvalidOption(msg)
+        _check_exponent(self.exponent)
         if self.order not in NODE_ORDERS:
             raise UnknownName("node order", self.order, NODE_ORDERS)
 

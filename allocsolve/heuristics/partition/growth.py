@@ -14,6 +14,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.heuristics.partition import _kernels_growth as kernels
+from allocsolve.heuristics.partition._pieces import pieces
 from allocsolve.heuristics.partition._request import checked_mask
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, partition_result
 from allocsolve.model import MAX_INTEGER, Limit, frozen, node_order
@@ -27,13 +28,10 @@ __all__ = ["SEEDS", "Growth", "Leak", "Seeds", "growth", "leak"]
 #: From which nodes `Growth` starts.
 Seeds: TypeAlias = Literal[
     "first",  # free nodes by id, until one succeeds
-    "all",  # every free node, and the cheapest set is kept
+    "all",  # every free node, of whose sets the cheapest is the answer
 ]
 
 SEEDS: tuple[Seeds, ...] = get_args(Seeds)
-
-#: Seconds of growing between two looks at the clock.
-_PACE = 0.01
 
 
 def growth(topology: Topology, free: BoolArray, size: int, *, seeds: Seeds = "first") -> IntArray | None:
@@ -101,14 +99,8 @@ def _grown(
     free = checked_mask(topology, free, size)
     if seeds == "all":
         return _growth_best(topology, free, size, clock)
-    arrays = lattice(topology)
-    seed = kernels.first_seed(arrays.offsets, arrays.neighbours, free, size)
-    if seed < 0:
-        return None, None
     nodes = np.empty(size, dtype=np.int64)
-    nodes[0] = seed
-    kernels.grow(*arrays, free, nodes, MAX_INTEGER)
-    return nodes, None
+    return nodes if kernels.grow_first(lattice(topology), free, nodes) else None, None
 
 
 def _growth_best(
@@ -119,16 +111,11 @@ def _growth_best(
     if not len(seeds):
         return None, None
     nodes = np.empty(size, dtype=np.int64)
-    cost = MAX_INTEGER
-    done, chunk = 0, 1 if math.isfinite(clock.remaining) else len(seeds)
-    started = clock.elapsed
-    while done < len(seeds):
-        if done and not clock.remaining:  # the first seed is always tried: it is the answer of `growth`
-            return nodes, Limit.TIME
-        cost = kernels.grow_cheapest(*arrays, free, seeds[done : done + chunk], nodes, cost)
-        done += chunk
-        chunk = 1 + int(_PACE * done / (clock.elapsed - started + 1e-9))
-    return nodes, None
+    cost, done = MAX_INTEGER, 0
+    for piece in pieces(len(seeds), clock):  # the first seed is always tried: it is the answer of `growth`
+        cost = kernels.grow_cheapest(arrays, free, seeds[piece], nodes, cost)
+        done = piece.stop
+    return nodes, Limit.TIME if done < len(seeds) else None
 
 
 def leak(
@@ -183,10 +170,7 @@ def leak(
         msg = f"start_row {start_row} is not in 0..{topology.num_nodes // width - 1}"
         raise InvalidOption(msg)
     order = node_order(topology, "snake")
-    arrays = lattice(topology)
-    nodes = kernels.spread(
-        order, start_row * width, arrays.offsets, arrays.neighbours, free, size, contiguous
-    )
+    nodes = kernels.spread(lattice(topology), free, order, start_row * width, size, contiguous)
     return nodes if len(nodes) == size else None
 
 

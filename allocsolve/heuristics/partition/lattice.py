@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels.jit import called_kernel, kernel
 from allocsolve.model import Limit, Partition, Result, Status, frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from allocsolve.model import BoolArray, IntArray, PartitionProblem, Topology
     from allocsolve.model.result import Clock
 
-__all__ = ["Lattice", "component_sizes", "lattice", "pairwise_distance", "partition_result"]
+__all__ = [
+    "Lattice",
+    "component_sizes",
+    "distance_along",
+    "lattice",
+    "nodes_at",
+    "pairwise_distance",
+    "partition_result",
+]
 
 
 class Lattice(NamedTuple):
@@ -34,7 +44,7 @@ class Lattice(NamedTuple):
 
 @lru_cache(maxsize=8)
 def lattice(topology: Topology) -> Lattice:
-    """Return the arrays of a topology; kept for the topologies used last. O(nodes * axes)."""
+    """Return the arrays of a topology; those used last are at hand. O(nodes * axes)."""
     nodes = np.arange(topology.num_nodes, dtype=np.int64)
     coordinates = topology.coordinates(nodes)
     strides = np.cumprod([1, *topology.shape[:-1]])
@@ -54,6 +64,23 @@ def lattice(topology: Topology) -> Lattice:
         frozen(offsets.astype(np.int64)),
         frozen(np.ascontiguousarray(links[:, 1])),
     )
+
+
+def nodes_at(shape: Sequence[int], coordinates: Iterable[IntArray]) -> IntArray:
+    """Return the nodes with one of these coordinates along each axis, the first axis fastest."""
+    nodes = np.zeros(1, dtype=np.int64)
+    stride = 1
+    for side, along in zip(shape, coordinates, strict=True):
+        nodes = np.add.outer(along * stride, nodes).ravel()
+        stride *= side
+    return nodes
+
+
+@called_kernel
+def distance_along(one: int, other: int, side: int, ring: int) -> int:
+    """Return the distance of two coordinates along an axis."""
+    direct = abs(one - other)
+    return min(direct, side - direct) if ring else direct
 
 
 @kernel
@@ -109,7 +136,7 @@ def component_sizes(offsets: IntArray, neighbours: IntArray, members: BoolArray)
 def partition_result(
     problem: PartitionProblem, nodes: IntArray | None, clock: Clock, limit: Limit | None = None
 ) -> Result[Partition]:
-    """Return what an allocator found as a result, without a claim on its value.
+    """Return the nodes that an allocator chose as a result, without a claim on its value.
 
     An allocator that does not know contiguity may give a set that is not connected to a problem that asks
     for it: then it has no answer. If no component of free nodes is large enough, there is none at all.

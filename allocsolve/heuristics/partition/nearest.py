@@ -2,7 +2,7 @@
 
 Plain functions for other simulators, which return node ids in increasing order, and the solvers over them.
 Ties are canonical throughout: nodes at the same distance are taken by coordinates, the first axis first, and
-of sets that are equally good that of the first centre in this order is kept.
+of sets that are equally good that of the first centre in this order is the answer.
 """
 
 from __future__ import annotations
@@ -31,14 +31,18 @@ __all__ = [
     "Mc1x1",
     "gen_alg",
     "manhattan_median",
-    "manhattan_median_greedy_ring",
-    "manhattan_median_swaps",
     "mc1x1",
 ]
 
 
 def manhattan_median(
-    topology: Topology, free: BoolArray, size: int, *, centres: Centres = "grid"
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    centres: Centres = "grid",
+    last_ring: LastShell = "first",
+    swaps_from: int = 0,
 ) -> IntArray:
     """Take the nodes nearest to a centre by hop distance, and of all centres the cheapest set (method MM).
 
@@ -53,6 +57,15 @@ def manhattan_median(
     centres
         ``grid``, as published: a centre need not be free. ``free``: this is `gen_alg`. ``all``: all nodes, as
         in the experiments of the paper.
+    last_ring
+        Which nodes of the last ring round each centre to take. ``first``: by coordinates. ``greedy``: one by
+        one that which raises the cost least; not always cheaper.
+    swaps_from
+        From how many of the centres to descend by swaps, >= 0: those with the cheapest sets, but at most
+        three of the same cost. A swap, one node out and one in, is made as long as one lowers the cost:
+        always that which lowers it most, on ties the one with the first node in, then the first node out.
+        With ``greedy``, if the sets of ``first`` include a cheaper one than all that come out, one more
+        descent is made from that.
 
     Returns
     -------
@@ -63,16 +76,20 @@ def manhattan_median(
     ------
     InvalidProblem
         If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
-    UnknownName
-        If there is no such choice of centres.
+    InvalidOption, UnknownName
+        If an option is not one of its choices, or negative.
 
     Notes
     -----
     *Guarantee*: on a mesh of d dimensions, with ``grid`` or ``all``, at most 2 - 1/(2 d) times the optimum:
     7/4 in 2-D, which is tight. On any topology and with any choice at most 2 - 2/size, by the proof in
-    `gen_alg`, as all choices contain the free nodes.
+    `gen_alg`, as all choices contain the free nodes. The proofs do not depend on which nodes of the last ring
+    are taken, and swaps only lower the cost: with ``greedy`` and one descent at least, the set is never
+    costlier than those without swaps round the same centres. In practice swaps are optimal: in 998 of 1000
+    random cases on 16x8, from 30 of all centres with the last ring ``greedy``.
     *Complexity*: on a 2-D mesh O(nodes + centres * r), r being the radius of the largest set; else
-    O(centres * free nodes * axes).
+    O(centres * free nodes * axes). ``greedy``: and per centre O(free nodes of the last ring * those taken).
+    Swaps: and O(free nodes + size^2) each in practice.
 
     References
     ----------
@@ -89,57 +106,11 @@ def manhattan_median(
     >>> manhattan_median(Mesh((4, 4)), free, 5).tolist()
     [4, 8, 9, 12, 13]
     """
-    return _median(ManhattanMedian(centres), topology, free, size, Clock(math.inf)).nodes
-
-
-def manhattan_median_greedy_ring(
-    topology: Topology, free: BoolArray, size: int, *, centres: Centres = "grid"
-) -> IntArray:
-    """Do as `manhattan_median`, but fill the last ring round each centre by least increase of the cost.
-
-    Parameters, errors and references as `manhattan_median`.
-
-    Notes
-    -----
-    *Guarantee*: as `manhattan_median`, whose proof does not depend on which nodes of the last ring are taken.
-    Not always cheaper.
-    *Complexity*: as there, and per centre O(free nodes of the last ring * those taken).
-    """
-    return _median(ManhattanMedian(centres, "greedy"), topology, free, size, Clock(math.inf)).nodes
-
-
-def manhattan_median_swaps(
-    topology: Topology, free: BoolArray, size: int, *, centres: Centres = "all", starts: int = 30
-) -> IntArray:
-    """Improve the best sets of `manhattan_median_greedy_ring` by swaps, and return the cheapest.
-
-    A swap, one node out and one in, is made as long as one lowers the cost: always that which lowers it most,
-    on ties the one with the first node in, then the first node out.
-
-    Parameters
-    ----------
-    topology, free, size, centres
-        As `manhattan_median`.
-    starts
-        How many of the centres to descend from, >= 0: those with the cheapest sets, but at most three of the
-        same cost. If `manhattan_median` has a cheaper set than all that come out, one more start is made
-        from that.
-
-    Raises
-    ------
-    InvalidProblem, UnknownName
-        As `manhattan_median`.
-    InvalidOption
-        If `starts` is negative.
-
-    Notes
-    -----
-    *Guarantee*: with one start at least, never costlier than the other two methods with the same centres or,
-    for ``all``, with any; so their guarantee holds. In practice optimal: in 998 of 1000 random cases on 16x8.
-    *Complexity*: as these, and O(free nodes + size^2) per swap in practice.
-    """
-    method = ManhattanMedian(centres, "greedy", starts)
-    return _median(method, topology, free, size, Clock(math.inf)).nodes
+    _check_median(centres, last_ring, swaps_from)
+    clock = Clock(math.inf)
+    return _median(
+        topology, free, size, clock, centres=centres, last_ring=last_ring, swaps_from=swaps_from
+    ).nodes
 
 
 def gen_alg(topology: Topology, free: BoolArray, size: int) -> IntArray:
@@ -199,21 +170,18 @@ def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShe
     >>> mc1x1(Mesh((4, 4)), np.ones(16, dtype=np.bool_), 9).tolist()
     [0, 1, 2, 4, 5, 6, 8, 9, 10]
     """
-    return _shells(Mc1x1(last_shell), topology, free, size, Clock(math.inf)).nodes
+    _check_last_shell(last_shell)
+    return _shells(topology, free, size, Clock(math.inf), last_shell).nodes
 
 
 @dataclass(frozen=True, slots=True)
 class ManhattanMedian:
-    """Choose the cheapest set of nodes nearest to a centre, and improve it by swaps if told to.
+    """Choose the cheapest set of nodes nearest to a centre, and improve it by swaps: see `manhattan_median`.
 
     Parameters
     ----------
-    centres
+    centres, last_ring, swaps_from
         As in `manhattan_median`.
-    last_ring
-        Which nodes of the last ring to take: `manhattan_median` or `manhattan_median_greedy_ring`.
-    swaps_from
-        From how many of the best centres to descend by swaps, as `manhattan_median_swaps` does; 0: no swaps.
 
     Raises
     ------
@@ -222,7 +190,7 @@ class ManhattanMedian:
 
     Notes
     -----
-    *Guarantee*, *complexity*, *references*: as the functions, if the time suffices; else the best set so far.
+    *Guarantee*, *complexity*, *references*: as the function, if the time suffices; else the best set so far.
 
     Examples
     --------
@@ -237,18 +205,21 @@ class ManhattanMedian:
     swaps_from: int = 0
 
     def __post_init__(self) -> None:
-        if self.centres not in CENTRES:
-            raise UnknownName("choice of centres", self.centres, CENTRES)
-        _check_last_shell(self.last_ring)
-        if self.swaps_from < 0:
-            msg = f"swaps from {self.swaps_from} centres: the number is negative"
-            raise InvalidOption(msg)
+        _check_median(self.centres, self.last_ring, self.swaps_from)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""
         clock = budget.start()
-        found = _median(self, problem.topology, problem.free, problem.size, clock)
-        return partition_result(problem, found.nodes, clock, found.limit)
+        nearest = _median(
+            problem.topology,
+            problem.free,
+            problem.size,
+            clock,
+            centres=self.centres,
+            last_ring=self.last_ring,
+            swaps_from=self.swaps_from,
+        )
+        return partition_result(problem, nearest.nodes, clock, nearest.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +235,11 @@ class GenAlg:
 class Mc1x1:
     """Choose square shells round a free node by their numbers: see `mc1x1`. Budget as `ManhattanMedian`.
 
+    Parameters
+    ----------
+    last_shell
+        As in `mc1x1`.
+
     Raises
     ------
     UnknownName
@@ -278,8 +254,17 @@ class Mc1x1:
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""
         clock = budget.start()
-        found = _shells(self, problem.topology, problem.free, problem.size, clock)
-        return partition_result(problem, found.nodes, clock, found.limit)
+        nearest = _shells(problem.topology, problem.free, problem.size, clock, self.last_shell)
+        return partition_result(problem, nearest.nodes, clock, nearest.limit)
+
+
+def _check_median(centres: str, last_ring: str, swaps_from: int) -> None:
+    if centres not in CENTRES:
+        raise UnknownName("choice of centres", centres, CENTRES)
+    _check_last_shell(last_ring)
+    if swaps_from < 0:
+        msg = f"swaps from {swaps_from} centres: the number is negative"
+        raise InvalidOption(msg)
 
 
 def _check_last_shell(choice: str) -> None:
@@ -288,13 +273,24 @@ def _check_last_shell(choice: str) -> None:
 
 
 def _median(
-    method: ManhattanMedian, topology: Topology, free: BoolArray, size: int, clock: Clock
-) -> search.Found:
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    clock: Clock,
+    *,
+    centres: Centres,
+    last_ring: LastShell,
+    swaps_from: int,
+) -> search.NearestSet:
+    """Do as `manhattan_median` within the time there is."""
     field = search.field_of(topology, checked_mask(topology, free, size))
-    greedy, starts = method.last_ring == "greedy", method.swaps_from
-    return search.cheapest(field, size, clock, centres=method.centres, greedy=greedy, starts=starts)
+    greedy = last_ring == "greedy"
+    return search.cheapest(field, size, clock, centres=centres, greedy=greedy, starts=swaps_from)
 
 
-def _shells(method: Mc1x1, topology: Topology, free: BoolArray, size: int, clock: Clock) -> search.Found:
+def _shells(
+    topology: Topology, free: BoolArray, size: int, clock: Clock, last_shell: LastShell
+) -> search.NearestSet:
+    """Do as `mc1x1` within the time there is."""
     field = search.field_of(topology, checked_mask(topology, free, size))
-    return search.least_shells(field, size, clock, greedy=method.last_shell == "greedy")
+    return search.least_shells(field, size, clock, greedy=last_shell == "greedy")

@@ -16,14 +16,14 @@ import numpy as np
 
 from allocsolve.errors import UnknownName
 from allocsolve.heuristics.partition._request import checked_mask
-from allocsolve.heuristics.partition.lattice import partition_result
+from allocsolve.heuristics.partition.lattice import nodes_at, partition_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allocsolve.model import BoolArray, Budget, IntArray, Partition, PartitionProblem, Result, Topology
 
-__all__ = ["SUBMESH_CHOICES", "Submesh", "SubmeshChoice", "submesh_best_fit", "submesh_first_fit"]
+__all__ = ["SUBMESH_CHOICES", "Submesh", "SubmeshChoice", "submesh"]
 
 #: Which of the free boxes of the most compact sides is taken.
 SubmeshChoice: TypeAlias = Literal[
@@ -36,10 +36,15 @@ SUBMESH_CHOICES: tuple[SubmeshChoice, ...] = get_args(SubmeshChoice)
 Shape: TypeAlias = tuple[int, ...]
 
 
-def submesh_first_fit(
-    topology: Topology, free: BoolArray, size: int, *, all_shapes: bool = False
+def submesh(
+    topology: Topology,
+    free: BoolArray,
+    size: int,
+    *,
+    choice: SubmeshChoice = "first",
+    all_shapes: bool = False,
 ) -> IntArray | None:
-    """Take the first box of free nodes, of the most compact sides that `size` has.
+    """Take a box of free nodes, of the most compact sides that `size` has: the first, or the best to fit.
 
     The sides are those of least total pairwise distance among the factorisations of `size` that fit the
     machine, in all their orientations (longest along the first axis first). For each orientation, the bases
@@ -53,6 +58,9 @@ def submesh_first_fit(
         Which nodes may be taken, shape (nodes,); not changed.
     size
         How many to take.
+    choice
+        ``first``: the first free box. ``best``: the one with most contact, the first on ties. Contact is the
+        number of links from nodes of the box that lead to busy nodes outside, or would lead beyond a wall.
     all_shapes
         Whether to go on with less compact sides when no box is free.
 
@@ -65,11 +73,13 @@ def submesh_first_fit(
     ------
     InvalidProblem
         If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+    UnknownName
+        If there is no such choice.
 
     Notes
     -----
     *Guarantee*: connected; fails only if no box of the allowed sides is free. None on distances.
-    *Complexity*: O(shapes * nodes * axes).
+    *Complexity*: O(shapes * nodes * axes), ``best`` O(shapes * nodes * axes^2).
 
     References
     ----------
@@ -81,53 +91,48 @@ def submesh_first_fit(
     >>> from allocsolve.model import Mesh
     >>> free = np.ones(16, dtype=np.bool_)
     >>> free[1] = False
-    >>> submesh_first_fit(Mesh((4, 4)), free, 4).tolist()
+    >>> submesh(Mesh((4, 4)), free, 4).tolist()
     [2, 3, 6, 7]
     """
+    _check_choice(choice)
     free = checked_mask(topology, free, size)
-    busy = _grid(topology, free)
-    for group in _box_shapes(topology.shape, size, all_shapes):
-        for sides in group:
-            bases = np.flatnonzero(_box_sums(topology, busy, sides).ravel(order="F") == 0)
-            if len(bases):
-                return _box(topology, sides, int(bases[0]))
+    busy = _busy_grid(topology, free)
+    choose = _first_box if choice == "first" else _best_box
+    for orientations in _box_shapes(topology.shape, size, all_shapes):
+        box = choose(topology, busy, orientations)
+        if box is not None:
+            return _box_nodes(topology, *box)
     return None
 
 
-def submesh_best_fit(
-    topology: Topology, free: BoolArray, size: int, *, all_shapes: bool = False
-) -> IntArray | None:
-    """Take the free box with most contact, of the most compact sides that `size` has.
+def _check_choice(choice: str) -> None:
+    if choice not in SUBMESH_CHOICES:
+        raise UnknownName("choice of submesh", choice, SUBMESH_CHOICES)
 
-    Contact is the number of links from nodes of the box that lead to busy nodes outside, or would lead
-    beyond a wall. The first on ties, in the order of `submesh_first_fit`. Parameters, errors, guarantee and
-    references as there.
 
-    Notes
-    -----
-    *Complexity*: O(shapes * nodes * axes^2).
-
-    Examples
-    --------
-    >>> from allocsolve.model import Mesh
-    >>> free = np.ones(16, dtype=np.bool_)
-    >>> free[1] = False
-    >>> submesh_best_fit(Mesh((4, 4)), free, 4).tolist()
-    [2, 3, 6, 7]
-    """
-    free = checked_mask(topology, free, size)
-    busy = _grid(topology, free)
-    for group in _box_shapes(topology.shape, size, all_shapes):
-        found, most = None, -1
-        for sides in group:
-            is_free = _box_sums(topology, busy, sides) == 0
-            contact = np.where(is_free, _contact(topology, busy, sides), -1).ravel(order="F")
-            base = int(contact.argmax())
-            if contact[base] > most:
-                found, most = (sides, base), int(contact[base])
-        if found:
-            return _box(topology, *found)
+def _first_box(
+    topology: Topology, busy: IntArray, orientations: tuple[Shape, ...]
+) -> tuple[Shape, int] | None:
+    """Return the sides and the base of the first free box."""
+    for sides in orientations:
+        bases = np.flatnonzero(_box_sums(topology, busy, sides).ravel(order="F") == 0)
+        if len(bases):
+            return sides, int(bases[0])
     return None
+
+
+def _best_box(
+    topology: Topology, busy: IntArray, orientations: tuple[Shape, ...]
+) -> tuple[Shape, int] | None:
+    """Return the sides and the base of the free box with most contact."""
+    best, most_contact = None, -1
+    for sides in orientations:
+        is_free = _box_sums(topology, busy, sides) == 0
+        contact = np.where(is_free, _contact(topology, busy, sides), -1).ravel(order="F")
+        base = int(contact.argmax())
+        if contact[base] > most_contact:
+            best, most_contact = (sides, base), int(contact[base])
+    return best
 
 
 @lru_cache(maxsize=1024)
@@ -159,7 +164,7 @@ def _total_distance(sides: Shape) -> int:
     return sum((size // side) ** 2 * (side**3 - side) // 6 for side in sides)
 
 
-def _grid(topology: Topology, free: BoolArray) -> IntArray:
+def _busy_grid(topology: Topology, free: BoolArray) -> IntArray:
     """Return 1 for busy and 0 for free nodes, in the shape of the machine."""
     return (~free).astype(np.int64).reshape(topology.shape, order="F")
 
@@ -195,29 +200,23 @@ def _contact(topology: Topology, busy: IntArray, sides: Shape) -> IntArray:
     return contact
 
 
-def _box(topology: Topology, sides: Shape, base: int) -> IntArray:
+def _box_nodes(topology: Topology, sides: Shape, base: int) -> IntArray:
     """Return the nodes of a box; `base` counts the bases as `_box_sums` has them, first axis fastest."""
-    nodes = np.zeros(1, dtype=np.int64)
-    stride = 1
-    for axis, side in enumerate(sides):
-        length = topology.shape[axis]
-        bases = length if topology.wrap[axis] else length - side + 1
-        base, corner = divmod(base, bases)
-        nodes = np.add.outer((corner + np.arange(side)) % length * stride, nodes).ravel()
-        stride *= length
-    return nodes
+    coordinates = []
+    for side, length, ring in zip(sides, topology.shape, topology.wrap, strict=True):
+        base, corner = divmod(base, length if ring else length - side + 1)
+        coordinates.append((corner + np.arange(side)) % length)
+    return nodes_at(topology.shape, coordinates)
 
 
 @dataclass(frozen=True, slots=True)
 class Submesh:
-    """Allocate a box of free nodes: see `submesh_first_fit` and `submesh_best_fit`.
+    """Allocate a box of free nodes: see `submesh`.
 
     Parameters
     ----------
-    choice
-        Which of the free boxes.
-    all_shapes
-        Whether to go on with less compact sides when no box is free.
+    choice, all_shapes
+        As in `submesh`.
 
     Raises
     ------
@@ -242,12 +241,11 @@ class Submesh:
     all_shapes: bool = False
 
     def __post_init__(self) -> None:
-        if self.choice not in SUBMESH_CHOICES:
-            raise UnknownName("choice of submesh", self.choice, SUBMESH_CHOICES)
+        _check_choice(self.choice)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""
         clock = budget.start()
-        method = submesh_first_fit if self.choice == "first" else submesh_best_fit
-        nodes = method(problem.topology, problem.free, problem.size, all_shapes=self.all_shapes)
+        topology, free, size = problem.topology, problem.free, problem.size
+        nodes = submesh(topology, free, size, choice=self.choice, all_shapes=self.all_shapes)
         return partition_result(problem, nodes, clock)
