@@ -120,7 +120,7 @@ def test_solve_shows_fields_and_a_picture(file: Path, capsys: Capture) -> None:
     text = run(capsys, "solve", file, "--solver", "branch-and-bound")
     for part in (
         "(4 of 10 free nodes on a 4x3 mesh)",
-        "8 hops, bound 8 hops, gap 0.0 %",
+        "8 hops, certified bound 8 hops, gap 0.0 %",
         "8 hops, mean 1.333",
         "8 hops, ratio 1.000",
         "2x2, 100 % of its 4 nodes",
