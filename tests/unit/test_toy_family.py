@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import toy_family
+from browser_tools import Opened, open_browser
 from cli_tools import refused, run, run_json
 from plugin_tools import Site, site
 from toy_family import TOY, Exhaustive, Greedy, MachineSchedule, MachinesProblem
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Capture = pytest.CaptureFixture[str]
-
-CHROMIUM = shutil.which("chromium")
 
 #: The greedy order ends at 7 s, the optimum is 6 s.
 PROBLEM = MachinesProblem(2, (3, 3, 2, 2, 2), "five jobs")
@@ -120,30 +119,21 @@ def test_score_study_and_report(file: Path, tmp_path: Path, capsys: Capture) -> 
     assert {row.kind for row in rows} == {"machines"}
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 @pytest.mark.xdist_group("browser")
 def test_its_report_in_a_browser(file: Path, tmp_path: Path, capsys: Capture) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     study = tmp_path / "study.toml"
     study.write_text(f'suites = ["{file.name}", "tiny"]\nsolvers = ["greedy", "noX", "gen-alg"]\n')
     run(capsys, "study", "run", study)
     report = tmp_path / "report.html"
     run(capsys, "study", "report", tmp_path / "study.sqlite", "--out", report)
-    faults: list[str] = []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--headless", "--no-sandbox"])
-        page = browser.new_page()
-        page.on("console", lambda message: faults.append(message.text))
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto(report.as_uri())
-        page.wait_for_selector("#pictures[data-shown]")
-        shown = {}
-        for section in page.locator("#pick-section option").all_inner_texts():
-            page.select_option("#pick-section", label=section)
-            page.wait_for_function("document.querySelector('#chosen svg') !== null")
-            shown[section] = page.locator("#chosen").inner_html()
-        browser.close()
-    assert not faults
+    shown = {}
+    with contextlib.contextmanager(open_browser)() as browser:
+        opened = Opened(browser, report)
+        for section in opened.page.locator("#pick-section option").all_inner_texts():
+            opened.page.select_option("#pick-section", label=section)
+            opened.page.wait_for_function("document.querySelector('#chosen svg') !== null")
+            shown[section] = opened.page.locator("#chosen").inner_html()
+    assert not opened.faults
     (mine,) = (drawing for section, drawing in shown.items() if "machines" in section)
     assert 'class="chosen"' in mine
     assert len(shown) == 3

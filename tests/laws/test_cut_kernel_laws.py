@@ -1,0 +1,237 @@
+"""The kernels of branch and bound against their slow twins: programs of an axis, stars, cells, components."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import naive_cuts
+import naive_partition as naive
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_tools import entry
+from strategies import partition_problems, partitions
+
+from allocsolve.exact.partition import _kernels_cuts as cuts
+from allocsolve.exact.partition import _kernels_leaf as leaf
+from allocsolve.exact.partition import _kernels_relaxation as relaxation
+from allocsolve.exact.partition import _kernels_ring as rings
+from allocsolve.exact.partition._kernels_star import NONE, stars
+from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.model import PartitionProblem, frozen
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn
+
+    from allocsolve.model import IntArray
+
+problems = partition_problems(contiguous=None)
+
+sort_cells = entry(relaxation.sort_cells)
+evaluate = entry(relaxation.evaluate)
+restrict = entry(relaxation.restrict)
+forward = entry(cuts.forward)
+backward = entry(cuts.backward)
+trace = entry(cuts.trace)
+trim = entry(cuts.trim)
+pass_through = entry(cuts.pass_through)
+solve_ring = entry(rings.solve_ring)
+restrict_ring = entry(rings.restrict_ring)
+fill = entry(leaf.fill)
+keep_reachable = entry(leaf.keep_reachable)
+least_component = entry(leaf.least_component)
+is_connected = entry(leaf.is_connected)
+
+
+@st.composite
+def axes(draw: DrawFn, *, ring: bool) -> tuple[naive_cuts.Axis, int]:
+    side = draw(st.integers(3, 6) if ring else st.integers(1, 5))
+    size = draw(st.integers(1, 6))
+    length = 2 * side + 2 if ring else side + 1
+    small = st.integers(0, size)
+    # mostly loose
+    low = [max(0, draw(small) - draw(st.sampled_from((0, size)))) for _ in range(length)]
+    high = [min(size, draw(small) + draw(st.sampled_from((0, size)))) for _ in range(length)]
+    low[0] = high[0] = 0
+    low[side] = high[side] = size
+    least = [draw(st.integers(0, 1)) for _ in range(side)]
+    greatest = [draw(st.integers(a, max(size, a))) for a in least]
+    prices = st.integers(-300, 300)
+    costs = [[draw(prices) for _ in range(b + 1)] for b in greatest]
+    multipliers = [draw(prices) for _ in range(side + 1)]
+    return naive_cuts.Axis(side, ring, low, high, multipliers, least, greatest, costs), size
+
+
+def arrays(axis: naive_cuts.Axis, size: int) -> cuts.Axis:
+    """The axis as kernels take it."""
+    if axis.ring:
+        halves = (
+            [0] * (axis.side + 1) + ([1] * axis.side if axis.side % 2 else [2, 0] * (axis.side // 2)) + [0]
+        )
+    else:
+        halves = [0, *[2] * (axis.side - 1), 0]
+    flat = [cost for costs in axis.costs for cost in costs]
+    offsets = np.cumsum([0, *map(len, axis.costs)])[:-1]
+    multipliers = [*axis.multipliers, *[0] * (len(halves) - axis.side - 1)]
+    every = (axis.low, axis.high, halves, multipliers, axis.least, axis.greatest, flat, offsets)
+    low, high, weights, paid, least, greatest, costs, offsets = (
+        np.array(array, dtype=np.int64) for array in every
+    )
+    return cuts.Axis(low, high, weights, paid, least, greatest, costs, offsets, size)
+
+
+@given(axes(ring=False), st.integers(0, 20_000))
+def test_programs_of_a_line(drawn: tuple[naive_cuts.Axis, int], slack: int) -> None:
+    axis, size = drawn
+    walks = list(naive_cuts.all_walks(axis, size, cuts.SCALE))
+    packed = arrays(axis, size)
+    ahead, behind = np.zeros((2, axis.side + 1, size + 1), dtype=np.int64)
+    best = forward(ahead, packed)
+    if not walks:
+        assert best >= cuts.INFINITE // 2
+        return
+    assert best == min(walk.cost for walk in walks)
+    counts = np.zeros(axis.side + 1, dtype=np.int64)
+    trace(ahead, packed, counts)
+    assert tuple(counts.tolist()) in {walk.counts for walk in walks if walk.cost == best}
+    backward(behind, packed)
+    through = np.zeros((axis.side, size + 2), dtype=np.int64)
+    pass_through(ahead, behind, packed, through)
+    assert_through(axis, walks, through)
+    removed = trim(ahead, behind, packed, best + slack)
+    assert_trimmed(axis, walks, best + slack, packed.low, packed.high, removed)
+
+
+@given(axes(ring=True), st.integers(0, 20_000))
+def test_programs_of_a_ring(drawn: tuple[naive_cuts.Axis, int], slack: int) -> None:
+    axis, size = drawn
+    walks = list(naive_cuts.all_walks(axis, size, cuts.SCALE))
+    packed = arrays(axis, size)
+    tables = np.zeros((2, axis.side + 1, (size + 2) ** 2 // 4), dtype=np.int64)
+    counts = np.zeros(2 * axis.side + 2, dtype=np.int64)
+    best = solve_ring(tables, packed, counts)
+    if not walks:
+        assert best >= cuts.INFINITE // 2
+        return
+    assert best == min(walk.cost for walk in walks)
+    assert tuple(counts.tolist()) in {walk.counts for walk in walks if walk.cost == best}
+    through = np.zeros((axis.side, size + 2), dtype=np.int64)
+    reach = np.zeros((2 * axis.side + 2, 2), dtype=np.int64)
+    removed = restrict_ring(tables, packed, best + slack, through, reach)
+    cheap = [walk for walk in walks if walk.cost <= best + slack]
+    assert_through(axis, walks, through, limit=best + slack)
+    assert_trimmed(axis, cheap, best + slack, packed.low, packed.high, removed)
+
+
+def assert_through(
+    axis: naive_cuts.Axis, walks: list[naive_cuts.Walk], through: IntArray, limit: int | None = None
+) -> None:
+    """Each entry is the least cost of the walks with so many nodes in the layer, exact up to the limit."""
+    for layer in range(axis.side):
+        for q in range(axis.least[layer], axis.greatest[layer] + 1):
+            costs = [walk.cost for walk in walks if walk.held[layer] == q]
+            least = min(costs, default=cuts.INFINITE // 2)
+            if costs and (limit is None or least <= limit):
+                assert through[layer, q] == least
+            else:
+                assert through[layer, q] > (cuts.INFINITE // 3 if limit is None else limit)
+
+
+def assert_trimmed(
+    axis: naive_cuts.Axis,
+    walks: list[naive_cuts.Walk],
+    limit: int,
+    low: IntArray,
+    high: IntArray,
+    removed: int,
+) -> None:
+    """The intervals are the hull of the counts of the walks within the limit."""
+    within = np.array([walk.counts for walk in walks if walk.cost <= limit])
+    assert low.tolist() == within.min(axis=0).tolist()
+    assert high.tolist() == within.max(axis=0).tolist()
+    assert removed == (low - axis.low + axis.high - high).sum()
+
+
+@given(partition_problems(max_nodes=24), st.lists(st.integers(0, 4), min_size=3, max_size=3))
+def test_stars_are_sums_of_the_nearest_with_one_far_along_each_ring(
+    problem: PartitionProblem, drawn: list[int]
+) -> None:
+    topology, num = problem.topology, problem.topology.num_nodes
+    reach = [r if ring else 0 for r, ring in zip(drawn, topology.wrap, strict=False)]
+    totals = np.zeros(num, dtype=np.int64)
+    stars(lattice(topology), problem.free, problem.size, np.array(reach), 0, num, totals)
+    free = naive.free_nodes(problem)
+    for node in range(num):
+        distances = naive.distances(topology, node)
+        expected = sum(sorted(distances[other] for other in free)[: problem.size])
+        for axis, (side, least) in enumerate(zip(topology.shape, reach, strict=True)):
+            here, *there = topology.coordinates([node, *free])[:, axis].tolist()
+            far = [
+                other
+                for other, c in zip(free, there, strict=True)
+                if naive_cuts.ring_hops(here, c, side, ring=True) >= least
+            ]
+            if least and not far:
+                expected = NONE
+            elif least:
+                nearest = min(far, key=lambda other: distances[other])
+                others = sorted(distances[other] for other in free if other != nearest)
+                with_far = distances[nearest] + sum(others[: problem.size - 1])
+                expected = max(expected, with_far)
+        assert totals[node] == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(3, 5), st.integers(0, 2)), min_size=1, max_size=8),
+    st.data(),
+)
+def test_fill_finds_cells_for_counts(drawn: list[tuple[int, int, int]], data: st.DataObject) -> None:
+    cells = [(a, b) for a, b, _ in drawn]
+    states = np.array([state for *_, state in drawn], dtype=np.int8)
+    usual = [i for i, state in enumerate(states) if state != relaxation.OUT and data.draw(st.booleans())]
+    demands = [sum(layer in cells[i] for i in usual) for layer in range(6)]
+    if data.draw(st.booleans()):
+        demands[data.draw(st.integers(0, 5))] += 1
+    possible = [
+        chosen
+        for chosen in naive_cuts.fillings(cells, demands)
+        if all(
+            state == relaxation.OPEN or (state == relaxation.FORCED) == (i in chosen)
+            for i, state in enumerate(states.tolist())
+        )
+    ]
+    chosen = np.zeros(len(cells), dtype=np.int64)
+    ends = np.array(cells, dtype=np.int64)
+    is_filled = fill(states, ends, np.array(demands, dtype=np.int64), chosen)
+    assert is_filled == bool(possible)
+    if is_filled:
+        assert set(chosen[: sum(demands[:3])].tolist()) in possible
+
+
+@given(partition_problems(max_nodes=14, contiguous=True), st.data())
+def test_reach_keeps_every_connected_set(problem: PartitionProblem, data: st.DataObject) -> None:
+    topology = problem.topology
+    grid = lattice(topology)
+    status = np.where(problem.free, relaxation.OPEN, relaxation.OUT).astype(np.int8)
+    forced = set(data.draw(st.lists(st.sampled_from(naive.free_nodes(problem)), max_size=3)))
+    status[list(forced)] = relaxation.FORCED
+    before = status.copy()
+    sets = [chosen for chosen in naive.answers(problem) if forced <= set(chosen)]
+    left = keep_reachable(grid.offsets, grid.neighbours, status, problem.size)
+    assert left or not sets
+    if left:
+        present = set(np.flatnonzero(status != relaxation.OUT).tolist())
+        assert all(set(chosen) <= present for chosen in sets)
+        assert (status[status != relaxation.OUT] == before[status != relaxation.OUT]).all()
+
+
+@given(partition_problems(max_nodes=14), st.data())
+def test_the_least_component_is_one_of_least_size(problem: PartitionProblem, data: st.DataObject) -> None:
+    topology = problem.topology
+    members = data.draw(partitions(problem)).nodes
+    grid = lattice(topology)
+    component = least_component(grid.offsets, grid.neighbours, frozen(members.copy()))
+    parts = naive.components(topology, members.tolist())
+    assert set(component.tolist()) in parts
+    assert len(component) == min(map(len, parts))
+    assert is_connected(grid.offsets, grid.neighbours, members) == (len(parts) == 1)
