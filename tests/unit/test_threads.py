@@ -15,6 +15,7 @@ from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
 from allocsolve.kernels.threads import run_in_threads
 from allocsolve.model import Limit
+from allocsolve.registry import ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ def test_ctrl_c_ends_the_search_with_what_is_known(
     solver: Annealing | EvolutionConflictSearch, workers: int, press_ctrl_c: Callable[[], None]
 ) -> None:
     problem = replace(klein2011([2011, 18]), expand_limit=1)
-    solver(replace(klein2011(2, num_apps=(3, 3)), expand_limit=1), Budget(iterations=99))  # compiles
+    ready(solver, problem)
     press_ctrl_c()
     result = solver(problem, Budget(seconds=120, workers=workers))
     assert result.limit is Limit.INTERRUPTED
