@@ -108,7 +108,7 @@ def main(kind: str) -> None:
         if backwards and name in (
             "cpsat",
             "milp",
-        ):  # they compile what a start schedule or set needs, no more
+        ):  # their start is compiled, no more
             continue
         reading, writing = os.pipe()
         child = os.fork()
