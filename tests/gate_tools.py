@@ -22,9 +22,9 @@ TINY: Final = tuple(problem for problem in suite("tiny") if isinstance(problem, 
 def doubled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that does its work twice; for one that leaves its arguments as they are."""
 
-    def twice(*args: Any) -> Any:
-        kernel(*args)
-        return kernel(*args)
+    def twice(*args: Any, **options: Any) -> Any:
+        kernel(*args, **options)
+        return kernel(*args, **options)
 
     return twice
 
