@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import itertools
 import sys
@@ -104,16 +105,22 @@ def _default(field: dataclasses.Field[Any]) -> object:
 
 def _option(holder: Any, field: dataclasses.Field[Any], value: object, part: str) -> SolverOption:  # noqa: ANN401 - any dataclass
     """Return a field as an option; one without choices and types if no text gives its values."""
-    classes = (holder if isinstance(holder, type) else type(holder)).__mro__
-    owner = next(one for one in classes if field.name in inspect.get_annotations(one))
+    kinds: tuple[type, type] = (holder if isinstance(holder, type) else type(holder), type(value))
+    return SolverOption(field.name, part, *_taken(*kinds, field.name), value)
+
+
+@functools.cache
+def _taken(holder: type, value_type: type, name: str) -> tuple[tuple[OptionValue, ...], tuple[type, ...]]:
+    """Return the single values and the types that a field takes, by its annotation."""
+    owner = next(one for one in holder.__mro__ if name in inspect.get_annotations(one))
     try:
-        hint = resolve(field.type, vars(sys.modules[owner.__module__]))
+        hint = resolve(inspect.get_annotations(owner)[name], vars(sys.modules[owner.__module__]))
     except ValueError:  # imported for type checkers only: what the default is
-        hint = type(value)
+        hint = value_type
     members = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     literals = [typing.get_args(one) for one in members if typing.get_origin(one) is typing.Literal]
     accepted = tuple(one for one in members if one in _TYPES)
-    return SolverOption(field.name, part, tuple(itertools.chain(*literals)), accepted, value)
+    return tuple(itertools.chain(*literals)), accepted
 
 
 def resolve(annotation: object, namespace: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any type

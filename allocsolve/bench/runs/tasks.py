@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -96,7 +97,7 @@ def plan(
             contestants.append((name, registry.identity(made), None))
         else:
             contestants.append((registry.identity(solver), registry.identity(solver), solver))
-    version = importlib.metadata.version("allocsolve")
+    version = _version()
     tasks: dict[RecordKey, Task] = {}
     for suite, problem in suites_and_problems:
         identity = digest(problem)
@@ -106,6 +107,11 @@ def plan(
                 key = RecordKey(identity, text, minimised, *spent, version)
                 tasks.setdefault(key, Task(suite, problem, name, key, unnamed))
     return list(tasks.values())
+
+
+@functools.cache
+def _version() -> str:
+    return importlib.metadata.version("allocsolve")
 
 
 def family_of_all(problems: Sequence[Problem]) -> AnyFamily:
