@@ -125,16 +125,23 @@ def _warm_up_problems(problem: EvolutionProblem) -> tuple[EvolutionProblem, ...]
     # Limits round down to whole seconds: whether any step has room decides, and a second has none below 2.
     elastic = bool((packed.max_durations > packed.durations).any())
     limit = max(2, problem.expand_limit) if elastic else min(1.5, problem.expand_limit)
-    apps = tuple(EvolutionProfile(tuple((1, nodes) for nodes in app)) for app in _TINY_NODES)
-    tiny = EvolutionProblem(2, apps, expand_limit=limit)
     # Long lists have kernels of their own, and so has annealing of many applications with many steps.
     if len(packed.releases) >= MANY:
         count = MANY
     elif len(packed.releases) * len(packed.durations) > SEGMENT_LIMIT:
         count = math.isqrt(SEGMENT_LIMIT) + 1
     else:
-        return (tiny,)
-    return tiny, EvolutionProblem(count, (EvolutionProfile(((1, 1),)),) * count, expand_limit=limit)
+        count = 0
+    return _tiny_problems(limit, count)
+
+
+@functools.cache
+def _tiny_problems(limit: float, count: int) -> tuple[EvolutionProblem, ...]:
+    """Return a problem with gaps, and one of so many applications if there are to be any."""
+    apps = tuple(EvolutionProfile(tuple((1, nodes) for nodes in app)) for app in _TINY_NODES)
+    tiny = EvolutionProblem(2, apps, expand_limit=limit)
+    many = (EvolutionProfile(((1, 1),)),) * count
+    return (tiny, EvolutionProblem(count, many, expand_limit=limit)) if count else (tiny,)
 
 
 def _read_expand_limit(value: object) -> float:
