@@ -30,6 +30,9 @@ class ColdStart(NamedTuple):
     solve_s: float
     #: Functions that the solve still compiled.
     compiled: list[str]
+    #: Wall time of the solve, and what it claims.
+    wall_s: float
+    status: str
 
 
 class _Compilations(event.Listener):
@@ -73,9 +76,12 @@ def _main() -> None:
     ready(solver, problem)
     begun_to_solve = time.process_time()
     before = len(compilations.names)
-    solver(problem, budget)
-    solved = time.process_time()
-    json.dump((begun_to_solve - begun, solved - begun_to_solve, compilations.names[before:]), sys.stdout)
+    start = time.perf_counter()
+    result = solver(problem, budget)
+    wall_s = time.perf_counter() - start
+    solve_s = time.process_time() - begun_to_solve
+    compiled = compilations.names[before:]
+    json.dump((begun_to_solve - begun, solve_s, compiled, wall_s, result.status), sys.stdout)
 
 
 if __name__ == "__main__":

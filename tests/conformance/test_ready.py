@@ -14,7 +14,10 @@ from compilation import cold_start
 from allocsolve.families import families, family_named
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget
-from allocsolve.registry import solver_names
+from allocsolve.registry import solve, solver_names
+
+#: Examples of each family that an exact solver proves at once.
+SMALL = ("three times the full machine", "two halves")
 
 TOOL = Path(__file__).resolve().parents[1] / "readiness.py"
 
@@ -38,3 +41,17 @@ def test_a_solver_that_is_ready_compiles_nothing(kind: str) -> None:
 def test_a_list_compiles_nothing_after_it_was_made_ready_on_an_empty_cache() -> None:
     problem = klein2011(3, num_apps=(9, 9))
     assert cold_start("infX+c", problem, Budget(seconds=2)).compiled == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "solver"), [(family.kind, row.name) for family in families() for row in family.solvers]
+)
+def test_two_seconds_are_two_seconds_on_an_empty_cache(kind: str, solver: str) -> None:
+    """A small problem, with the proof of a warm call; compiling alone took longer than this end allows."""
+    (problem,) = (one for one in family_named(kind).examples() if one.name in SMALL)
+    warm = solve(problem, solver, seconds=60)
+    cold = cold_start(solver, problem, Budget(seconds=2))
+    assert cold.compiled == []
+    assert cold.status == warm.status
+    assert cold.wall_s <= 1.1 * 2 + 5
