@@ -15,9 +15,7 @@ from nearest_tools import with_swaps
 from strategies import partition_problems, partitions
 
 from allocsolve.exact.partition import _kernels_cuts as cuts
-from allocsolve.exact.partition import _kernels_leaf as leaf
 from allocsolve.exact.partition import _kernels_relaxation as relaxation
-from allocsolve.exact.partition import _kernels_ring as rings
 from allocsolve.exact.partition._cut_model import cases
 from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
@@ -33,17 +31,6 @@ problems = partition_problems(contiguous=None)
 sort_cells = entry(relaxation.sort_cells)
 evaluate = entry(relaxation.evaluate)
 restrict = entry(relaxation.restrict)
-forward = entry(cuts.forward)
-backward = entry(cuts.backward)
-trace = entry(cuts.trace)
-trim = entry(cuts.trim)
-pass_through = entry(cuts.pass_through)
-solve_ring = entry(rings.solve_ring)
-restrict_ring = entry(rings.restrict_ring)
-fill = entry(leaf.fill)
-keep_reachable = entry(leaf.keep_reachable)
-least_component = entry(leaf.least_component)
-is_connected = entry(leaf.is_connected)
 
 
 def optimum(problem: PartitionProblem) -> int | None:

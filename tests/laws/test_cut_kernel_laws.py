@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import IntArray
 
-problems = partition_problems(contiguous=None)
 
-sort_cells = entry(relaxation.sort_cells)
-evaluate = entry(relaxation.evaluate)
-restrict = entry(relaxation.restrict)
 forward = entry(cuts.forward)
 backward = entry(cuts.backward)
 trace = entry(cuts.trace)
