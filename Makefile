@@ -19,7 +19,7 @@ test: kernels
 
 # All tests and what they cover. Times are held to each other in tests/perf, with nothing beside them.
 test-all: kernels
-	$(BIN)/python -m pytest $(PARALLEL) --ignore=tests/perf --cov --cov-report=term
+	$(BIN)/python -m pytest $(PARALLEL) --ignore=tests/perf --cov --cov-report=term --durations=30
 	$(BIN)/python -m pytest tests/perf --benchmark-disable
 
 # Compiled once and cached, not by several processes at the same time.
