@@ -12,6 +12,7 @@ from allocsolve.families.contract import (
     Rules,
     Setting,
     SolverRow,
+    TableFormat,
 )
 from allocsolve.families.settings import setting_fault, with_settings
 from allocsolve.families.table import families, family_named, family_of, unusable_families
@@ -29,6 +30,7 @@ __all__ = [
     "Rules",
     "Setting",
     "SolverRow",
+    "TableFormat",
     "View",
     "families",
     "family_named",

@@ -27,6 +27,7 @@ __all__ = [
     "Rules",
     "Setting",
     "SolverRow",
+    "TableFormat",
 ]
 
 P = TypeVar("P")
@@ -59,6 +60,22 @@ class Rules(Generic[P, A]):
 
 
 @dataclass(frozen=True, slots=True)
+class TableFormat:
+    """How problems or answers are written as a table, as CSV files and data frames are."""
+
+    #: Columns that every table has; those of another family are others.
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    #: Columns of text: a 7 in them is the text 7.
+    texts: tuple[str, ...]
+    #: The fields of the JSON format, without the envelope, of the rows of a table (see
+    #: `allocsolve.instances.formats`); of an answer, of the rows and the problem.
+    fields: Callable[..., Document]
+    #: The columns of a problem, or of a problem and its answer: arrays of equal length.
+    columns: Callable[..., Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Codec(Generic[P, A]):
     """The fields of a problem and of its answers in the JSON format; the envelope is the same for all.
 
@@ -72,6 +89,9 @@ class Codec(Generic[P, A]):
     encode_problem: Callable[[P], Document]
     decode_answer: Callable[[Document, str, P], A]
     encode_answer: Callable[[P, A], Document]
+    #: None: there are no tables of them.
+    problem_table: TableFormat | None = None
+    answer_table: TableFormat | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
 from allocsolve.instances.formats import evolution as codec
+from allocsolve.instances.formats import evolution_table as tables
 from allocsolve.instances.generators.evolution_examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.judge.evolution import evolution_metrics, evolution_violations, value_of_evolution_metrics
@@ -177,6 +178,8 @@ EVOLUTION: Final = Family(
         encode_problem=codec.encode_problem,
         decode_answer=codec.decode_solution,
         encode_answer=codec.encode_solution,
+        problem_table=tables.PROBLEM_TABLE,
+        answer_table=tables.SCHEDULE_TABLE,
     ),
     view=EVOLUTION_VIEW,
     solvers=_TABLE,

@@ -10,6 +10,7 @@ import numpy as np
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats import partition as codec
+from allocsolve.instances.formats import partition_table as tables
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.instances.generators.partition_examples import partition_examples
 from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics
@@ -171,6 +172,8 @@ PARTITION: Final = Family(
         encode_problem=codec.encode_problem,
         decode_answer=codec.decode_solution,
         encode_answer=codec.encode_solution,
+        problem_table=tables.PROBLEM_TABLE,
+        answer_table=tables.PARTITION_TABLE,
     ),
     view=PARTITION_VIEW,
     solvers=_TABLE,

@@ -18,27 +18,34 @@ but ``name`` and ``meta`` (of the top level), the defaults filled in.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from allocsolve.errors import FormatError
+from allocsolve.errors import FormatError, InvalidProblem
 from allocsolve.families import families, family_of
 from allocsolve.instances.formats.checker import Document, show
 from allocsolve.instances.formats.json_text import PathLike, canonical, load, save
+from allocsolve.instances.formats.tables import is_table, read_rows, rows_of, write_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from allocsolve.families import AnyFamily, TableFormat
+    from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import Answer, Problem
 
 __all__ = [
     "digest",
     "parse_problem",
     "parse_solution",
+    "problem_columns",
     "problem_document",
+    "problem_from_columns",
     "read_problem",
     "read_solution",
+    "solution_columns",
     "solution_digest",
     "solution_document",
+    "solution_from_columns",
     "write_problem",
     "write_solution",
 ]
@@ -61,14 +68,82 @@ def digest(problem: Problem) -> str:
 
 
 def read_problem(path: PathLike) -> Problem:
-    """Read a problem.
+    """Read a problem, from a table if the name of the file ends in ``.csv``.
 
     Raises
     ------
     FormatError
-        If the file cannot be read, is not JSON, or is no valid problem: every faulty field is named.
+        If the file cannot be read, is not JSON (or no table), or is no valid problem: every faulty field is
+        named.
     """
+    if is_table(path):
+        return _problem_of_rows(*read_rows(path, _problem_tables()), str(path))
     return parse_problem(load(path), str(path))
+
+
+def problem_from_columns(columns: Mapping[str, Any], source: str = "table") -> Problem:
+    """Return the problem of a table.
+
+    Parameters
+    ----------
+    columns
+        Arrays or lists of equal length by the names of columns, such as a ``pandas.DataFrame``; a single
+        value stands for a column of it. See `allocsolve.instances.formats.evolution_table` and
+        ``partition_table`` for the columns.
+    source
+        What messages call the table.
+
+    Raises
+    ------
+    FormatError
+        If it is no valid problem: every faulty row is named, counted from 0.
+
+    Examples
+    --------
+    >>> columns = {"application": ["a", "a", "b"], "duration": [60, 30, 90], "nodes": [2, 8, 4]}
+    >>> problem = problem_from_columns({**columns, "num_nodes": 8})
+    >>> problem.applications[0].steps, problem_columns(problem)["step"].tolist()
+    (((60, 2), (30, 8)), [0, 1, 0])
+    """
+    return _problem_of_rows(*rows_of(columns, _problem_tables(), source), source)
+
+
+def problem_columns(problem: Problem) -> dict[str, Any]:
+    """Return the columns of a problem as arrays of equal length, as ``pandas.DataFrame`` takes them.
+
+    ``name`` and ``meta`` of the problem are not among them.
+
+    Raises
+    ------
+    InvalidProblem
+        If a table cannot hold it: there are no rows, or its family has no tables.
+    """
+    family = family_of(problem)
+    if family.codec.problem_table is None:
+        msg = f"{family.kind} problems have no tables"
+        raise InvalidProblem(msg)
+    return dict(family.codec.problem_table.columns(problem))
+
+
+def _problem_tables() -> dict[TableFormat, AnyFamily]:
+    tables = {family.codec.problem_table: family for family in families()}
+    return {table: family for table, family in tables.items() if table is not None}
+
+
+def _problem_of_rows(table: TableFormat, rows: Rows, source: str) -> Problem:
+    family = _problem_tables()[table]
+    if not len(rows):
+        raise FormatError(source, ["there are no rows"])
+    fields = table.fields(rows)
+    rows.finish(source)
+    try:
+        problem: Problem = family.codec.decode_problem(
+            {"format": FORMAT, "kind": family.kind, **fields}, source
+        )
+    except FormatError as error:
+        rows.finish(source, error.faults)
+        raise
+    return problem
 
 
 def parse_problem(document: Document, source: str) -> Problem:
@@ -98,25 +173,90 @@ def problem_document(problem: Problem) -> Document:
 
 
 def write_problem(problem: Problem, path: PathLike) -> None:
-    """Write a problem, one application a line. The file appears whole or not at all.
+    """Write a problem, one application a line; as a table if the name of the file ends in ``.csv``.
+
+    The file appears whole or not at all.
 
     Raises
     ------
     FormatError
         If the file cannot be written, or the problem's ``meta`` holds something that is not JSON.
+    InvalidProblem
+        If a table cannot hold it, see `problem_columns`.
     """
-    save(problem_document(problem), path)
+    if is_table(path):
+        write_columns(problem_columns(problem), path)
+    else:
+        save(problem_document(problem), path)
 
 
 def read_solution(path: PathLike, problem: Problem) -> Answer:
-    """Read a solution of `problem`. It need not be feasible: that is for the judge to say.
+    """Read a solution of `problem`, from a table if the name of the file ends in ``.csv``.
+
+    It need not be feasible: that is for the judge to say.
 
     Raises
     ------
     FormatError
-        If the file cannot be read, is not JSON, answers another problem, or has faulty fields.
+        If the file cannot be read, is not JSON (or no table), answers another problem, or has faulty fields.
     """
+    if is_table(path):
+        _, rows = read_rows(path, [_answer_table(problem, str(path))])
+        return _solution_of_rows(rows, problem, str(path))
     return parse_solution(load(path), str(path), problem)
+
+
+def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: str = "table") -> Answer:
+    """Return the solution of `problem` that a table holds, feasible or not.
+
+    Parameters
+    ----------
+    columns
+        As `problem_from_columns` takes them.
+    problem
+        That it answers.
+    source
+        What messages call the table.
+
+    Raises
+    ------
+    FormatError
+        If it is no answer to this problem: every faulty row is named, counted from 0.
+    """
+    _, rows = rows_of(columns, [_answer_table(problem, source)], source)
+    return _solution_of_rows(rows, problem, source)
+
+
+def solution_columns(problem: Problem, answer: Answer) -> dict[str, Any]:
+    """Return the columns of an answer as arrays of equal length, as ``pandas.DataFrame`` takes them.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the answer cannot be one of this problem: other steps or node counts, or unknown nodes.
+    FormatError
+        If the family of the problem has no tables.
+    """
+    return dict(_answer_table(problem, "table").columns(problem, answer))
+
+
+def _answer_table(problem: Problem, source: str) -> TableFormat:
+    family = family_of(problem)
+    if family.codec.answer_table is None:
+        raise FormatError(source, [f"answers to {family.kind} problems have no tables"])
+    return family.codec.answer_table
+
+
+def _solution_of_rows(rows: Rows, problem: Problem, source: str) -> Answer:
+    codec = family_of(problem).codec
+    fields = _answer_table(problem, source).fields(rows, problem)
+    rows.finish(source)
+    envelope = {"format": FORMAT, "kind": codec.answer_kind, "problem": digest(problem)}
+    try:
+        return codec.decode_answer({**envelope, **fields}, source, problem)
+    except FormatError as error:
+        rows.finish(source, error.faults)
+        raise
 
 
 def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
@@ -148,7 +288,9 @@ def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
 
 
 def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mapping[str, object]) -> None:
-    """Write a solution of `problem`, one application a line. The file appears whole or not at all.
+    """Write a solution of `problem`, one application a line; as a table if the name ends in ``.csv``.
+
+    The file appears whole or not at all. A table has no room for `meta`.
 
     Raises
     ------
@@ -157,7 +299,10 @@ def write_solution(path: PathLike, problem: Problem, answer: Answer, meta: Mappi
     FormatError
         If the file cannot be written, or `meta` holds something that is not JSON.
     """
-    save(solution_document(problem, answer, meta), path)
+    if is_table(path):
+        write_columns(_answer_table(problem, str(path)).columns(problem, answer), path)
+    else:
+        save(solution_document(problem, answer, meta), path)
 
 
 def solution_document(

@@ -17,7 +17,7 @@ from allocsolve.instances.formats.checker import Document, show
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["PathLike", "canonical", "load", "save"]
+__all__ = ["PathLike", "canonical", "load", "replace_file", "save"]
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
@@ -99,10 +99,24 @@ def save(document: Document, path: PathLike) -> None:
     FormatError
         If the file cannot be written, or the document holds something that is not JSON.
     """
+    try:
+        data = _layout(document).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FormatError(str(path), [f"cannot be written as JSON: {error}"]) from error
+    replace_file(path, data)
+
+
+def replace_file(path: PathLike, data: bytes) -> None:
+    """Write a file, which appears whole or not at all.
+
+    Raises
+    ------
+    FormatError
+        If it cannot be written.
+    """
     target = Path(path)
     temporary = target.parent / f".{target.name}.{os.getpid()}"
     try:
-        data = _layout(document).encode()
         if target.exists() and not target.is_file():  # a device or a pipe must not be replaced
             target.write_bytes(data)
         else:
@@ -110,8 +124,6 @@ def save(document: Document, path: PathLike) -> None:
             temporary.replace(target)
     except OSError as error:
         raise FormatError(str(path), [f"cannot be written: {error.strerror}"]) from error
-    except (TypeError, ValueError, RecursionError) as error:
-        raise FormatError(str(path), [f"cannot be written as JSON: {error}"]) from error
     finally:
         with suppress(OSError):
             temporary.unlink()  # there only if something failed, be it by Ctrl-C

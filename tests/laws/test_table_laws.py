@@ -1,0 +1,159 @@
+"""Laws of tables: what is written as columns or as CSV is read back, whatever the order of the rows."""
+
+from __future__ import annotations
+
+import csv
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import evolution_problems, partition_problems, partitions
+
+from allocsolve.instances import (
+    digest,
+    problem_columns,
+    problem_from_columns,
+    read_problem,
+    read_solution,
+    solution_columns,
+    solution_from_columns,
+    write_problem,
+    write_solution,
+)
+from allocsolve.model import EvolutionProblem, EvolutionSchedule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hypothesis.strategies import DataObject, SearchStrategy
+
+    from allocsolve.model import PartitionProblem, Problem
+
+#: Names that a careless reader or writer of CSV would change.
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.sampled_from(
+    ["7", "007", "1e5", "NA", "true", " a ", '"', ",", "\r", "\n", "\r\n", "\ufeff", "-", "=1+1"]
+)
+
+
+@st.composite
+def named_problems(draw: st.DrawFn) -> EvolutionProblem:
+    problem = draw(evolution_problems().filter(lambda drawn: drawn.applications))
+    count = len(problem.applications)
+    names = draw(st.lists(NAMES, min_size=count, max_size=count, unique=True))
+    parts = problem.num_nodes, problem.applications, problem.releases, problem.expand_limit, "", tuple(names)
+    return EvolutionProblem(*parts)
+
+
+PROBLEMS: SearchStrategy[Problem] = st.one_of(named_problems(), partition_problems())
+
+
+def same_columns(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return list(one) == list(other) and all(
+        np.array_equal(one[name], other[name]) and len(one[name]) == len(one[next(iter(one))]) for name in one
+    )
+
+
+@given(PROBLEMS)
+def test_columns_are_read_back(problem: Problem) -> None:
+    columns = problem_columns(problem)
+    again = problem_from_columns(columns)
+    assert digest(again) == digest(problem)
+    assert same_columns(problem_columns(again), columns)
+
+
+@given(PROBLEMS)
+def test_files_are_read_back(problem: Problem) -> None:
+    with TemporaryDirectory() as folder:
+        path, other = Path(folder, "problem.csv"), Path(folder, "again.CSV")
+        write_problem(problem, path)
+        write_problem(read_problem(path), other)
+        assert digest(read_problem(path)) == digest(problem)
+        assert other.read_bytes() == path.read_bytes()
+
+
+@given(PROBLEMS, st.randoms())
+def test_the_order_of_rows_and_columns_matters_to_the_order_of_applications_only(
+    problem: Problem, random: Any
+) -> None:
+    columns = problem_columns(problem)
+    rows = list(range(len(next(iter(columns.values())))))
+    random.shuffle(rows)
+    names = list(columns)
+    random.shuffle(names)
+    again = problem_from_columns({name: columns[name][rows] for name in names})
+    if isinstance(problem, EvolutionProblem):
+        assert isinstance(again, EvolutionProblem)
+        assert _by_name(again) == _by_name(problem)
+    else:
+        assert digest(again) == digest(problem)
+
+
+def _by_name(problem: EvolutionProblem) -> dict[str, object]:
+    return dict(
+        zip(problem.application_names, zip(problem.releases, problem.applications, strict=True), strict=True)
+    )
+
+
+def some_schedule(problem: EvolutionProblem) -> EvolutionSchedule:
+    """Return one of which only the shape is right: a table says what is, not what should be."""
+    packed = problem.packed
+    starts = packed.releases + 5 * np.arange(len(packed.releases))
+    return EvolutionSchedule(starts, packed.offsets, packed.durations + 1, packed.nodes)
+
+
+@given(evolution_problems())
+def test_schedules_are_read_back(problem: EvolutionProblem) -> None:
+    schedule = some_schedule(problem)
+    columns = solution_columns(problem, schedule)
+    assert solution_from_columns(columns, problem) == schedule
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "schedule.csv")
+        write_solution(path, problem, schedule, {})
+        assert read_solution(path, problem) == schedule
+
+
+@given(named_problems())
+def test_a_schedule_has_a_row_for_each_step_one_after_another(problem: EvolutionProblem) -> None:
+    schedule = some_schedule(problem)
+    columns = solution_columns(problem, schedule)
+    for app, name in enumerate(problem.application_names):
+        rows = np.flatnonzero(columns["application"] == name)
+        assert columns["start"][rows[0]] == schedule.starts[app]
+        assert columns["nodes"][rows].tolist() == list(problem.applications[app].nodes)
+        ends = columns["start"][rows] + columns["duration"][rows]
+        assert all(end == columns["start"][row] for end, (_, row) in zip(ends, pairwise(rows), strict=False))
+        assert ends[-1] == schedule.completions[app]
+
+
+@given(partition_problems(), st.data())
+def test_partitions_are_read_back(problem: PartitionProblem, data: DataObject) -> None:
+    partition = data.draw(partitions(problem))
+    columns = solution_columns(problem, partition)
+    assert solution_from_columns(columns, problem) == partition
+    assert solution_from_columns({"node": partition.nodes}, problem) == partition
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "nodes.csv")
+        write_solution(path, problem, partition, {})
+        assert read_solution(path, problem) == partition
+
+
+@given(named_problems())
+def test_a_table_that_others_write_is_the_same_table(problem: EvolutionProblem) -> None:
+    """As R and spreadsheets write it: marks, quotes everywhere, whole numbers as 1e+05, steps from 1 on."""
+    columns = problem_columns(problem)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "others.csv")
+        with path.open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+            writer.writerow(columns)
+            for row in range(len(columns["step"])):
+                cells = {name: column[row] for name, column in columns.items()}
+                cells |= {"step": cells["step"] + 1, "duration": f"{float(cells['duration']):.15e}"}
+                if np.isinf(cells["expand_limit"]):
+                    cells["expand_limit"] = ""
+                writer.writerow(cells.values())
+        assert digest(read_problem(path)) == digest(problem)
