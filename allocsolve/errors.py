@@ -17,6 +17,7 @@ Every message is one line that names the place and the value.
 from __future__ import annotations
 
 import difflib
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "PluginError",
     "SolverUnavailable",
     "UnknownName",
+    "require_packages",
 ]
 
 
@@ -106,3 +108,25 @@ class PluginError(AllocsolveError):
 
 class SolverUnavailable(AllocsolveError):  # noqa: N818 - the name says what is wrong
     """A backend is missing or does not work; the message says how to install it."""
+
+
+def require_packages(user: str, packages: Iterable[str]) -> None:
+    """Refuse what cannot run in a light installation.
+
+    Parameters
+    ----------
+    user
+        What needs the packages, as messages call it.
+    packages
+        Their names, to import and to install.
+
+    Raises
+    ------
+    SolverUnavailable
+        If some are not installed.
+    """
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        names, verb = " and ".join(missing), "are" if len(missing) > 1 else "is"
+        msg = f"{user} needs {names}, which {verb} not installed: pip install {' '.join(missing)}"
+        raise SolverUnavailable(msg)

@@ -119,6 +119,8 @@ class SolverRow:
     #: Imports the backend and makes the solver with its default options. The fields of a dataclass are the
     #: options that names may give: ``name(option=value)``.
     load: Callable[[], AnySolver]
+    #: Packages that it imports when it is called and that a light installation leaves out.
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

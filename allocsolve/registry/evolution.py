@@ -66,21 +66,25 @@ def _milp() -> _EvolutionSolver:
     return EvolutionMilp()
 
 
+#: What solvers by CP-SAT need; scipy, for their bounds.
+_CP_SAT: Final = ("ortools", "scipy")
+
 _TABLE = (
     SolverRow(
         "list-scheduling", "heuristic", "base fit in list order, as early as possible", _list_scheduling
     ),
     SolverRow("rigid", "heuristic", "peak nodes for the whole duration, CBF-like", _rigid),
     SolverRow("annealing", "heuristic", "annealing over list orders, both ways", _annealing),
-    SolverRow("lns", "heuristic", "neighbourhoods of the best schedule by CP-SAT", _lns),
-    SolverRow("cpsat", "exact", "CP-SAT, order literals and lazy covers", _cpsat),
+    SolverRow("lns", "heuristic", "neighbourhoods of the best schedule by CP-SAT", _lns, _CP_SAT),
+    SolverRow("cpsat", "exact", "CP-SAT, order literals and lazy covers", _cpsat, _CP_SAT),
     SolverRow(
         "conflict-search",
         "exact",
         "clause learning on start differences, else cpsat",
         _conflict_search,
+        _CP_SAT,
     ),
-    SolverRow("milp", "exact", "time-indexed MILP by CBC, toys only", _milp),
+    SolverRow("milp", "exact", "time-indexed MILP by CBC, toys only", _milp, ("pulp", "scipy")),
 )
 
 #: The names of Klein & Perez.

@@ -80,8 +80,8 @@ _TABLE = (
         "Lagrangian search over cut counts",
         _branch_and_bound,
     ),
-    SolverRow("cpsat", "exact", "CP-SAT, cut counts and median cuts", _cpsat),
-    SolverRow("milp", "exact", "unary cut counts by CBC, toys only", _milp),
+    SolverRow("cpsat", "exact", "CP-SAT, cut counts and median cuts", _cpsat, ("ortools",)),
+    SolverRow("milp", "exact", "unary cut counts by CBC, toys only", _milp, ("pulp",)),
 )
 
 #: By node id: names without an order.

@@ -7,7 +7,7 @@ import itertools
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.errors import InvalidOption, PluginError, UnknownName
+from allocsolve.errors import InvalidOption, PluginError, UnknownName, require_packages
 from allocsolve.families import families, family_of
 from allocsolve.model import Problem
 from allocsolve.registry.names import SolverName, parse_name
@@ -211,6 +211,8 @@ def make_solver(name: str, problem: Problem | type, objective: str | None = None
         If the solver has no such option, or not with this value.
     PluginError
         If the plug-in of this name cannot be used, or does not solve this kind of problems.
+    SolverUnavailable
+        If the solver needs a package that is not installed.
     """
     family = family_of(problem)
     parsed = parse_name(name)
@@ -222,6 +224,8 @@ def make_solver(name: str, problem: Problem | type, objective: str | None = None
             kinds = " and ".join(one.kind for one in solved)
             raise PluginError(name, f"it solves {kinds} problems, not {family.kind} problems")
     else:
+        row = registered_names(family)[parsed.base].row
+        require_packages(row.name, row.needs)
         solver = registered_solver(parsed, family)
     return solver if objective is None else with_objective(solver, terms)
 
