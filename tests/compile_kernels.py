@@ -1,6 +1,7 @@
 """Compile the kernels of all solvers once, before processes that run tests side by side would each do it.
 
-The machine code is cached on disk; with a warm cache this takes seconds.
+The machine code is cached on disk; with a warm cache this takes seconds. It is `allocsolve warm`, with the
+families side by side: they share no kernels.
 """
 
 from __future__ import annotations
@@ -9,19 +10,18 @@ import contextlib
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 
+from allocsolve.cli.warm import make_ready
 from allocsolve.errors import SolverUnavailable
 from allocsolve.families import families, family_named
-from allocsolve.registry import make_solver, ready, solver_names
+from allocsolve.registry import solver_names
 
 
 def compile_family(kind: str) -> None:
-    """Make every solver of a family ready for small and for large problems; families share no kernels."""
+    """Make every solver of a family ready."""
     family = family_named(kind)
-    large = [make() for make in family.timing_problems.values()]
     for name in solver_names(family):
-        for problem in (family.large_example(), *large[-1:]):
-            with contextlib.suppress(SolverUnavailable):
-                ready(make_solver(name, problem), problem)
+        with contextlib.suppress(SolverUnavailable):
+            make_ready(family, name)
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_writable, make_folder
-from allocsolve.cli.output import say
+from allocsolve.cli.output import say, write_json
 from allocsolve.cli.progress import count_bar, time_bar
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
@@ -88,7 +88,10 @@ def generate_median_worst_case(args: argparse.Namespace) -> int:
     make_folder(args.out)
     path = args.out / f"{problem.name}.json"
     write_problem(problem, path)
-    say(f"{path}: {family_of(problem).view.describe(problem)}")
+    if args.json:
+        write_json({"folder": args.out, "problems": [path]})
+    else:
+        say(f"{path}: {family_of(problem).view.describe(problem)}")
     return 0
 
 
@@ -125,8 +128,11 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
     except KeyboardInterrupt:
         msg = f"{written} of {args.count} problems are in {args.out}"
         raise KeyboardInterrupt(msg) from None
-    span = names[0] if args.count == 1 else f"{names[0]} to {names[-1]}"
-    say(f"{counted(args.count, 'problem')} in {args.out}: {span}")
+    if args.json:
+        write_json({"folder": args.out, "problems": [args.out / name for name in names]})
+    else:
+        span = names[0] if args.count == 1 else f"{names[0]} to {names[-1]}"
+        say(f"{counted(args.count, 'problem')} in {args.out}: {span}")
     return 0
 
 
@@ -139,5 +145,10 @@ def import_swf(args: argparse.Namespace) -> int:
         log = read_swf(args.log, num_nodes=args.num_nodes)
         problem = swf_problem(log, from_job=args.from_job, jobs=args.jobs, queued=args.queued)
         write_problem(problem, args.out)
-    say(str(log.report), f"{args.out}: {family_of(problem).view.describe(problem)}")
+    family = family_of(problem)
+    if args.json:
+        cleaning = {"log": log.report.counts(), "faults": log.report.faults}
+        write_json({"problem": args.out, **family.features(problem), **cleaning})
+    else:
+        say(str(log.report), f"{args.out}: {family.view.describe(problem)}")
     return 0

@@ -6,14 +6,16 @@ import argparse
 import os
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from allocsolve.cli import create, score, solve, solvers, study
 from allocsolve.cli import options as opt
+from allocsolve.cli.commands import add_command, commands_of, sentence
 from allocsolve.cli.gate import gate
 from allocsolve.cli.parser_generate import add_generators
 from allocsolve.cli.parser_library import add_library
 from allocsolve.cli.parser_reproduce import add_papers
+from allocsolve.cli.warm import warm
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import families
 
@@ -25,6 +27,10 @@ __all__ = ["make_parser"]
 
 class UsageError(AllocsolveError):
     """The command line itself is wrong."""
+
+
+#: What shells complete by the names of files, as shtab reads it.
+_FILES: Final = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
 
 
 class Layout(argparse.HelpFormatter):
@@ -41,6 +47,13 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: object) -> None:
         super().__init__(allow_abbrev=False, formatter_class=Layout, **settings)  # type: ignore[arg-type]  # the keywords that argparse itself passes to subparsers
 
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:  # noqa: ANN401 - as argparse has it
+        """Add an argument; shells complete what is a file (see docs/start.md)."""
+        action = super().add_argument(*names, **settings)
+        if action.type is Path or str(action.metavar).startswith("FILE"):
+            action.complete = _FILES  # type: ignore[attr-defined]  # read by shtab
+        return action
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
 
@@ -51,29 +64,28 @@ def make_parser() -> Parser:
         prog="allocsolve", description="Proven optima and fast heuristics for allocation problems."
     )
     parser.add_argument("--version", action="version", version=f"allocsolve {version('allocsolve')}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = commands_of(parser, "command")
 
     def command(name: str, run: Callable[[argparse.Namespace], int], summary: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        added.set_defaults(run=run)
-        return added
+        return add_command(commands, name, run, summary)
 
-    generate = commands.add_parser("generate", help="write problems", description="Write problems.")
-    add_generators(generate)
+    def group(name: str, summary: str, description: str = "") -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=summary, description=sentence(description or summary))
+
+    add_generators(group("generate", "write problems"))
     _add_import_swf(
         command("import-swf", create.import_swf, "turn a window of a workload log into a problem")
     )
     _add_solve(command("solve", solve.solve, "solve one problem with one solver"))
     _add_check(command("check", solve.check, "judge a solution: violations and metrics"))
     _add_solvers(command("solvers", solvers.solvers, "list the solvers, or show one with its options"))
+    _add_warm(command("warm", warm, "compile what solvers need, so that their first call is fast"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
     _add_gate(command("gate", gate, "fail if a solver got worse or slower than in a baseline"))
     summary = "compare many solvers on many problems: run, export, report"
-    _add_study(commands.add_parser("study", help=summary, description=f"Studies {summary}."))
-    summary = "suites of instances, and what is known of them"
-    add_library(commands.add_parser("library", help=summary, description=f"{summary.capitalize()}."))
-    summary = "redo the experiments of a paper"
-    add_papers(commands.add_parser("reproduce", help=summary, description=f"Redo{summary[4:]}."))
+    _add_study(group("study", summary, f"studies {summary}"))
+    add_library(group("library", "suites of instances, and what is known of them"))
+    add_papers(group("reproduce", "redo the experiments of a paper"))
     return parser
 
 
@@ -105,20 +117,22 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
     parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
-    _add_json(parser)
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem")
     parser.add_argument("solution", metavar="SOLUTION", help="a solution of it")
     _add_set(parser, "judge under this value of a field instead of that of the file")
-    _add_json(parser)
 
 
 def _add_solvers(parser: argparse.ArgumentParser) -> None:
     help_text = "show this one: what it does, its options and short names"
     parser.add_argument("name", nargs="?", type=opt.solver, metavar="NAME", help=help_text)
-    _add_json(parser)
+
+
+def _add_warm(parser: argparse.ArgumentParser) -> None:
+    help_text = "these solvers only (default: all but plug-ins)"
+    parser.add_argument("solvers", nargs="?", type=opt.solvers, metavar="A,B,...", help=help_text)
 
 
 def _add_score(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +150,6 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
-    _add_json(parser)
 
 
 def _add_gate(parser: argparse.ArgumentParser) -> None:
@@ -149,14 +162,12 @@ def _add_gate(parser: argparse.ArgumentParser) -> None:
         "the solvers (default: those of the baseline; all heuristics and exact baselines for a new one)"
     )
     parser.add_argument("--solvers", type=opt.solvers, metavar="A,B,...", help=help_text)
-    _add_json(parser)
 
 
 def _add_study(parser: argparse.ArgumentParser) -> None:
-    steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
+    steps = commands_of(parser, "step")
     text = "run what has not been run yet; the same command goes on after any interruption"
-    run = steps.add_parser("run", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    run.set_defaults(run=study.run_study)
+    run = add_command(steps, "run", study.run_study, text)
     run.add_argument("file", metavar="STUDY.toml", help="suites, solvers, seeds and budgets")
     text = "the file of the records (default: STUDY.sqlite)"
     run.add_argument("--out", type=Path, metavar="FILE", help=text)
@@ -164,16 +175,11 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--executor", default="local", metavar="WHERE", help=text)
     text = "local tasks at a time (default: %(default)s; more make run times less comparable)"
     run.add_argument("--jobs", type=opt.integer(1), default=1, metavar="N", help=text)
-    _add_json(run)
-    text = "write the records as a table"
-    export = steps.add_parser("export", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    export.set_defaults(run=study.export_study)
+    export = add_command(steps, "export", study.export_study, "write the records as a table")
     export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
     text = "the table: .csv, .json or .parquet"
     export.add_argument("--out", type=Path, required=True, metavar="FILE", help=text)
-    text = "write a report of the records"
-    report = steps.add_parser("report", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    report.set_defaults(run=study.report_study)
+    report = add_command(steps, "report", study.report_study, "write a report of the records")
     report.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
     text = "the page: one file that needs nothing else"
     report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
@@ -215,7 +221,3 @@ def _add_seed(parser: argparse.ArgumentParser, default: int = 0) -> None:
     parser.add_argument(
         "--seed", type=opt.integer(0, 2**31 - 1), default=default, metavar="S", help=help_text
     )
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli import create
 from allocsolve.cli import options as opt
+from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.families import family_named
 from allocsolve.registry.registered import registered_names
 
@@ -19,16 +20,12 @@ __all__ = ["add_generators"]
 
 def add_generators(parser: argparse.ArgumentParser) -> None:
     """Add one command per generator below `generate`."""
-    generators = parser.add_subparsers(
-        title="generators", metavar="GENERATOR", required=True, dest="generator"
-    )
+    generators = commands_of(parser, "generator")
 
     def generator(
         name: str, run: Callable[[argparse.Namespace], int], summary: str
     ) -> argparse.ArgumentParser:
-        added = generators.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        added.set_defaults(run=run)
-        return added
+        return add_command(generators, name, run, summary)
 
     _add_klein2011(
         generator("klein2011", create.generate_klein2011, "evolution problems of Klein & Perez 2011")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli import library
 from allocsolve.cli import options as opt
+from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.instances import PACKAGED
 
 if TYPE_CHECKING:
@@ -19,14 +20,12 @@ __all__ = ["add_library"]
 
 def add_library(parser: argparse.ArgumentParser) -> None:
     """Add one command per thing to do with the instance library below `library`."""
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, dest="action")
+    actions = commands_of(parser, "action")
 
     def action(name: str, run: Callable[[argparse.Namespace], int], summary: str) -> argparse.ArgumentParser:
-        added = actions.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        added.set_defaults(run=run)
+        added = add_command(actions, name, run, summary)
         help_text = "the folder of the library (default: that of the package)"
         added.add_argument("--library", type=Path, default=PACKAGED, metavar="DIR", help=help_text)
-        added.add_argument("--json", action="store_true", help="print one JSON object")
         return added
 
     action("list", library.list_suites, "list the suites, and how many of their optima are proven")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli import options as opt
+from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.cli.reproduce_bender2008 import bender2008
 from allocsolve.cli.reproduce_klein2011 import klein2011
 
@@ -18,18 +19,16 @@ __all__ = ["add_papers"]
 
 def add_papers(parser: argparse.ArgumentParser) -> None:
     """Add one command per paper below `reproduce`."""
-    papers = parser.add_subparsers(title="papers", metavar="PAPER", required=True, dest="paper")
+    papers = commands_of(parser, "paper")
 
     def paper(
         name: str, run: Callable[[argparse.Namespace], int], summary: str, seed: int
     ) -> argparse.ArgumentParser:
-        added = papers.add_parser(name, help=summary, description=f"{summary}.")
-        added.set_defaults(run=run)
+        added = add_command(papers, name, run, summary)
         help_text = "seed of every random choice (default: %(default)s)"
         added.add_argument(
             "--seed", type=opt.integer(0, 2**31 - 1), default=seed, metavar="S", help=help_text
         )
-        added.add_argument("--json", action="store_true", help="print one JSON object")
         return added
 
     summary = "Klein & Perez 2011: tables 1 and 2; with --optimal, what expansion is worth to the optimum"

@@ -89,7 +89,10 @@ def export_study(args: argparse.Namespace) -> int:
     with RecordStore(args.study, read_only=True) as store:
         export(store, args.out)
         count = len(store)
-    say(f"{args.out}: {counted(count, 'record')}")
+    if args.json:
+        write_json({"table": args.out, "records": count})
+    else:
+        say(f"{args.out}: {counted(count, 'record')}")
     return 0
 
 

@@ -47,7 +47,6 @@ def refused(capsys: Capture, *argv: object) -> str:
 @pytest.mark.parametrize(
     ("argv", "parts"),
     [
-        ([], ["COMMAND"]),
         (["sovle"], ["sovle", "solve"]),
         (["solve", "x.json"], ["--solver"]),
         (["solve", "x.json", "--solver", "noX", "--fast"], ["--fast"]),

@@ -105,7 +105,7 @@ def _dotted(module: Path) -> str:
 OF_A_FAMILY = (
     *("kernels", "model", "backends", "bounds", "heuristics", "exact", "papers"),
     *("judge/evolution.py", "judge/partition", "pictures/evolution.py", "pictures/partition.py"),
-    *("instances/formats/evolution.py", "instances/formats/partition.py", "instances/formats/swf.py"),
+    *("instances/formats/evolution", "instances/formats/partition", "instances/formats/swf.py"),
     *("instances/generators", "instances/library/regenerate.py"),
     *("registry/evolution.py", "registry/partition.py", "registry/allocators.py"),
     *("bench/library/design.py", "bench/library/selections.py"),  # which problems are in the library

@@ -1,0 +1,148 @@
+"""What all commands have in common: help, --json, -v, completion; and the command warm."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_tools import run, run_json
+from json_tools import PROBLEM
+
+from allocsolve.cli import warm as warm_module
+from allocsolve.cli.parser import make_parser
+from allocsolve.errors import SolverUnavailable
+from allocsolve.families import family_of
+from allocsolve.instances import read_problem, write_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from cli_tools import Capture
+
+    from allocsolve.model import Problem
+
+
+def _parsers(parser: argparse.ArgumentParser, *names: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Yield all parsers with the words that lead to them."""
+    yield " ".join(names), parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                yield from _parsers(below, *names, name)
+
+
+def _is_group(parser: argparse.ArgumentParser) -> bool:
+    return any(isinstance(action, argparse._SubParsersAction) for action in parser._actions)
+
+
+PARSERS = dict(_parsers(make_parser()))
+GROUPS = [words for words, parser in PARSERS.items() if _is_group(parser)]
+COMMANDS = [words for words in PARSERS if words not in GROUPS]
+
+
+def test_there_are_groups_and_commands() -> None:
+    assert {"", "generate", "study", "library", "reproduce"} <= {*GROUPS}
+    assert {"solve", "warm", "study run", "generate klein2011"} <= {*COMMANDS}
+
+
+@pytest.mark.parametrize("words", GROUPS)
+def test_without_a_command_the_help_is_shown(words: str, capsys: Capture) -> None:
+    assert run(capsys, *words.split()) == PARSERS[words].format_help()
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_command_takes_json_and_verbose(words: str) -> None:
+    options = {name for action in PARSERS[words]._actions for name in action.option_strings}
+    assert {"--json", "-v", "--verbose"} <= options
+
+
+def test_what_is_generated_is_listed(tmp_path: Path, capsys: Capture) -> None:
+    drawn = ("--count", 2, "--seed", 1, "--out", tmp_path / "drawn")
+    listed = run_json(capsys, "generate", "klein2011", *drawn)
+    assert listed["folder"] == str(tmp_path / "drawn")
+    assert listed["problems"] == sorted(map(str, (tmp_path / "drawn").iterdir()))
+    worst = ("median-worst-case", "--distance", 9, "--out", tmp_path)
+    for path in run_json(capsys, "generate", *worst)["problems"]:
+        read_problem(path)
+
+
+LOG = """; MaxProcs: 8
+1 0 5 60 2 -1 -1 2 90 -1 1 1 1 1 1 -1 -1 -1
+2 5 5 -1 2 -1 -1 2 90 -1 1 1 1 1 1 -1 -1 -1
+3 9 5 30 4 -1 -1 4 90 -1 1 1 1 1 1 -1 -1 -1
+"""
+
+
+def test_what_is_imported_is_described(tmp_path: Path, capsys: Capture) -> None:
+    log, out = tmp_path / "log.swf", tmp_path / "problem.json"
+    log.write_text(LOG, encoding="utf-8")
+    told = run_json(capsys, "import-swf", log, "--from-job", 1, "--jobs", 2, "--out", out)
+    assert told["problem"] == str(out)
+    assert told["log"]["job_lines"] == 3
+    assert told["log"]["kept"] == 2
+    problem = read_problem(out)
+    assert told.items() >= family_of(problem).features(problem).items()
+
+
+@pytest.fixture
+def warmed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what is made ready instead of making it ready."""
+    made: list[str] = []
+
+    def make_ready(family: object, name: str) -> None:
+        del family
+        made.append(name)
+        if name == "milp":
+            msg = "milp needs pulp"
+            raise SolverUnavailable(msg)
+
+    monkeypatch.setattr(warm_module, "make_ready", make_ready)
+    return made
+
+
+def test_all_solvers_are_warmed(warmed: list[str], capsys: Capture) -> None:
+    told = run_json(capsys, "warm")
+    assert {"noX", "cpsat", "manhattan-median", "branch-and-bound", "milp"} <= {*warmed}
+    assert told["ready"] == len(warmed) - warmed.count("milp")
+    assert told["unavailable"] == {"milp": "milp needs pulp"}
+
+
+def test_named_solvers_are_warmed_for_each_of_their_families(warmed: list[str], capsys: Capture) -> None:
+    told = run(capsys, "warm", "rigid,milp")
+    assert warmed == ["rigid", "milp", "milp"]
+    assert told.startswith("milp needs pulp\n1 solver ready: 0 kernels compiled, ")
+
+
+def test_a_warmed_solver_is_ready(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    made_ready: list[Problem] = []
+    monkeypatch.setattr("allocsolve.registry.ready", lambda _, problem: made_ready.append(problem))
+    run(capsys, "warm", "rigid")
+    sizes = [len(problem.applications) for problem in made_ready]  # type: ignore[attr-defined]
+    assert len(sizes) == 2, "a small problem and a large one"
+    assert sizes[0] < 100 < sizes[1]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("shtab") is None, reason="shtab is not installed")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
+    maker = [sys.executable, "-m", "shtab", "--shell", "bash", "allocsolve.cli.parser.make_parser"]
+    script = tmp_path / "allocsolve.bash"
+    script.write_text(subprocess.run(maker, check=True, capture_output=True, text=True).stdout, "utf-8")
+    write_problem(PROBLEM, tmp_path / "problem.json")
+    ask = 'source {}; COMP_WORDS=({}); COMP_CWORD={}; _shtab_allocsolve; echo "${{COMPREPLY[*]}}"'
+
+    def completed(*words: str) -> list[str]:
+        line = ask.format(script, " ".join(words), len(words) - 1)
+        done = subprocess.run(["bash", "-c", line], check=True, capture_output=True, text=True, cwd=tmp_path)  # noqa: S607 - the bash of whoever runs it
+        return done.stdout.split()
+
+    assert completed("allocsolve", "so") == ["solve", "solvers"]
+    assert completed("allocsolve", "solve", "--so") == ["--solver"]
+    assert completed("allocsolve", "solve", "prob") == ["problem.json"]
+    assert completed("allocsolve", "study", "r") == ["run", "report"]
