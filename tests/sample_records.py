@@ -47,6 +47,7 @@ VARIANTS = (
     replace(
         RECORD,
         seed=2,
+        objective="makespan,waste",
         value=(120, 2**60 + 1),
         bound=(100, -math.inf),
         combinatorial_bound=(100,),

@@ -139,7 +139,7 @@ def _journal(root: Path) -> Iterator[RecordStore]:
     path = root / "improve.sqlite"
     finished = False
     try:
-        with RecordStore(path) as store:
+        with RecordStore(path, tell=remark) as store:
             yield store
             finished = True
     finally:

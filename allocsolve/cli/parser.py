@@ -82,7 +82,7 @@ def make_parser() -> Parser:
     _add_warm(command("warm", warm, "compile what solvers need, so that their first call is fast"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
     _add_gate(command("gate", gate, "fail if a solver got worse or slower than in a baseline"))
-    summary = "compare many solvers on many problems: run, export, report"
+    summary = "compare many solvers on many problems: run, export, report, verify, merge"
     _add_study(group("study", summary, f"studies {summary}"))
     add_library(group("library", "suites of instances, and what is known of them"))
     add_papers(group("reproduce", "redo the experiments of a paper"))
@@ -150,6 +150,7 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    _add_again(parser)
 
 
 def _add_gate(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +176,7 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--executor", default="local", metavar="WHERE", help=text)
     text = "local tasks at a time (default: %(default)s; more make run times less comparable)"
     run.add_argument("--jobs", type=opt.integer(1), default=1, metavar="N", help=text)
+    _add_again(run)
     export = add_command(steps, "export", study.export_study, "write the records as a table")
     export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
     text = "the table: .csv, .json or .parquet"
@@ -185,6 +187,18 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
     report.add_argument("--markdown", type=Path, metavar="FILE.md", help="its tables as Markdown, too")
     report.add_argument("--figures", type=Path, metavar="DIR", help="its figures as single SVG files, too")
+    text = "have the judge recompute every answer, value, metric and certified bound"
+    verify = add_command(steps, "verify", study.verify_study, text)
+    verify.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    merge = add_command(steps, "merge", study.merge_studies, "add the records of some files to another")
+    merge.add_argument("out", type=Path, metavar="OUT.sqlite", help="where they go; made if there is none")
+    merge.add_argument("studies", type=Path, nargs="+", metavar="IN.sqlite", help="where they come from")
+
+
+def _add_again(parser: argparse.ArgumentParser) -> None:
+    help_text = "run these solvers again although there are records of them; the newest count"
+    parser.add_argument("--rerun", type=opt.solvers, default=[], metavar="A,B,...", help=help_text)
+    parser.add_argument("--retry-failed", action="store_true", help="run again what has failed")
 
 
 def _add_objective(parser: argparse.ArgumentParser) -> None:

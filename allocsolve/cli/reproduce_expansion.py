@@ -48,7 +48,7 @@ def expansion(args: argparse.Namespace) -> int:
     draws = expansion_draws(args.tests)
     tasks = expansion_tasks(draws, seconds=args.seconds, workers=args.workers, seed=args.seed)
     with (
-        RecordStore(rows) as store,
+        RecordStore(rows, tell=remark) as store,
         with_resume_hint(store, rows),
         count_bar("starting") as progress,
         open_executor("local", jobs=1) as cells,

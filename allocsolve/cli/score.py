@@ -8,7 +8,7 @@ from allocsolve import registry
 from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
-from allocsolve.cli.study import with_resume_hint
+from allocsolve.cli.study import Reused, keys_again, with_resume_hint
 from allocsolve.families import AnyFamily, families, family_of, with_settings
 from allocsolve.pictures.text import counted, time_text
 
@@ -58,13 +58,17 @@ def score(args: argparse.Namespace) -> int:
     make_folder(args.out)
     rows, table = args.out / "records.sqlite", args.out / "scores.csv"
     check_writable(table)
-    with (
-        RecordStore(rows) as store,
-        with_resume_hint(store, rows),
-        count_bar("starting") as progress,
-        open_executor("local", jobs=1) as cells,
-    ):
-        records = run(tasks, store=store, executor=cells, progress=progress, announce=remark)
+    with RecordStore(rows, tell=remark) as store:
+        again = keys_again(args, tasks, store)
+        reused = Reused(tasks, store, rows, again)
+        if reused.line and not args.json:
+            say(reused.line)
+        with (
+            with_resume_hint(store, rows),
+            count_bar("starting") as progress,
+            open_executor("local", jobs=1) as cells,
+        ):
+            records = run(tasks, store=store, again=again, executor=cells, progress=progress, announce=remark)
     export(records, table)
     scores, best_by_digest = solver_scores(records), best(records)
     proven = sum(on.proven for on in best_by_digest.values())
@@ -82,6 +86,7 @@ def score(args: argparse.Namespace) -> int:
                 "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
                 "records": rows,
                 "csv": table,
+                "reused": reused.fields,
             }
         )
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,16 +10,25 @@ from allocsolve.cli.files import check_writable
 from allocsolve.cli.output import remark, say, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.report import write_report
-from allocsolve.errors import UnknownName
+from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
-    from allocsolve.bench import RecordStore
+    from allocsolve.bench import RecordKey, RecordStore, Task
 
-__all__ = ["export_study", "report_study", "run_study", "with_resume_hint"]
+__all__ = [
+    "Reused",
+    "export_study",
+    "keys_again",
+    "merge_studies",
+    "report_study",
+    "run_study",
+    "verify_study",
+    "with_resume_hint",
+]
 
 
 @contextmanager
@@ -32,6 +41,50 @@ def with_resume_hint(store: RecordStore, path: Path) -> Iterator[None]:
         raise KeyboardInterrupt(standing if len(store) else "nothing was recorded yet") from None
 
 
+class Reused:
+    """The runs that a command does not make, since there are records of them.
+
+    Parameters
+    ----------
+    tasks
+        All runs of the command.
+    store
+        The records, before the first run.
+    path
+        Where they are.
+    again
+        Keys of the runs that are made all the same.
+    """
+
+    def __init__(
+        self, tasks: Sequence[Task], store: RecordStore, path: Path, again: Collection[RecordKey]
+    ) -> None:
+        self._path, self._total = path, len(tasks)
+        keys = {task.key for task in tasks if task.key in store} - {*again}
+        self.runs = len(keys)
+        self._days = store.days(keys)
+
+    @property
+    def line(self) -> str:
+        """What the command says of them; empty if there are none."""
+        if not self.runs:
+            return ""
+        days = " to ".join(dict.fromkeys(self._days))
+        return f"{self.runs} of {counted(self._total, 'run')} from {self._path}, {days}"
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What the JSON of the command says of them."""
+        return {"runs": self.runs, "of": self._total, "days": self._days}
+
+
+def keys_again(args: argparse.Namespace, tasks: Sequence[Task], store: RecordStore) -> set[RecordKey]:
+    """Return the keys of the runs that a command is asked to make again."""
+    from allocsolve.bench.runs.tasks import again  # noqa: PLC0415 - when the command runs
+
+    return again(tasks, store, solvers=args.rerun, failed=args.retry_failed)
+
+
 def run_study(args: argparse.Namespace) -> int:
     """Run what a study has not run yet."""
     from allocsolve.bench import RecordStore, open_executor, read_study, run_missing  # noqa: PLC0415 - when the command runs
@@ -39,9 +92,11 @@ def run_study(args: argparse.Namespace) -> int:
     study = read_study(args.file)
     path: Path = args.out or Path(args.file).with_suffix(".sqlite")
     tasks = study.tasks()
-    with RecordStore(path) as store:
-        keys = {task.key for task in tasks}
-        before = len(keys & store.keys())
+    with RecordStore(path, tell=remark) as store:
+        again = keys_again(args, tasks, store)
+        reused = Reused(tasks, store, path, again)
+        if reused.line and not args.json:
+            say(reused.line)
         with (
             open_executor(args.executor, args.jobs) as executor,
             with_resume_hint(store, path),
@@ -50,12 +105,14 @@ def run_study(args: argparse.Namespace) -> int:
             run_missing(
                 tasks,
                 store,
+                again=again,
                 executor=executor,
                 memory_mb=study.memory_mb,
                 progress=progress,
                 announce=remark,
             )
-        records = [record for record in store.unanswered() if record.key in keys]
+        keys = {task.key for task in tasks}
+        records = [record for record in store if record.value is None and record.key in keys]
     failed = [record for record in records if record.error]
     unanswered = len(records) - len(failed)
     if args.json:
@@ -63,7 +120,8 @@ def run_study(args: argparse.Namespace) -> int:
             {
                 "records": path,
                 "tasks": len(tasks),
-                "run": len(tasks) - before,
+                "run": len(tasks) - reused.runs,
+                "reused": reused.fields,
                 "unanswered": unanswered,
                 "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
             }
@@ -72,7 +130,7 @@ def run_study(args: argparse.Namespace) -> int:
         for record in failed:
             say(f"{record.solver} failed on {record.instance}: {record.error}")
         say(
-            f"{counted(len(tasks), 'task')}, {before} of them run before; "
+            f"{counted(len(tasks), 'task')}, {reused.runs} of them run before; "
             f"{len(failed)} failed, {unanswered} without an answer.",
             f"Records: {path}",
         )
@@ -86,7 +144,7 @@ def export_study(args: argparse.Namespace) -> int:
     if args.out.suffix.lower() not in EXPORTS:
         raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
     check_writable(args.out)
-    with RecordStore(args.study, read_only=True) as store:
+    with RecordStore(args.study, read_only=True, tell=remark) as store:
         export(store, args.out)
         count = len(store)
     if args.json:
@@ -100,6 +158,54 @@ def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study."""
     from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
 
-    with RecordStore(args.study, read_only=True) as store:
+    with RecordStore(args.study, read_only=True, tell=remark) as store:
         write_report(store, args.study.stem, args.out, table=args.markdown, folder=args.figures)
+    return 0
+
+
+def verify_study(args: argparse.Namespace) -> int:
+    """Have the judge recompute the records of a study."""
+    from allocsolve.bench import RecordStore, verify_records  # noqa: PLC0415 - when the command runs
+
+    damaged: list[str] = []
+
+    def tell(line: str) -> None:
+        damaged.append(line)
+        remark(line)
+
+    with RecordStore(args.study, read_only=True, tell=tell) as store:
+        with count_bar("verifying") as progress:
+            faults = [*verify_records(store, progress=progress)]
+        count = len(store)
+    if args.json:
+        write_json({"records": count, "faults": faults, "left_out": damaged})
+    else:
+        say(*faults)
+        say(
+            f"{args.study}: {counted(count, 'record')}, {counted(len(faults), 'fault')}"
+            + (f", {counted(len(damaged), 'thing')} left out" if damaged else "")
+        )
+    return 1 if faults or damaged else 0
+
+
+def merge_studies(args: argparse.Namespace) -> int:
+    """Add the records of some files to another."""
+    from allocsolve.bench import RecordStore, merge_records  # noqa: PLC0415 - when the command runs
+
+    for path in args.studies:
+        if path.resolve() == args.out.resolve():
+            msg = f"{path} is merged into itself"
+            raise InvalidOption(msg)
+    with ExitStack() as opened:
+        stores = [
+            opened.enter_context(RecordStore(path, read_only=True, tell=remark)) for path in args.studies
+        ]
+        into = opened.enter_context(RecordStore(args.out, tell=remark))
+        with with_resume_hint(into, args.out), count_bar("merging") as progress:
+            added = merge_records(into, stores, progress=progress)
+        count = len(into)
+    if args.json:
+        write_json({"records": args.out, "added": added, "in_all": count})
+    else:
+        say(f"{args.out}: {counted(added, 'record')} added, {count} in all")
     return 0

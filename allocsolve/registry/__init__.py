@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from allocsolve.registry.allocators import make_allocator
+from allocsolve.registry.code import code_of
 from allocsolve.registry.front_door import solve
 from allocsolve.registry.names import split_names
 from allocsolve.registry.options import SolverOption, solver_options
@@ -24,6 +25,7 @@ __all__ = [
     "announce_once",
     "canonical_name",
     "check_solver_name",
+    "code_of",
     "families_named",
     "families_solved",
     "identity",

@@ -29,8 +29,8 @@ _ENOUGH_S: Final = 240.0
 #: Compiling for longer than that is announced, in seconds.
 _MOMENT_S: Final = 1.0
 
-#: Solvers, by identity, and tiny problems for which this process has compiled and loaded what is needed.
-_warmed_up: set[tuple[str, Problem]] = set()
+#: Solvers, by class and identity, and tiny problems for which this process has compiled and loaded all.
+_warmed_up: set[tuple[type, str, Problem]] = set()
 
 _ANNOUNCEMENT: Final = "compiling kernels: the first call of a solver takes a while"
 
@@ -57,7 +57,7 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
         When the user interrupts, also if the solver turned that into a result.
     """
     for warm_up_problem in family_of(problem).warm_up(problem):
-        key = identity(solver), warm_up_problem
+        key = type(solver), identity(solver), warm_up_problem
         if key not in _warmed_up:
             with _watched(announce), contextlib.suppress(Exception, SystemExit):
                 _warm_up(solver, warm_up_problem)

@@ -35,6 +35,7 @@ __all__ = [
     "families_solved",
     "load_plugin",
     "make_solver",
+    "plugin_place",
     "with_objective",
 ]
 
@@ -159,6 +160,30 @@ def canonical_name(name: str) -> str:
 
 def _is_plugin(name: SolverName) -> bool:
     return name.base in plugins() or is_reference(name.base)
+
+
+def plugin_place(name: str) -> str:
+    """Return what the name of a plug-in stands for, ``package.module:object`` with its options.
+
+    Empty for the name of a registered solver, and for a text that is no name.
+
+    Raises
+    ------
+    PluginError
+        If several distributions use the name.
+
+    Examples
+    --------
+    >>> plugin_place("mine:Search(depth=3)"), plugin_place("growth")
+    ('mine:Search(depth=3)', '')
+    """
+    try:
+        parsed = parse_name(name)
+    except InvalidOption:
+        return ""
+    if not _is_plugin(parsed):
+        return ""
+    return str(SolverName(_entry_point(parsed).value, parsed.options))
 
 
 def families_named(name: str) -> tuple[AnyFamily, ...]:

@@ -159,7 +159,7 @@ def _judged(
 
     (task,) = plan([("", problem)], [solver], objective=",".join(objective), budgets=[budget])
     try:
-        record, answer, cause = execute(task, solver)
+        record, answer, cause, _ = execute(task, solver)
     except SolverInterrupted:
         _fail(solver, problem, f"claims the limit {Limit.INTERRUPTED}; there was none")
     if isinstance(cause, InvalidAnswer):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -154,8 +156,10 @@ def test_a_study_is_run_once_and_exported(folder: Path, capsys: Capture) -> None
     first = json.loads(run(capsys, "study", "run", path, "--json"))
     assert (first["tasks"], first["run"], first["failures"]) == (3, 3, [])
     again = run(capsys, "study", "run", path)
-    assert again.startswith("3 tasks, 3 of them run before; 0 failed, 0 without an answer.")
     records = path.with_suffix(".sqlite")
+    today = datetime.now(UTC).date()
+    assert re.match(f"3 of 3 runs from {re.escape(str(records))}, ({today}|[0-9-]+ to {today})\n", again)
+    assert "\n3 tasks, 3 of them run before; 0 failed, 0 without an answer.\n" in again
     with RecordStore(records, read_only=True) as store:
         rows = list(store)
         assert [row.solver for row in rows] == ["noX", "noX", "growth"]
@@ -209,9 +213,9 @@ def test_places_and_files_that_will_not_do(folder: Path, capsys: Capture) -> Non
     ):
         assert fault in refused(capsys, "study", *argv)
     base = sqlite3.connect(out)
-    base.execute("PRAGMA user_version = 3")
+    base.execute("PRAGMA user_version = 4")
     base.close()
-    assert "records of format 3" in refused(capsys, "study", "run", path)
+    assert "records of format 4" in refused(capsys, "study", "run", path)
 
 
 def test_a_read_only_folder(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

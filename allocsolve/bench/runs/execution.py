@@ -20,11 +20,11 @@ from allocsolve.instances import digest
 from allocsolve.model import Answer, Limit, Problem, Status, Value, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from allocsolve.bench.runs.tasks import Task
 
-__all__ = ["Outcome", "SolverInterrupted", "execute", "failed_outcome"]
+__all__ = ["Outcome", "SolverInterrupted", "execute", "failed_outcome", "metric_numbers"]
 
 
 class SolverInterrupted(KeyboardInterrupt):
@@ -38,6 +38,8 @@ class Outcome(NamedTuple):
     answer: Answer | None  #: if the judge has confirmed one
     #: Why the record is a failed one; None if it is not, or if the solver ran in another process.
     cause: BaseException | None = None
+    #: From which the judge has recomputed a bound.
+    certificate: Mapping[str, Any] | None = None
 
 
 def execute(
@@ -105,12 +107,12 @@ def execute(
             runtime_s=runtime,
             incumbents=verdict.result.incumbents,
             error="",
-            metrics={} if verdict.metrics is None else _numbers(verdict.metrics),
+            metrics={} if verdict.metrics is None else metric_numbers(verdict.metrics),
         )
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anything at all is a failed row
         failed = failed_outcome(task, f"{type(error).__name__}: {error}", runtime)
         return failed._replace(cause=error)
-    return Outcome(_record(task, findings), verdict.result.answer)
+    return Outcome(_record(task, findings), verdict.result.answer, certificate=verdict.result.certificate)
 
 
 def failed_outcome(task: Task, error: str, runtime: float) -> Outcome:
@@ -199,7 +201,7 @@ def _record(task: Task, findings: _Findings) -> Record:
     )
 
 
-def _numbers(metrics: Any) -> dict[str, float]:  # noqa: ANN401 - each family has its own metrics
+def metric_numbers(metrics: Any) -> dict[str, float]:  # noqa: ANN401 - each family has its own metrics
     """Return all metrics by name; one with a number per axis as one metric per axis."""
     numbers: dict[str, float] = {}
     for field in dataclasses.fields(metrics):

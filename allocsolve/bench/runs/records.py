@@ -24,6 +24,7 @@ class RecordKey(NamedTuple):
     workers: int
     seed: int
     version: str
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Record:
     metrics: Mapping[str, float]  #: every metric of the answer
     when: str  #: UTC, ISO 8601
     machine: Mapping[str, str | int | None]  #: platform, processors and versions
+    code: str = ""  #: of the solver, see `registry.code_of`; empty in files of formats 1 and 2
+    #: 1, 2, ...: a run that is made again has another row; the newest counts.
+    attempt: int = 1
+    traceback: str = ""  #: where the solver raised; empty unless it did
 
     @property
     def key(self) -> RecordKey:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from allocsolve.bench.runs.cell import close_all, run_isolated
@@ -16,9 +19,9 @@ from allocsolve.errors import AllocsolveError, InvalidOption
 from allocsolve.registry import ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.runs.records import Record, RecordKey
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnySolver
 
@@ -36,22 +39,28 @@ MEMORY_MB: Final = 4096.0
 AHEAD: Final = 512
 #: How often a task is sent out again whose worker has died; then it is left for the next time.
 _TRIES: Final = 5
+#: How often runners look for what others have done, in seconds.
+_MOMENT_S: Final = 0.5
 
 
 def run(
     tasks: Sequence[Task],
     *,
     store: RecordStore | None = None,
+    again: Collection[RecordKey] = (),
     executor: Executor | None = None,
     progress: Progress | None = None,
     announce: Announce | None = None,
 ) -> list[Record]:
-    """Execute the tasks of which the store has no row, and return all rows, in the order of the tasks.
+    """Execute the tasks of which the store has no record, and return all records, in the order of the tasks.
 
     Parameters and errors are those of `run_missing`; without a store nothing is kept.
     """
     store = RecordStore() if store is None else store
-    run_missing(tasks, store, executor=executor, progress=progress, announce=announce)
+    for task in tasks:  # a row that is damaged is found out when it is read
+        with suppress(KeyError):
+            store[task.key]
+    run_missing(tasks, store, again=again, executor=executor, progress=progress, announce=announce)
     return [store[task.key] for task in tasks]
 
 
@@ -59,19 +68,24 @@ def run_missing(
     tasks: Sequence[Task],
     store: RecordStore,
     *,
+    again: Collection[RecordKey] = (),
     executor: Executor | None = None,
     memory_mb: float = MEMORY_MB,
     progress: Progress | None = None,
     announce: Announce | None = None,
 ) -> None:
-    """Execute the tasks of which the store has no row.
+    """Execute the tasks of which the store has no record.
+
+    Several runners may work on one file: each run is made by one of them, and all wait for the last.
 
     Parameters
     ----------
     tasks
         See `plan`.
     store
-        Where finished rows are found and new ones are kept. A failed row is finished.
+        Where finished runs are found and new ones are kept. A failed run is finished.
+    again
+        Keys of tasks that are run although there is a record; see `allocsolve.bench.runs.tasks.again`.
     executor, memory_mb, announce
         As for `outcomes`.
     progress
@@ -86,15 +100,57 @@ def run_missing(
     KeyboardInterrupt
         When the user interrupts. Runs in progress are not recorded; all rows before are in the store.
     """
-    todo = [task for task in tasks if task.key not in store]
-    done = len(tasks) - len(todo)
-    if progress:
-        progress(done, len(tasks), todo[0].label if todo else "done")
-    for task, outcome in outcomes(todo, executor=executor, memory_mb=memory_mb, announce=announce):
-        store.append(outcome.record, task.problem, outcome.answer)
-        done += 1
+    todo = {
+        task.key: (task, store.attempts(task.key) + 1)
+        for task in tasks
+        if task.key in again or task.key not in store
+    }
+    total = len({task.key for task in tasks})
+
+    def tell(what: str) -> None:
         if progress:
-            progress(done, len(tasks), task.label)
+            progress(total - len(todo), total, what)
+
+    tell(next(iter(todo.values()))[0].label if todo else "done")
+    # Few are taken ahead where a process takes the next one at once: the rest is for other runners.
+    ahead = 2 * executor._max_workers if isinstance(executor, ThreadPoolExecutor) else AHEAD  # noqa: SLF001 - there is no other way to ask
+    try:
+        while todo:
+            runs = outcomes(
+                _claimed(todo, store), executor=executor, memory_mb=memory_mb, ahead=ahead, announce=announce
+            )
+            for task, outcome in runs:
+                _, attempt = todo.pop(task.key)
+                record = dataclasses.replace(outcome.record, attempt=attempt)
+                store.append(record, task.problem, outcome.answer, outcome.certificate)
+                tell(task.label)
+            _await_others(todo, store, tell)
+    finally:
+        store.release()
+
+
+#: A task, and which attempt of it is to be made, by key.
+_Todo: TypeAlias = dict["RecordKey", tuple["Task", int]]
+
+
+def _claimed(todo: _Todo, store: RecordStore) -> Iterator[Task]:
+    """Yield the tasks that no other runner makes or has made, and claim them."""
+    for key, (task, attempt) in tuple(todo.items()):
+        if store.claim(key, attempt):
+            yield task
+
+
+def _await_others(todo: _Todo, store: RecordStore, tell: Callable[[str], None]) -> None:
+    """Wait a moment for what other runners have claimed, and cross out what they have done."""
+    holders = store.holders((key, attempt) for key, (_, attempt) in todo.items())
+    if holders:
+        tell(f"waiting for {' and '.join(sorted(holders))}")
+        time.sleep(_MOMENT_S)
+    store.refresh()
+    for key, (task, attempt) in tuple(todo.items()):
+        if store.attempts(key) >= attempt:
+            del todo[key]
+            tell(task.label)
 
 
 def outcomes(

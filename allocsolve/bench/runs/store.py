@@ -2,65 +2,53 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
-import zlib
-from collections.abc import Mapping
+import warnings
 from contextlib import contextmanager, suppress
-from dataclasses import fields
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from allocsolve.bench.runs.records import Record, RecordKey
+from allocsolve.bench.runs.claims import Claims, task_text
+from allocsolve.bench.runs.rows import (
+    FIELDS,
+    KEY_FIELDS,
+    BadCellError,
+    decoded,
+    decoded_key,
+    encoded,
+    packed,
+    unpacked,
+)
+from allocsolve.bench.runs.schema import check_place, columns_of, open_base
 from allocsolve.errors import FormatError
-from allocsolve.instances import parse_problem, parse_solution, problem_document, solution_document
-from allocsolve.model import Limit, Status
+from allocsolve.instances import digest, parse_problem, parse_solution, problem_document, solution_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, KeysView
+    from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
 
-    from allocsolve.model import Answer, Problem, Value
+    from allocsolve.bench.runs.records import Record, RecordKey
+    from allocsolve.model import Answer, Problem
 
 __all__ = ["RecordStore"]
 
-#: How SQLite files say what they are: "allo" in ASCII, and the format.
-_APPLICATION: Final = 0x616C6C6F
-_FORMAT: Final = 2
-
-#: Of the compression: documents take a ninth more room than at level 6, and a third of the time.
-_LEVEL: Final = 1
-
-#: Fields of a record that are JSON in the file; of values, a lexicographic one only.
-_JSON: Final = ("features", "metrics", "incumbents")
-_VALUES: Final = ("value", "bound", "certified_bound", "combinatorial_bound")
-_FIELDS: Final = tuple(field.name for field in fields(Record))
-#: As the fields, but the facts of machines stand in a table of their own.
-_COLUMNS: Final = tuple(f'"{name}"' for name in _FIELDS)
-
-# Two nulls are never equal to SQLite, hence ifnull.
-_KEY: Final = ", ".join(
-    "ifnull(iterations, -1)" if name == "iterations" else name for name in RecordKey._fields
+_COLUMNS: Final = ", ".join(f'"{name}"' for name in FIELDS)
+_INSERT: Final = (
+    f"INSERT OR IGNORE INTO records ({_COLUMNS}, answer, certificate) "  # noqa: S608 - names of fields
+    f"VALUES ({', '.join('?' * (len(FIELDS) + 2))})"
 )
-_SCHEMA: Final = f"""
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {_FORMAT};
-CREATE TABLE problems (digest TEXT PRIMARY KEY, document BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE machines (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE);
-CREATE TABLE records (id INTEGER PRIMARY KEY, {", ".join(_COLUMNS)}, answer BLOB);
-CREATE UNIQUE INDEX once ON records ({_KEY});
-CREATE TRIGGER no_change BEFORE UPDATE ON records BEGIN SELECT raise(ABORT, 'records are never changed'); END;
-CREATE TRIGGER no_loss BEFORE DELETE ON records BEGIN SELECT raise(ABORT, 'records are never deleted'); END;
-"""
 
 
 class RecordStore:
     """The records of a study, with the problems and the answers that they are about.
 
-    Each row is in the file before `append` returns: a killed process loses none. Several processes may
-    read a file while one writes it; if two write, a row that both have made is kept once. A file of format 1
-    is brought to format 2 when it is opened for writing.
+    Rows are never changed or deleted. A run that is made again has another row, a further *attempt*: the
+    newest attempt of a key is its record. Each row is in the file before `append` returns: a killed process
+    loses none. Several processes may read and write one file; a row that two of them have made is kept once.
+    A file of an older format is brought to this one when it is opened for writing.
+
+    Each row is checked when it is read. One that cannot be a record is left out, as if it were not there, and
+    named in a line.
 
     Parameters
     ----------
@@ -68,63 +56,41 @@ class RecordStore:
         A SQLite file, created with the folders above it if there is none. None keeps the rows in memory.
     read_only
         Whether nothing will be added: the file must exist, and is not touched.
+    tell
+        Called with a line for each row, problem or answer that is left out; by default a Python warning.
 
     Raises
     ------
     FormatError
-        If the file cannot be opened, or is not a file of records of this format.
+        If the file cannot be opened, or is not a file of records of a format that is known here.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        read_only: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self._source = ":memory:" if path is None else os.fspath(path)
         self._read_only = read_only
-        self._columns = _COLUMNS
+        self._tell = tell or (lambda line: warnings.warn(line, stacklevel=4))
+        self._claims: Claims | None = None
+        #: Of the newest row of each key that is no bad one: its place; and how many attempts there are.
+        self._ids: dict[RecordKey, int] = {}
+        self._attempts: dict[RecordKey, int] = {}
+        self._bad: set[int] = set()
+        self._last = 0  #: row that has been looked at
+        self._problem: tuple[str, Problem] | None = None  #: that was read last: the rows of one come together
         if path is not None:
-            _check_place(Path(path), read_only=read_only)
+            check_place(Path(path), read_only=read_only)
         with self._one_line_errors():
-            self._base = self._connected()
-            self._check_format()
-            if not read_only:
-                # A write-ahead log: a commit is one write, and readers are never in the way.
-                self._base.execute("PRAGMA journal_mode = WAL")
-                self._base.execute("PRAGMA synchronous = NORMAL")
-            self._ids: dict[RecordKey, int] = {}
-            query = f"SELECT id, {', '.join(RecordKey._fields)} FROM records ORDER BY id"  # noqa: S608 - names of fields
-            for idx, *key in self._base.execute(query):
-                self._ids[RecordKey._make(key)] = idx
+            self._base = open_base(self._source, read_only=read_only)
+            self._lacking = columns_of(self._base, self._source)
             self._digests = {row[0] for row in self._base.execute("SELECT digest FROM problems")}
-            self._machines: dict[str, int] = {
-                row[1]: row[0] for row in self._base.execute("SELECT id, facts FROM machines")
-            }
-
-    def _connected(self) -> sqlite3.Connection:
-        if self._read_only:
-            uri = f"{Path(self._source).absolute().as_uri()}?mode=ro"
-            return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
-        base = sqlite3.connect(self._source, isolation_level=None, timeout=30)
-        base.execute("BEGIN IMMEDIATE")
-        if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            for statement in _SCHEMA.strip().split(";\n"):
-                base.execute(statement)
-        base.execute("COMMIT")
-        return base
-
-    def _check_format(self) -> None:
-        application = self._base.execute("PRAGMA application_id").fetchone()[0]
-        version = self._base.execute("PRAGMA user_version").fetchone()[0]
-        if application != _APPLICATION:
-            raise FormatError(self._source, ["is a database, but none of allocsolve's records"])
-        if version == 1:  # rows of format 1 have no certified bound
-            if self._read_only:
-                self._columns = tuple("NULL" if name == '"certified_bound"' else name for name in _COLUMNS)
-            else:
-                self._base.execute("BEGIN IMMEDIATE")
-                self._base.execute("ALTER TABLE records ADD COLUMN certified_bound")
-                self._base.execute(f"PRAGMA user_version = {_FORMAT}")
-                self._base.execute("COMMIT")
-        elif version != _FORMAT:
-            fault = f"holds records of format {version}, this version of allocsolve reads format {_FORMAT}"
-            raise FormatError(self._source, [fault])
+            machines = self._base.execute("SELECT facts, id FROM machines")
+            self._machines: dict[str, int] = dict(machines.fetchall())
+        self.refresh()
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:
@@ -134,7 +100,45 @@ class RecordStore:
         except sqlite3.Error as error:
             raise FormatError(self._source, [str(error)]) from None
 
-    def append(self, record: Record, problem: Problem, answer: Answer | None) -> bool:
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._one_line_errors():
+            self._base.execute("BEGIN IMMEDIATE")
+            with self._base:
+                yield
+
+    def _names(self, fields: Sequence[str]) -> str:
+        """Return what is selected for some fields, in a file of whatever format."""
+        return ", ".join(
+            "facts" if name == "machine" else self._lacking.get(name, f'"{name}"') for name in fields
+        )
+
+    def refresh(self) -> None:
+        """Look at the rows that other processes have added since."""
+        query = f"SELECT id, {self._names(KEY_FIELDS)} FROM records WHERE id > ? ORDER BY id"  # noqa: S608 - names of fields
+        with self._one_line_errors():
+            for idx, *cells in self._base.execute(query, (self._last,)):
+                self._last = idx
+                try:
+                    key, attempt = decoded_key(cells)
+                except BadCellError as error:
+                    self._leave_out(idx, error)
+                    continue
+                if attempt > self._attempts.get(key, 0):
+                    self._ids[key], self._attempts[key] = idx, attempt
+
+    def _leave_out(self, idx: int, error: BadCellError) -> None:
+        if idx not in self._bad:
+            self._bad.add(idx)
+            self._tell(f"{self._source}: row {idx}: {error}; it is left out")
+
+    def append(
+        self,
+        record: Record,
+        problem: Problem,
+        answer: Answer | None,
+        certificate: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Add a row.
 
         Parameters
@@ -145,107 +149,195 @@ class RecordStore:
             That it is about; kept once.
         answer
             That the judge has confirmed, if any.
+        certificate
+            From which the judge has recomputed a bound, if any.
 
         Returns
         -------
         bool
-            False if the file has a row of this key; that one stays.
+            False if the file has this attempt of its key; that row stays.
 
         Raises
         ------
         FormatError
             If it cannot be written, as on a full disk; all rows before it are safe.
         """
-        cells = [_encoded(name, getattr(record, name)) for name in _FIELDS]
-        blob = None
+        cells = [encoded(name, getattr(record, name)) for name in FIELDS]
+        place = FIELDS.index("machine")
+        facts = cells[place]
+        solution = None
         if answer is not None:
-            blob = _packed(solution_document(problem, answer, {}, problem_digest=record.digest))
-        with self._one_line_errors():
-            self._base.execute("BEGIN IMMEDIATE")
-            try:
-                if record.digest not in self._digests:
-                    document = _packed(problem_document(problem))
-                    self._base.execute(
-                        "INSERT OR IGNORE INTO problems VALUES (?, ?)", (record.digest, document)
-                    )
-                cells[_FIELDS.index("machine")] = machine = self._machine(record.machine)
-                marks = ", ".join("?" * (len(cells) + 1))
-                insert = f"INSERT OR IGNORE INTO records ({', '.join(_COLUMNS)}, answer) VALUES ({marks})"  # noqa: S608 - names of fields
-                insertion = self._base.execute(insert, (*cells, blob))
-                self._base.execute("COMMIT")
-            except BaseException:
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
-                raise
+            solution = packed(solution_document(problem, answer, {}, problem_digest=record.digest))
+        proof = None
+        with suppress(TypeError, ValueError):  # what is no JSON is not kept, as `verify_records` will say
+            proof = None if certificate is None else packed(certificate)
+        with self._transaction():
+            if record.digest not in self._digests:
+                document = record.digest, packed(problem_document(problem))
+                self._base.execute("INSERT OR IGNORE INTO problems VALUES (?, ?)", document)
+            cells[place] = machine = self._machine(facts)
+            insertion = self._base.execute(_INSERT, (*cells, solution, proof))
+            if self._claims is not None:
+                task = task_text(record.key, record.attempt)
+                self._base.execute("DELETE FROM claims WHERE task = ?", (task,))
         self._digests.add(record.digest)
-        self._machines[_text(record.machine)] = machine
-        if not insertion.rowcount:
-            return False
-        assert insertion.lastrowid is not None, "it has been inserted"
-        self._ids[record.key] = insertion.lastrowid
-        return True
+        self._machines[facts] = machine
+        self.refresh()
+        return insertion.rowcount > 0
 
-    def _machine(self, facts: Mapping[str, Any]) -> int:
-        text = _text(facts)
-        if text not in self._machines:
-            self._base.execute("INSERT OR IGNORE INTO machines (facts) VALUES (?)", (text,))
-            row = self._base.execute("SELECT id FROM machines WHERE facts = ?", (text,)).fetchone()
+    def _machine(self, facts: str) -> int:
+        if facts not in self._machines:
+            self._base.execute("INSERT OR IGNORE INTO machines (facts) VALUES (?)", (facts,))
+            row = self._base.execute("SELECT id FROM machines WHERE facts = ?", (facts,)).fetchone()
             return int(row[0])
-        return self._machines[text]
+        return self._machines[facts]
+
+    def claim(self, key: RecordKey, attempt: int) -> bool:
+        """Have a run to this process; False if another one makes it, or it has been made meanwhile.
+
+        Rows of other processes are seen afterwards. A claim is kept until its row is added, or `release`.
+        """
+        if self._source == ":memory:":
+            return True
+        if self._claims is None:
+            self._claims = Claims(self._base, self._source)
+        with self._transaction():
+            self.refresh()
+            return self.attempts(key) < attempt and self._claims.make(task_text(key, attempt))
+
+    def holders(self, runs: Iterable[tuple[RecordKey, int]]) -> set[str]:
+        """Return which other processes have claimed some attempts of keys."""
+        if self._claims is None:
+            return set()
+        with self._one_line_errors():
+            return self._claims.holders(task_text(*run) for run in runs)
+
+    def release(self) -> None:
+        """Give back all that is claimed."""
+        claims, self._claims = self._claims, None
+        if claims is not None:
+            claims.release()
 
     def keys(self) -> KeysView[RecordKey]:
-        """Return the keys of all rows that were there at the start, or that this store has added."""
+        """Return the keys of all rows that were there at the start or the last `refresh`."""
         return self._ids.keys()
 
-    def problem(self, digest: str) -> Problem:
-        """Return the problem of this digest; KeyError if no row is about it."""
+    def row(self, key: RecordKey) -> int:
+        """Return the number of the newest row of a key in the file, as messages name it."""
+        return self._ids[key]
+
+    def days(self, keys: Iterable[RecordKey]) -> tuple[str, ...]:
+        """Return the first and the last day on which the records of some keys were made; empty for none."""
+        rows = {self._ids[key] for key in keys}
         with self._one_line_errors():
-            row = self._base.execute("SELECT document FROM problems WHERE digest = ?", (digest,)).fetchone()
+            times = [
+                str(when) for idx, when in self._base.execute('SELECT id, "when" FROM records') if idx in rows
+            ]
+        return (min(times)[:10], max(times)[:10]) if times else ()
+
+    def attempts(self, key: RecordKey) -> int:
+        """Return how often a run has been made, be it that the row is left out."""
+        return self._attempts.get(key, 0)
+
+    def problem(self, digest_of_problem: str) -> Problem:
+        """Return the problem of this digest; KeyError if no row is about it, or it is damaged."""
+        if self._problem is None or self._problem[0] != digest_of_problem:
+            self._problem = digest_of_problem, self._read_problem(digest_of_problem)
+        return self._problem[1]
+
+    def _read_problem(self, expected: str) -> Problem:
+        with self._one_line_errors():
+            query = "SELECT document FROM problems WHERE digest = ?"
+            row = self._base.execute(query, (expected,)).fetchone()
         if row is None:
-            raise KeyError(digest)
-        return parse_problem(_unpacked(row[0]), self._source)
+            raise KeyError(expected)
+        try:
+            problem = parse_problem(unpacked("document", row[0]), self._source)
+            if digest(problem) == expected:
+                return problem
+            fault = "is another problem"
+        except (BadCellError, FormatError) as error:
+            fault = _fault(error)
+        self._tell(f"{self._source}: problem {expected[:12]}: {fault}; it is left out")
+        raise KeyError(expected)
 
     def answer(self, key: RecordKey) -> Answer | None:
-        """Return the answer of a row, None if it has none."""
+        """Return the answer of a record; None if it has none, or it is damaged."""
+        blob = self._blob("answer", key)
+        if blob is None:
+            return None
+        try:
+            return parse_solution(unpacked("answer", blob), self._source, self.problem(key.digest))
+        except KeyError:
+            return None
+        except (BadCellError, FormatError) as error:
+            self._tell(f"{self._source}: row {self._ids[key]}: answer: {_fault(error)}; it is left out")
+            return None
+
+    def certificate(self, key: RecordKey) -> dict[str, Any] | None:
+        """Return the certificate of the bound of a record; None if it has none, or it is damaged."""
+        blob = self._blob("certificate", key)
+        try:
+            return None if blob is None else unpacked("certificate", blob)
+        except BadCellError as error:
+            self._tell(f"{self._source}: row {self._ids[key]}: {error}; it is left out")
+            return None
+
+    def _blob(self, column: str, key: RecordKey) -> object:
+        query = f"SELECT {self._lacking.get(column, column)} FROM records WHERE id = ?"  # noqa: S608 - a column
         with self._one_line_errors():
-            row = self._base.execute("SELECT answer FROM records WHERE id = ?", (self._ids[key],)).fetchone()
-        return (
-            None
-            if row[0] is None
-            else parse_solution(_unpacked(row[0]), self._source, self.problem(key.digest))
-        )
+            return self._base.execute(query, (self._ids[key],)).fetchone()[0]
 
     def __getitem__(self, key: RecordKey) -> Record:
-        (record,) = self._select("WHERE records.id = ?", (self._ids[key],))
-        return record
+        """Return the newest record of a key; KeyError if there is none, or it is left out."""
+        for record in self._select("WHERE records.id = ?", (self._ids[key],)):
+            return record
+        raise KeyError(key)
 
     def __contains__(self, key: object) -> bool:
         return key in self._ids
 
     def __iter__(self) -> Iterator[Record]:
-        """Iterate over the rows in the order in which they were added."""
+        """Iterate over the records, the newest of each key, in the order in which they were added."""
+        self.refresh()
         return self._select("ORDER BY records.id")
-
-    def unanswered(self) -> Iterator[Record]:
-        """Iterate over the rows without a value, failed or not."""
-        return self._select("WHERE value IS NULL ORDER BY records.id")
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def _select(self, where: str, parameters: tuple[int, ...] = ()) -> Iterator[Record]:
-        columns = ", ".join("facts" if name == '"machine"' else name for name in self._columns)
-        query = f"SELECT {columns} FROM records JOIN machines ON machines.id = machine {where}"  # noqa: S608 - names of fields
-        machines: dict[str, Mapping[str, Any]] = {}
+        query = (
+            f"SELECT records.id, {self._names(FIELDS)} FROM records "  # noqa: S608 - names of fields
+            f"LEFT JOIN machines ON machines.id = machine {where}"
+        )
         with self._one_line_errors():
-            for row in self._base.execute(query, parameters):
-                cells = dict(zip(_FIELDS, row, strict=True))
-                facts = cells["machine"]
-                cells["machine"] = machines.setdefault(facts, json.loads(facts))
-                yield _decoded(cells)
+            for idx, *cells in self._base.execute(query, parameters):
+                try:
+                    record = decoded(cells)
+                except BadCellError as error:
+                    self._leave_out(idx, error)
+                    older = self._before(idx)
+                    if older is not None:
+                        yield self[older]
+                    continue
+                if self._ids.get(record.key) == idx:
+                    yield record
+
+    def _before(self, idx: int) -> RecordKey | None:
+        """Have the attempt before a bad row count if that is the newest; return its key, None without one."""
+        key = next((key for key, newest in self._ids.items() if newest == idx), None)
+        if key is None:
+            return None
+        del self._ids[key]
+        query = f"SELECT id, {self._names(KEY_FIELDS)} FROM records WHERE digest = ? ORDER BY attempt"  # noqa: S608 - names of fields
+        for older, *cells in self._base.execute(query, (key.digest,)):
+            if older not in self._bad and decoded_key(cells)[0] == key:
+                self._ids[key] = older
+        return key if key in self._ids else None
 
     def close(self) -> None:
         """Leave one complete file behind; the store cannot be used any more."""
+        self.release()
         with self._one_line_errors():
             if not self._read_only:
                 with suppress(sqlite3.OperationalError):  # somebody is reading: the log beside it stays
@@ -259,64 +351,6 @@ class RecordStore:
         self.close()
 
 
-def _check_place(path: Path, *, read_only: bool) -> None:
-    """Refuse what SQLite would only call "unable to open database file"."""
-    fault = ""
-    if path.is_dir():
-        fault = "is a directory"
-    elif read_only and not path.exists():
-        fault = "there is no such file"
-    elif not read_only:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            fault = f"cannot be written: {path.parent} is not a directory"
-        except OSError as error:
-            fault = f"cannot be written: {error.strerror}"
-        else:
-            if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-                fault = "cannot be written: permission denied"
-    if fault:
-        raise FormatError(str(path), [fault])
-
-
-def _text(document: object) -> str:
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def _packed(document: object) -> bytes:
-    return zlib.compress(_text(document).encode(), _LEVEL)
-
-
-def _unpacked(blob: bytes) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(zlib.decompress(blob))
-    return document
-
-
-def _encoded(name: str, cell: Any) -> Any:  # noqa: ANN401 - the type of any field of a record
-    """Return a cell as SQLite can hold it: numbers as they are, the rest as text."""
-    if name in _JSON:
-        return _text(cell)
-    if name in _VALUES and isinstance(cell, tuple):
-        return _text([None if term == -inf else term for term in cell])
-    if name == "error":  # may quote anything
-        return cell.encode(errors="backslashreplace").decode()
-    return None if isinstance(cell, Mapping) else cell
-
-
-def _decoded(cells: dict[str, Any]) -> Record:
-    for name in _JSON:
-        cells[name] = json.loads(cells[name])
-    if cells["certified_bound"] is None:
-        cells["certified_bound"] = -inf
-    for name in _VALUES:
-        if isinstance(cells[name], str):
-            cells[name] = _tuple(json.loads(cells[name]))
-    cells["incumbents"] = tuple((seconds, _tuple(value)) for seconds, value in cells["incumbents"])
-    cells["status"] = Status(cells["status"])
-    cells["limit"] = cells["limit"] and Limit(cells["limit"])
-    return Record(**cells)
-
-
-def _tuple(value: Any) -> Value:  # noqa: ANN401 - whatever JSON holds
-    return tuple(-inf if term is None else term for term in value) if isinstance(value, list) else value
+def _fault(error: BadCellError | FormatError) -> str:
+    """Return what is wrong, without the name of the file."""
+    return "; ".join(error.faults)[:200] if isinstance(error, FormatError) else str(error)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from allocsolve import registry
 from allocsolve.bench.runs.records import RecordKey
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import AnyFamily, AnySolver, family_of
 from allocsolve.instances import digest
 from allocsolve.model import Budget, Problem
@@ -17,7 +18,9 @@ from allocsolve.model import Budget, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["SolverLike", "Task", "family_of_all", "plan"]
+    from allocsolve.bench.runs.records import Record
+
+__all__ = ["SolverLike", "Task", "again", "family_of_all", "plan"]
 
 #: A registered name, or a solver.
 SolverLike: TypeAlias = str | AnySolver
@@ -51,10 +54,23 @@ class Task:
         return f"{self.solver} on {self.problem.name or self.key.digest[:12]}"
 
     def make_solver(self) -> AnySolver:
-        """Return the solver."""
+        """Return the solver.
+
+        Raises
+        ------
+        UnknownName, InvalidOption, PluginError
+            If it cannot be made.
+        AllocsolveError
+            If its code is not that of the key: edited meanwhile, or another version on this machine.
+        """
         if self.unnamed is not None:
             return self.unnamed
-        return registry.make_solver(self.solver, self.problem, self.key.objective)
+        solver = registry.make_solver(self.solver, self.problem, self.key.objective)
+        code = registry.code_of(solver, self.solver)
+        if code != self.key.code:
+            msg = f"the code of {self.solver} is {code} here, the run was planned for {self.key.code}"
+            raise AllocsolveError(msg)
+        return solver
 
 
 def plan(
@@ -82,31 +98,97 @@ def plan(
     UnknownName, SolverUnavailable
         If a solver cannot be made.
     InvalidOption
-        If the problems are of several kinds.
+        If the problems are of several kinds, or two different solvers have one name.
     """
     suites_and_problems = list(problems)
     if not suites_and_problems:
         return []
     family = family_of_all([problem for _, problem in suites_and_problems])
     minimised = ",".join(family.parse_objective(objective))
-    contestants: list[tuple[str, str, AnySolver | None]] = []
+    contestants: dict[str, _Contestant] = {}
     for solver in solvers:
-        if isinstance(solver, str):
-            name = registry.canonical_name(solver)
-            made = registry.make_solver(name, family.problem, minimised)
-            contestants.append((name, registry.identity(made), None))
-        else:
-            contestants.append((registry.identity(solver), registry.identity(solver), solver))
+        contestant = _contestant(solver, family, minimised)
+        other = contestants.setdefault(contestant.name, contestant)
+        if not _are_equal(other, contestant):
+            msg = f"two solvers are called {contestant.name}: let the repr of each tell what it is"
+            raise InvalidOption(msg)
     version = _version()
     tasks: dict[RecordKey, Task] = {}
     for suite, problem in suites_and_problems:
         identity = digest(problem)
         for budget in budgets:
             spent = float(budget.seconds), budget.iterations, budget.workers, budget.seed
-            for name, text, unnamed in contestants:
-                key = RecordKey(identity, text, minimised, *spent, version)
+            for name, text, code, _, unnamed in contestants.values():
+                key = RecordKey(identity, text, minimised, *spent, version, code)
                 tasks.setdefault(key, Task(suite, problem, name, key, unnamed))
     return list(tasks.values())
+
+
+class _Contestant(NamedTuple):
+    """A solver that runs on every problem of a plan."""
+
+    name: str
+    text: str  #: its `registry.identity`
+    code: str
+    solver: AnySolver
+    unnamed: AnySolver | None  #: the same if it has no registered name
+
+
+def _contestant(solver: SolverLike, family: AnyFamily, objective: str) -> _Contestant:
+    if isinstance(solver, str):
+        name = registry.canonical_name(solver)
+        made = registry.make_solver(name, family.problem, objective)
+        return _Contestant(name, registry.identity(made), registry.code_of(made, name), made, None)
+    text = registry.identity(solver)
+    return _Contestant(text, text, registry.code_of(solver), solver, solver)
+
+
+def _are_equal(one: _Contestant, other: _Contestant) -> bool:
+    """Tell whether two solvers of one name are the same, whatever they say of themselves."""
+    if one.solver is other.solver or one.solver == other.solver:
+        return True
+    if one[:3] != other[:3] or inspect.isroutine(one.solver):
+        return False
+    try:  # all that they hold, as copies are made of them
+        return bool(one.solver.__reduce_ex__(2)[1:] == other.solver.__reduce_ex__(2)[1:])
+    except (TypeError, ValueError):  # they cannot be copied, or what they hold cannot be compared
+        return False
+
+
+def again(
+    tasks: Iterable[Task], records: Iterable[Record], *, solvers: Iterable[str] = (), failed: bool = False
+) -> set[RecordKey]:
+    """Return the keys of the tasks that are to be run although there are records of them.
+
+    Parameters
+    ----------
+    tasks
+        See `plan`.
+    records
+        Those that there are.
+    solvers
+        Names of solvers of the tasks, all of whose runs are made again.
+    failed
+        Whether the runs that have failed are made again.
+
+    Raises
+    ------
+    UnknownName
+        If a name is that of no task.
+    """
+    by_solver: dict[str, set[RecordKey]] = {}
+    for task in tasks:
+        by_solver.setdefault(task.solver, set()).add(task.key)
+    keys: set[RecordKey] = set()
+    for solver in solvers:
+        name = registry.canonical_name(solver)
+        if name not in by_solver:
+            raise UnknownName("solver of these runs", name, by_solver)
+        keys |= by_solver[name]
+    if failed:
+        planned = set().union(*by_solver.values())
+        keys |= {record.key for record in records if record.error and record.key in planned}
+    return keys
 
 
 @functools.cache

@@ -1,0 +1,258 @@
+"""Rows of the file of records: cells as SQLite holds them, checked one by one when they are read."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from dataclasses import fields
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from allocsolve.bench.runs.records import Record, RecordKey
+from allocsolve.errors import AllocsolveError
+from allocsolve.families import family_named
+from allocsolve.model import Limit, Status, Value, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = [
+    "FIELDS",
+    "KEY_FIELDS",
+    "BadCellError",
+    "decoded",
+    "decoded_key",
+    "encoded",
+    "json_text",
+    "packed",
+    "unpacked",
+]
+
+FIELDS: Final = tuple(field.name for field in fields(Record))
+#: What a row is found by: the key, and which attempt it is.
+KEY_FIELDS: Final = (*RecordKey._fields, "attempt")
+
+#: Fields of a record that are JSON in the file; of values, a lexicographic one or a very large one only.
+_JSON: Final = ("features", "metrics", "incumbents", "machine")
+_VALUES: Final = ("value", "bound", "certified_bound", "combinatorial_bound")
+#: Of the compression: documents take a ninth more room than at level 6, and a third of the time.
+_LEVEL: Final = 1
+#: What SQLite holds as an integer is below that.
+_WORD: Final = 2**63
+#: Letters of a bad value that messages show.
+_SHOWN: Final = 40
+
+
+class BadCellError(ValueError):
+    """A cell that no record can have.
+
+    Parameters
+    ----------
+    column
+        Where it stands.
+    cell
+        What stands there.
+    reason
+        What is wrong with it.
+    """
+
+    def __init__(self, column: str, cell: object, reason: str) -> None:
+        shown = ascii(cell[: 2 * _SHOWN] if isinstance(cell, str | bytes) else cell)
+        shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
+        super().__init__(f"column {column}: {shown} {' '.join(reason.split())[:120]}")
+
+
+def json_text(document: object) -> str:
+    """Return a document as JSON in the fewest letters."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def packed(document: object) -> bytes:
+    """Return a document as compressed JSON."""
+    return zlib.compress(json_text(document).encode(), _LEVEL)
+
+
+def unpacked(column: str, blob: object) -> dict[str, Any]:
+    """Return the JSON object of a cell that `packed` has made.
+
+    Raises
+    ------
+    BadCellError
+        If it is no such cell.
+    """
+    if not isinstance(blob, bytes):
+        raise BadCellError(column, blob, "is no compressed JSON object")
+    try:
+        document = _loaded(zlib.decompress(blob).decode())
+        if not isinstance(document, dict):
+            _refuse("is no object")
+    except (zlib.error, ValueError) as error:
+        raise BadCellError(column, blob, f"is no compressed JSON object: {error}") from None
+    return document
+
+
+def encoded(name: str, cell: Any) -> Any:  # noqa: ANN401 - the type of any field of a record
+    """Return a cell as SQLite can hold it: numbers as they are, the rest as text."""
+    if name in _JSON:
+        return json_text(cell)
+    if name in _VALUES and cell is not None:
+        if isinstance(cell, tuple):
+            return json_text([None if term == -math.inf else term for term in cell])
+        return str(cell) if isinstance(cell, int) and abs(cell) >= _WORD else cell
+    if name in ("error", "traceback"):  # may quote anything
+        return cell.encode(errors="backslashreplace").decode()
+    return cell
+
+
+def decoded_key(cells: Sequence[object]) -> tuple[RecordKey, int]:
+    """Return the key and the attempt of a row, from its cells in the order of `KEY_FIELDS`.
+
+    Raises
+    ------
+    BadCellError
+        If a cell is none of a record.
+    """
+    values = [_cell(name, cell) for name, cell in zip(KEY_FIELDS, cells, strict=True)]
+    return RecordKey._make(values[:-1]), values[-1]
+
+
+def decoded(cells: Sequence[object]) -> Record:
+    """Return the record of a row, from its cells in the order of `FIELDS`.
+
+    Raises
+    ------
+    BadCellError
+        If a cell is none of a record, or does not go with the others.
+    """
+    values = {name: _cell(name, cell) for name, cell in zip(FIELDS, cells, strict=True)}
+    record = Record(**values)
+    count = _num_terms(record.kind, record.objective)
+    if record.value is not None and len(terms(record.value)) != count:
+        raise BadCellError("value", record.value, f"is no value of {record.objective}")
+    if (record.value is None) != (record.status in (Status.UNKNOWN, Status.INFEASIBLE)):
+        raise BadCellError("value", record.value, f"does not go with the status {record.status.value}")
+    return record
+
+
+def _cell(name: str, cell: object) -> Any:  # noqa: ANN401 - the type of any field of a record
+    try:
+        return _DECODERS[name](cell)
+    except ValueError as error:
+        raise BadCellError(name, cell, str(error)) from None
+
+
+@lru_cache(maxsize=64)
+def _num_terms(kind: str, objective: str) -> int:
+    try:
+        family = family_named(kind)
+    except AllocsolveError as error:
+        raise BadCellError("kind", kind, f"is no family: {error}") from None
+    try:
+        return len(family.parse_objective(objective))
+    except AllocsolveError as error:
+        raise BadCellError("objective", objective, f"is no objective: {error}") from None
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise ValueError(reason)
+
+
+def _loaded(text: object) -> Any:  # noqa: ANN401 - whatever JSON holds
+    if not isinstance(text, str):
+        _refuse("is no text")
+    try:
+        return json.loads(text, parse_constant=lambda name: _refuse(f"holds {name}"))
+    except RecursionError:
+        _refuse("is nested too deeply")
+
+
+def _text(cell: object) -> str:
+    return cell if isinstance(cell, str) else _refuse("is no text")
+
+
+def _when(cell: object) -> str:
+    datetime.fromisoformat(_text(cell))
+    return _text(cell)
+
+
+def _count(cell: object, least: int) -> int:
+    return cell if isinstance(cell, int) and cell >= least else _refuse(f"is no integer >= {least}")
+
+
+def _number(cell: object) -> float:
+    number = isinstance(cell, int | float) and not isinstance(cell, bool)
+    # The last is false of what is no number, and of numbers too large for all that is computed from them.
+    return cell if number and abs(cell) < 1e300 else _refuse("is no number")  # type: ignore[return-value,arg-type]  # it is a number
+
+
+def _seconds(cell: object) -> float:
+    return cell if isinstance(cell, int | float) and cell > 0 else _refuse("is no number above 0")
+
+
+def _runtime(cell: object) -> float:
+    return seconds if (seconds := _number(cell)) >= 0 else _refuse("is below 0")
+
+
+def _value(cell: object) -> Value:
+    """Return a value or a bound: a number, or JSON of a list of numbers, null for minus infinity."""
+    if isinstance(cell, str):
+        cell = _loaded(cell)
+    if isinstance(cell, list) and cell:
+        return tuple(_term(-math.inf if term is None else term) for term in cell)
+    return _term(cell)
+
+
+def _term(cell: object) -> float:
+    return -math.inf if cell == -math.inf else _number(cell)
+
+
+def _judged(cell: object) -> Value | None:
+    if cell is None:
+        return None
+    value = _value(cell)
+    return value if -math.inf not in terms(value) else _refuse("is no number")
+
+
+def _incumbents(cell: object) -> tuple[tuple[float, Value], ...]:
+    document = _loaded(cell)
+    if not (isinstance(document, list) and all(isinstance(one, list) and len(one) == 2 for one in document)):
+        _refuse("is no list of seconds and values")
+    return tuple((_number(seconds), _value(value)) for seconds, value in document)
+
+
+def _mapping(cell: object, types: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a type or a union
+    document = _loaded(cell)
+    if not isinstance(document, dict):
+        _refuse("is no object")
+    for value in document.values():
+        if not isinstance(value, types) or (isinstance(value, int | float) and not abs(value) < 1e300):
+            _refuse("holds what it may not")
+    return document
+
+
+_NUMBER: Final = int | float
+_FACT: Final = str | int | float | None
+
+#: How the cells of each column are read; each raises ValueError with what is wrong.
+_DECODERS: Final[Mapping[str, Callable[[object], Any]]] = {
+    **dict.fromkeys(FIELDS, _text),
+    "features": partial(_mapping, types=_FACT),
+    "seconds": _seconds,
+    "iterations": lambda cell: None if cell is None else _count(cell, 0),
+    "workers": partial(_count, least=1),
+    "seed": partial(_count, least=0),
+    "status": lambda cell: Status(_text(cell)),
+    "limit": lambda cell: None if cell is None else Limit(_text(cell)),
+    "value": _judged,
+    "bound": _value,
+    "certified_bound": lambda cell: -math.inf if cell is None else _value(cell),  # in files of format 1
+    "combinatorial_bound": _value,
+    "runtime_s": _runtime,
+    "incumbents": _incumbents,
+    "metrics": partial(_mapping, types=_NUMBER),
+    "when": _when,
+    "machine": lru_cache(maxsize=64)(partial(_mapping, types=_FACT)),
+    "attempt": partial(_count, least=1),
+}

@@ -1,0 +1,130 @@
+"""The judge's word on a file of records: everything that can be recomputed is."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+from typing import TYPE_CHECKING
+
+from allocsolve import judge
+from allocsolve.bench.runs.execution import metric_numbers
+from allocsolve.errors import AllocsolveError
+from allocsolve.families import family_of
+from allocsolve.model import Result, Status, Value, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.runs.runner import Progress
+    from allocsolve.bench.runs.store import RecordStore
+    from allocsolve.model import Problem
+
+__all__ = ["verify_records"]
+
+
+def verify_records(store: RecordStore, *, progress: Progress | None = None) -> Iterator[str]:
+    """Yield what is wrong with the records of a file, a line for each fault, with the number of its row.
+
+    The judge recomputes each answer: it must be feasible, with the value and the metrics of its record. The
+    bound of a certificate and the combinatorial bound are recomputed, too. No bound of any record of a
+    problem may be above the value of another, and what is infeasible has no answer. That a claimed bound is
+    proven cannot be recomputed, nor the bound of a certificate that an older format did not keep.
+
+    Parameters
+    ----------
+    store
+        The records. Rows that cannot be read are left out, as always; see `RecordStore`.
+    progress
+        Told after each record, and at the start.
+    """
+    total = len(store)
+    floors: dict[tuple[str, str], Value] = {}
+    claims: dict[tuple[str, str], list[Record]] = {}
+    for done, record in enumerate(store):
+        if progress:
+            progress(done, total, f"{record.solver} on {record.instance}")
+        place = _place(store, record)
+        try:
+            problem = store.problem(record.digest)
+        except KeyError:
+            yield f"{place}: its problem is missing"
+            continue
+        faults = [*_answer_faults(store, record, problem), *_bound_faults(store, record, problem, floors)]
+        yield from (f"{place}: {fault}" for fault in faults)
+        if not faults:
+            claims.setdefault((record.digest, record.objective), []).append(record)
+    for records in claims.values():
+        yield from _contradictions(store, records)
+    if progress:
+        progress(total, total, "done")
+
+
+def _place(store: RecordStore, record: Record) -> str:
+    return f"row {store.row(record.key)}, {record.solver} on {record.instance}"
+
+
+def _answer_faults(store: RecordStore, record: Record, problem: Problem) -> Iterator[str]:
+    answer = store.answer(record.key)
+    if (answer is None) != (record.value is None):
+        yield "there is no answer to its value" if answer is None else "there is an answer, but no value"
+    if answer is None or record.value is None:
+        return
+    try:
+        faults = judge.violations(problem, answer)
+        if faults:
+            yield f"the answer is not feasible: {faults[0]}"
+            return
+        objective = tuple(record.objective.split(","))
+        value = judge.value(problem, answer, objective)
+        if value != record.value:
+            yield f"the judge finds {record.objective} {value}, the record has {record.value}"
+        metrics = metric_numbers(judge.metrics(problem, answer))
+    except AllocsolveError as error:
+        yield str(error)
+        return
+    for name in sorted(metrics.keys() | record.metrics.keys()):
+        found, recorded = metrics.get(name, math.nan), record.metrics.get(name, math.nan)
+        if not math.isclose(found, recorded, rel_tol=1e-9):  # sums in another order on another machine
+            yield f"the judge finds {name} {found}, the record has {recorded}"
+    if record.status is Status.OPTIMAL and terms(record.bound) != terms(record.value):
+        yield f"it is called optimal, with the value {record.value} and the bound {record.bound}"
+
+
+def _bound_faults(
+    store: RecordStore, record: Record, problem: Problem, floors: dict[tuple[str, str], Value]
+) -> Iterator[str]:
+    objective = tuple(record.objective.split(","))
+    certificate = store.certificate(record.key)
+    certified: Value = -math.inf
+    if certificate is not None:
+        try:
+            certified = judge.certify(problem, Result(Status.UNKNOWN, certificate=certificate), objective)
+        except AllocsolveError as error:
+            yield str(error)
+            return
+    # Files of older formats hold no certificates, nor the code of their solvers.
+    if certified != record.certified_bound and (certificate is not None or record.code):
+        yield f"the certified bound is {certified}, the record has {record.certified_bound}"
+    place = record.digest, record.objective
+    if place not in floors:
+        floor = family_of(problem).bound(problem, objective[0])
+        floors[place] = (floor,) if len(objective) > 1 else floor
+    same_version = record.version == importlib.metadata.version("allocsolve")
+    if same_version and terms(record.combinatorial_bound) != terms(floors[place]):
+        yield f"the combinatorial bound is {floors[place]}, the record has {record.combinatorial_bound}"
+
+
+def _contradictions(store: RecordStore, records: list[Record]) -> Iterator[str]:
+    """Yield the bounds of records of one problem that are above the least value of all of them."""
+    answered = [record for record in records if record.value is not None]
+    if not answered:
+        return
+    best = min(answered, key=lambda record: terms(record.value or 0))
+    assert best.value is not None, "it is answered"
+    for record in records:
+        bound = max(record.bound, record.certified_bound, record.combinatorial_bound, key=terms)
+        if record.status is Status.INFEASIBLE:
+            yield f"{_place(store, record)}: it is called infeasible, row {store.row(best.key)} has an answer"
+        elif terms(bound) > terms(best.value):
+            yield f"{_place(store, record)}: the bound is {bound}, row {store.row(best.key)} has {best.value}"

@@ -1,0 +1,280 @@
+"""Records know the code that made them: edited code has rows of its own, so has whoever borrows a name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from plugin_tools import Site, site
+
+from allocsolve.bench import RecordStore, plan, run
+from allocsolve.errors import AllocsolveError, InvalidOption
+from allocsolve.exact import EvolutionCpSat
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import klein2011, write_problem
+from allocsolve.model import Budget, EvolutionProblem
+from allocsolve.registry import code_of, make_solver, solve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.bench import Task
+
+DOCS = Path(__file__).parents[2] / "docs"
+PROBLEMS = [("", klein2011([5, idx], num_apps=(4, 4))) for idx in range(2)]
+BUDGETS = [Budget(seconds=60)]
+NO_EXPANSION = make_solver("noX", EvolutionProblem)
+
+NAMED_LIKE_CPSAT = f"""
+class Cuckoo:
+    def __repr__(self):
+        return {str(EvolutionCpSat())!r}
+    def __call__(self, problem: EvolutionProblem, budget: Budget) -> Result:
+        return greedy(problem, budget)
+Cuckoo.__module__ = {EvolutionCpSat.__module__!r}
+Cuckoo.__qualname__ = Cuckoo.__name__ = "EvolutionCpSat"
+cuckoo = Cuckoo()
+"""
+
+
+@pytest.fixture
+def third(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Where third parties put their code."""
+    with site(tmp_path, monkeypatch) as made:
+        yield made
+
+
+class Desk:
+    """An author's folder, in which commands run as processes of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for idx, (_, problem) in enumerate(PROBLEMS):
+            write_problem(problem, folder / "problems" / f"p{idx}.json")
+
+    def score(self, solvers: str, *more: str, status: int = 0) -> dict[str, Any]:
+        """Return what `score` says of solvers."""
+        argv = ["score", "problems", "--solvers", solvers, "--baseline", "noX", "--json", *more]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        command = [sys.executable, "-m", "allocsolve", *argv]
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    (tmp_path / "problems").mkdir()
+    return Desk(tmp_path)
+
+
+def _gap(scores: dict[str, Any], solver: str) -> float:
+    (gap,) = (one["gap"]["mean"] for one in scores["scores"] if one["solver"] == solver)
+    return float(gap)
+
+
+def test_an_edited_heuristic_is_scored_anew(desk: Desk) -> None:
+    """The page `docs/heuristic.md`, and then the slip that everybody makes."""
+    source = re.search(r":caption: widest\.py\n\n(.*?)```", (DOCS / "heuristic.md").read_text(), re.DOTALL)
+    assert source is not None
+    module, name = desk.folder / "widest.py", "widest:WidestFirst"
+    module.write_text(source[1])
+    first = desk.score(name)
+    assert first["reused"] == {"runs": 0, "of": 4, "days": []}
+    assert desk.score(name)["reused"]["runs"] == 4
+    module.write_text(source[1].replace("-apps[app].peak", "apps[app].peak"))
+    edited = desk.score(name)
+    assert edited["reused"]["runs"] == 2, "those of noX"
+    assert _gap(edited, name) == _gap(desk.score(name, "--out", "fresh"), name)
+    assert _gap(edited, name) != _gap(first, name)
+    module.write_text(source[1])
+    assert _gap(desk.score(name), name) == _gap(first, name)
+
+
+def test_a_module_beside_it_belongs_to_it(desk: Desk) -> None:
+    (desk.folder / "mine.py").write_text(
+        "from allocsolve import Budget, EvolutionProblem\n"
+        "def solver(problem: EvolutionProblem, budget: Budget):\n"
+        "    import helper\n"
+        "    return helper.best(problem, budget)\n"
+    )
+    text = "import deeper\ndef best(problem, budget): return deeper.rule(problem, budget)\n"
+    (desk.folder / "helper.py").write_text(text)
+    rule = "from allocsolve.heuristics import ListScheduling\nrule = ListScheduling(order='{}')\n"
+    (desk.folder / "deeper.py").write_text(rule.format("longest"))
+    (desk.folder / "stranger.py").write_text("")
+    first = desk.score("mine:solver")
+    (desk.folder / "stranger.py").write_text("pass")
+    assert desk.score("mine:solver")["reused"]["runs"] == 4
+    (desk.folder / "deeper.py").write_text(rule.format("shortest"))
+    edited = desk.score("mine:solver")
+    assert edited["reused"]["runs"] == 2
+    assert _gap(edited, "mine:solver") != _gap(first, "mine:solver")
+
+
+def _plan(*solvers: Any) -> list[Task]:
+    return plan(PROBLEMS, solvers, budgets=BUDGETS)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("acme:Wide", "acme:Long"),  # two classes
+        ("acme:wide", "acme:long"),  # two objects of one class
+        ("acme:Any(order=highest)", "acme:Any"),  # two options
+        ("acme:shown.Wide", "noX"),
+    ],
+)
+def test_two_solvers_of_one_repr_have_their_own_rows(names: tuple[str, str], third: Site) -> None:
+    third.module(
+        "acme",
+        f"""
+        @dataclass(repr=False)
+        class Any:
+            order: str = "longest"
+            def __repr__(self):
+                return {str(NO_EXPANSION)!r}
+            def __call__(self, problem: EvolutionProblem, budget: Budget) -> Result:
+                return ListScheduling(order=self.order)(problem, budget)
+
+        class Wide(Any):
+            def __init__(self): self.order = "highest"
+        class Long(Any):
+            def __init__(self): self.order = "longest"
+        wide, long = Any("highest"), Any("longest")
+        class shown:
+            Wide = Wide
+        """,
+    )
+    together = run(_plan(*names))
+    assert [row.solver for row in together] == [*names] * 2
+    store = RecordStore()
+    apart = [row for name in names for row in run(_plan(name), store=store)]
+    assert len(store) == 4
+    assert {(row.solver, row.instance): row.value for row in apart} == {
+        (row.solver, row.instance): row.value for row in together
+    }
+    for idx, name in enumerate(names):
+        for (_, problem), row in zip(PROBLEMS, apart[2 * idx :], strict=False):
+            assert row.value == solve(problem, name).objective
+
+
+@pytest.mark.parametrize("name", ["acme:Cuckoo", "acme:cuckoo"])
+def test_who_forges_a_repr_gets_no_rows_of_others(name: str, third: Site) -> None:
+    third.module("acme", NAMED_LIKE_CPSAT)
+    store = RecordStore()
+    proofs = run(_plan("cpsat"), store=store)
+    assert {row.status.value for row in proofs} == {"optimal"}
+    forged = run(_plan(name), store=store)
+    assert {row.solver_repr for row in forged} == {row.solver_repr for row in proofs}
+    assert {row.status.value for row in forged} == {"feasible"}
+    assert all(row.code.startswith(f"{name}#") for row in forged)
+    solver = make_solver(name, EvolutionProblem)
+    assert code_of(solver) != code_of(EvolutionCpSat()), "nor as an object without a name"
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Does not tell its option."""
+
+    order: str
+
+    def __repr__(self) -> str:
+        return "Hidden()"
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget) -> Any:
+        return ListScheduling(order=self.order)(problem, budget)  # type: ignore[arg-type]  # one of its orders
+
+
+class Other(Hidden):
+    """Has the same repr."""
+
+
+def test_one_name_for_two_solvers_is_refused() -> None:
+    for one, other in (
+        (Hidden("longest"), Hidden("shortest")),
+        (Hidden("longest"), Other("longest")),
+        (_function("longest"), _function("shortest")),
+    ):
+        with pytest.raises(InvalidOption, match=r"two solvers are called .*: let the repr") as caught:
+            _plan(one, other)
+        assert "\n" not in str(caught.value)
+        assert len(_plan(one, one)) == len(PROBLEMS)
+    assert len(_plan(Hidden("longest"), Hidden("longest"))) == len(PROBLEMS)
+    assert len(_plan(_Bag([1]), _Bag([1]))) == len(PROBLEMS), "equal by what they hold"
+
+
+def _function(order: str) -> Any:
+    def solver(problem: EvolutionProblem, budget: Budget) -> Any:
+        return Hidden(order)(problem, budget)
+
+    return solver
+
+
+class _Bag:
+    def __init__(self, things: list[int]) -> None:
+        self.things = things
+
+    def __repr__(self) -> str:
+        return "Bag()"
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget) -> Any:
+        return Hidden("longest")(problem, budget)
+
+
+def test_the_code_of_what_is_installed(third: Site) -> None:
+    third.module("acme.solvers")
+    third.module("acme.helper", "one = 1")
+    third.module("beside", "two = 2")
+    info = third.folder / "acme_solvers-2.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-solvers\nVersion: 2.3\n")
+    (info / "RECORD").write_text(
+        "acme/solvers.py,,\nacme/helper.py,,\nbeside.py,,\nlost.py,,\nacme/x.bin,,\n"
+    )
+
+    def code() -> str:
+        from allocsolve.registry import code as module  # noqa: PLC0415 - its memory is that of a process
+
+        module._sources.clear()
+        return code_of(make_solver("acme.solvers:greedy", EvolutionProblem), "acme.solvers:greedy")
+
+    first = code()
+    assert re.fullmatch(r"acme\.solvers:greedy@2\.3#[0-9a-f]{16}", first)
+    (third.folder / "acme" / "x.bin").write_text("data")
+    (third.folder / "other.py").write_text("")
+    assert code() == first
+    (third.folder / "beside.py").write_text("two = 3")
+    second = code()
+    assert second != first
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-solvers\nVersion: 2.4\n")
+    assert code() == second.replace("@2.3", "@2.4")
+
+
+def test_the_code_of_our_own_solvers() -> None:
+    code = code_of(make_solver("noX", EvolutionProblem), "noX")
+    assert re.fullmatch(r"allocsolve\.heuristics\.[a-z_.]+:ListScheduling@[0-9.]+#[0-9a-f]{16}", code)
+    assert code == code_of(ListScheduling())
+
+
+def test_code_that_is_another_one_where_it_runs_is_refused(third: Site) -> None:
+    """The file was edited after the plan was made, or a worker has another version of it."""
+    third.module("acme", "MINE = 1")
+    (task, _) = _plan("acme:greedy")
+    assert task.make_solver() is not None
+    third.module("acme", "MINE = 2")
+    from allocsolve.registry import code as module  # noqa: PLC0415 - its memory is that of a process
+
+    module._sources.clear()
+    with pytest.raises(AllocsolveError, match=r"the code of acme:greedy is .* here, the run was planned"):
+        task.make_solver()
