@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
+from old_records import write_old
 from sample_records import ANSWER, PROBLEM, RECORD, VARIANTS
 
 from allocsolve.bench import RecordStore
 from allocsolve.errors import FormatError
 from allocsolve.instances import digest, uniform_occupancy
-from allocsolve.model import Budget, Mesh
+from allocsolve.model import Budget, Mesh, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +103,10 @@ def test_errors_that_are_no_text_can_be_kept() -> None:
     [
         (b'{"format": "allocsolve-record/2"}\n' * 100, "file is not a database"),
         ("CREATE TABLE other (x)", "is a database, but none of allocsolve's records"),
-        ("PRAGMA user_version = 99", "holds records of format 99, this version of allocsolve reads formats 1 to 3"),
+        (
+            "PRAGMA user_version = 99",
+            "holds records of format 99, this version of allocsolve reads formats 1 to 3",
+        ),
     ],
 )
 def test_what_is_no_file_of_records_is_refused(
@@ -147,3 +153,94 @@ def test_a_full_disk_costs_the_row_that_does_not_fit(path: Path) -> None:
     assert tuple(store) == (RECORD,)
     store.append(long, PROBLEM, None)
     assert tuple(RecordStore(path)) == (RECORD, long)
+
+
+def test_a_further_attempt_counts_and_takes_nothing_away(path: Path) -> None:
+    first = replace(RECORD, error="Boom: no", value=None, status=Status.UNKNOWN)
+    again = replace(RECORD, attempt=2, traceback="Traceback: ...", when="2024-01-02T00:00:00+00:00")
+    with RecordStore(path) as store, RecordStore(path) as other:
+        assert store.append(first, PROBLEM, None)
+        assert store.append(VARIANTS[1], PROBLEM, None)
+        assert store.append(again, PROBLEM, ANSWER)
+        assert not store.append(replace(again, value=1), PROBLEM, None), "the second attempt is there"
+        assert not store.append(replace(first, value=1), PROBLEM, None)
+        other.refresh()
+        for one in (store, other):
+            assert list(one) == [VARIANTS[1], again]
+            assert one[RECORD.key] == again
+            assert (len(one), one.attempts(RECORD.key), one.attempts(VARIANTS[1].key)) == (2, 2, 1)
+            assert one.answer(RECORD.key) == ANSWER
+            assert one.days([RECORD.key, VARIANTS[1].key]) == ("2024-01-01", "2024-01-02")
+    base = sqlite3.connect(path)
+    assert base.execute("SELECT count(*) FROM records").fetchone() == (3,)
+    base.close()
+
+
+def test_other_code_has_rows_of_its_own(path: Path) -> None:
+    with RecordStore(path) as store:
+        for code in ("", "mine:solver#1", "mine:solver#2"):
+            assert store.append(replace(RECORD, code=code), PROBLEM, None)
+        assert [row.code for row in store] == ["", "mine:solver#1", "mine:solver#2"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_older_formats_are_read_and_brought_to_this_one(path: Path, version: int) -> None:
+    path.parent.mkdir()
+    certified = -math.inf if version == 1 else 90
+    rows = [replace(record, certified_bound=certified) for record in VARIANTS]
+    write_old(path, version, [(row, ANSWER if row.value == 120 else None) for row in rows], PROBLEM)
+    before = path.read_bytes()
+    with RecordStore(path, read_only=True) as store:
+        assert list(store) == rows
+        assert store.answer(RECORD.key) == ANSWER
+        assert store.certificate(RECORD.key) is None
+    assert path.read_bytes() == before, "reading does not touch it"
+    with RecordStore(path) as store:
+        assert list(store) == rows
+        assert not store.append(rows[0], PROBLEM, None)
+        assert store.append(replace(rows[0], attempt=2), PROBLEM, None)
+        assert store.append(replace(rows[0], code="mine:solver#1"), PROBLEM, None, {"scale": 3})
+    with RecordStore(path, read_only=True) as store:
+        new = replace(rows[0], code="mine:solver#1")
+        assert list(store) == [*rows[1:], replace(rows[0], attempt=2), new]
+        assert store.certificate(new.key) == {"scale": 3}
+    base = sqlite3.connect(path)
+    assert base.execute("PRAGMA user_version").fetchone() == (3,)
+    for statement in ("UPDATE records SET value = 1", "DELETE FROM records"):
+        with pytest.raises(sqlite3.IntegrityError, match="never"):
+            base.execute(statement)
+    base.close()
+
+
+def test_values_beyond_the_words_of_a_machine_are_kept(path: Path) -> None:
+    large = replace(RECORD, value=2**70, bound=2**64 + 1, metrics={"makespan": 2**70})
+    with RecordStore(path) as store:
+        store.append(large, PROBLEM, None)
+        assert list(store) == [large]
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [("ext4", "wal"), ("nfs4", "delete"), ("lustre", "delete"), ("fuse.sshfs", "delete"), ("cifs", "delete")],
+)
+def test_no_log_in_shared_memory_on_file_systems_of_networks(
+    path: Path, kind: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = psutil.disk_partitions(all=True)[0]._replace(mountpoint="/", fstype="ext4")
+    mounts = [root, root._replace(mountpoint=str(path.parent.resolve()), fstype=kind)]
+    monkeypatch.setattr("psutil.disk_partitions", lambda **_: mounts)
+    with RecordStore(path) as store:
+        assert store._base.execute("PRAGMA journal_mode").fetchone() == (mode,)
+        store.append(RECORD, PROBLEM, ANSWER)
+        assert list(RecordStore(path, read_only=True)) == [RECORD]
+
+
+def test_a_corrupt_page_is_one_line(path: Path) -> None:
+    with RecordStore(path) as store:
+        for seed in range(300):
+            store.append(replace(RECORD, seed=seed), PROBLEM, ANSWER)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8192] + b"\xa5" * (len(whole) - 12288) + whole[-4096:])
+    with pytest.raises(FormatError, match=r"records\.sqlite: database disk image is malformed") as caught:
+        list(RecordStore(path, read_only=True))
+    assert "\n" not in str(caught.value)

@@ -23,6 +23,7 @@ __all__ = [
     "KEY_FIELDS",
     "BadCellError",
     "decoded",
+    "decoded_facts",
     "decoded_key",
     "encoded",
     "json_text",
@@ -118,8 +119,22 @@ def decoded_key(cells: Sequence[object]) -> tuple[RecordKey, int]:
     return RecordKey._make(values[:-1]), values[-1]
 
 
+def decoded_facts(cell: object) -> dict[str, Any]:
+    """Return the facts of a machine.
+
+    Raises
+    ------
+    BadCellError
+        If they are no such facts.
+    """
+    try:
+        return _mapping(cell, _FACT)
+    except ValueError as error:
+        raise BadCellError("facts", cell, str(error)) from None
+
+
 def decoded(cells: Sequence[object]) -> Record:
-    """Return the record of a row, from its cells in the order of `FIELDS`.
+    """Return the record of a row, from its cells in the order of `FIELDS`, the facts of the machine in place.
 
     Raises
     ------
@@ -222,7 +237,7 @@ def _incumbents(cell: object) -> tuple[tuple[float, Value], ...]:
     return tuple((_number(seconds), _value(value)) for seconds, value in document)
 
 
-def _mapping(cell: object, types: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a type or a union
+def _mapping(cell: object, types: Any) -> dict[str, Any]:  # noqa: ANN401 - a type or a union
     document = _loaded(cell)
     if not isinstance(document, dict):
         _refuse("is no object")
@@ -253,6 +268,6 @@ _DECODERS: Final[Mapping[str, Callable[[object], Any]]] = {
     "incumbents": _incumbents,
     "metrics": partial(_mapping, types=_NUMBER),
     "when": _when,
-    "machine": lru_cache(maxsize=64)(partial(_mapping, types=_FACT)),
+    "machine": lambda cell: cell,  # its facts, which have been checked
     "attempt": partial(_count, least=1),
 }

@@ -15,6 +15,7 @@ from allocsolve.bench.runs.rows import (
     KEY_FIELDS,
     BadCellError,
     decoded,
+    decoded_facts,
     decoded_key,
     encoded,
     packed,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RecordStore"]
 
+_MACHINE: Final = FIELDS.index("machine")
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in FIELDS)
 _INSERT: Final = (
     f"INSERT OR IGNORE INTO records ({_COLUMNS}, answer, certificate) "  # noqa: S608 - names of fields
@@ -88,8 +90,10 @@ class RecordStore:
             self._base = open_base(self._source, read_only=read_only)
             self._lacking = columns_of(self._base, self._source)
             self._digests = {row[0] for row in self._base.execute("SELECT digest FROM problems")}
-            machines = self._base.execute("SELECT facts, id FROM machines")
-            self._machines: dict[str, int] = dict(machines.fetchall())
+            #: By number, and the numbers by what is in the file.
+            self._facts: dict[object, dict[str, Any]] = {}
+            self._machines: dict[object, int] = {}
+            self._read_machines()
         self.refresh()
 
     @contextmanager
@@ -109,9 +113,27 @@ class RecordStore:
 
     def _names(self, fields: Sequence[str]) -> str:
         """Return what is selected for some fields, in a file of whatever format."""
-        return ", ".join(
-            "facts" if name == "machine" else self._lacking.get(name, f'"{name}"') for name in fields
-        )
+        return ", ".join(self._lacking.get(name, f'"{name}"') for name in fields)
+
+    def _facts_of(self, machine: object) -> dict[str, Any]:
+        """Return the facts of the machine of a row; none of one that the file lacks."""
+        if machine not in self._facts:
+            self._read_machines()
+        if machine not in self._facts:
+            self._facts[machine] = {}
+            error = BadCellError("id", machine, "is no machine of the file")
+            self._tell(f"{self._source}: machines: {error}; its rows are without")
+        return self._facts[machine]
+
+    def _read_machines(self) -> None:
+        for idx, cell in self._base.execute("SELECT id, facts FROM machines"):
+            if idx not in self._facts:
+                self._machines[cell] = idx
+                try:
+                    self._facts[idx] = decoded_facts(cell)
+                except BadCellError as error:
+                    self._facts[idx] = {}
+                    self._tell(f"{self._source}: machine {idx}: {error}; its rows are without")
 
     def refresh(self) -> None:
         """Look at the rows that other processes have added since."""
@@ -163,8 +185,7 @@ class RecordStore:
             If it cannot be written, as on a full disk; all rows before it are safe.
         """
         cells = [encoded(name, getattr(record, name)) for name in FIELDS]
-        place = FIELDS.index("machine")
-        facts = cells[place]
+        facts = cells[_MACHINE]
         solution = None
         if answer is not None:
             solution = packed(solution_document(problem, answer, {}, problem_digest=record.digest))
@@ -175,7 +196,7 @@ class RecordStore:
             if record.digest not in self._digests:
                 document = record.digest, packed(problem_document(problem))
                 self._base.execute("INSERT OR IGNORE INTO problems VALUES (?, ?)", document)
-            cells[place] = machine = self._machine(facts)
+            cells[_MACHINE] = machine = self._machine(facts)
             insertion = self._base.execute(_INSERT, (*cells, solution, proof))
             if self._claims is not None:
                 task = task_text(record.key, record.attempt)
@@ -290,7 +311,7 @@ class RecordStore:
 
     def __getitem__(self, key: RecordKey) -> Record:
         """Return the newest record of a key; KeyError if there is none, or it is left out."""
-        for record in self._select("WHERE records.id = ?", (self._ids[key],)):
+        for record in self._select("WHERE id = ?", (self._ids[key],)):
             return record
         raise KeyError(key)
 
@@ -300,18 +321,16 @@ class RecordStore:
     def __iter__(self) -> Iterator[Record]:
         """Iterate over the records, the newest of each key, in the order in which they were added."""
         self.refresh()
-        return self._select("ORDER BY records.id")
+        return self._select("ORDER BY id")
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def _select(self, where: str, parameters: tuple[int, ...] = ()) -> Iterator[Record]:
-        query = (
-            f"SELECT records.id, {self._names(FIELDS)} FROM records "  # noqa: S608 - names of fields
-            f"LEFT JOIN machines ON machines.id = machine {where}"
-        )
+        query = f"SELECT id, {self._names(FIELDS)} FROM records {where}"  # noqa: S608 - names of fields
         with self._one_line_errors():
             for idx, *cells in self._base.execute(query, parameters):
+                cells[_MACHINE] = self._facts_of(cells[_MACHINE])
                 try:
                     record = decoded(cells)
                 except BadCellError as error:
