@@ -16,13 +16,22 @@ from allocsolve.bench import RecordStore, merge_records, plan, verify_records
 from allocsolve.bench import run as run_tasks
 from allocsolve.bench.runs.rows import packed
 from allocsolve.cli import main
-from allocsolve.instances import klein2011, uniform_occupancy
+from allocsolve.instances import digest, klein2011, uniform_occupancy
 from allocsolve.model import Budget, Mesh, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 Capture = pytest.CaptureFixture[str]
+
+MESH = uniform_occupancy(Mesh((6, 5)), 0.3, 6, 1)
+TOO_FEW = {
+    "format": "allocsolve/1",
+    "kind": "partition-set",
+    "problem": digest(MESH),
+    "nodes": [0, 1],
+    "meta": {},
+}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +40,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("honest") / "study.sqlite"
     budgets = [Budget(seconds=60)]
     evolution = [("s", klein2011([4, idx], num_apps=(3, 3))) for idx in range(2)]
-    mesh = [("m", uniform_occupancy(Mesh((6, 5)), 0.3, 6, 1))]
+    mesh = [("m", MESH)]
     tasks = [
         *plan(evolution, ["noX", "cpsat"], budgets=budgets),
         *plan(evolution[:1], ["noX"], objective="makespan,waste", budgets=budgets),
@@ -93,7 +102,7 @@ def test_what_was_run_is_confirmed(honest: Path, capsys: Capture) -> None:
         ),
         (
             "UPDATE records SET answer = ? WHERE id = 7",
-            (packed({"format": "allocsolve/1", "kind": "partition-set", "nodes": [0, 1], "meta": {}}),),
+            (packed(TOO_FEW),),
             ["row 7, growth on .*: the answer is not feasible"],
         ),
         ("UPDATE records SET answer = NULL WHERE id = 2", (), ["row 2, cpsat on .*: there is no answer"]),
