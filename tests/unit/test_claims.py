@@ -59,9 +59,14 @@ class Crew:
 
     def start(self) -> subprocess.Popen[str]:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = [sys.executable, "-m", "allocsolve", "study", "run", "study.toml", "--json"]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        runner = subprocess.Popen(command, cwd=self.folder, env=environment, text=True, **pipes)
+        runner = subprocess.Popen(
+            [sys.executable, "-m", "allocsolve", "study", "run", "study.toml", "--json"],
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self.runners.append(runner)
         return runner
 

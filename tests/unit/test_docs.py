@@ -22,8 +22,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 #: A block of a page: its language or directive, and what it holds, options included.
 BLOCK = re.compile(r"^```(\S[^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: Run times, which are never the same.
-TIME = re.compile(r"\b(\d+ (us|ms)|\d+\.\d s)\b")
+#: Run times and days, which are never the same.
+TIME = re.compile(r"\b(\d+ (us|ms)|\d+\.\d s|\d{4}-\d\d-\d\d( to \d{4}-\d\d-\d\d)?)\b")
 PROGRAMS = {"allocsolve": [sys.executable, "-m", "allocsolve"], "python": [sys.executable]}
 
 

@@ -117,5 +117,5 @@ def test_a_damaged_row_is_made_again(folder: Path, capsys: Capture) -> None:
     assert "row 2: column metrics: 'x' " in err
     assert err.count("\n") == 1
     assert len(json.loads(out)["scores"]) == 2
-    with RecordStore(path, tell=str) as store:
+    with RecordStore(path, tell=lambda _: None) as store:
         assert sorted(row.attempt for row in store) == [1, 1, 1, 2]
