@@ -85,7 +85,8 @@ def test_score_table_fits_80_columns(
     shown = {}
     for width in (20, 80, 120):
         monkeypatch.setenv("COLUMNS", str(width))
-        shown[width] = run(capsys, *args, "--out", tmp_path).splitlines()
+        lines = run(capsys, *args, "--out", tmp_path).splitlines()
+        shown[width] = lines[" runs from " in lines[0] :]  # a second run says so
     table = shown[80][:9]
     assert max(map(len, table)) <= 80
     for lines in shown.values():

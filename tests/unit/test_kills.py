@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 #: Kills of runners and of processes of solvers, and of Dask workers: a hundred.
-KILLS, WORKERS_KILLED = 90, 10
+KILLS, WORKERS_KILLED = 95, 5
 
 STUDY = 'suites = ["klein-5-inf"]\nsolvers = [{solvers}]\nseeds = {seeds}\n[[budgets]]\nseconds = 300\n'
 
@@ -167,9 +167,9 @@ def test_kills_of_dask_workers_lose_and_double_nothing(tmp_path: Path) -> None:
         done = threading.Event()
 
         def kill_now_and_then() -> None:
-            """Kill a worker now and then; its nanny starts a new one."""
+            """Kill a worker each time that another tenth is done; its nanny starts a new one."""
             while len(killed) < WORKERS_KILLED and not done.is_set():
-                if progress[0] >= (len(killed) + 1) * len(tasks) // (WORKERS_KILLED + 5):
+                if progress[0] >= (len(killed) + 1) * len(tasks) // (2 * WORKERS_KILLED):
                     pid = rng.choice([worker.pid for worker in cluster.workers.values() if worker.pid])
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)

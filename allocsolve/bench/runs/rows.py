@@ -115,7 +115,7 @@ def decoded_key(cells: Sequence[object]) -> tuple[RecordKey, int]:
     BadCellError
         If a cell is none of a record.
     """
-    values = [_cell(name, cell) for name, cell in zip(KEY_FIELDS, cells, strict=True)]
+    values = _values(KEY_FIELDS, _KEY_DECODERS, cells)
     return RecordKey._make(values[:-1]), values[-1]
 
 
@@ -141,8 +141,7 @@ def decoded(cells: Sequence[object]) -> Record:
     BadCellError
         If a cell is none of a record, or does not go with the others.
     """
-    values = {name: _cell(name, cell) for name, cell in zip(FIELDS, cells, strict=True)}
-    record = Record(**values)
+    record = Record(*_values(FIELDS, _FIELD_DECODERS, cells))
     count = _num_terms(record.kind, record.objective)
     if record.value is not None and len(terms(record.value)) != count:
         raise BadCellError("value", record.value, f"is no value of {record.objective}")
@@ -151,11 +150,18 @@ def decoded(cells: Sequence[object]) -> Record:
     return record
 
 
-def _cell(name: str, cell: object) -> Any:  # noqa: ANN401 - the type of any field of a record
+def _values(
+    names: Sequence[str], decoders: Sequence[Callable[[object], Any]], cells: Sequence[object]
+) -> list[Any]:
     try:
-        return _DECODERS[name](cell)
-    except ValueError as error:
-        raise BadCellError(name, cell, str(error)) from None
+        return [decode(cell) for decode, cell in zip(decoders, cells, strict=True)]
+    except ValueError:  # which one it was is found out only now: nearly all rows are good ones
+        for name, decode, cell in zip(names, decoders, cells, strict=True):
+            try:
+                decode(cell)
+            except ValueError as error:
+                raise BadCellError(name, cell, str(error)) from None
+        raise
 
 
 @lru_cache(maxsize=64)
@@ -174,11 +180,15 @@ def _refuse(reason: str) -> NoReturn:
     raise ValueError(reason)
 
 
+#: Made once: `json.loads` makes one for each call that refuses NaN.
+_JSON_DECODER: Final = json.JSONDecoder(parse_constant=lambda name: _refuse(f"holds {name}"))
+
+
 def _loaded(text: object) -> Any:  # noqa: ANN401 - whatever JSON holds
     if not isinstance(text, str):
         _refuse("is no text")
     try:
-        return json.loads(text, parse_constant=lambda name: _refuse(f"holds {name}"))
+        return _JSON_DECODER.decode(text)
     except RecursionError:
         _refuse("is nested too deeply")
 
@@ -271,3 +281,5 @@ _DECODERS: Final[Mapping[str, Callable[[object], Any]]] = {
     "machine": lambda cell: cell,  # its facts, which have been checked
     "attempt": partial(_count, least=1),
 }
+_FIELD_DECODERS: Final = tuple(_DECODERS[name] for name in FIELDS)
+_KEY_DECODERS: Final = tuple(_DECODERS[name] for name in KEY_FIELDS)
