@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from cli_tools import run_json
 from sample_records import PROBLEM as EVOLUTION
 from sample_records import RECORD
 
-from allocsolve.bench import RecordStore, SolverLike, best, plan, run
+from allocsolve.bench import SolverLike, best, plan, run
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.instances import uniform_occupancy, write_problem
@@ -99,22 +98,3 @@ def test_solve_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert f"claimed bound {shown['bound']} hops, gap" in text
     score = run_json(capsys, "score", file, "--solvers", "growth", "--out", tmp_path / "out")
     assert score["bounds_certified"] == 0
-
-
-def test_records_of_format_1_open(tmp_path: Path) -> None:
-    path = tmp_path / "old.sqlite"
-    with RecordStore(path) as store:
-        store.append(RECORD, EVOLUTION, None)
-    base = sqlite3.connect(path, isolation_level=None)
-    base.execute("ALTER TABLE records DROP COLUMN certified_bound")
-    base.execute("PRAGMA user_version = 1")
-    base.close()
-    old = replace(RECORD, certified_bound=-math.inf)
-    with RecordStore(path, read_only=True) as store:
-        assert list(store) == [old]
-    another = replace(RECORD, seed=77, certified_bound=3)
-    with RecordStore(path) as store:
-        assert list(store) == [old]
-        assert store.append(another, EVOLUTION, None)
-    with RecordStore(path, read_only=True) as store:
-        assert list(store) == [old, another]
