@@ -285,3 +285,12 @@ def test_the_gap_of_the_mean_is_the_mean_of_the_gaps(values: list[int], bound: i
     mean = fmean(gap(value, bound) for value in above)
     assert comparison.cells["x"]["digest of a"].gap == pytest.approx(mean)
     assert all(run.status is not Status.OPTIMAL for run in rows)
+
+
+def test_an_edited_solver_is_another_entrant() -> None:
+    rows = [
+        row("a", "mine", value, code=code) for value, code in ((9, "mine:f#123456"), (7, "mine:f#abcdef"))
+    ]
+    (comparison,) = compare([*rows, row("a", "mine", 8)])
+    assert comparison.entrants == ("mine, code 123456", "mine, code abcdef", "mine, code unknown")
+    assert [cells[rows[0].digest].value for cells in comparison.cells.values()] == [(9,), (7,), (8,)]

@@ -58,8 +58,8 @@ class InstanceResult:
 class Comparison:
     """How some entrants did on the instances of one suite, for one objective.
 
-    An entrant is a solver with its options, version and budget. Its name is that of the solver, followed by
-    whatever tells it from another entrant of the same solver.
+    An entrant is a solver with its options, code, version and budget. Its name is that of the solver, followed
+    by whatever tells it from another entrant of the same solver.
     """
 
     suite: str  #: empty for files
@@ -86,6 +86,7 @@ class _Entrant(NamedTuple):
     iterations: int | None
     workers: int
     version: str
+    code: str
 
 
 #: How the fields of an entrant are written where they differ.
@@ -95,6 +96,7 @@ _WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
     "iterations": lambda count: "no iteration limit" if count is None else f"{count} iterations",
     "workers": lambda count: f"{count} workers",
     "version": lambda version: f"version {version}",
+    "code": lambda code: f"code {code.partition('#')[2][:6] or 'unknown'}",
 }
 
 
@@ -140,7 +142,7 @@ def compare(records: Iterable[Record]) -> tuple[Comparison, ...]:
 def _comparison(rows: Sequence[Record], best_by_digest: Mapping[str, Best]) -> Comparison:
     grouped: dict[_Entrant, dict[str, list[Record]]] = {}
     for row in rows:
-        entrant = _Entrant(row.solver, row.solver_repr, row.seconds, row.iterations, row.workers, row.version)
+        entrant = _Entrant._make(getattr(row, field) for field in _Entrant._fields)
         grouped.setdefault(entrant, {}).setdefault(row.digest, []).append(row)
     names = _names(grouped)
     return Comparison(
