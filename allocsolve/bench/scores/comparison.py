@@ -58,8 +58,8 @@ class InstanceResult:
 class Comparison:
     """How some entrants did on the instances of one suite, for one objective.
 
-    An entrant is a solver with its options, code, version and budget. Its name is that of the solver, followed
-    by whatever tells it from another entrant of the same solver.
+    An entrant is a solver with its options, code, version and budget. Its name is that of the solver,
+    followed by whatever tells it from another entrant of the same solver.
     """
 
     suite: str  #: empty for files
