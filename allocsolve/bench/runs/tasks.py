@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.records import Record
 
-__all__ = ["SolverLike", "Task", "again", "family_of_all", "plan"]
+__all__ = ["SolverLike", "Task", "again", "check_code", "family_of_all", "plan"]
 
 #: A registered name, or a solver.
 SolverLike: TypeAlias = str | AnySolver
@@ -66,11 +66,22 @@ class Task:
         if self.unnamed is not None:
             return self.unnamed
         solver = registry.make_solver(self.solver, self.problem, self.key.objective)
-        code = registry.code_of(solver, self.solver)
-        if code != self.key.code:
-            msg = f"the code of {self.solver} is {code} here, the run was planned for {self.key.code}"
-            raise AllocsolveError(msg)
+        check_code(solver, self.solver, self.key.code)
         return solver
+
+
+def check_code(solver: AnySolver, name: str, planned: str) -> None:
+    """Refuse a solver of other code than was planned: edited meanwhile, or another version on this machine.
+
+    Raises
+    ------
+    AllocsolveError
+        That names both.
+    """
+    code = registry.code_of(solver, name)
+    if code != planned:
+        msg = f"the code of {name} is {code} here, the run was planned for {planned}"
+        raise AllocsolveError(msg)
 
 
 def plan(
