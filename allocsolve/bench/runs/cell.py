@@ -1,9 +1,9 @@
 """Cells: solvers run in a process of their own, so that whatever they do costs their own row only.
 
 The process is kept between tasks. Whoever owns it watches the clock and the memory, and starts a new one when
-it has to kill it; what the process replies is read as data and judged here, outside of it. Each module of plug-ins
-has a process of its own, which no other solver enters. `multiprocessing` is of no use: its processes may not have
-children of their own, and workers of a cluster are such processes.
+it has to kill it; what the process replies is read as data and judged here, outside of it. Each module of
+plug-ins has a process of its own, which no other solver enters. `multiprocessing` is of no use: its processes
+may not have children of their own, and workers of a cluster are such processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from allocsolve.bench.runs.reply import decoded_reply
 from allocsolve.bench.runs.watch import GRACE_S, LOOK_S, Timing, Watch, family_of_processes, held_mb
 from allocsolve.errors import FormatError
 from allocsolve.families import family_of
-from allocsolve.registry import announce_once, is_reference, plugins
+from allocsolve.registry import announce_once
+from allocsolve.registry.table import plugin_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -115,7 +116,7 @@ class _Cells:
         if study != self._study:
             self._study = study
             self._give_up([name for name in self._cells if name])
-        module = _plugin_module(solver)
+        module = plugin_place(solver).partition(":")[0]
         self._cells[module] = cell = self._cells.pop(module, None) or Cell()
         self._give_up([name for name in self._cells if name][:-_KEPT])
         return cell
@@ -123,13 +124,6 @@ class _Cells:
     def _give_up(self, modules: list[str]) -> None:
         for module in modules:
             self._cells.pop(module).close()
-
-
-def _plugin_module(solver: str) -> str:
-    """Return the module of a plug-in; empty for a registered solver."""
-    base = solver.partition("(")[0].strip()
-    reference = base if is_reference(base) else plugins()[base][0].value if base in plugins() else ""
-    return reference.partition(":")[0]
 
 
 class Cell:

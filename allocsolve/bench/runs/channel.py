@@ -1,7 +1,7 @@
 """The two ends of the pipes between a process that runs solvers and its owner.
 
-Orders go in, pickled by the owner, who is trusted. What comes out is never unpickled: marks of one byte in a fixed
-order, and a reply that is text.
+Orders go in, pickled by the owner, who is trusted. What comes out is never unpickled: marks of one byte in a
+fixed order, and a reply that is text.
 """
 
 from __future__ import annotations
