@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve import registry
 from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
@@ -14,9 +13,9 @@ from allocsolve.pictures.text import counted, time_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from allocsolve.bench import Gaps, Record, SolverScore
+    from allocsolve.bench import Description, Gaps, Record, SolverScore
     from allocsolve.model import Problem
 
 __all__ = ["score"]
@@ -33,6 +32,7 @@ def score(args: argparse.Namespace) -> int:
     from allocsolve.bench import (  # noqa: PLC0415 - when the command runs
         RecordStore,
         best,
+        describe,
         export,
         family_of_all,
         open_executor,
@@ -43,7 +43,9 @@ def score(args: argparse.Namespace) -> int:
     )
     from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
-    families = _families(args)
+    named = [*args.solvers, *([args.baseline] if args.baseline else [])]
+    described = {solver.name: solver for solver in describe(named, [args.objective])}
+    families = _families(args, described.values())
     problems = [
         (suite, with_settings(problem, dict(args.set), source, tighten=True))
         for name in args.files
@@ -52,7 +54,7 @@ def score(args: argparse.Namespace) -> int:
     family = family_of_all([problem for _, problem in problems])
     args.objective = ",".join(family.parse_objective(args.objective))
     args.baseline = args.baseline or family.baseline
-    solvers = [*args.solvers, *({args.baseline} - {*args.solvers})]
+    solvers = [*described.values(), *({args.baseline} - {*described})]
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
     tasks = plan(problems, solvers, objective=args.objective, budgets=[budget])
     make_folder(args.out)
@@ -105,14 +107,13 @@ def score(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _families(args: argparse.Namespace) -> list[AnyFamily]:
+def _families(args: argparse.Namespace, solvers: Collection[Description]) -> list[AnyFamily]:
     """Return the families that have all the solvers and the objective."""
-    named = {*args.solvers, *([args.baseline] if args.baseline else [])}
     terms = set(args.objective.split(",")) if args.objective else set()
     return [
         family
         for family in families()
-        if terms <= {*family.objectives} and all(family in registry.families_named(name) for name in named)
+        if terms <= {*family.objectives} and all(family.kind in solver.kinds for solver in solvers)
     ]
 
 

@@ -46,7 +46,7 @@ def solve(args: argparse.Namespace) -> int:
         write_solution,
     )
     from allocsolve.judge import certify, metrics  # noqa: PLC0415 - when the command runs
-    from allocsolve.registry import make_solver, ready  # noqa: PLC0415 - when the command runs
+    from allocsolve.registry import canonical_name, make_solver, ready  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - when the command runs
 
     stored = read_problem(args.file)
@@ -60,6 +60,7 @@ def solve(args: argparse.Namespace) -> int:
         msg = f"--plot: {reason}"
         raise InvalidOption(msg)
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
+    args.solver = canonical_name(args.solver)
     ready(make_solver(args.solver, problem, args.objective), problem, announce=remark)
     try:
         with time_bar(f"{args.solver} on {args.file}", args.seconds):

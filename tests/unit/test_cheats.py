@@ -16,7 +16,7 @@ from allocsolve.bench import RecordStore, best, open_executor, plan, run, run_mi
 from allocsolve.bench.runs import cell as cell_module
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances import klein2011
-from allocsolve.model import Budget, Mesh, PartitionProblem, Status
+from allocsolve.model import Budget, Mesh, PartitionProblem, Status, terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -394,8 +394,8 @@ def rows(folder: Path) -> Mapping[str, list[Record]]:
         monkeypatch.chdir(folder)
         tasks = [
             task
-            for name in CHEATS
-            for seed in range(2 if name in TWICE else 1)
+            for idx, name in enumerate(CHEATS)
+            for seed in range(2 * idx, 2 * idx + (2 if name in TWICE else 1))
             for solver in (f"{name}:cheat", "decent:honest", "noX")
             for task in plan(
                 [("", PROBLEM)], [solver], budgets=[Budget(1.0 if name in QUICK else 60.0, seed=seed)]
@@ -513,7 +513,7 @@ def cheat(problem: PartitionProblem, budget: Budget) -> Result:
             forged, exact = run(tasks, executor=executor)
     assert (forged.error, exact.status) == ("", Status.OPTIMAL)
     assert exact.value is not None
-    assert forged.certified_bound <= exact.value
+    assert terms(forged.certified_bound) <= terms(exact.value)
 
 
 def test_a_solver_that_hangs_in_the_warm_up_costs_that_time_once(
@@ -537,4 +537,4 @@ def cheat(problem: EvolutionProblem, budget: Budget) -> Result:
     assert re.fullmatch(r"killed: not ready after \d+\.\d s", first)
     assert others == [f"not run, its warm-up failed before: {first}"] * 3
     assert again[0].error.startswith("killed: not ready"), "another study tries again"
-    assert not [row.error for row in rows if row.solver == "noX"]
+    assert {row.error for row in rows if row.solver == "noX"} == {""}

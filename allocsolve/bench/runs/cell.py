@@ -9,11 +9,9 @@ may not have children of their own, and workers of a cluster are such processes.
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import weakref
@@ -22,12 +20,12 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple
 from allocsolve.bench.runs.channel import COMPILING, DONE, READY, REPLY, Channel, packed
 from allocsolve.bench.runs.execution import failed_outcome, judged_outcome
 from allocsolve.bench.runs.inmate import Order
+from allocsolve.bench.runs.processes import held_mb, kill, last_words, start
 from allocsolve.bench.runs.reply import decoded_reply
-from allocsolve.bench.runs.watch import GRACE_S, LOOK_S, Timing, Watch, family_of_processes, held_mb
+from allocsolve.bench.runs.watch import GRACE_S, LOOK_S, Timing, Watch
 from allocsolve.errors import FormatError
 from allocsolve.families import family_of
-from allocsolve.registry import announce_once
-from allocsolve.registry.table import plugin_place
+from allocsolve.registry import announce_once, plugin_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -144,7 +142,7 @@ class Cell:
         """Kill the process, if there is one; for other threads than that of the cell, too."""
         process = self._process
         if process is not None:
-            _kill(process)
+            kill(process)
 
     def close(self) -> None:
         """Kill the process, if there is one, and forget it."""
@@ -208,33 +206,17 @@ class Cell:
         self.close()
         self._sent = "", ""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the cell
-        self._process = process = subprocess.Popen(
-            [sys.executable, "-c", "from allocsolve.bench.runs.inmate import live; live()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            bufsize=0,
-            start_new_session=True,  # Ctrl-C is for the runner: it knows what is to be kept
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
+        self._process = process = start("allocsolve.bench.runs.inmate:live", self._stderr)
         self._channel = Channel(process)
         _alive.add(self)
         return process
 
     def _obituary(self, process: subprocess.Popen[bytes]) -> str:
-        """Say how the process ended, and its last words."""
         with contextlib.suppress(subprocess.TimeoutExpired):  # it may have closed its end, and live
             process.wait(LOOK_S)
-        code = process.poll()
-        cause = "it closed its end" if code is None else f"exit status {code}"
-        if code is not None and code < 0:
-            with contextlib.suppress(ValueError):
-                cause = signal.Signals(-code).name
-        self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - 2000))
-        words = self._stderr.read().decode(errors="replace")
-        lines = [line for line in words.splitlines() if line.strip()]
+        words = last_words(process, self._stderr)
         self.close()
-        return f"the process of the solver died: {cause}" + (f"; {lines[-1].strip()[:200]}" if lines else "")
+        return f"the process of the solver died: {words}"
 
 
 class _Run:
@@ -293,27 +275,14 @@ class _Run:
             runtime, result, error, traceback = decoded_reply(reply, task)
         except FormatError:
             raise
-        except Exception as error:  # noqa: BLE001 - a third party's decoder may raise anything
-            return failed_outcome(task, f"{type(error).__name__}: {error}", timing.seconds)
+        except Exception as fault:  # noqa: BLE001 - a third party's decoder may raise anything
+            return failed_outcome(task, f"{type(fault).__name__}: {fault}", timing.seconds)
         if abs(runtime - timing.seconds) > timing.apart:
             clocks = f"{runtime:.3f} s by the clock of the solver's process, {timing.seconds:.3f} s by ours"
             return failed_outcome(task, f"InvalidAnswer: the clocks disagree: {clocks}", timing.seconds)
         if result is None:
             return failed_outcome(task, error, runtime, traceback)
         return judged_outcome(task, result, runtime)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and all that it has started, as far as it can be known."""
-    import psutil  # noqa: PLC0415 - loaded only in processes that run cells
-
-    if process.poll() is None:
-        for pid in family_of_processes(process.pid):
-            with contextlib.suppress(psutil.Error):
-                psutil.Process(pid).kill()
-    with contextlib.suppress(OSError):  # those whose parents have died are in its group
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _pickled(problem: Problem) -> bytes:

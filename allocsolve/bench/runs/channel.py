@@ -7,9 +7,9 @@ fixed order, and a reply that is text.
 from __future__ import annotations
 
 import os
-import pickle
 import select
 import struct
+from pickle import HIGHEST_PROTOCOL, dumps, loads
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from allocsolve.errors import FormatError
@@ -104,14 +104,14 @@ class Channel:
 
 def packed(order: object) -> bytes:
     """Return an order as it is sent."""
-    data = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
+    data = dumps(order, HIGHEST_PROTOCOL)
     return _LENGTH.pack(len(data)) + data
 
 
 def listen(pipe: BinaryIO, take: Callable[[Any], None]) -> None:
     """Pass on orders, in the process, until the pipe ends or breaks."""
     while len(head := pipe.read(_LENGTH.size)) == _LENGTH.size:
-        take(pickle.loads(pipe.read(_LENGTH.unpack(head)[0])))  # noqa: S301 - from the owner
+        take(loads(pipe.read(_LENGTH.unpack(head)[0])))  # noqa: S301 - from the owner
 
 
 def tell(pipe: BinaryIO, mark: bytes, reply: bytes | None = None) -> None:

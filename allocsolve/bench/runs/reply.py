@@ -51,13 +51,13 @@ def encoded_reply(problem: Problem, problem_digest: str, call: Call) -> bytes:
     if cause is None:
         try:
             return _json({"runtime": call.runtime, "result": _claims(problem, problem_digest, call.result)})
-        except Exception as error:  # noqa: BLE001 - what a solver returns may fail in any way
-            cause = error
+        except Exception as fault:  # noqa: BLE001 - what a solver returns may fail in any way
+            cause = fault
     try:
-        error = f"{type(cause).__name__}: {cause}"
+        said = f"{type(cause).__name__}: {cause}"
     except Exception:  # noqa: BLE001 - an error of a third party may not even have a text
-        error = type(cause).__name__
-    return _json({"runtime": call.runtime, "error": error[:_LONGEST], "traceback": call.traceback})
+        said = type(cause).__name__
+    return _json({"runtime": call.runtime, "error": said[:_LONGEST], "traceback": call.traceback})
 
 
 def _claims(problem: Problem, problem_digest: str, result: Any) -> Document:  # noqa: ANN401 - whatever was returned
@@ -107,8 +107,8 @@ def decoded_reply(data: bytes, task: Task) -> Reply:
         document = json.loads(data)
     except RecursionError:
         raise FormatError(source, ["lists and objects are nested too deeply"]) from None
-    except ValueError as error:  # no JSON, or an integer of thousands of digits
-        raise FormatError(source, [str(error)]) from None
+    except ValueError as fault:  # no JSON, or an integer of thousands of digits
+        raise FormatError(source, [str(fault)]) from None
     check = Checker()
     top = check.fields(document, "", ("runtime",), ("result", "error", "traceback"))
     runtime = _number(check, top.get("runtime", 0.0), "runtime")

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from allocsolve.bench.runs.calls import clock
+from allocsolve.bench.runs.processes import family_of_processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-__all__ = ["GRACE_S", "LOOK_S", "Timing", "Watch", "family_of_processes", "held_mb", "kept_waiting"]
+__all__ = ["GRACE_S", "LOOK_S", "Timing", "Watch", "kept_waiting"]
 
 #: How often a process is looked at, in seconds.
 LOOK_S: Final = 0.05
@@ -134,24 +135,3 @@ def _main_wait(pid: int) -> float:
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int((_PROC / str(pid) / "schedstat").read_text().split()[1]) / 1e9
     return 0.0
-
-
-def family_of_processes(pid: int) -> Iterable[int]:
-    """Return a process and all that it has started, by id."""
-    import psutil  # noqa: PLC0415 - loaded only in processes that run cells
-
-    family = [pid]
-    with contextlib.suppress(psutil.Error):
-        family += [child.pid for child in psutil.Process(pid).children(recursive=True)]
-    return family
-
-
-def held_mb(pid: int) -> float:
-    """Return the memory of a process and of those that it has started, in MB."""
-    import psutil  # noqa: PLC0415 - loaded only in processes that run cells
-
-    held = 0
-    for one in family_of_processes(pid):
-        with contextlib.suppress(psutil.Error):
-            held += psutil.Process(one).memory_info().rss
-    return held / 1e6
