@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allocsolve.cli.failures import failure_fields, failure_lines
 from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection, Iterator, Sequence
 
-    from allocsolve.bench import Description, Gaps, Record, SolverScore
+    from allocsolve.bench import Description, Gaps, SolverScore
     from allocsolve.model import Problem
 
 __all__ = ["score"]
@@ -85,7 +86,7 @@ def score(args: argparse.Namespace) -> int:
                 "optima_proven": proven,
                 "bounds_certified": certified,
                 "scores": scores,
-                "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
+                "failures": failure_fields(failed),
                 "records": rows,
                 "csv": table,
                 "reused": reused.fields,
@@ -98,7 +99,7 @@ def score(args: argparse.Namespace) -> int:
         gaps = f"gap of {first}" if others else "gap"
         title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
         show_table(_HEADS, map(_row, scores), title=title)
-        say("", *_remarks(scores, failed))
+        say("", *_remarks(scores), *failure_lines(failed, rows, verbose=args.verbose))
         say(
             f"Baseline {args.baseline}: {proven} of {total} optima proven.",
             f"Bounds: {certified} of {total} recomputed (certified), the others as claimed by a solver.",
@@ -141,12 +142,10 @@ def _gaps(gaps: Gaps | None) -> tuple[str, ...]:
     return tuple(f"{100 * value:.1f}" for value in (gaps.mean, gaps.median, gaps.max))
 
 
-def _remarks(scores: Sequence[SolverScore], failed: Sequence[Record]) -> Iterator[str]:
+def _remarks(scores: Sequence[SolverScore]) -> Iterator[str]:
     """Yield what the table does not show."""
     for score in scores:
         if score.unanswered:
             yield f"{score.solver}: no answer to {score.unanswered} of {score.instances}"
         if score.unbounded:
             yield f"{score.solver}: no bound is known for {score.unbounded} of its answers"
-    for record in failed:
-        yield f"{record.solver} failed on {record.instance}: {record.error}"

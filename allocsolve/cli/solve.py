@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli.files import check_writable
@@ -68,7 +69,10 @@ def solve(args: argparse.Namespace) -> int:
     except AllocsolveError:
         raise
     except (Exception, SystemExit) as error:  # whatever else a solver raises is its failure, as in `score`
-        msg = f"{args.solver} failed: {type(error).__name__}: {error}"
+        if args.verbose:
+            remark("".join(traceback.format_exception(error)).rstrip())
+        hint = "" if args.verbose else "; -v shows the traceback"
+        msg = f"{args.solver} failed: {type(error).__name__}: {error}{hint}"
         raise SolverUnavailable(msg) from error
     certified_bound = certify(problem, result, tuple(args.objective.split(",")))
     claims = {**_claims(args, result), "certified_bound": certified_bound}

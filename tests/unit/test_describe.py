@@ -33,6 +33,16 @@ class Sorted:
 """
 
 
+NONSENSE = """
+import os
+for number in range(3, 64):
+    try:
+        os.write(number, b"nonsense")
+    except OSError:
+        pass
+"""
+
+
 @pytest.fixture
 def third(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.chdir(tmp_path)
@@ -71,10 +81,7 @@ def test_what_another_process_says_is_what_this_one_would(name: str, third: Site
         ("import sys; sys.exit(3)", "importing acme raised SystemExit: 3"),
         ("import os; os._exit(3)", "its process died: exit status 3"),
         ("import os; os.kill(os.getpid(), 9)", "its process died: SIGKILL"),
-        (
-            "import os\nfor n in range(3, 64):\n    try: os.write(n, b'nonsense')\n    except OSError: pass",
-            "its process",
-        ),
+        (NONSENSE, "its process"),
         ("import time; time.sleep(600)", "importing it takes longer than 3 s"),
         ("print('hello'); solver = 5", "5 is not callable"),
     ],
@@ -96,10 +103,9 @@ def test_a_plug_in_cannot_pass_for_another_solver(third: Site) -> None:
         "acme",
         """
         import allocsolve.registry as registry
-        from allocsolve.exact import CpSat
         registry.code_of = lambda *_: "allocsolve.exact.evolution.cpsat:CpSat"
-        registry.identity = lambda *_: repr(CpSat())
+        registry.identity = lambda *_: "CpSat()"
         """,
     )
-    with pytest.raises(PluginError, match="it says that its code is allocsolve.exact"):
+    with pytest.raises(PluginError, match="it says that its code is"):
         describe(["acme:greedy"])

@@ -124,7 +124,7 @@ def test_a_schedule_of_other_steps_is_not_written(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-STRANGE = [True, 1.0, None, "1", [], 2**53, 2**53 + 1, 2**63]
+STRANGE: list[object] = [True, 1.0, None, "1", [], 2**53, 2**53 + 1, 2**63]
 VALUES: st.SearchStrategy[object] = st.one_of(st.integers(-2, 3), st.sampled_from(STRANGE))
 
 

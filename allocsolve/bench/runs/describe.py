@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -134,7 +135,7 @@ def _asked(question: _Question) -> bytes:
                 if message is not None:
                     fault = "its process says what it is not asked"
                 elif channel.ended:
-                    with contextlib.suppress(TimeoutError):
+                    with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(LOOK_S)
                     fault = f"its process died: {last_words(process, stderr)}"
                 elif watch.overdue:
