@@ -67,6 +67,10 @@ def mutates(problem: EvolutionProblem, budget: Budget) -> Answer:
     return good(problem, budget)
 
 
+def mutates_now_and_then(problem: EvolutionProblem, budget: Budget) -> Answer:
+    return mutates(problem, budget) if budget.seed == 1 else good(problem, budget)
+
+
 def prints(problem: EvolutionProblem, budget: Budget) -> Answer:
     sys.stdout.write("look at me\n")
     return good(problem, budget)

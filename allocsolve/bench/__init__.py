@@ -8,6 +8,7 @@ from allocsolve.bench.library.design import build_library
 from allocsolve.bench.library.improve import Change, improve_suites
 from allocsolve.bench.library.suites import SUITES, suite
 from allocsolve.bench.library.verify import claimed_bounds, verify_suite
+from allocsolve.bench.runs.describe import Description, describe
 from allocsolve.bench.runs.executors import open_executor
 from allocsolve.bench.runs.merge import merge_records
 from allocsolve.bench.runs.records import Record, RecordKey
@@ -26,6 +27,7 @@ __all__ = [
     "SUITES",
     "Change",
     "Comparison",
+    "Description",
     "Gaps",
     "GateChange",
     "GateReport",
@@ -41,6 +43,7 @@ __all__ = [
     "build_library",
     "claimed_bounds",
     "compare",
+    "describe",
     "export",
     "family_of_all",
     "gap",

@@ -11,7 +11,7 @@ from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINES
 from allocsolve.model import MAX_INTEGER
-from allocsolve.registry import canonical_name, check_solver_name, is_reference, split_names
+from allocsolve.registry import canonical_name, check_solver_name, is_reference, plugin_place, split_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -123,7 +123,8 @@ def solver_of(what: str, text: str, registered: Iterable[str] | None = None) -> 
         check_solver_name(what, text, registered)
         if is_reference(text) and "" not in sys.path:
             sys.path.insert(0, "")  # what is named as a module may lie in the current directory
-        return canonical_name(text)
+        # A plug-in is imported by the command that wants it, some by a process of its own.
+        return text if plugin_place(text) else canonical_name(text)
     except AllocsolveError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

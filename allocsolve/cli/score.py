@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve import registry
+from allocsolve.cli.failures import failure_fields, failure_lines
 from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
@@ -14,9 +14,9 @@ from allocsolve.pictures.text import counted, time_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from allocsolve.bench import Gaps, Record, SolverScore
+    from allocsolve.bench import Description, Gaps, SolverScore
     from allocsolve.model import Problem
 
 __all__ = ["score"]
@@ -33,6 +33,7 @@ def score(args: argparse.Namespace) -> int:
     from allocsolve.bench import (  # noqa: PLC0415 - when the command runs
         RecordStore,
         best,
+        describe,
         export,
         family_of_all,
         open_executor,
@@ -43,7 +44,9 @@ def score(args: argparse.Namespace) -> int:
     )
     from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
-    families = _families(args)
+    named = [*args.solvers, *([args.baseline] if args.baseline else [])]
+    described = {solver.name: solver for solver in describe(named, [args.objective])}
+    families = _families(args, described.values())
     problems = [
         (suite, with_settings(problem, dict(args.set), source, tighten=True))
         for name in args.files
@@ -52,7 +55,7 @@ def score(args: argparse.Namespace) -> int:
     family = family_of_all([problem for _, problem in problems])
     args.objective = ",".join(family.parse_objective(args.objective))
     args.baseline = args.baseline or family.baseline
-    solvers = [*args.solvers, *({args.baseline} - {*args.solvers})]
+    solvers = [*described.values(), *({args.baseline} - {*described})]
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
     tasks = plan(problems, solvers, objective=args.objective, budgets=[budget])
     make_folder(args.out)
@@ -83,7 +86,7 @@ def score(args: argparse.Namespace) -> int:
                 "optima_proven": proven,
                 "bounds_certified": certified,
                 "scores": scores,
-                "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
+                "failures": failure_fields(failed),
                 "records": rows,
                 "csv": table,
                 "reused": reused.fields,
@@ -96,7 +99,7 @@ def score(args: argparse.Namespace) -> int:
         gaps = f"gap of {first}" if others else "gap"
         title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
         show_table(_HEADS, map(_row, scores), title=title)
-        say("", *_remarks(scores, failed))
+        say("", *_remarks(scores), *failure_lines(failed, rows, verbose=args.verbose))
         say(
             f"Baseline {args.baseline}: {proven} of {total} optima proven.",
             f"Bounds: {certified} of {total} recomputed (certified), the others as claimed by a solver.",
@@ -105,14 +108,13 @@ def score(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _families(args: argparse.Namespace) -> list[AnyFamily]:
+def _families(args: argparse.Namespace, solvers: Collection[Description]) -> list[AnyFamily]:
     """Return the families that have all the solvers and the objective."""
-    named = {*args.solvers, *([args.baseline] if args.baseline else [])}
     terms = set(args.objective.split(",")) if args.objective else set()
     return [
         family
         for family in families()
-        if terms <= {*family.objectives} and all(family in registry.families_named(name) for name in named)
+        if terms <= {*family.objectives} and all(family.kind in solver.kinds for solver in solvers)
     ]
 
 
@@ -140,12 +142,10 @@ def _gaps(gaps: Gaps | None) -> tuple[str, ...]:
     return tuple(f"{100 * value:.1f}" for value in (gaps.mean, gaps.median, gaps.max))
 
 
-def _remarks(scores: Sequence[SolverScore], failed: Sequence[Record]) -> Iterator[str]:
+def _remarks(scores: Sequence[SolverScore]) -> Iterator[str]:
     """Yield what the table does not show."""
     for score in scores:
         if score.unanswered:
             yield f"{score.solver}: no answer to {score.unanswered} of {score.instances}"
         if score.unbounded:
             yield f"{score.solver}: no bound is known for {score.unbounded} of its answers"
-    for record in failed:
-        yield f"{record.solver} failed on {record.instance}: {record.error}"

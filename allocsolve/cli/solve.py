@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli.files import check_writable
@@ -46,7 +47,7 @@ def solve(args: argparse.Namespace) -> int:
         write_solution,
     )
     from allocsolve.judge import certify, metrics  # noqa: PLC0415 - when the command runs
-    from allocsolve.registry import make_solver, ready  # noqa: PLC0415 - when the command runs
+    from allocsolve.registry import canonical_name, make_solver, ready  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - when the command runs
 
     stored = read_problem(args.file)
@@ -60,6 +61,7 @@ def solve(args: argparse.Namespace) -> int:
         msg = f"--plot: {reason}"
         raise InvalidOption(msg)
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
+    args.solver = canonical_name(args.solver)
     ready(make_solver(args.solver, problem, args.objective), problem, announce=remark)
     try:
         with time_bar(f"{args.solver} on {args.file}", args.seconds):
@@ -67,7 +69,10 @@ def solve(args: argparse.Namespace) -> int:
     except AllocsolveError:
         raise
     except (Exception, SystemExit) as error:  # whatever else a solver raises is its failure, as in `score`
-        msg = f"{args.solver} failed: {type(error).__name__}: {error}"
+        if args.verbose:
+            remark("".join(traceback.format_exception(error)).rstrip())
+        hint = "" if args.verbose else "; -v shows the traceback"
+        msg = f"{args.solver} failed: {type(error).__name__}: {error}{hint}"
         raise SolverUnavailable(msg) from error
     certified_bound = certify(problem, result, tuple(args.objective.split(",")))
     claims = {**_claims(args, result), "certified_bound": certified_bound}

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allocsolve.cli.failures import failure_fields, failure_lines
 from allocsolve.cli.files import check_writable
 from allocsolve.cli.output import remark, say, write_json
 from allocsolve.cli.progress import count_bar
@@ -123,12 +124,11 @@ def run_study(args: argparse.Namespace) -> int:
                 "run": len(tasks) - reused.runs,
                 "reused": reused.fields,
                 "unanswered": unanswered,
-                "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
+                "failures": failure_fields(failed),
             }
         )
     else:
-        for record in failed:
-            say(f"{record.solver} failed on {record.instance}: {record.error}")
+        say(*failure_lines(failed, path, verbose=args.verbose))
         say(
             f"{counted(len(tasks), 'task')}, {reused.runs} of them run before; "
             f"{len(failed)} failed, {unanswered} without an answer.",

@@ -17,7 +17,16 @@ from allocsolve.judge.partition import (
     partition_violations,
 )
 from allocsolve.judge.partition_certificate import partition_certificate_bound
-from allocsolve.judge.verdict import Verdict, assess, certify, confirm, metrics, value, violations
+from allocsolve.judge.verdict import (
+    Verdict,
+    assess,
+    certify,
+    check_types,
+    confirm,
+    metrics,
+    value,
+    violations,
+)
 
 __all__ = [
     "ApplicationMetrics",
@@ -27,6 +36,7 @@ __all__ = [
     "application_metrics",
     "assess",
     "certify",
+    "check_types",
     "confirm",
     "evolution_metrics",
     "evolution_value",

@@ -13,7 +13,7 @@ from allocsolve.model import Result, Status, Value, terms
 if TYPE_CHECKING:
     from allocsolve.model import Problem
 
-__all__ = ["Verdict", "assess", "certify", "confirm", "metrics", "value", "violations"]
+__all__ = ["Verdict", "assess", "certify", "check_types", "confirm", "metrics", "value", "violations"]
 
 
 def violations(problem: Problem, answer: object) -> tuple[str, ...]:
@@ -77,6 +77,34 @@ def certify(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
     return (bound,) if len(objective) > 1 else bound
 
 
+def check_types(problem: Problem, result: object) -> None:
+    """Refuse what is no `Result` with an answer of the type that belongs to the problem.
+
+    Raises
+    ------
+    InvalidAnswer
+        That names the type.
+    """
+    if not isinstance(result, Result):
+        msg = f"the solver returned {type(result).__name__}, not a Result"
+        raise InvalidAnswer(msg)
+    expected = family_of(problem).answer
+    if not isinstance(result.answer, expected | None):
+        msg = f"the answer is of type {type(result.answer).__name__}, not {expected.__name__}"
+        raise InvalidAnswer(msg)
+
+
+def _check_shapes(result: Result[Any], objective: tuple[str, ...]) -> None:
+    """Refuse values that are none of the objective: a bound may be on its first terms only."""
+    count = len(objective)
+    claims = [("bound", result.bound, range(1, count + 1))] if terms(result.bound) != (-math.inf,) else []
+    claims += [("incumbent", met, range(count, count + 1)) for _, met in result.incumbents]
+    for what, claim, lengths in claims:
+        if isinstance(claim, tuple) != (count > 1) or len(terms(claim)) not in lengths:
+            msg = f"the solver claims the {what} {claim} of {','.join(objective)}"
+            raise InvalidAnswer(msg)
+
+
 def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -> Verdict:
     """Return the result with the judged objective value, if every claim holds, and the metrics of its answer.
 
@@ -89,14 +117,9 @@ def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) ->
         If the answer breaks a rule of the problem, or is not worth what the solver claims; also if there is
         no `Result`, no answer of the type that belongs to the problem, or what is no certificate.
     """
-    if not isinstance(result, Result):
-        msg = f"the solver returned {type(result).__name__}, not a Result"
-        raise InvalidAnswer(msg)
+    check_types(problem, result)
+    _check_shapes(result, objective)
     family = family_of(problem)
-    expected = family.answer
-    if not isinstance(result.answer, expected | None):
-        msg = f"the answer is of type {type(result.answer).__name__}, not {expected.__name__}"
-        raise InvalidAnswer(msg)
     certified_bound = certify(problem, result, objective)
     if result.answer is None:
         return Verdict(result, None, certified_bound)

@@ -17,6 +17,7 @@ from allocsolve.registry.table import (
     families_solved,
     load_plugin,
     make_solver,
+    plugin_place,
     with_objective,
 )
 
@@ -33,6 +34,7 @@ __all__ = [
     "load_plugin",
     "make_allocator",
     "make_solver",
+    "plugin_place",
     "plugins",
     "provider",
     "ready",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.families import family_of
@@ -45,7 +46,8 @@ def solve(
     Returns
     -------
     Result
-        With the objective value found by the judge.
+        With the objective value found by the judge, and the seconds of the call as `runtime`: without
+        compiling, loading and judging.
 
     Raises
     ------
@@ -69,4 +71,7 @@ def solve(
     budget = Budget(seconds=seconds, workers=workers, seed=seed)
     made = make_solver(solver, problem, ",".join(parsed))
     ready(made, problem)
-    return confirm(problem, made(problem, budget), parsed)
+    clock = budget.start()
+    result = made(problem, budget)
+    runtime = clock.elapsed
+    return replace(confirm(problem, result, parsed), runtime=runtime)

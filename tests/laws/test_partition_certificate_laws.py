@@ -22,7 +22,7 @@ from allocsolve.exact.partition._cut_model import cases
 from allocsolve.exact.partition._kernels_cuts import SCALE
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import partition_certificate_bound
-from allocsolve.judge.partition_certificate import _relaxed
+from allocsolve.judge.partition_certificate import _relaxed, _stars
 from allocsolve.model import Budget, Limit, Mesh, PartitionProblem, Torus, terms
 
 MACHINES = (Mesh((4, 3)), Mesh((11,)), Mesh((3, 2, 2)), Mesh((1, 6)), Mesh((2, 5)), Mesh((2, 4, 1)))
@@ -56,6 +56,27 @@ def test_no_multipliers_certify_more_than_the_optimum(problem: PartitionProblem,
     best = naive.optimum(problem)
     assert best is not None
     assert partition_certificate_bound(problem, certificate) <= best
+
+
+@given(problems())
+def test_stars_are_the_least_distances_to_the_nearest_free_nodes(problem: PartitionProblem) -> None:
+    shape, k = problem.topology.shape, problem.size
+    cells = [tuple(cell) for cell in problem.topology.coordinates(np.flatnonzero(problem.free)).tolist()]
+    expected: dict[tuple[int, ...], int] = {}
+    for node in np.ndindex(*shape):
+        distances = sorted(sum(abs(a - b) for a, b in zip(node, cell, strict=True)) for cell in cells)
+        star = sum(distances[:k])
+        expected[node[1:]] = min(star, expected.get(node[1:], star))
+    assert _stars(shape, cells, k) == expected
+
+
+def test_a_certificate_of_any_size_takes_no_time_without_end() -> None:
+    problem = PartitionProblem.of(Mesh((32, 32, 32)), busy=[], size=1000)
+    roots = [{"medians": list(medians), "multipliers": [[2**62] * 33] * 2} for medians in np.ndindex(32, 32)]
+    bound = partition_certificate_bound(problem, {"axes": [0, 1, 2], "scale": 1, "roots": roots})
+    assert bound >= star_bound(problem)
+    huge = PartitionProblem.of(Mesh((64, 64, 64)), busy=[], size=1000)
+    assert partition_certificate_bound(huge, {"axes": [0, 1, 2], "scale": 1, "roots": []}) == 0
 
 
 @settings(max_examples=60)

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 from sample_records import PROBLEM, RECORD
 
 from allocsolve.bench import RecordStore, open_executor, plan, run, suite
+from allocsolve.bench.runs.calls import Call
+from allocsolve.bench.runs.execution import judged_outcome
+from allocsolve.bench.runs.reply import decoded_reply, encoded_reply
 from allocsolve.cli import main
-from allocsolve.model import Budget
+from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile
+from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +43,20 @@ def test_overhead_of_a_task(benchmark: BenchmarkFixture) -> None:
 
         benchmark.pedantic(study, rounds=3)
     benchmark.extra_info["overhead_ms"] = [1000 * taken / len(tasks) for taken in seconds]
+
+
+def test_overhead_of_a_large_answer(benchmark: BenchmarkFixture) -> None:
+    """At most 0.5 s for 40,000 applications: said in text by the solver's process, read, and judged."""
+    apps = tuple(EvolutionProfile([(60 + idx % 1000, 1 + idx % 75)]) for idx in range(40_000))
+    problem = EvolutionProblem(1024, apps)
+    (task,) = plan([("", problem)], ["noX"], budgets=[Budget(seconds=60)])
+    call = Call(make_solver("noX", problem)(problem, Budget()), 0.0, None)
+
+    def answer() -> None:
+        reply = decoded_reply(encoded_reply(problem, task.key.digest, call), task)
+        assert judged_outcome(task, reply.result, reply.runtime).record.value is not None
+
+    benchmark.pedantic(answer, rounds=5)
 
 
 def test_resume_of_a_study_of_100000_rows(

@@ -243,7 +243,8 @@ def test_solve_with_a_broken_solver(
 
     monkeypatch.setattr(ListScheduling, "__call__", broken)
     assert main(["solve", str(problem_file), "--solver", "noX"]) == 1
-    assert capsys.readouterr() == ("", "allocsolve: error: noX failed: IndexError: two lines\n")
+    said = "allocsolve: error: noX failed: IndexError: two lines; -v shows the traceback\n"
+    assert capsys.readouterr() == ("", said)
 
 
 def test_check_names_violations(tmp_path: Path, capsys: Capture) -> None:

@@ -118,7 +118,8 @@ def test_bad_plugins_are_bad_input(third: Site, file: Path, capsys: Capture) -> 
     assert "module 'acme' has no attribute 'g'" in said
     assert not out.exists()
     assert main(["solve", str(file), "--solver", "acme:leave"]) == 1
-    assert capsys.readouterr().err == "allocsolve: error: acme:leave failed: SystemExit: 0\n"
+    said = "allocsolve: error: acme:leave failed: SystemExit: 0; -v shows the traceback\n"
+    assert capsys.readouterr().err == said
 
 
 def test_listed_with_their_distribution(third: Site, capsys: Capture) -> None:
@@ -210,3 +211,38 @@ def test_plugins_are_imported_only_when_asked_for(third: Site, file: Path, capsy
     run(capsys, "score", file, "--solvers", "noX", "--baseline", "infX", "--out", third.folder / "out")
     assert "acme" not in sys.modules
     assert "imported" in refused(capsys, "solve", file, "--solver", "longest")
+
+
+BROKEN = """
+def deeper():
+    raise RuntimeError("my own bug")
+
+def broken(problem: EvolutionProblem, budget: Budget) -> Result:
+    if problem.name:
+        deeper()
+    return greedy(problem, budget)
+"""
+
+
+def test_the_author_of_a_solver_sees_where_it_raised(third: Site, file: Path, capsys: Capture) -> None:
+    third.module("acme", BROKEN)
+    out = third.folder / "out"
+    argv = ["score", str(file), "--solvers", "acme:broken", "--baseline", "noX", "--out", str(out)]
+    assert main(argv) == 1
+    shown = capsys.readouterr().out
+    assert f"Tracebacks are kept in {out / 'records.sqlite'}; -v shows them." in shown
+    assert "in deeper" not in shown
+    assert main([*argv, "-v"]) == 1
+    shown = capsys.readouterr().out
+    assert ", in broken\n" in shown
+    assert ", in deeper\n" in shown
+    assert "call_solver" not in shown, "what is ours is left out"
+    assert "Tracebacks are kept" not in shown
+    assert main([*argv, "--json"]) == 1
+    (failure,) = json.loads(capsys.readouterr().out)["failures"]
+    assert failure["error"] == "RuntimeError: my own bug"
+    assert ", in deeper\n" in failure["traceback"]
+    assert main(["solve", str(file), "--solver", "acme:broken", "-v"]) == 1
+    said = capsys.readouterr().err
+    assert ", in deeper\n" in said
+    assert said.endswith("allocsolve: error: acme:broken failed: RuntimeError: my own bug\n")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from allocsolve.errors import InvalidAnswer
-from allocsolve.instances import digest, read_solution, write_solution
+from allocsolve.errors import FormatError, InvalidAnswer
+from allocsolve.instances import digest, parse_solution, read_solution, write_solution
 from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule
 
 if TYPE_CHECKING:
@@ -120,3 +122,37 @@ def test_a_schedule_of_other_steps_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidAnswer, match="does not belong to the problem: its steps have other nodes"):
         write_solution(path, PROBLEM, richer, {})
     assert not path.exists()
+
+
+STRANGE: list[object] = [True, 1.0, None, "1", [], 2**53, 2**53 + 1, 2**63]
+VALUES: st.SearchStrategy[object] = st.one_of(st.integers(-2, 3), st.sampled_from(STRANGE))
+
+
+@given(edits=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["start", "0", "1"]), VALUES), max_size=2))
+def test_answers_in_the_order_of_the_problem_are_read_as_those_in_any_other(
+    edits: list[tuple[int, str, object]],
+) -> None:
+    """A faultless answer in the order of the problem is read at a glance."""
+    problem = EvolutionProblem(8, (EvolutionProfile([(1, 2), (3, 8)]),) * 3)
+    apps: list[dict[str, Any]] = [{"name": f"a{i}", "start": i, "durations": [2, 4]} for i in range(3)]
+    for app, place, value in edits:
+        if place == "start":
+            apps[app]["start"] = value
+        else:
+            apps[app]["durations"][int(place)] = value
+    assert _read(apps, problem) == _read(apps[::-1], problem)
+
+
+def _read(apps: list[dict[str, Any]], problem: EvolutionProblem) -> EvolutionSchedule | int:
+    """Return the schedule, or how many faults there are: their places depend on the order."""
+    document = {
+        "format": "allocsolve/1",
+        "kind": "evolution-schedule",
+        "problem": digest(problem),
+        "applications": apps,
+    }
+    try:
+        schedule: EvolutionSchedule = parse_solution(document, "answer", problem)
+    except FormatError as error:
+        return len(error.faults)
+    return schedule

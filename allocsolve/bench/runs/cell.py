@@ -1,313 +1,289 @@
 """Cells: solvers run in a process of their own, so that whatever they do costs their own row only.
 
 The process is kept between tasks. Whoever owns it watches the clock and the memory, and starts a new one when
-it has to kill it. `multiprocessing` is of no use here: its processes may not have children of their own,
-and workers of a cluster are such processes.
+it has to kill it; what the process replies is read as data and judged here, outside of it. Each module of
+plug-ins has a process of its own, which no other solver enters. `multiprocessing` is of no use: its processes
+may not have children of their own, and workers of a cluster are such processes.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
-import queue
 import signal
-import struct
 import subprocess
-import sys
 import tempfile
 import threading
-import time
 import weakref
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.bench.runs.execution import Outcome, execute, failed_outcome
-from allocsolve.bench.runs.tasks import Task
-from allocsolve.registry import announce_once, ready
+from allocsolve.bench.runs.channel import COMPILING, DONE, READY, REPLY, Channel, packed
+from allocsolve.bench.runs.execution import failed_outcome, judged_outcome
+from allocsolve.bench.runs.inmate import Order
+from allocsolve.bench.runs.processes import held_mb, kill, last_words, start
+from allocsolve.bench.runs.reply import decoded_reply
+from allocsolve.bench.runs.watch import GRACE_S, LOOK_S, Timing, Watch
+from allocsolve.errors import FormatError
+from allocsolve.families import family_of
+from allocsolve.registry import announce_once, plugin_place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
-    from allocsolve.bench.runs.records import RecordKey
-    from allocsolve.families import AnySolver
+    from allocsolve.bench.runs.execution import Outcome
+    from allocsolve.bench.runs.tasks import Task
     from allocsolve.model import Problem
 
-__all__ = ["Cell", "close_all", "live", "run_isolated"]
+__all__ = ["Cell", "Conditions", "close_all", "run_isolated"]
 
 #: How long a solver may compile and load, in seconds: no part of its time limit.
 WARM_UP_S: Final = 300.0
-#: A time limit may be overrun by 10 % and this: what the contract of a solver allows, and a busy machine.
-GRACE_S: Final = 5.0
-#: How often the memory of a running solver is looked at, in seconds.
-_LOOK_S: Final = 0.05
+#: How long a process may take to send an answer: some seconds, and one for each MB of the problem.
+_REPLY_S: Final = 5.0
+_BYTES_PER_S: Final = 1e6
+#: How large a reply may be: this, and so many times the problem.
+_REPLY_BYTES: Final = 1 << 24
+_REPLY_FACTOR: Final = 16
 
-#: What a process says of a task besides its outcome: the clock starts, and kernels are being compiled.
-_READY: Final = "ready"
-_COMPILING: Final = "compiling"
+#: How many processes of plug-ins a thread keeps; the one that was not used for longest is given up.
+_KEPT: Final = 4
+#: Deaths that may come from outside say nothing about a solver.
+_FROM_OUTSIDE: Final = {-signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}
 
-_LENGTH: Final = struct.Struct("<Q")
 
+class Conditions(NamedTuple):
+    """What is the same for all tasks of a run."""
 
-class _Order(NamedTuple):
-    """A task as it is sent: a problem goes only once to a process that gets several tasks on it."""
-
-    suite: str
-    solver: str
-    key: RecordKey
-    problem: bytes | None  #: pickled; None for that of the order before
-    folder: str  #: where plug-ins are looked for first
+    memory_mb: float  #: what a process and those that it starts may hold
+    folder: str  #: where plug-ins are looked for first, as Python does with the folder of a script
+    study: str  #: a name that no other run has
 
 
 def run_isolated(
-    task: Task, memory_mb: float, folder: str, announce: Callable[[str], None] | None = None
+    task: Task, conditions: Conditions, announce: Callable[[str], None] | None = None
 ) -> Outcome:
-    """Execute a task in the cell of this thread.
+    """Execute a task in a cell of this thread.
+
+    What a worker of a cluster returns is made here, from data: no plug-in is ever loaded in its process.
 
     Parameters
     ----------
     task
         What is to be run.
-    memory_mb
-        What the process and those that it starts may hold, in MB.
-    folder
-        Where plug-ins are looked for first, as Python does with the folder of a script.
+    conditions
+        Under which.
     announce
         Called with a line, once in this process, when kernels are being compiled for longer than a moment.
     """
-    if not hasattr(_local, "cell"):
-        _local.cell = Cell()
-    cell: Cell = _local.cell
-    return cell.run(task, memory_mb, folder, announce)
+    if _not_ready and (fault := _not_ready.get(_sort(task, conditions))):
+        return failed_outcome(task, f"not run, its warm-up failed before: {fault}", 0.0)
+    if not hasattr(_local, "cells"):
+        _local.cells = _Cells()
+    cells: _Cells = _local.cells
+    return cells.cell(task.solver, conditions.study).run(task, conditions, announce)
 
 
 _local = threading.local()
 #: All cells with a living process, for `close_all`.
 _alive: weakref.WeakSet[Cell] = weakref.WeakSet()
+#: Why solvers did not get ready in this process.
+_not_ready: dict[Hashable, str] = {}
+
+
+def _sort(task: Task, conditions: Conditions) -> Hashable:
+    """Return what the warm-ups of all tasks of one sort have in common."""
+    warm_ups = family_of(task.problem).warm_up(task.problem)
+    return conditions.study, task.solver, task.key.objective, warm_ups
 
 
 def close_all() -> None:
     """Kill all cells of this process; their threads see their tasks fail."""
     for cell in tuple(_alive):
-        cell.close()
+        cell.kill()
+
+
+class _Cells:
+    """The cells of a thread: one for all registered solvers, and one for each module of plug-ins."""
+
+    def __init__(self) -> None:
+        self._study = ""
+        self._cells: dict[str, Cell] = {}  # the last used one comes last
+
+    def cell(self, solver: str, study: str) -> Cell:
+        """Return the cell of a solver; each study loads plug-ins anew, as their files may have changed."""
+        if study != self._study:
+            self._study = study
+            self._give_up([name for name in self._cells if name])
+        module = plugin_place(solver).partition(":")[0]
+        self._cells[module] = cell = self._cells.pop(module, None) or Cell()
+        self._give_up([name for name in self._cells if name][:-_KEPT])
+        return cell
+
+    def _give_up(self, modules: list[str]) -> None:
+        for module in modules:
+            self._cells.pop(module).close()
 
 
 class Cell:
-    """A process that executes tasks, one at a time; it is started by the first and again after a death."""
+    """A process that calls solvers one at a time; the first task starts it, or the first after a death."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._replies: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._stderr: IO[bytes] | None = None
-        #: Digest and name of the problem that the process has.
+        self._channel: Channel
+        self._stderr: IO[bytes]
+        #: Digest and name of the problem that the process has, and its size in bytes.
         self._sent = "", ""
+        self._bytes = 0
 
     def __del__(self) -> None:
         self.close()
 
+    def kill(self) -> None:
+        """Kill the process, if there is one; for other threads than that of the cell, too."""
+        process = self._process
+        if process is not None:
+            kill(process)
+
     def close(self) -> None:
-        """Kill the process, if there is one."""
+        """Kill the process, if there is one, and forget it."""
+        self.kill()
         process, self._process = self._process, None
         _alive.discard(self)
         if process is not None:
-            _kill(process)
-        if self._stderr is not None:
-            self._stderr.close()
-            self._stderr = None
+            for pipe in (process.stdin, process.stdout, self._stderr):
+                with contextlib.suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
 
     def run(
-        self, task: Task, memory_mb: float, folder: str, announce: Callable[[str], None] | None = None
+        self, task: Task, conditions: Conditions, announce: Callable[[str], None] | None = None
     ) -> Outcome:
         """Execute a task; a solver that dies, hangs or takes too much memory is a failed row."""
         process = self._started()
-        assert process.stdin is not None, "it is a pipe"
-        identity = task.key.digest, task.problem.name
-        problem = None if identity == self._sent else _pickled(task.problem)
-        with contextlib.suppress(OSError):  # it has died since, which the end of its replies will say
-            _send(process.stdin, _Order(task.suite, task.solver, task.key, problem, folder))
-        self._sent = identity
-        start, deadline, state = time.perf_counter(), WARM_UP_S, "not ready"
+        self._channel.send(self._order(task, conditions.folder))
+        run = _Run(task, Watch(process.pid, WARM_UP_S), self._bytes, announce)
+        looked = 0.0
         while True:
+            self._channel.exchange(LOOK_S)
             try:
-                reply = self._replies.get(timeout=_LOOK_S)
-            except queue.Empty:
-                spent = time.perf_counter() - start
-                fault = ""
-                if spent > deadline:
-                    fault = f"killed: {state} after {spent:.1f} s"
-                elif (held := _held_mb(process)) > memory_mb:
-                    fault = f"killed: held {held:.0f} MB, more than {memory_mb:.0f} MB"
-                if fault:
-                    self.close()
-                    return failed_outcome(task, fault, spent)
-                continue
-            if isinstance(reply, Outcome):
-                return reply
-            if reply is None:  # the end of the pipe
-                spent = time.perf_counter() - start
-                return failed_outcome(task, self._obituary(process), spent)
-            if reply == _COMPILING:
-                announce_once(announce)
+                outcome = run.advanced(self._channel)
+            except FormatError as error:
+                fault = f"killed: {error}"
             else:
-                start, deadline, state = (
-                    time.perf_counter(),
-                    1.1 * task.key.seconds + GRACE_S,
-                    "still running",
-                )
+                if outcome is not None:
+                    return outcome
+                fault = run.overdue()
+            now = run.watch.elapsed
+            if not fault and not 0 <= now - looked < LOOK_S:
+                looked = now
+                if (held := held_mb(process.pid)) > conditions.memory_mb:
+                    fault = f"killed: held {held:.0f} MB, more than {conditions.memory_mb:.0f} MB"
+            by_itself = True
+            if fault:
+                self.close()
+            elif self._channel.ended:
+                fault = self._obituary(process)
+                by_itself = process.returncode not in _FROM_OUTSIDE
+            if fault:
+                if run.getting_ready and by_itself:
+                    _not_ready[_sort(task, conditions)] = fault
+                return failed_outcome(task, fault, run.watch.elapsed)
+
+    def _order(self, task: Task, folder: str) -> bytes:
+        identity, problem = (task.key.digest, task.problem.name), None
+        if identity != self._sent:
+            problem = _pickled(task.problem)
+            self._sent, self._bytes = identity, len(problem)
+        key = task.key
+        return packed(Order(task.solver, key.objective, task.budget, key.code, key.digest, problem, folder))
 
     def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is not None and self._process.poll() is None:
-            return self._process
+        process = self._process
+        if process is not None and process.poll() is None:
+            self._channel.exchange(0)
+            if self._channel.silent and not self._channel.ended:  # else it speaks without having been asked
+                return process
         self.close()
         self._sent = "", ""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the cell
-        self._process = process = subprocess.Popen(
-            [sys.executable, "-c", "from allocsolve.bench.runs.cell import live; live()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            start_new_session=True,  # Ctrl-C is for the runner: it knows what is to be kept
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        assert process.stdout is not None, "it is a pipe"
-        self._replies = queue.SimpleQueue()
-        listen = threading.Thread(target=_listen, args=(process.stdout, self._replies.put), daemon=True)
-        listen.start()
+        self._process = process = start("allocsolve.bench.runs.inmate:live", self._stderr)
+        self._channel = Channel(process)
         _alive.add(self)
         return process
 
     def _obituary(self, process: subprocess.Popen[bytes]) -> str:
-        """Say how the process ended, and its last words."""
-        code = process.wait()
-        cause = f"exit status {code}"
-        if code < 0:
-            with contextlib.suppress(ValueError):
-                cause = signal.Signals(-code).name
-        words = b""
-        if self._stderr is not None:
-            self._stderr.seek(0)
-            words = self._stderr.read()[-2000:]
-        lines = [line for line in words.decode(errors="replace").splitlines() if line.strip()]
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it may have closed its end, and live
+            process.wait(LOOK_S)
+        words = last_words(process, self._stderr)
         self.close()
-        return f"the process of the solver died: {cause}" + (f"; {lines[-1].strip()[:200]}" if lines else "")
+        return f"the process of the solver died: {words}"
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and all that it has started."""
-    import psutil  # noqa: PLC0415 - loaded only in processes that run cells
+class _Run:
+    """One order, and what its process has said of it so far."""
 
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process(process.pid).children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                child.kill()
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        with contextlib.suppress(OSError):
-            if pipe is not None:
-                pipe.close()
+    def __init__(self, task: Task, watch: Watch, size: int, announce: Callable[[str], None] | None) -> None:
+        self._task, self._announce, self.watch = task, announce, watch
+        self._largest = _REPLY_BYTES + _REPLY_FACTOR * size
+        self._reply_s = _REPLY_S + size / _BYTES_PER_S
+        self._state = "not ready"
+        self._due = COMPILING + READY  #: marks that may come next
+        self._timing = Timing(0.0, 0.0)
 
+    @property
+    def getting_ready(self) -> bool:
+        """Whether the clock of the solver has not been started."""
+        return READY in self._due
 
-def _held_mb(process: subprocess.Popen[bytes]) -> float:
-    import psutil  # noqa: PLC0415 - loaded only in processes that run cells
+    def overdue(self) -> str:
+        """Return why the process is to be killed; empty if it is not."""
+        if not self.watch.overdue:
+            return ""
+        return f"killed: {self._state} after {self.watch.elapsed:.1f} s"
 
-    held = 0
-    with contextlib.suppress(psutil.Error):
-        family = psutil.Process(process.pid)
-        held = family.memory_info().rss
-        for child in family.children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                held += child.memory_info().rss
-    return held / 1e6
+    def advanced(self, channel: Channel) -> Outcome | None:
+        """Take what has come; return what became of the task, None as long as it is not known.
 
+        Raises
+        ------
+        FormatError
+            If what has come is not what should come.
+        """
+        self.watch.look()
+        while (message := channel.message(self._largest)) is not None:
+            mark, reply = message
+            if mark not in self._due:
+                raise FormatError("reply", [f"{mark!r} where {self._due!r} should come"])
+            if mark == COMPILING:
+                announce_once(self._announce)
+                self._due = READY
+            elif mark == READY:
+                key = self._task.key
+                self._state, self._due = "still running", DONE
+                self.watch.begin(key.seconds, 0.1 * key.seconds + GRACE_S, key.workers)
+            elif mark == DONE:
+                self._state, self._due = "no reply", REPLY
+                self._timing = self.watch.timing()
+                self.watch.begin(self._reply_s, GRACE_S)
+            else:
+                return self._outcome(reply)
+        return None
 
-def _pickled(thing: object) -> bytes:
-    return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
-
-
-def _send(pipe: IO[bytes], message: object) -> None:
-    data = _pickled(message)
-    pipe.write(_LENGTH.pack(len(data)) + data)
-    pipe.flush()
-
-
-def _listen(pipe: IO[bytes], tell: Callable[[Any], None]) -> None:
-    """Pass on messages until the pipe ends, which is passed on as None."""
-    with contextlib.suppress(OSError, ValueError, EOFError, pickle.UnpicklingError):
-        while len(head := pipe.read(_LENGTH.size)) == _LENGTH.size:
-            tell(pickle.loads(pipe.read(_LENGTH.unpack(head)[0])))  # noqa: S301 - from our own process
-    tell(None)
-
-
-class _Inmate:
-    """What a process keeps between its tasks: the last problem, and the solvers that it has made."""
-
-    def __init__(self) -> None:
-        self._pickled = b""
-        self._problem: Problem
-        self._solvers: dict[tuple[str, type, str], AnySolver] = {}
-
-    def task(self, order: _Order) -> Task:
-        """Return the task of an order."""
-        if order.problem is not None:
-            self._pickled = order.problem
-            self.restore()
-        return Task(order.suite, self._problem, order.solver, order.key)
-
-    def restore(self) -> Problem:
-        """Return the problem as it came."""
-        problem: Problem = pickle.loads(self._pickled)  # noqa: S301 - from our own process
-        self._problem = problem
-        return problem
-
-    def solver(self, task: Task) -> AnySolver:
-        """Return the solver of a task."""
-        what = task.solver, type(task.problem), task.key.objective
-        if what not in self._solvers:
-            self._solvers[what] = task.make_solver()
-        return self._solvers[what]
-
-
-def live() -> None:
-    """Execute the tasks that come in on stdin, until it ends; then so does this process, whatever it does."""
-    inward, outward = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with tempfile.TemporaryFile() as scratch, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - the null device is no path to keep
-        os.dup2(nothing.fileno(), 0)
-        os.dup2(scratch.fileno(), 1)
-    orders: queue.SimpleQueue[_Order] = queue.SimpleQueue()
-
-    def take(message: Any) -> None:  # noqa: ANN401 - an order, or None
-        if message is None:
-            os._exit(0)
-        orders.put(message)
-
-    # A thread of its own takes the orders: it sees the end of the runner even if a solver hangs.
-    threading.Thread(target=_listen, args=(inward, take), daemon=True).start()
-    inmate = _Inmate()
-    while True:
-        order = orders.get()
-        if order.folder not in sys.path:
-            sys.path.insert(0, order.folder)
-        task = inmate.task(order)
-        start = time.perf_counter()
+    def _outcome(self, reply: bytes) -> Outcome:
+        task, timing = self._task, self._timing
         try:
-            solver = inmate.solver(task)
-            ready(solver, task.problem, announce=lambda _: _send(outward, _COMPILING))
-            _send(outward, _READY)
-            start = time.perf_counter()
-            outcome = execute(task, solver, restore=inmate.restore, printed=_printed)
-        except BaseException as error:  # noqa: BLE001 - this process is there for nothing else
-            outcome = failed_outcome(task, f"{type(error).__name__}: {error}", time.perf_counter() - start)
-            inmate.restore()  # whatever the solver has done to it
-        _send(outward, outcome._replace(cause=None))
+            runtime, result, error, traceback = decoded_reply(reply, task)
+        except FormatError:
+            raise
+        except Exception as fault:  # noqa: BLE001 - a third party's decoder may raise anything
+            return failed_outcome(task, f"{type(fault).__name__}: {fault}", timing.seconds)
+        if abs(runtime - timing.seconds) > timing.apart:
+            clocks = f"{runtime:.3f} s by the clock of the solver's process, {timing.seconds:.3f} s by ours"
+            return failed_outcome(task, f"InvalidAnswer: the clocks disagree: {clocks}", timing.seconds)
+        if result is None:
+            return failed_outcome(task, error, runtime, traceback)
+        return judged_outcome(task, result, runtime)
 
 
-def _printed() -> str:
-    """Return what was written to stdout since the last call, shortened."""
-    sys.stdout.flush()
-    if not os.lseek(1, 0, os.SEEK_CUR):
-        return ""
-    os.lseek(1, 0, os.SEEK_SET)
-    text = os.read(1, 400).decode(errors="replace")
-    os.lseek(1, 0, os.SEEK_SET)
-    os.ftruncate(1, 0)
-    return text
+def _pickled(problem: Problem) -> bytes:
+    return pickle.dumps(problem, pickle.HIGHEST_PROTOCOL)

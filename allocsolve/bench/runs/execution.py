@@ -5,30 +5,31 @@ from __future__ import annotations
 import dataclasses
 import math
 import pickle
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-import numpy as np
-
 from allocsolve import judge
+from allocsolve.bench.runs.calls import SolverInterrupted, call_solver
 from allocsolve.bench.runs.machine import machine
 from allocsolve.bench.runs.records import Record
 from allocsolve.errors import InvalidAnswer
-from allocsolve.families import AnySolver, family_of
-from allocsolve.instances import digest
+from allocsolve.families import family_of
 from allocsolve.model import Answer, Limit, Problem, Status, Value, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from allocsolve.bench.runs.tasks import Task
+    from allocsolve.families import AnySolver
 
-__all__ = ["Outcome", "SolverInterrupted", "execute", "failed_outcome", "metric_numbers"]
-
-
-class SolverInterrupted(KeyboardInterrupt):
-    """A solver has turned an interrupt into a result."""
+__all__ = [
+    "Outcome",
+    "SolverInterrupted",
+    "execute",
+    "failed_outcome",
+    "judged_outcome",
+    "metric_numbers",
+]
 
 
 class Outcome(NamedTuple):
@@ -42,14 +43,8 @@ class Outcome(NamedTuple):
     certificate: Mapping[str, Any] | None = None
 
 
-def execute(
-    task: Task,
-    solver: AnySolver,
-    *,
-    restore: Callable[[], Problem] | None = None,
-    printed: Callable[[], str] = str,
-) -> Outcome:
-    """Run a task and judge the answer; whatever the solver does wrong becomes a failed row.
+def execute(task: Task, solver: AnySolver) -> Outcome:
+    """Run a task in this process, on a copy of its problem; what the solver does wrong becomes a failed row.
 
     Parameters
     ----------
@@ -57,46 +52,36 @@ def execute(
         What is to be run.
     solver
         Its solver, made and ready.
-    restore
-        If the solver may be given the problem itself, returns that problem as it was, for the case that the
-        solver changes it. None gives the solver a copy.
-    printed
-        Returns what the solver has written to stdout: a solver prints nothing.
 
     Raises
     ------
     KeyboardInterrupt
         When the user interrupts; `SolverInterrupted` if the solver turned that into a result.
     """
-    given = _copies.of(task.problem) if restore is None else task.problem
-    before = _fingerprint(given)
-    printed()  # whatever the warm-up has said
-    result: Any = None
-    cause: BaseException | None = None
-    start = time.perf_counter()
-    try:
-        result = solver(given, task.budget)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - anything at all is a failed row
-        cause = error
-    except BaseException:
+    call = call_solver(solver, _copies.of(task.problem), task.budget)
+    if call.changed or call.cause is not None:
         _copies.forget()
-        raise
-    runtime = time.perf_counter() - start
-    # Whether it is a result at all is for the judge to say.
-    if getattr(result, "limit", None) is Limit.INTERRUPTED:
-        raise SolverInterrupted
-    if _fingerprint(given) != before:
-        if restore is None:
-            _copies.forget()
-        else:
-            task = dataclasses.replace(task, problem=restore())
-        cause = cause or InvalidAnswer("the solver changed the problem that it was given")
+    if call.cause is None:
+        return judged_outcome(task, call.result, call.runtime)
+    if not isinstance(call.cause, Exception | SystemExit):
+        raise call.cause
+    error = f"{type(call.cause).__name__}: {call.cause}"
+    return failed_outcome(task, error, call.runtime, call.traceback)._replace(cause=call.cause)
+
+
+def judged_outcome(task: Task, result: Any, runtime: float) -> Outcome:  # noqa: ANN401 - whether it is a result is for the judge to say
+    """Have the judge look at what a solver has returned; what it refutes becomes a failed row.
+
+    Parameters
+    ----------
+    task
+        What was run.
+    result
+        What the solver has returned.
+    runtime
+        Seconds of the call.
+    """
     try:
-        if cause is not None:
-            raise cause
-        if text := printed():
-            msg = f"the solver printed to stdout: {text[:80]!r}"
-            raise InvalidAnswer(msg)
         verdict = judge.assess(task.problem, result, task.objective)
         findings = _Findings(
             status=verdict.result.status,
@@ -110,13 +95,24 @@ def execute(
             metrics={} if verdict.metrics is None else metric_numbers(verdict.metrics),
         )
     except (Exception, SystemExit) as error:  # noqa: BLE001 - anything at all is a failed row
-        failed = failed_outcome(task, f"{type(error).__name__}: {error}", runtime)
-        return failed._replace(cause=error)
+        return failed_outcome(task, f"{type(error).__name__}: {error}", runtime)._replace(cause=error)
     return Outcome(_record(task, findings), verdict.result.answer, certificate=verdict.result.certificate)
 
 
-def failed_outcome(task: Task, error: str, runtime: float) -> Outcome:
-    """Return what becomes of a task that fails, with the reason and the seconds until then."""
+def failed_outcome(task: Task, error: str, runtime: float, traceback: str = "") -> Outcome:
+    """Return what becomes of a task that fails.
+
+    Parameters
+    ----------
+    task
+        What was run.
+    error
+        The reason; made one line.
+    runtime
+        Seconds until then.
+    traceback
+        Of what the solver raised; empty if it raised nothing.
+    """
     nothing = _Findings(
         status=Status.UNKNOWN,
         limit=None,
@@ -125,10 +121,15 @@ def failed_outcome(task: Task, error: str, runtime: float) -> Outcome:
         certified_bound=-math.inf,
         runtime_s=runtime,
         incumbents=(),
-        error=" ".join(error.split()) or "no reason given",
+        error=" ".join(_writable(error).split()) or "no reason given",
         metrics={},
     )
-    return Outcome(_record(task, nothing), None)
+    return Outcome(_record(task, nothing, _writable(traceback)), None)
+
+
+def _writable(text: str) -> str:
+    """Return a text that can be stored and shown: half surrogate pairs cannot be written in UTF-8."""
+    return text.encode(errors="replace").decode()
 
 
 class _Copies:
@@ -151,26 +152,6 @@ class _Copies:
 _copies = _Copies()
 
 
-def _fingerprint(problem: Problem) -> Hashable:
-    """Return what shows whether a problem was changed, arrays included that do not count for its equality."""
-    arrays = [
-        array.tobytes()
-        for field in dataclasses.fields(problem)
-        for array in _arrays(getattr(problem, field.name))
-    ]
-    try:
-        return hash(problem), hash(tuple(arrays))
-    except TypeError:  # a family whose problems have no hash
-        return digest(problem), hash(tuple(arrays))
-
-
-def _arrays(value: object) -> Iterator[np.ndarray[Any, Any]]:
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):  # arrays that belong together
-        yield from (item for item in value if isinstance(item, np.ndarray))
-
-
 class _Findings(TypedDict):
     """What a run adds to its task."""
 
@@ -185,7 +166,7 @@ class _Findings(TypedDict):
     metrics: dict[str, float]
 
 
-def _record(task: Task, findings: _Findings) -> Record:
+def _record(task: Task, findings: _Findings, traceback: str = "") -> Record:
     family = family_of(task.problem)
     return Record(
         **task.key._asdict(),
@@ -197,6 +178,7 @@ def _record(task: Task, findings: _Findings) -> Record:
         combinatorial_bound=_combinatorial_bound(task),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=machine(),
+        traceback=traceback,
         **findings,
     )
 
@@ -225,17 +207,19 @@ def _plain(bound: Value) -> Value:
     return tuple(plain) if isinstance(bound, tuple) else plain[0]
 
 
-#: Bounds of the last problems: the tasks of one come together.
+#: Bounds of the last problems: the tasks of one come together. Several threads look here.
 _bounds: dict[tuple[str, str], Value] = {}
 
 
 def _combinatorial_bound(task: Task) -> Value:
     """Return a cheap bound on the first term, so that there is a gap without an exact solver."""
     place = task.key.digest, task.key.objective
-    if place not in _bounds:
+    known = _bounds.get(place)
+    if known is None:
         first, *others = task.objective
         bound = family_of(task.problem).bound(task.problem, first)
-        while len(_bounds) >= 64:
-            _bounds.pop(next(iter(_bounds)))
-        _bounds[place] = _plain((bound,) if others else bound)
-    return _bounds[place]
+        known = _plain((bound,) if others else bound)
+        if len(_bounds) >= 64:
+            _bounds.clear()
+        _bounds[place] = known
+    return known

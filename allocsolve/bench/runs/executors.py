@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ def open_executor(where: str, jobs: int) -> Iterator[Executor]:
     Raises
     ------
     InvalidOption
-        If there is no such place, or nothing answers at the address.
+        If there is no such place, nothing answers at the address, or the program was not started like that.
     SolverUnavailable
         If what it needs is not installed.
     """
@@ -77,6 +78,10 @@ def _dask(address: str) -> Iterator[Executor]:
 
 @contextmanager
 def _mpi() -> Iterator[Executor]:
+    # Else it would start ranks by itself, which few systems allow, and wait for them for ever.
+    if "mpi4py.futures" not in sys.orig_argv:
+        msg = "--executor mpi goes with: mpiexec -n N python -m mpi4py.futures -m allocsolve ..."
+        raise InvalidOption(msg)
     try:
         from mpi4py.futures import MPIPoolExecutor  # noqa: PLC0415 - an optional dependency
     except (ImportError, RuntimeError) as error:

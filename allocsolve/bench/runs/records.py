@@ -66,6 +66,11 @@ class Record:
     traceback: str = ""  #: where the solver raised; empty unless it did
 
     @property
+    def overran(self) -> bool:
+        """Whether the run took longer than its limit, by more than a tenth of it and a tenth of a second."""
+        return self.runtime_s > 1.1 * self.seconds + 0.1
+
+    @property
     def key(self) -> RecordKey:
         """What the row is found by."""
         return RecordKey._make(getattr(self, name) for name in RecordKey._fields)

@@ -7,12 +7,13 @@ import functools
 import itertools
 import os
 import time
+import uuid
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from allocsolve.bench.runs.cell import close_all, run_isolated
+from allocsolve.bench.runs.cell import Conditions, close_all, run_isolated
 from allocsolve.bench.runs.execution import Outcome, execute
 from allocsolve.bench.runs.store import RecordStore
 from allocsolve.errors import AllocsolveError, InvalidOption
@@ -203,7 +204,8 @@ def _elsewhere(
     tasks: Iterable[Task], executor: Executor, memory_mb: float, ahead: int, announce: Announce | None
 ) -> Iterator[tuple[Task, Outcome]]:
     # Sent by name: a worker has its own copy of this package.
-    job = functools.partial(run_isolated, memory_mb=memory_mb, folder=os.getcwd())  # noqa: PTH109 - a text, as the entries of sys.path are
+    conditions = Conditions(memory_mb, folder=os.getcwd(), study=uuid.uuid4().hex)  # noqa: PTH109 - a text, as the entries of sys.path are
+    job = functools.partial(run_isolated, conditions=conditions)
     if isinstance(executor, ThreadPoolExecutor):  # a function of this process cannot be sent to another
         job = functools.partial(job, announce=announce)
     coming = iter(tasks)

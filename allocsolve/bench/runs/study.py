@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.bench.library.suites import suite
+from allocsolve.bench.runs.describe import describe
 from allocsolve.bench.runs.runner import MEMORY_MB
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import AllocsolveError, FormatError, InvalidOption, UnknownName
 from allocsolve.families import families, family_named, family_of, setting_fault, with_settings
 from allocsolve.instances import read_problem
 from allocsolve.model import Budget
-from allocsolve.registry import families_named
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from allocsolve.bench.runs.describe import Description
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnyFamily
     from allocsolve.model import Problem
@@ -63,6 +64,8 @@ class Study:
     budgets: tuple[Budget, ...] = (Budget(seconds=10.0),)
     objectives: Mapping[str, str] = dataclasses.field(default_factory=dict)
     memory_mb: float = MEMORY_MB
+    #: What the solvers are, asked once.
+    _described: tuple[Description, ...] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("problems", "solvers", "seeds", "budgets"):
@@ -70,11 +73,13 @@ class Study:
                 msg = f"a study without {name} has nothing to run"
                 raise InvalidOption(msg)
         kinds = [family.kind for family in self._families()]
-        for name in self.solvers:
-            solved = [family.kind for family in families_named(name)]
-            if not {*solved} & {*kinds}:
-                msg = f"{name} solves {' and '.join(solved)} problems, the study has {kinds[0]} problems only"
+        described = describe(self.solvers, [None, *self.objectives.values()])
+        for solver in described:
+            if not {*solver.kinds} & {*kinds}:
+                solved = " and ".join(solver.kinds)
+                msg = f"{solver.name} solves {solved} problems, the study has {kinds[0]} problems only"
                 raise InvalidOption(msg)
+        object.__setattr__(self, "_described", tuple(described))
 
     def _families(self) -> list[AnyFamily]:
         kinds = {family_of(problem).kind for _, problem in self.problems}
@@ -88,7 +93,7 @@ class Study:
         tasks = []
         for family in self._families():
             named = [(name, problem) for name, problem in self.problems if family_of(problem) is family]
-            solvers = [name for name in self.solvers if family in families_named(name)]
+            solvers = [solver for solver in self._described if family.kind in solver.kinds]
             tasks += plan(named, solvers, objective=self.objectives.get(family.kind), budgets=budgets)
         return tasks
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from allocsolve import registry
+from allocsolve.bench.runs.describe import Description, describe, identity_of, recorded_name
 from allocsolve.bench.runs.records import RecordKey
-from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
+from allocsolve.errors import AllocsolveError, InvalidOption, PluginError, UnknownName
 from allocsolve.families import AnyFamily, AnySolver, family_of
 from allocsolve.instances import digest
 from allocsolve.model import Budget, Problem
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.records import Record
 
-__all__ = ["SolverLike", "Task", "again", "family_of_all", "plan"]
+__all__ = ["SolverLike", "Task", "again", "check_code", "family_of_all", "plan"]
 
-#: A registered name, or a solver.
+#: A name, or a solver.
 SolverLike: TypeAlias = str | AnySolver
 
 
@@ -66,16 +67,27 @@ class Task:
         if self.unnamed is not None:
             return self.unnamed
         solver = registry.make_solver(self.solver, self.problem, self.key.objective)
-        code = registry.code_of(solver, self.solver)
-        if code != self.key.code:
-            msg = f"the code of {self.solver} is {code} here, the run was planned for {self.key.code}"
-            raise AllocsolveError(msg)
+        check_code(solver, self.solver, self.key.code)
         return solver
+
+
+def check_code(solver: AnySolver, name: str, planned: str) -> None:
+    """Refuse a solver of other code than was planned: edited meanwhile, or another version on this machine.
+
+    Raises
+    ------
+    AllocsolveError
+        That names both.
+    """
+    code = registry.code_of(solver, name)
+    if code != planned:
+        msg = f"the code of {name} is {code} here, the run was planned for {planned}"
+        raise AllocsolveError(msg)
 
 
 def plan(
     problems: Iterable[tuple[str, Problem]],
-    solvers: Sequence[SolverLike],
+    solvers: Sequence[SolverLike | Description],
     *,
     objective: str | None = None,
     budgets: Sequence[Budget],
@@ -87,7 +99,8 @@ def plan(
     problems
         All of one kind, each with the name of its suite. Equal ones (the same digest) are run once.
     solvers
-        Registered names; or solvers, as they are, whose tasks can be run in this process only.
+        Names, or what `describe` returns for them; or solvers, as they are, whose tasks can be run in this
+        process only. Plug-ins that are named are not imported in this process.
     objective
         What is minimised and judged; by default what the kind of the problems has as its first objective.
     budgets
@@ -118,7 +131,7 @@ def plan(
         identity = digest(problem)
         for budget in budgets:
             spent = float(budget.seconds), budget.iterations, budget.workers, budget.seed
-            for name, text, code, _, unnamed in contestants.values():
+            for name, text, code, unnamed in contestants.values():
                 key = RecordKey(identity, text, minimised, *spent, version, code)
                 tasks.setdefault(key, Task(suite, problem, name, key, unnamed))
     return list(tasks.values())
@@ -130,27 +143,38 @@ class _Contestant(NamedTuple):
     name: str
     text: str  #: its `registry.identity`
     code: str
-    solver: AnySolver
-    unnamed: AnySolver | None  #: the same if it has no registered name
+    unnamed: AnySolver | None  #: the solver itself if it has no name to make it by
 
 
-def _contestant(solver: SolverLike, family: AnyFamily, objective: str) -> _Contestant:
-    if isinstance(solver, str):
+def _contestant(solver: SolverLike | Description, family: AnyFamily, objective: str) -> _Contestant:
+    if isinstance(solver, str) and not registry.plugin_place(solver):
         name = registry.canonical_name(solver)
-        made = registry.make_solver(name, family.problem, objective)
-        return _Contestant(name, registry.identity(made), registry.code_of(made, name), made, None)
-    text = registry.identity(solver)
-    return _Contestant(text, text, registry.code_of(solver), solver, solver)
+        return _Contestant(name, *identity_of(name, family, objective), None)
+    if isinstance(solver, str):
+        (solver,) = describe([solver], [objective])
+    if not isinstance(solver, Description):
+        text = registry.identity(solver)
+        return _Contestant(text, text, registry.code_of(solver), solver)
+    identity = solver.identities.get((family.kind, objective))
+    if identity is None:  # asked under other objectives, or for problems of other kinds
+        if family.kind not in solver.kinds:
+            kinds = " and ".join(solver.kinds)
+            raise PluginError(solver.name, f"it solves {kinds} problems, not {family.kind} problems")
+        (solver,) = describe([solver.name], [objective])
+        identity = solver.identities[family.kind, objective]
+    return _Contestant(solver.name, *identity, None)
 
 
 def _are_equal(one: _Contestant, other: _Contestant) -> bool:
     """Tell whether two solvers of one name are the same, whatever they say of themselves."""
-    if one.solver is other.solver or one.solver == other.solver:
+    if one[:3] != other[:3]:
+        return False
+    if one.unnamed is other.unnamed or one.unnamed == other.unnamed:
         return True
-    if one[:3] != other[:3] or inspect.isroutine(one.solver):
+    if one.unnamed is None or other.unnamed is None or inspect.isroutine(one.unnamed):
         return False
     try:  # all that they hold, as copies are made of them
-        return bool(one.solver.__reduce_ex__(2)[1:] == other.solver.__reduce_ex__(2)[1:])
+        return bool(one.unnamed.__reduce_ex__(2)[1:] == other.unnamed.__reduce_ex__(2)[1:])
     except (TypeError, ValueError):  # they cannot be copied, or what they hold cannot be compared
         return False
 
@@ -181,7 +205,7 @@ def again(
         by_solver.setdefault(task.solver, set()).add(task.key)
     keys: set[RecordKey] = set()
     for solver in solvers:
-        name = registry.canonical_name(solver)
+        name = recorded_name(solver)
         if name not in by_solver:
             raise UnknownName("solver of these runs", name, by_solver)
         keys |= by_solver[name]

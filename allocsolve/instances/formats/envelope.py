@@ -259,7 +259,9 @@ def _solution_of_rows(rows: Rows, problem: Problem, source: str) -> Answer:
         raise
 
 
-def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
+def parse_solution(
+    document: Document, source: str, problem: Problem, *, problem_digest: str | None = None
+) -> Answer:
     """Return the solution of `problem` that a JSON object holds, feasible or not.
 
     Parameters
@@ -270,6 +272,8 @@ def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
         What messages call it.
     problem
         That it answers.
+    problem_digest
+        The `digest` of the problem where it has been computed before; None computes it.
 
     Raises
     ------
@@ -278,7 +282,7 @@ def parse_solution(document: Document, source: str, problem: Problem) -> Answer:
     """
     codec = family_of(problem).codec
     _kind(document, source, [codec.answer_kind])
-    expected = digest(problem)
+    expected = problem_digest or digest(problem)
     stated = document.get("problem", expected)
     if stated != expected:
         stated = stated[:12] if isinstance(stated, str) else stated

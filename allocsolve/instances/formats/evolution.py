@@ -20,8 +20,8 @@ A document is checked whole: every fault is collected with the path of its field
 from __future__ import annotations
 
 import math
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.checker import Document
 
 __all__ = ["decode_problem", "decode_solution", "encode_problem", "encode_solution"]
+
+
+_ANSWER_FIELDS: Final = {"name", "start", "durations"}
 
 
 def decode_problem(document: Document, source: str) -> EvolutionProblem:
@@ -127,6 +130,8 @@ def decode_solution(document: Document, source: str, problem: EvolutionProblem) 
     check = Checker()
     top = check.fields(document, "", ("format", "kind", "problem", "applications"), ("meta",))
     check.typed(dict, top.get("meta", {}), "meta")
+    if not check.faults and (schedule := _faultless(top["applications"], problem)) is not None:
+        return schedule
     sizes = dict(zip(problem.application_names, np.diff(problem.packed.offsets).tolist(), strict=True))
     named: list[tuple[int, str]] = []
     answers: dict[str, tuple[int, list[int]]] = {}
@@ -161,6 +166,31 @@ def decode_solution(document: Document, source: str, problem: EvolutionProblem) 
         offsets=problem.packed.offsets,
         durations=np.array([value for _, durations in ordered for value in durations], dtype=np.int64),
         nodes=problem.packed.nodes,
+    )
+
+
+def _faultless(applications: Any, problem: EvolutionProblem) -> EvolutionSchedule | None:  # noqa: ANN401 - JSON
+    """Return the schedule at a glance: None if its applications have a fault, or are in another order."""
+    packed, lists = problem.packed, [*map(type, applications)] if type(applications) is list else [list]
+    if {*lists} - {dict} or any(app.keys() != _ANSWER_FIELDS for app in applications):
+        return None
+    held = [app["durations"] for app in applications]
+    if tuple(app["name"] for app in applications) != problem.application_names or {*map(type, held)} - {list}:
+        return None
+    sizes = np.diff(packed.offsets)
+    starts, durations = [app["start"] for app in applications], [*chain.from_iterable(held)]
+    if [*map(len, held)] != sizes.tolist() or {*map(type, starts), *map(type, durations)} - {int}:
+        return None
+    latest, longest = max(starts, default=0), max(durations, default=1)
+    if min(starts, default=0) < 0 or min(durations, default=1) < 1 or max(latest, longest) > MAX_INTEGER:
+        return None
+    if latest + longest * int(sizes.max(initial=0)) > UNLIMITED:  # then each sum is looked at
+        return None
+    return EvolutionSchedule(
+        starts=np.array(starts, dtype=np.int64),
+        offsets=packed.offsets,
+        durations=np.array(durations, dtype=np.int64),
+        nodes=packed.nodes,
     )
 
 

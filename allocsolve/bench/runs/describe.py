@@ -1,0 +1,200 @@
+"""What solvers are that have a name. Importing a plug-in runs its code: a process of its own does that."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from allocsolve import registry
+from allocsolve.bench.runs.channel import REPLY, Channel, listen, packed, tell
+from allocsolve.bench.runs.processes import kill, last_words, start
+from allocsolve.bench.runs.watch import LOOK_S, Watch
+from allocsolve.errors import AllocsolveError, FormatError, PluginError
+from allocsolve.instances.formats import Checker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from allocsolve.families import AnyFamily
+    from allocsolve.instances.formats import Document
+
+__all__ = ["Description", "Identity", "describe", "identity_of", "live", "recorded_name"]
+
+#: How long importing a plug-in may take, in seconds.
+_IMPORT_S: Final = 300.0
+_LARGEST: Final = 1 << 20
+
+
+class Identity(NamedTuple):
+    """What records know a solver by."""
+
+    text: str  #: see `registry.identity`
+    code: str  #: see `registry.code_of`
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a solver is, without the solver."""
+
+    name: str  #: as records have it, see `registry.canonical_name`
+    kinds: tuple[str, ...]  #: of the problems that it solves
+    #: By kind and objective.
+    identities: Mapping[tuple[str, str], Identity] = field(default_factory=dict)
+
+
+class _Question(NamedTuple):
+    name: str
+    objectives: tuple[str | None, ...]
+    folder: str
+
+
+def recorded_name(name: str) -> str:
+    """Return the name of a solver as records have it, see `registry.canonical_name`."""
+    if "(" in name and registry.plugin_place(name):
+        return describe([name])[0].name
+    return registry.canonical_name(name)
+
+
+def describe(names: Sequence[str], objectives: Iterable[str | None] = (None,)) -> list[Description]:
+    """Return what the solvers of these names are.
+
+    Parameters
+    ----------
+    names
+        Registered, or of plug-ins, which are imported by a process for each module of them.
+    objectives
+        Under which their identities are asked for, where a family has them; None stands for the first one of
+        each family.
+
+    Raises
+    ------
+    UnknownName, InvalidOption, PluginError
+        If a solver cannot be made.
+    """
+    asked = tuple(dict.fromkeys(objectives))
+    folder = os.getcwd()  # noqa: PTH109 - a text, as the entries of sys.path are
+    questions = [_Question(name, asked, folder) for name in names]
+    if not any(registry.plugin_place(name) for name in names):
+        return [_described(*question[:2]) for question in questions]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return [*threads.map(_answered, questions)]
+
+
+def _answered(question: _Question) -> Description:
+    name = question.name
+    place = registry.plugin_place(name)
+    if not place:
+        return _described(name, question.objectives)
+    description = _decoded(_asked(question), name)
+    module = place.partition(":")[0]
+    for identity in description.identities.values():
+        # What is not checked is what its records are found by: those of others are out of its reach.
+        if identity.code.partition(":")[0] != module:
+            raise PluginError(name, f"it says that its code is {identity.code}")
+    return description
+
+
+def _described(name: str, objectives: Iterable[str | None]) -> Description:
+    families = registry.families_named(name)
+    canonical = registry.canonical_name(name)
+    identities: dict[tuple[str, str], Identity] = {}
+    for family in families:
+        for objective in objectives:
+            with contextlib.suppress(AllocsolveError):  # it may be one of another family
+                text = ",".join(family.parse_objective(objective))
+                identities[family.kind, text] = identity_of(canonical, family, text)
+    return Description(canonical, tuple(family.kind for family in families), identities)
+
+
+def identity_of(name: str, family: AnyFamily, objective: str) -> Identity:
+    """Return the identity of a solver of this name, which is made in this process."""
+    solver = registry.make_solver(name, family.problem, objective)
+    return Identity(registry.identity(solver), registry.code_of(solver, name))
+
+
+def _asked(question: _Question) -> bytes:
+    """Return the reply to a question, from a process that has imported the plug-in."""
+    fault = ""
+    with tempfile.TemporaryFile() as stderr, start("allocsolve.bench.runs.describe:live", stderr) as process:
+        try:
+            channel, watch = Channel(process), Watch(process.pid, _IMPORT_S)
+            channel.send(packed(question))
+            while not fault:
+                channel.exchange(LOOK_S)
+                watch.look()
+                message = channel.message(_LARGEST)
+                if message is not None and message[0] == REPLY:
+                    return message[1]
+                if message is not None:
+                    fault = "its process says what it is not asked"
+                elif channel.ended:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(LOOK_S)
+                    fault = f"its process died: {last_words(process, stderr)}"
+                elif watch.overdue:
+                    fault = f"importing it takes longer than {_IMPORT_S:.0f} s"
+        except FormatError as error:
+            fault = str(error)
+        finally:
+            kill(process)
+    raise PluginError(question.name, fault)
+
+
+def _decoded(data: bytes, name: str) -> Description:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise PluginError(name, f"its process says what is no JSON: {error}") from None
+    check = Checker()
+    top = check.fields(document, "", (), ("error", "name", "kinds", "identities"))
+    if "error" in top:
+        raise PluginError(name, check.typed(str, top["error"], "error"))
+    kinds = tuple(check.typed(str, kind, "kinds") for kind in check.typed(list, top.get("kinds"), "kinds"))
+    identities: dict[tuple[str, str], Identity] = {}
+    for row in check.typed(list, top.get("identities"), "identities"):
+        cells = [check.typed(str, cell, "identities") for cell in check.typed(list, row, "identities")]
+        if len(cells) == 4:
+            identities[cells[0], cells[1]] = Identity(cells[2], cells[3])
+    description = Description(check.typed(str, top.get("name"), "name"), kinds, identities)
+    try:
+        check.finish("description")
+    except FormatError as error:
+        raise PluginError(name, str(error)) from None
+    return description
+
+
+def live() -> None:
+    """Answer the question that comes in on stdin; what a plug-in prints when it is imported goes nowhere."""
+    inward, outward = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "r+b") as nothing:  # noqa: PTH123 - the null device is no path to keep
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(nothing.fileno(), 1)
+
+    def answer(question: _Question) -> None:
+        tell(outward, REPLY, json.dumps(_reply(question)).encode())
+        os._exit(0)
+
+    listen(inward, answer)
+
+
+def _reply(question: _Question) -> Document:
+    sys.path.insert(0, question.folder)
+    try:
+        name, kinds, identities = _fields(_described(question.name, question.objectives))
+    except PluginError as error:
+        return {"error": str(error).removeprefix(f"plug-in {question.name!r}: ")}
+    except BaseException as error:  # noqa: BLE001 - a plug-in may raise anything
+        return {"error": f"{type(error).__name__}: {error}"}
+    return {"name": name, "kinds": kinds, "identities": identities}
+
+
+def _fields(description: Description) -> tuple[str, list[str], list[list[str]]]:
+    rows = [[*where, *identity] for where, identity in description.identities.items()]
+    return description.name, list(description.kinds), rows

@@ -1,0 +1,115 @@
+"""The time of a process: what the machine keeps it waiting for is not held against it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_records import RECORD
+
+from allocsolve.bench.runs import watch as watch_module
+from allocsolve.bench.runs.watch import LOOK_S, Watch, kept_waiting
+
+SECONDS = st.floats(0, 100)
+THREADS = st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("threads", "workers", "expected"),
+    [
+        ([(10.0, 0.0)], 1, 0.0),  # it ran all the time
+        ([(4.0, 6.0)], 1, 6.0),  # it waited while others ran
+        ([(0.0, 0.0)], 1, 0.0),  # it slept, nobody held it back
+        ([(1.0, 9.0)] * 20, 1, 0.0),  # its own threads were in its way: together they ran for 20 s
+        ([(5.0, 5.0), (0.0, 0.0)], 2, 5.0),
+        ([(5.0, 5.0), (10.0, 0.0)], 2, 2.5),  # a quarter of what two processors give
+    ],
+)
+def test_what_a_machine_keeps_a_process_waiting(
+    threads: list[tuple[float, float]], workers: int, expected: float
+) -> None:
+    schedule = {str(idx): thread for idx, thread in enumerate(threads)}
+    assert kept_waiting({}, schedule, 10.0, workers) == pytest.approx(expected)
+
+
+@given(threads=THREADS, seconds=SECONDS, workers=st.integers(1, 4))
+def test_it_is_never_more_than_the_time_nor_than_the_longest_wait(
+    threads: list[tuple[float, float]], seconds: float, workers: int
+) -> None:
+    schedule = {str(idx): thread for idx, thread in enumerate(threads)}
+    waited = kept_waiting({}, schedule, seconds, workers)
+    assert 0 <= waited <= min(seconds, max(wait for _, wait in threads))
+    assert kept_waiting(schedule, schedule, seconds, workers) == 0
+
+
+class _Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    made = _Clock()
+    monkeypatch.setattr(watch_module, "clock", made)
+    monkeypatch.setattr(watch_module, "_schedule", lambda _: {})
+    return made
+
+
+def _pass(watch: Watch, clock: _Clock, seconds: float) -> None:
+    """Look as often as it should be."""
+    for _ in range(round(seconds / LOOK_S)):
+        clock.now += LOOK_S
+        watch.look()
+
+
+def test_a_limit_ends_at_the_limit(clock: _Clock) -> None:
+    watch = Watch(os.getpid(), 300.0)
+    _pass(watch, clock, 2.0)
+    watch.begin(10.0, 2.0)
+    _pass(watch, clock, 11.9)
+    assert not watch.overdue
+    _pass(watch, clock, 0.2)
+    assert watch.overdue
+    assert watch.elapsed == pytest.approx(12.1)
+
+
+def test_a_watcher_that_sleeps_does_not_hold_that_against_the_process(clock: _Clock) -> None:
+    """As after Ctrl-Z: what was done meanwhile has not been looked at."""
+    watch = Watch(os.getpid(), 300.0)
+    watch.begin(10.0, 2.0)
+    _pass(watch, clock, 5.0)
+    clock.now += 1000
+    watch.look()
+    assert not watch.overdue
+    assert watch.timing().apart > 900
+    _pass(watch, clock, 2.2)
+    assert watch.overdue, "it has its time beyond the limit from then on"
+
+
+def test_what_the_machine_keeps_it_waiting_after_the_limit_is_granted(
+    clock: _Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = clock.now
+    monkeypatch.setattr(watch_module, "_schedule", lambda _: {"1": (0.0, 0.75 * (clock.now - start))})
+    watch = Watch(
+        os.getpid(),
+        10.0,
+    )
+    watch.begin(10.0, 2.0)
+    _pass(watch, clock, 17.5)
+    assert not watch.overdue
+    _pass(watch, clock, 1.0)
+    assert watch.overdue
+
+
+@pytest.mark.parametrize(("runtime", "overran"), [(10.0, False), (11.0, False), (11.2, True)])
+def test_a_run_beyond_its_limit_is_marked(runtime: float, overran: bool) -> None:
+    assert replace(RECORD, seconds=10.0, runtime_s=runtime).overran is overran
