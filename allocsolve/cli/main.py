@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from allocsolve.cli.output import remark
 from allocsolve.cli.parser import make_parser
 from allocsolve.errors import AllocsolveError, InvalidAnswer, SolverUnavailable
 
@@ -64,7 +65,7 @@ def _fail(message: str, status: int) -> int:
 
 
 def _tell(message: str, status: int) -> int:
-    sys.stderr.write(f"allocsolve: {' '.join(message.splitlines())}\n")
+    remark(" ".join(message.splitlines()))
     return status
 
 
