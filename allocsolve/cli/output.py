@@ -7,7 +7,6 @@ import json
 import math
 import os
 import sys
-import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
+
+from allocsolve.pictures.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +31,6 @@ __all__ = [
     "show_lines",
     "show_table",
     "terminal_width",
-    "visible",
     "write_json",
 ]
 
@@ -38,25 +38,6 @@ __all__ = [
 #: How many characters a message or a cell of a table has at most on the terminal.
 LENGTH = 300
 _GAP = " ... "
-
-
-def visible(text: str) -> str:
-    r"""Return a text as a terminal may get it: what would command it or turn its lines round is escaped.
-
-    Names of files, problems and solvers come from anybody.
-
-    >>> visible("a\x1b[2J\u202eb c")
-    'a\\x1b[2J\\u202eb c'
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or unicodedata.category(char) == "Zs" else _escaped(char) for char in text
-    )
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 def shortened(text: str) -> str:

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -237,3 +238,34 @@ def test_logs_end_somewhere(
     with pytest.raises(FormatError) as caught:
         read_swf(path)
     assert caught.value.faults == (fault,)
+
+
+@pytest.mark.parametrize(
+    "argv", [["export", "PIPE", "--out", "t.csv"], ["verify", "PIPE"], ["merge", "m", "PIPE"]]
+)
+def test_records_are_no_pipe(
+    argv: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("PIPE")
+    assert "PIPE: is a device or a pipe, not a file" in refused(capsys, "study", *argv)
+
+
+def test_a_small_archive_of_an_endless_line_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "log.swf.gz"
+    with gzip.open(path, "wb") as file:
+        for _ in range(700):
+            file.write(b"1" * 2**20)
+    assert path.stat().st_size < 2**20
+    code = (
+        "import resource, sys\n"
+        "from allocsolve.cli import main\n"
+        "status = main(sys.argv[1:])\n"
+        "print(status, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    argv = ["import-swf", str(path), "--from-job", "1", "--jobs", "1", "--out", str(tmp_path / "o.json")]
+    done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True)
+    status, peak_kb = map(int, done.stdout.split())
+    assert status == 2
+    assert done.stderr == f"allocsolve: error: {path}: is larger than 512 MiB unpacked\n"
+    assert peak_kb < 500_000
