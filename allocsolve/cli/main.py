@@ -30,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 fine; 1 a check found violations, or a solver failed; 2 bad input; 130 interrupted; 141 the reader
-        of our output went away.
+        0 fine; 1 a check found violations, a solver failed, or memory ran out; 2 bad input; 130 interrupted;
+        141 the reader of our output went away.
     """
     try:
         status = _run(argv)
@@ -45,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), FAILED)
     except AllocsolveError as error:
         return _fail(str(error), BAD_INPUT)
+    except MemoryError:
+        return _fail("there is not enough memory for this", FAILED)
     except OSError as error:
         place = error.filename if error.filename is not None else "output"
         return _fail(f"{place}: {error.strerror}", BAD_INPUT)
