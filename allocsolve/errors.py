@@ -63,15 +63,23 @@ class FormatError(AllocsolveError, ValueError):
         All that is wrong, each with its place (line and column, or the path of the field).
     """
 
-    #: How many faults the message names; the rest is counted.
+    #: How many faults the message names at most, and in how many characters, the first whatever its length;
+    #: the rest is counted.
     SHOWN = 5
+    LENGTH = 280
 
     def __init__(self, source: str, faults: Iterable[str]) -> None:
         self.source = source
         self.faults = tuple(faults)
-        shown = "; ".join(self.faults[: self.SHOWN])
-        more = len(self.faults) - self.SHOWN
-        super().__init__(f"{source}: {shown}" + (f"; and {more} more" if more > 0 else ""))
+        shown = min(len(self.faults), self.SHOWN)
+        while shown > 1 and len(self._message(shown)) > self.LENGTH:
+            shown -= 1
+        super().__init__(self._message(shown))
+
+    def _message(self, shown: int) -> str:
+        more = len(self.faults) - shown
+        rest = [f"and {more} more"] if more else []
+        return f"{self.source}: {'; '.join([*self.faults[:shown], *rest])}"
 
 
 class UnknownName(AllocsolveError, LookupError):  # noqa: N818 - the name says what is wrong

@@ -97,7 +97,7 @@ def decode_answer(document: dict[str, Any], source: str, problem: MachinesProble
     """Return the answer of a JSON object; whether it is feasible is for the judge to say."""
     del problem
     check = Checker()
-    top = check.fields(document, "", ("format", "kind", "problem", "machine_of"), ("meta",))
+    top = check.fields(document, "", ("format", "kind", "machine_of"), ("problem", "meta"))
     listed = enumerate(check.typed(list, top.get("machine_of", []), "machine_of"))
     places = tuple(check.integer(place, f"machine_of[{idx}]", "machine", 0) for idx, place in listed)
     check.finish(source)

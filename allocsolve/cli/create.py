@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.files import check_writable, make_folder
+from allocsolve.cli.files import check_absent, check_outputs, make_folder
 from allocsolve.cli.output import say, write_json
 from allocsolve.cli.progress import count_bar, time_bar
 from allocsolve.errors import InvalidOption
@@ -87,6 +87,7 @@ def generate_median_worst_case(args: argparse.Namespace) -> int:
     problem = median_worst_case(args.size, args.distance, args.step)
     make_folder(args.out)
     path = args.out / f"{problem.name}.json"
+    check_absent(path, force=args.force)
     write_problem(problem, path)
     if args.json:
         write_json({"folder": args.out, "problems": [path]})
@@ -118,6 +119,8 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
     names = [f"{args.generator}-s{args.seed}-{idx:0{digits}}.json" for idx in range(args.count)]
     first = draw(0)  # refuses what cannot be drawn before a folder is made
     make_folder(args.out)
+    for name in names:
+        check_absent(args.out / name, force=args.force)
     written = 0
     try:
         with count_bar("generating") as progress:
@@ -140,7 +143,7 @@ def import_swf(args: argparse.Namespace) -> int:
     """Write a window of a workload log as a problem, and say what was wrong with the log."""
     from allocsolve.instances import read_swf, swf_problem, write_problem  # noqa: PLC0415 - when the command runs
 
-    check_writable(args.out)
+    check_outputs(args.out, inputs=[args.log], force=args.force)
     with time_bar(f"reading {args.log}"):
         log = read_swf(args.log, num_nodes=args.num_nodes)
         problem = swf_problem(log, from_job=args.from_job, jobs=args.jobs, queued=args.queued)

@@ -3,14 +3,90 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.errors import FormatError
+from allocsolve.instances import parse_problem, read_problem
+from allocsolve.instances.formats.json_text import parse
+from allocsolve.instances.formats.reading import read_stream
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
-__all__ = ["check_writable", "make_folder"]
+    from allocsolve.model import Problem
+
+__all__ = ["check_absent", "check_outputs", "check_writable", "make_folder", "problem_from", "source_name"]
+
+#: What stands for stdin where a file is named.
+_STDIN = "-"
+
+
+def source_name(file: str) -> str:
+    """Return what messages call a problem that is named on the command line."""
+    return "stdin" if file == _STDIN else file
+
+
+def problem_from(file: str) -> Problem:
+    """Read a problem from a file, or from stdin for ``-``.
+
+    Raises
+    ------
+    FormatError
+        If it cannot be read or is no valid problem.
+    """
+    if file != _STDIN:
+        return read_problem(file)
+    source = source_name(file)
+    return parse_problem(parse(read_stream(sys.stdin.buffer, source), source), source)
+
+
+def check_outputs(*paths: Path | None, inputs: Iterable[str | Path] = (), force: bool) -> None:
+    """Refuse files that could not be written, or that a command would overwrite unasked; touch none.
+
+    Parameters
+    ----------
+    paths
+        What the command is going to write; None for what it was not asked for.
+    inputs
+        What it reads: never to be written, not even by `force`.
+    force
+        Whether files that exist may be replaced. Devices and pipes are no files.
+
+    Raises
+    ------
+    FormatError
+        If a file cannot be written, is there, is an input, or is to be written twice.
+    """
+    given = [path for path in paths if path is not None]
+    for path in given:
+        check_writable(path)
+    files = [path for path in given if path.is_file() or not path.exists()]
+    for idx, path in enumerate(files):
+        if any(_is_same(path, Path(name)) for name in inputs):
+            raise FormatError(str(path), ["cannot be written: this command reads it"])
+        if any(_is_same(path, other) for other in files[:idx]):
+            raise FormatError(str(path), ["cannot be written: this command writes it twice"])
+        check_absent(path, force=force)
+
+
+def check_absent(path: Path, *, force: bool) -> None:
+    """Refuse a file that is there, unless it may be replaced.
+
+    Raises
+    ------
+    FormatError
+        If it is there.
+    """
+    if not force and path.is_file():
+        raise FormatError(str(path), ["exists; --force replaces it"])
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    if os.path.realpath(path) == os.path.realpath(other):
+        return True
+    return path.exists() and other.exists() and path.samefile(other)
 
 
 def check_writable(path: Path) -> None:

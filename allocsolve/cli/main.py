@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from allocsolve.cli.output import remark
 from allocsolve.cli.parser import make_parser
 from allocsolve.errors import AllocsolveError, InvalidAnswer, SolverUnavailable
 
@@ -29,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 fine; 1 a check found violations, or a solver failed; 2 bad input; 130 interrupted; 141 the reader
-        of our output went away.
+        0 fine; 1 a check found violations, a solver failed, or memory ran out; 2 bad input; 130 interrupted;
+        141 the reader of our output went away.
     """
     try:
         status = _run(argv)
@@ -44,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), FAILED)
     except AllocsolveError as error:
         return _fail(str(error), BAD_INPUT)
+    except MemoryError:
+        return _fail("there is not enough memory for this", FAILED)
     except OSError as error:
         place = error.filename if error.filename is not None else "output"
         return _fail(f"{place}: {error.strerror}", BAD_INPUT)
@@ -64,7 +67,7 @@ def _fail(message: str, status: int) -> int:
 
 
 def _tell(message: str, status: int) -> int:
-    sys.stderr.write(f"allocsolve: {' '.join(message.splitlines())}\n")
+    remark(" ".join(message.splitlines()))
     return status
 
 

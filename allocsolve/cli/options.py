@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 __all__ = [
+    "FORCE_HELP",
     "MACHINE_NAMES",
     "integer",
     "integers",
@@ -35,6 +36,9 @@ __all__ = [
 
 
 MACHINE_NAMES = tuple(MACHINES)
+
+#: Of the option of every command that writes files: without it, none that is there is replaced.
+FORCE_HELP = "replace files that exist"
 
 
 def integer(low: int, high: int = MAX_INTEGER) -> Callable[[str], int]:
@@ -57,9 +61,9 @@ def integer(low: int, high: int = MAX_INTEGER) -> Callable[[str], int]:
     return read
 
 
-def integers(low: int) -> Callable[[str], tuple[int, int]]:
+def integers(low: int, high: int = MAX_INTEGER) -> Callable[[str], tuple[int, int]]:
     """Return the reader of a range such as 15-20, with both ends; a single number is a range of one."""
-    one = integer(low)
+    one = integer(low, high)
 
     def read(text: str) -> tuple[int, int]:
         first, dash, last = text.partition("-")

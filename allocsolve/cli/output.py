@@ -17,6 +17,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from allocsolve.pictures.text import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -24,12 +26,32 @@ __all__ = [
     "plain",
     "remark",
     "say",
+    "shortened",
     "show_fields",
     "show_lines",
     "show_table",
     "terminal_width",
     "write_json",
 ]
+
+
+#: How many characters a message or a cell of a table has at most on the terminal.
+LENGTH = 300
+_GAP = " ... "
+
+
+def shortened(text: str) -> str:
+    """Return a visible text of at most `LENGTH` characters: without its middle where it is longer.
+
+    It begins with the place of a fault and ends with what to do about it.
+    """
+    # Escapes lengthen a text: what is cut away anyway need not be escaped.
+    ends = text if len(text) <= 2 * LENGTH else text[:LENGTH] + text[-LENGTH:]
+    shown = visible(ends)
+    if len(shown) <= LENGTH and ends is text:
+        return shown
+    tail = LENGTH // 3
+    return f"{shown[: LENGTH - len(_GAP) - tail]}{_GAP}{shown[-tail:]}"
 
 
 def _render(thing: str | Text | Table, *, width: int | None = None, style: str | None = None) -> str:
@@ -43,21 +65,21 @@ def _render(thing: str | Text | Table, *, width: int | None = None, style: str |
 
 
 def say(*lines: str, style: str | None = None) -> None:
-    """Print lines as they are, however long."""
+    """Print lines, however narrow the terminal is; see `shortened`."""
     for line in lines:
-        sys.stdout.write(_render(line, style=style))
+        sys.stdout.write(_render(shortened(line), style=style))
 
 
 def remark(line: str) -> None:
-    """Print a line to stderr, where it is in the way of no output."""
-    sys.stderr.write(f"allocsolve: {line}\n")
+    """Print a line to stderr, where it is in the way of no output; see `shortened`."""
+    sys.stderr.write(f"{shortened(f'allocsolve: {line}')}\n")
     sys.stderr.flush()
 
 
 def show_lines(lines: Iterable[Iterable[tuple[str, str]]]) -> None:
     """Print lines made of texts, each with the name of its style, in colours if stdout shows any."""
     for pieces in lines:
-        sys.stdout.write(_render(Text.assemble(*pieces)))
+        sys.stdout.write(_render(Text.assemble(*((visible(text), style) for text, style in pieces))))
 
 
 def terminal_width() -> int:
@@ -72,7 +94,9 @@ def show_table(
     title: str | None = None,
     texts: Sequence[int] = (0,),
 ) -> None:
-    """Print a table that never shortens a cell, even where the terminal is narrower than the table.
+    """Print a table whose cells are as long as they are, even where the terminal is narrower.
+
+    No cell is longer than `LENGTH`; see `shortened`.
 
     Parameters
     ----------
@@ -89,7 +113,7 @@ def show_table(
             head, justify="left" if column in texts else "right", no_wrap=True, vertical="bottom"
         )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(shortened, row))
     if title is not None:
         say(title, style="bold")
     _print_whole(table)
@@ -101,7 +125,7 @@ def show_fields(fields: Iterable[tuple[str, str]]) -> None:
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(no_wrap=True)
     for field in fields:
-        grid.add_row(*field)
+        grid.add_row(*map(shortened, field))
     _print_whole(grid)
 
 

@@ -100,6 +100,7 @@ def _add_import_swf(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--jobs", type=opt.integer(1), required=True, metavar="N", help="how many jobs")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the problem to write")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     parser.add_argument(
         "--queued", action="store_true", help="all jobs are there at time 0, whenever submitted"
     )
@@ -108,7 +109,7 @@ def _add_import_swf(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a problem")
+    parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
     help_text = "as `allocsolve solvers` lists them, or package.module:object; name(option=value, ...)"
     parser.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
     _add_objective(parser)
@@ -117,10 +118,11 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
     parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a problem")
+    parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
     parser.add_argument("solution", metavar="SOLUTION", help="a solution of it")
     _add_set(parser, "judge under this value of a field instead of that of the file")
 
@@ -181,12 +183,14 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
     text = "the table: .csv, .json or .parquet"
     export.add_argument("--out", type=Path, required=True, metavar="FILE", help=text)
+    export.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     report = add_command(steps, "report", study.report_study, "write a report of the records")
     report.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
     text = "the page: one file that needs nothing else"
     report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
     report.add_argument("--markdown", type=Path, metavar="FILE.md", help="its tables as Markdown, too")
     report.add_argument("--figures", type=Path, metavar="DIR", help="its figures as single SVG files, too")
+    report.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     text = "have the judge recompute every answer, value, metric and certified bound"
     verify = add_command(steps, "verify", study.verify_study, text)
     verify.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")

@@ -10,12 +10,17 @@ from allocsolve.cli import create
 from allocsolve.cli import options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.families import family_named
+from allocsolve.model import MAX_INTEGER
 from allocsolve.registry.registered import registered_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["add_generators"]
+
+
+#: Problems, applications, steps, jobs: more are no problem that anybody keeps in files.
+MANY = 10**6
 
 
 def add_generators(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +51,9 @@ def add_generators(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_drawn(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--count", type=opt.integer(1), required=True, metavar="N", help="how many problems")
+    parser.add_argument(
+        "--count", type=opt.integer(1, MANY), required=True, metavar="N", help="how many problems"
+    )
     parser.add_argument(
         "--seed", type=opt.integer(0), required=True, metavar="S", help="problem i has seed [S, i]"
     )
@@ -55,19 +62,20 @@ def _add_drawn(parser: argparse.ArgumentParser) -> None:
 
 def _add_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the directory to write into")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
 def _add_klein2011(parser: argparse.ArgumentParser) -> None:
     _add_drawn(parser)
-    for name, low, default, summary in (
-        ("--apps", 1, (15, 20), "applications of a problem"),
-        ("--steps", 1, (1, 10), "steps of an application"),
-        ("--duration", 1, (500, 3600), "seconds of a step"),
-        ("--nodes", 0, (1, 75), "nodes of a step"),
+    for name, limits, default, summary in (
+        ("--apps", (1, MANY), (15, 20), "applications of a problem"),
+        ("--steps", (1, MANY), (1, 10), "steps of an application"),
+        ("--duration", (1, MAX_INTEGER), (500, 3600), "seconds of a step"),
+        ("--nodes", (0, MAX_INTEGER), (1, 75), "nodes of a step"),
     ):
         text = f"{default[0]}-{default[1]}"
         help_text = f"{summary}, a number or a range (default: {text})"
-        parser.add_argument(name, type=opt.integers(low), default=default, metavar=text, help=help_text)
+        parser.add_argument(name, type=opt.integers(*limits), default=default, metavar=text, help=help_text)
     help_text = "nodes of the cluster (default: %(default)s)"
     parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
     help_text = "write this expand limit into the problems (default: inf): 1, 2, 1.5, inf"
@@ -99,7 +107,7 @@ def _add_churn(parser: argparse.ArgumentParser) -> None:
     help_text = "nodes of a job, a number or a range (default: 1-16)"
     parser.add_argument("--jobs", type=opt.integers(1), default=(1, 16), metavar="1-16", help=help_text)
     help_text = "how many jobs arrive (default: %(default)s)"
-    parser.add_argument("--steps", type=opt.integer(0), default=200, metavar="N", help=help_text)
+    parser.add_argument("--steps", type=opt.integer(0, MANY), default=200, metavar="N", help=help_text)
 
 
 def _add_median_worst_case(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +121,7 @@ def _add_median_worst_case(parser: argparse.ArgumentParser) -> None:
 
 
 def _expand_limit(text: str) -> float:
-    """Read an expand limit: a number >= 1, or inf."""
+    """Read an expand limit: a number in 1..2^53, or inf."""
     value = opt.number(text)
     if not value >= 1:
         msg = f"the limit {text} is below 1"

@@ -54,3 +54,4 @@ def _add_klein2011(parser: argparse.ArgumentParser) -> None:
     help_text = "where records.sqlite goes; what is there is not run again (default: out)"
     only.add_argument("--out", type=Path, metavar="DIR", help=help_text)
     only.add_argument("--plot", type=Path, metavar="SVG", help="draw what is found into this file")
+    only.add_argument("--force", action="store_true", default=None, help=opt.FORCE_HELP)

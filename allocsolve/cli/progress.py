@@ -19,6 +19,8 @@ from rich.progress import (
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from allocsolve.pictures.text import visible
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -64,7 +66,7 @@ def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
     text = TextColumn("{task.description}", markup=False)
     left = TimeRemainingColumn(compact=True)
     bar = _progress(text, BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn(), left)
-    task = bar.add_task(what, total=None)
+    task = bar.add_task(visible(what), total=None)
     started = False
 
     def update(done: int, total: int, what: str) -> None:
@@ -72,7 +74,7 @@ def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
         if not started:  # rows of an earlier run took no time in this one
             bar.reset(task, completed=done, total=total)
             started = True
-        bar.update(task, completed=done, total=total, description=what)
+        bar.update(task, completed=done, total=total, description=visible(what))
 
     with _shown(bar):
         yield update
@@ -82,7 +84,7 @@ def count_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
 def time_bar(what: str, seconds: float | None = None) -> Iterator[None]:
     """Show the time that passes, of at most `seconds` if there is a limit; not if stderr is no terminal."""
     bar = _progress(TextColumn("{task.description}", markup=False), _ClockBar(), _Clock())
-    bar.add_task(what, total=seconds)
+    bar.add_task(visible(what), total=seconds)
     with _shown(bar):
         yield
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.cli.files import check_writable, make_folder
+from allocsolve.cli.files import check_outputs, make_folder
 from allocsolve.cli.output import plain, remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import with_resume_hint
@@ -41,8 +41,7 @@ def expansion(args: argparse.Namespace) -> int:
     args.seconds = args.seconds or 60.0
     args.workers = args.workers or min(2, os.cpu_count() or 1)
     folder = args.out or Path("out")
-    if args.plot is not None:
-        check_writable(args.plot)
+    check_outputs(args.plot, force=bool(args.force))
     make_folder(folder)
     rows = folder / "records.sqlite"
     draws = expansion_draws(args.tests)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["klein2011"]
 
 #: Options that only --optimal has a use for.
-_OPTIMAL_ONLY = ("seconds", "workers", "out", "plot")
+_OPTIMAL_ONLY = ("seconds", "workers", "out", "plot", "force")
 
 
 def klein2011(args: argparse.Namespace) -> int:
@@ -26,8 +26,10 @@ def klein2011(args: argparse.Namespace) -> int:
     if args.optimal:
         return expansion(args)
     for name in _OPTIMAL_ONLY:
-        if getattr(args, name) is not None:
-            msg = f"--{name} {getattr(args, name)} goes with --optimal only"
+        value = getattr(args, name)
+        if value is not None:
+            given = f"--{name}" if value is True else f"--{name} {value}"
+            msg = f"{given} goes with --optimal only"
             raise InvalidOption(msg)
     if args.tests is None:
         msg = "--tests is missing: how many problems the tables are made of (the paper: 1000)"

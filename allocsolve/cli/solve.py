@@ -6,7 +6,7 @@ import math
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.cli.files import check_writable
+from allocsolve.cli.files import check_outputs, problem_from, source_name
 from allocsolve.cli.output import plain, remark, say, show_fields, show_lines, terminal_width, write_json
 from allocsolve.cli.progress import time_bar
 from allocsolve.errors import (
@@ -41,22 +41,17 @@ _STOPPED = {
 def solve(args: argparse.Namespace) -> int:
     """Solve one problem, have the judge confirm the answer, show and write it."""
     from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
-    from allocsolve.instances import (  # noqa: PLC0415 - when the command runs
-        read_problem,
-        solution_document,
-        write_solution,
-    )
+    from allocsolve.instances import solution_document, write_solution  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import certify, metrics  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import canonical_name, make_solver, ready  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - when the command runs
 
-    stored = read_problem(args.file)
-    problem = with_settings(stored, dict(args.set), args.file, tighten=True)
+    source = source_name(args.file)
+    check_outputs(args.out, args.plot, inputs=[args.file], force=args.force)
+    stored = problem_from(args.file)
+    problem = with_settings(stored, dict(args.set), source, tighten=True)
     family = family_of(problem)
     args.objective = ",".join(family.parse_objective(args.objective))
-    for path in (args.out, args.plot):
-        if path is not None:
-            check_writable(path)
     if args.plot is not None and (reason := family_of(problem).view.undrawable(problem)):
         msg = f"--plot: {reason}"
         raise InvalidOption(msg)
@@ -64,7 +59,7 @@ def solve(args: argparse.Namespace) -> int:
     args.solver = canonical_name(args.solver)
     ready(make_solver(args.solver, problem, args.objective), problem, announce=remark)
     try:
-        with time_bar(f"{args.solver} on {args.file}", args.seconds):
+        with time_bar(f"{args.solver} on {source}", args.seconds):
             result = solve_problem(problem, args.solver, args.objective, **budget)
     except AllocsolveError:
         raise
@@ -118,7 +113,7 @@ def _show(
     stopped = "" if result.limit is None else f", {_STOPPED[result.limit]}"
     show_fields(
         [
-            ("problem", f"{args.file} ({view.describe(problem)})"),
+            ("problem", f"{source_name(args.file)} ({view.describe(problem)})"),
             ("solver", args.solver),
             ("status", f"{result.status}{stopped}"),
             *_values(args.objective, view.units, result, certified_bound),
@@ -169,12 +164,12 @@ def _number(value: float) -> str:
 def check(args: argparse.Namespace) -> int:
     """Judge a solution; the exit status says whether it is feasible."""
     from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
-    from allocsolve.instances import read_problem, read_solution  # noqa: PLC0415 - when the command runs
+    from allocsolve.instances import read_solution  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import metrics, violations  # noqa: PLC0415 - when the command runs
 
-    problem = read_problem(args.file)
+    problem = problem_from(args.file)
     answer = read_solution(args.solution, problem)
-    problem = with_settings(problem, dict(args.set), args.file)
+    problem = with_settings(problem, dict(args.set), source_name(args.file))
     measures = None
     faults: tuple[str, ...] = ()
     try:

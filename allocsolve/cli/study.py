@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.failures import failure_fields, failure_lines
-from allocsolve.cli.files import check_writable
+from allocsolve.cli.files import check_absent, check_outputs
 from allocsolve.cli.output import remark, say, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.report import write_report
@@ -143,7 +143,7 @@ def export_study(args: argparse.Namespace) -> int:
 
     if args.out.suffix.lower() not in EXPORTS:
         raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
-    check_writable(args.out)
+    check_outputs(args.out, inputs=[args.study], force=args.force)
     with RecordStore(args.study, read_only=True, tell=remark) as store:
         export(store, args.out)
         count = len(store)
@@ -158,6 +158,10 @@ def report_study(args: argparse.Namespace) -> int:
     """Write the report of a study."""
     from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
 
+    check_outputs(args.out, args.markdown, inputs=[args.study], force=args.force)
+    if args.figures is not None:
+        for figure in sorted(args.figures.glob("*.svg")):
+            check_absent(figure, force=args.force)
     with RecordStore(args.study, read_only=True, tell=remark) as store:
         write_report(store, args.study.stem, args.out, table=args.markdown, folder=args.figures)
     return 0

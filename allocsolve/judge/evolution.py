@@ -137,7 +137,7 @@ def _capacity_violations(
 
 def _areas(durations: IntArray, nodes: IntArray, offsets: IntArray) -> IntArray:
     """Return the node-seconds of each application (Python integers where 64 bits might not do)."""
-    if float(durations.max(initial=0)) * float(nodes.max(initial=0)) * max(len(nodes), 1) > UNLIMITED:
+    if float(np.abs(durations).max(initial=0)) * float(nodes.max(initial=0)) * max(len(nodes), 1) > UNLIMITED:
         durations, nodes = durations.astype(object), nodes.astype(object)
     areas: IntArray = np.add.reduceat(durations * nodes, offsets[:-1])
     return areas

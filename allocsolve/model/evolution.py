@@ -103,7 +103,7 @@ class EvolutionProblem:
     releases
         Earliest start of each application in seconds; all 0 if empty. Waiting and turnaround count from here.
     expand_limit
-        How many times its duration a step may hold its nodes: a number >= 1, infinite by default.
+        How many times its duration a step may hold its nodes: a number in 1..2^53, infinite by default.
     name
         For people; two problems that differ in name only have the same digest.
     application_names

@@ -39,13 +39,16 @@ def expand_ratio(expand_limit: float) -> Fraction | None:
     Raises
     ------
     InvalidProblem
-        If the limit is below 1 or not a number.
+        If the limit is below 1 or not a number, or finite and beyond 2^53.
     """
     if not expand_limit >= 1:  # also catches NaN
         msg = f"expand limit {expand_limit!r} is below 1"
         raise InvalidProblem(msg)
     if math.isinf(expand_limit):
         return None
+    if expand_limit > MAX_INTEGER:
+        msg = f"expand limit {float(expand_limit):g} is beyond 2^53; no limit is inf"
+        raise InvalidProblem(msg)
     return Fraction(repr(float(expand_limit)))
 
 

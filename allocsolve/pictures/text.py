@@ -1,10 +1,11 @@
-"""How numbers are written for people."""
+"""How numbers and the texts of others are written for people."""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 
-__all__ = ["counted", "limit_text", "number", "percent", "probability", "time_text"]
+__all__ = ["counted", "limit_text", "number", "percent", "probability", "time_text", "visible"]
 
 
 def counted(count: int, noun: str) -> str:
@@ -39,3 +40,22 @@ def number(value: float) -> str:
 def probability(p: float) -> str:
     """Return a p-value, three digits behind the point."""
     return f"{p:.3f}" if p >= 0.001 else "<0.001"
+
+
+def visible(text: str) -> str:
+    r"""Return a text without what would command a terminal or turn a line round: that is escaped.
+
+    Names of files, problems and solvers come from anybody.
+
+    >>> visible("a\x1b[2J\u202eb c")
+    'a\\x1b[2J\\u202eb c'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or unicodedata.category(char) == "Zs" else _escaped(char) for char in text
+    )
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -13,7 +14,13 @@ from allocsolve.instances.formats import evolution_table as tables
 from allocsolve.instances.generators.evolution_examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.judge.evolution import evolution_metrics, evolution_violations, value_of_evolution_metrics
-from allocsolve.model import EVOLUTION_OBJECTIVES, EvolutionProblem, EvolutionProfile, EvolutionSchedule
+from allocsolve.model import (
+    EVOLUTION_OBJECTIVES,
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    expand_ratio,
+)
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
 
 if TYPE_CHECKING:
@@ -154,17 +161,20 @@ def _read_expand_limit(value: object) -> float:
         limit = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # raises TypeError
     except (TypeError, ValueError):
         limit = math.nan
+    except OverflowError:  # an integer beyond all doubles
+        limit = sys.float_info.max
     if math.isnan(limit):
         msg = f"{value!r} is not a number"
         raise ValueError(msg)
     if limit < 1:
         msg = f"{value} is below 1"
         raise ValueError(msg)
+    expand_ratio(limit)  # refuses what is beyond 2^53
     return limit
 
 
 _EXPAND_LIMIT: Final[Setting[EvolutionProblem]] = Setting(
-    values="a number >= 1, or inf",
+    values="a number in 1..2^53, or inf",
     read=_read_expand_limit,
     apply=lambda problem, limit: replace(problem, expand_limit=limit),
     tightens=lambda problem, limit: limit <= problem.expand_limit,

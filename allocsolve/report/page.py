@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from html import escape
+from html import escape as escape_markup
 from importlib.resources import files
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.pictures.svg import rules
+from allocsolve.pictures.text import visible
 from allocsolve.report.embedded import embedded
 from allocsolve.report.figures import section_figures
 from allocsolve.report.tables import overview_tables, section_tables
@@ -162,3 +163,8 @@ def _figure(figure: Figure) -> str:
         f'aria-label="{escape(figure.title)}">{figure.drawing.inline()}</div>'
         f"<figcaption>{escape(figure.note)}</figcaption></figure>"
     )
+
+
+def escape(text: str) -> str:
+    """Return a text that stays text on a page, without marks that turn the rest of a line round."""
+    return escape_markup("\n".join(map(visible, text.split("\n"))))

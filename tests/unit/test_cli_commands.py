@@ -374,7 +374,7 @@ def test_import_swf(*, queued: bool, tmp_path: Path, capsys: Capture) -> None:
     problem = read_evolution(out)
     assert [app.steps for app in problem.applications] == [((62, 2),), ((63, 3),), ((64, 4),)]
     assert problem.releases == ((0, 0, 0) if queued else (0, 10, 20))
-    run(capsys, *args, "--num-nodes", 5)
+    run(capsys, *args, "--num-nodes", 5, "--force")
     assert read_evolution(out).num_nodes == 5
 
 

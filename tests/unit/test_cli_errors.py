@@ -175,7 +175,7 @@ def test_bad_problem(change: dict[str, object], parts: list[str], tmp_path: Path
     ("content", "part"),
     [
         (b'{"format": "allocsolve/1",\n "kind": }', "line 2, column 10"),
-        (b"", "line 1, column 1"),
+        (b"", "is empty"),
         (b"[]", "must be an object"),
         (b"[" * 100_000, "nested"),
         (b'{"num_nodes": NaN}', "num_nodes: nan is not a finite number"),
@@ -266,3 +266,15 @@ def test_a_fault_with_a_line_break_stays_one_line(tmp_path: Path, capsys: Captur
     path = tmp_path / "two\nlines.json"
     write_problem(klein2011(1), path)
     assert "lines.json" in refused(capsys, "check", path, path)
+
+
+def test_too_little_memory_is_one_line(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draw(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("allocsolve.instances.klein2011", draw)
+    argv = ["generate", "klein2011", "--count", "1", "--seed", "1", "--out", str(tmp_path / "d")]
+    assert main(argv) == 1
+    assert capsys.readouterr().err == "allocsolve: error: there is not enough memory for this\n"

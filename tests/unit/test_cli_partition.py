@@ -206,7 +206,7 @@ def test_plot(file: Path, capsys: Capture, tmp_path: Path) -> None:
     assert drawn["chosen"] == {(0, 2), (0, 3), (1, 2), (1, 3)}
     style = svg.read_text()
     assert "prefers-color-scheme:dark" in style
-    run_json(capsys, "solve", file, "--solver", "growth", "--plot", svg)
+    run_json(capsys, "solve", file, "--solver", "growth", "--plot", svg, "--force")
     assert sum(map(len, drawn_squares(svg).values())) == 12
 
 

@@ -182,7 +182,7 @@ def test_all_faults_of_a_problem_are_told_at_once(tmp_path: Path) -> None:
 
 FAULTY_TEXTS = {
     "broken": ('{\n  "format": oops}', "line 2, column 13: Expecting value"),
-    "empty": ("", "line 1, column 1: Expecting value"),
+    "empty": ("", "is empty"),
     "NaN": ('{"meta": {"a b": [0, NaN]}}', "meta.'a b'[1]: nan is not a finite number"),
     "Infinity": ('{"expand_limit": Infinity}', "expand_limit: inf is not a finite number"),
     "overflow": ('{"expand_limit": 1e999}', "expand_limit: inf is not a finite number"),
@@ -288,7 +288,7 @@ def test_the_digest_sees_all_but_name_and_meta(problem: EvolutionProblem, data: 
     assert len({digest(other) for other in (problem, *variants)}) == 6
 
 
-@pytest.mark.parametrize("limit", [1, 1.0, 2, 1.5, 1e300, 2.0**53 + 2, math.inf])
+@pytest.mark.parametrize("limit", [1, 1.0, 2, 1.5, 2.0**53 - 1, 2.0**53, math.inf])
 def test_every_expand_limit_survives_the_file(tmp_path: Path, limit: float) -> None:
     path = tmp_path / "p.json"
     write_problem(EvolutionProblem(8, PROBLEM.applications, expand_limit=limit), path)

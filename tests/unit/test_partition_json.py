@@ -194,9 +194,15 @@ def test_a_solution_may_name_its_nodes_in_any_order(tmp_path: Path) -> None:
 
 
 def test_an_infeasible_solution_is_read_for_the_judge(tmp_path: Path) -> None:
-    found = read_solution(saved(tmp_path, {**SOLUTION, "nodes": [1, 2, 2, 12, 99]}), PROBLEM)
-    assert found.nodes.tolist() == [1, 2, 2, 12, 99]
-    assert len(partition_violations(PROBLEM, found)) == 5
+    found = read_solution(saved(tmp_path, {**SOLUTION, "nodes": [1, 2, 2, 12, 99, -7]}), PROBLEM)
+    assert found.nodes.tolist() == [-7, 1, 2, 2, 12, 99]
+    assert len(partition_violations(PROBLEM, found)) == 6
+
+
+def test_a_solution_need_not_name_its_problem(tmp_path: Path) -> None:
+    assert read_solution(saved(tmp_path, without(SOLUTION, "problem")), PROBLEM) == read_solution(
+        saved(tmp_path, SOLUTION), PROBLEM
+    )
 
 
 FAULTY_SOLUTIONS: dict[str, tuple[dict[str, Any], str]] = {
@@ -204,7 +210,6 @@ FAULTY_SOLUTIONS: dict[str, tuple[dict[str, Any], str]] = {
         {**SOLUTION, "problem": "f" * 64},
         f"problem: this solves another problem, 'ffffffffffff', not '{digest(PROBLEM)[:12]}'",
     ),
-    "missing problem": (without(SOLUTION, "problem"), "problem: missing"),
     "missing nodes": (without(SOLUTION, "nodes"), "nodes: missing"),
     "kind": ({**SOLUTION, "kind": "partition"}, "kind: 'partition' is not 'partition-set'"),
     "evolution": (
@@ -215,7 +220,7 @@ FAULTY_SOLUTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "nodes number": ({**SOLUTION, "nodes": 4}, "nodes: must be a list, not 4"),
     "node text": ({**SOLUTION, "nodes": [1, "2"]}, "nodes[1]: node must be an integer, not '2'"),
     "node bool": ({**SOLUTION, "nodes": [False]}, "nodes[0]: node must be an integer, not false"),
-    "node below": ({**SOLUTION, "nodes": [3, 4, -5]}, "nodes[2]: node -5 is below 0"),
+    "node below": ({**SOLUTION, "nodes": [3, 4, -BIG]}, f"nodes[2]: node {-BIG} is below -{2**53}"),
     "node big": ({**SOLUTION, "nodes": [BIG]}, f"nodes[0]: node {BIG} is beyond 2^53"),
     "meta": ({**SOLUTION, "meta": "cpsat"}, "meta: must be an object, not 'cpsat'"),
 }

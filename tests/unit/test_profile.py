@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from allocsolve.errors import AllocsolveError, InvalidProblem
-from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProfile
+from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile
 from allocsolve.model.profile import expand_ratio, max_expanded_duration
 
 #: 5 nodes during [0, 3), 10 during [3, 5), 10 again during [5, 6), 2 during [6, 10).
@@ -184,7 +184,7 @@ def test_delayed_refuses_the_past() -> None:
         (1.1, 3 * 10**15, 33 * 10**14),
         (2, 7, 14),
         (3, 10**15, 3 * 10**15),
-        (1e300, 10, UNLIMITED),
+        (2**53, 10**15, UNLIMITED),
         (math.inf, 1, UNLIMITED),
     ],
 )
@@ -207,6 +207,14 @@ def test_a_limit_below_one_is_named(limit: float) -> None:
     assert repr(limit) in str(caught.value)
     with pytest.raises(InvalidProblem, match="expand limit"):
         PROFILE.is_expansion_of(PROFILE, limit)
+
+
+@pytest.mark.parametrize("limit", [2.0**53 + 2, 1e308, 2**60])
+def test_a_finite_limit_beyond_all_durations_is_refused(limit: float) -> None:
+    with pytest.raises(InvalidProblem, match="beyond 2\\^53; no limit is inf"):
+        expand_ratio(limit)
+    with pytest.raises(InvalidProblem, match="beyond 2\\^53"):
+        EvolutionProblem(10, (PROFILE,), expand_limit=limit)
 
 
 def test_expansions_compare_step_by_step() -> None:

@@ -182,7 +182,9 @@ def test_a_study_is_reported_on(folder: Path, capsys: Capture) -> None:
     assert "noX" in (folder / "tables.md").read_text(encoding="utf-8")
     assert {file.suffix for file in (folder / "figures").iterdir()} == {".svg"}
     assert records.read_bytes() == before
-    assert "there is no such file" in refused(capsys, "study", "report", folder / "x.sqlite", "--out", page)
+    assert "there is no such file" in refused(
+        capsys, "study", "report", folder / "x.sqlite", "--out", page, "--force"
+    )
     lost = folder / "no" / "page.html"
     assert "there is no directory" in refused(capsys, "study", "report", records, "--out", lost)
 

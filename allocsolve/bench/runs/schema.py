@@ -58,6 +58,8 @@ def check_place(path: Path, *, read_only: bool) -> None:
     fault = ""
     if path.is_dir():
         fault = "is a directory"
+    elif path.exists() and not path.is_file():
+        fault = "is a device or a pipe, not a file"
     elif read_only and not path.exists():
         fault = "there is no such file"
     elif not read_only:

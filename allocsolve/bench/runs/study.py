@@ -17,6 +17,8 @@ from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import AllocsolveError, FormatError, InvalidOption, UnknownName
 from allocsolve.families import families, family_named, family_of, setting_fault, with_settings
 from allocsolve.instances import read_problem
+from allocsolve.instances.formats.json_text import MAX_DEPTH
+from allocsolve.instances.formats.reading import read_input
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
     from allocsolve.model import Problem
 
 __all__ = ["Study", "problems_of", "read_study"]
+
+
+#: The longest file, and how many points a line has at most.
+_MAX_BYTES: Final = 2**22
+_POINTS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +162,19 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     """
     source = Path(path)
     try:
-        document = tomllib.loads(source.read_bytes().decode())
+        text = read_input(source, _MAX_BYTES).decode()
+        _check_points(text)
+        document = tomllib.loads(text)
+        faults = [*_unlawful(document, "", MAX_DEPTH)]
     except OSError as error:
         raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except FormatError:  # names the file
+        raise
+    except RecursionError:
+        raise FormatError(str(path), ["lists and tables are nested too deeply"]) from None
+    except ValueError as error:  # no UTF-8, no TOML, or a number of more than 4300 digits
         raise FormatError(str(path), [str(error)]) from None
-    faults = [*_faults(document)]
+    faults = faults or [*_faults(document)]
     if faults:
         raise FormatError(str(path), faults)
     budgets = [Budget(**_budget(entry)) for entry in document.get("budgets", [{"seconds": 10.0}])]
@@ -234,6 +248,28 @@ _BUDGET: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "iterations": (_is_count, "an integer >= 0"),
     "workers": (lambda value: _is_count(value) and value != 0, "an integer >= 1"),
 }
+
+
+def _check_points(text: str) -> None:
+    """Refuse keys of very many parts: `tomllib` takes time in the square of their number."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > _POINTS:
+            msg = f"line {number}: more than {_POINTS} points"
+            raise ValueError(msg)
+
+
+def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
+    """Find what `tomllib` lets pass: integers of more than 64 bits, and nestings that Python cannot show."""
+    if isinstance(value, dict | list) and not depth:
+        yield f"{place.partition('.')[0].partition('[')[0]}: nested deeper than {MAX_DEPTH} levels"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _unlawful(item, f"{place}.{key}" if place else key, depth - 1)
+    elif isinstance(value, list):
+        for idx, item in enumerate(value):
+            yield from _unlawful(item, f"{place}[{idx}]", depth - 1)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield f"{place}: an integer of more than 64 bits"
 
 
 def _faults(document: Mapping[str, Any]) -> Iterator[str]:

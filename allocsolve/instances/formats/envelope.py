@@ -6,8 +6,8 @@ r"""The file format ``allocsolve/1``: problems and solutions as JSON, and the di
     {"format": "allocsolve/1", "kind": "<answer>", "problem": "<digest>", ...its fields, "meta": {...}}
 
 The fields are those of the family's codec, such as `allocsolve.instances.formats.evolution`. All integers are
-at most 2^53; the ``meta`` of a solution may be absent. Unknown fields are refused (extra data belongs in
-``meta``), so are duplicate keys, NaN and Infinity.
+at most 2^53; ``problem`` and ``meta`` of a solution may be absent. Unknown fields are refused (extra data
+belongs in ``meta``), so are duplicate keys, NaN, Infinity and lists and objects nested deeper than 100.
 
 The digest is the SHA-256, in lower-case hexadecimal, of the problem written as JSON in UTF-8 with sorted
 keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Any
 from allocsolve.errors import FormatError, InvalidProblem
 from allocsolve.families import families, family_of
 from allocsolve.instances.formats.checker import Document, show
-from allocsolve.instances.formats.json_text import PathLike, canonical, load, save
+from allocsolve.instances.formats.json_text import canonical, load, save
 from allocsolve.instances.formats.tables import is_table, read_rows, rows_of, write_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.families import AnyFamily, TableFormat
+    from allocsolve.instances.formats.reading import PathLike
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import Answer, Problem
 

@@ -9,8 +9,8 @@ application's ``name`` and ``release`` may be absent. The applications of an ans
      "applications": [{"name": "a0", "start": 2000, "durations": [515, 3600]}, ...], "meta": {...}}
 
 In the digest ``applications`` are in the order of the file, each with ``name``, ``release``, ``steps``;
-``expand_limit`` is null for no limit, an integer where it is integral and at most 2^53, else the shortest
-decimal that reads back as the same double (1.5).
+``expand_limit`` is null for no limit, an integer where it is integral, else the shortest decimal that reads
+back as the same double (1.5).
 
 A document is checked whole: every fault is collected with the path of its field, such as
 ``applications[3].steps[1][0]: duration 0 is below 1``, and all are raised together.
@@ -91,7 +91,7 @@ def _decode_expand_limit(check: Checker, value: object) -> float:
         check.add("expand_limit", f"must be a number or null, not {show(value)}")
     elif value < 1:
         check.add("expand_limit", f"{show(value)} is below 1")
-    elif isinstance(value, int) and value > MAX_INTEGER:
+    elif value > MAX_INTEGER:
         check.add("expand_limit", f"{show(value)} is beyond 2^53")
     else:
         return value
@@ -108,12 +108,11 @@ def _check_distinct(check: Checker, names: Iterable[tuple[int, str]]) -> None:
 def encode_problem(problem: EvolutionProblem) -> Document:
     """Return the fields of a problem without the envelope, in the order in which they are written."""
     limit = float(problem.expand_limit)
-    whole = limit.is_integer() and limit <= MAX_INTEGER
     apps = zip(problem.application_names, problem.releases, problem.applications, strict=True)
     return {
         "name": problem.name,
         "num_nodes": int(problem.num_nodes),
-        "expand_limit": None if math.isinf(limit) else int(limit) if whole else limit,
+        "expand_limit": None if math.isinf(limit) else int(limit) if limit.is_integer() else limit,
         "applications": [
             {"name": name, "release": release, "steps": app.steps} for name, release, app in apps
         ],
@@ -125,10 +124,11 @@ def decode_solution(document: Document, source: str, problem: EvolutionProblem) 
     """Return the schedule of a document; a FormatError for the file `source` names every fault.
 
     Applications are matched by name and take their node counts from the problem. Whether the schedule
-    keeps to the releases, the expand limit and the cluster is for the judge to say.
+    keeps to the releases, the requested durations, the expand limit and the cluster is for the judge to say:
+    any integers in -2^53..2^53 are read whose sum is at most 2^62.
     """
     check = Checker()
-    top = check.fields(document, "", ("format", "kind", "problem", "applications"), ("meta",))
+    top = check.fields(document, "", ("format", "kind", "applications"), ("problem", "meta"))
     check.typed(dict, top.get("meta", {}), "meta")
     if not check.faults and (schedule := _faultless(top["applications"], problem)) is not None:
         return schedule
@@ -139,14 +139,15 @@ def decode_solution(document: Document, source: str, problem: EvolutionProblem) 
         place = f"applications[{idx}]"
         fields = check.fields(item, place, ("name", "start", "durations"), ())
         name = check.typed(str, fields.get("name", ""), f"{place}.name")
-        start = check.integer(fields.get("start", 0), f"{place}.start", "start", 0)
+        start = check.integer(fields.get("start", 0), f"{place}.start", "start", -MAX_INTEGER)
         listed = check.typed(list, fields.get("durations", []), f"{place}.durations")
         durations = [
-            check.integer(value, f"{place}.durations[{step}]", "duration", 1)
+            check.integer(value, f"{place}.durations[{step}]", "duration", -MAX_INTEGER)
             for step, value in enumerate(listed)
         ]
-        if start + sum(durations) > UNLIMITED:
-            check.add(place, f"start plus durations is {start + sum(durations)} s, beyond 2^62")
+        total = abs(start) + sum(map(abs, durations))
+        if total > UNLIMITED:
+            check.add(place, f"start plus durations is {total} s, beyond 2^62")
         if name in sizes:
             named.append((idx, name))
             answers[name] = start, durations

@@ -9,17 +9,19 @@ from collections import Counter
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import FormatError
 from allocsolve.instances.formats.checker import Document, show
+from allocsolve.instances.formats.reading import PathLike, read_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["PathLike", "canonical", "load", "replace_file", "save"]
+__all__ = ["MAX_DEPTH", "canonical", "load", "parse", "replace_file", "save"]
 
-PathLike: TypeAlias = "str | os.PathLike[str]"
+#: How deep lists and objects may be nested. What is read can then be written, copied and sent, too.
+MAX_DEPTH: Final = 100
 
 _dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
 
@@ -43,48 +45,72 @@ def _pairs(pairs: list[tuple[str, Any]]) -> Document:
 
 
 def _integer(digits: str) -> float:
-    return int(digits) if len(digits) < 320 else float(digits)  # which is infinite
+    return int(digits) if len(digits) < 309 else float(digits)  # as large as a double, or infinite
 
 
 def load(path: PathLike) -> Document:
-    """Read a JSON object.
+    """Read a JSON object from a file.
 
     Raises
     ------
     FormatError
-        If the file cannot be read, is not JSON (duplicate keys, NaN and Infinity are not), or no object.
+        If the file cannot be read, or as `parse`.
     """
     try:
-        document = json.loads(Path(path).read_bytes().decode(), object_pairs_hook=_pairs, parse_int=_integer)
-        faults = list(_unlawful(document, ""))
+        data = read_input(path)
     except OSError as error:
-        faults = [f"cannot be read: {error.strerror}"]
+        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from error
+    return parse(data, str(path))
+
+
+def parse(data: bytes, source: str) -> Document:
+    """Return the JSON object that a text in UTF-8 holds.
+
+    Parameters
+    ----------
+    data
+        The text.
+    source
+        What messages call it.
+
+    Raises
+    ------
+    FormatError
+        If it is empty, not JSON (duplicate keys, NaN and Infinity are not), nested deeper than `MAX_DEPTH`,
+        or no object.
+    """
+    try:
+        document = json.loads(data.decode(), object_pairs_hook=_pairs, parse_int=_integer)
+        faults = list(_unlawful(document, "", MAX_DEPTH))
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         faults = [f"line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8"]
     except json.JSONDecodeError as error:
-        faults = [f"line {error.lineno}, column {error.colno}: {error.msg}"]
+        faults = [f"line {error.lineno}, column {error.colno}: {error.msg}" if data.strip() else "is empty"]
     except RecursionError:
         faults = ["lists and objects are nested too deeply"]
     else:
         if isinstance(document, dict) and not faults:
             return document
         faults = faults or [f"must be an object, not {show(document)}"]
-    raise FormatError(str(path), faults)
+    raise FormatError(source, faults)
 
 
-def _unlawful(value: object, place: str) -> Iterator[str]:
+def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
     """Find what `json` lets pass although it is not JSON, or not text that could be written again."""
-    if isinstance(value, dict):
+    if isinstance(value, dict | list) and not depth:
+        top = place.partition(".")[0].partition("[")[0]
+        yield f"{top or 'top level'}: lists and objects are nested deeper than {MAX_DEPTH}"
+    elif isinstance(value, dict):
         if isinstance(value, _Repetitive):
             yield from (f"{place or 'top level'}: the key {show(key)} stands twice" for key in value.twice)
         for key, item in value.items():
-            yield from _unlawful(key, place)
+            yield from _unlawful(key, place, depth - 1)
             name = key if key.isidentifier() else show(key)
-            yield from _unlawful(item, f"{place}.{name}" if place else name)
+            yield from _unlawful(item, f"{place}.{name}" if place else name, depth - 1)
     elif isinstance(value, list):
         for idx, item in enumerate(value):
-            yield from _unlawful(item, f"{place}[{idx}]")
+            yield from _unlawful(item, f"{place}[{idx}]", depth - 1)
     elif isinstance(value, float) and not math.isfinite(value):
         yield f"{place}: {value} is not a finite number"
     elif isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):

@@ -110,10 +110,10 @@ def decode_solution(document: Document, source: str, problem: PartitionProblem) 
     Whether the nodes are those of an answer to the problem is for the judge to say.
     """
     check = Checker()
-    top = check.fields(document, "", ("format", "kind", "problem", "nodes"), ("meta",))
+    top = check.fields(document, "", ("format", "kind", "nodes"), ("problem", "meta"))
     check.typed(dict, top.get("meta", {}), "meta")
     nodes = [
-        check.integer(value, f"nodes[{idx}]", "node", 0)
+        check.integer(value, f"nodes[{idx}]", "node", -MAX_INTEGER)
         for idx, value in enumerate(check.typed(list, top.get("nodes", []), "nodes"))
     ]
     check.finish(source)

@@ -21,16 +21,19 @@ import zlib
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.instances.formats.reading import open_input
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile, IntArray
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
+
+    from _typeshed import WriteableBuffer
 
 __all__ = ["CleaningReport", "SwfLog", "read_swf", "swf_problem"]
 
@@ -38,6 +41,17 @@ __all__ = ["CleaningReport", "SwfLog", "read_swf", "swf_problem"]
 _FIELDS = {1: "job number", 2: "submit", 4: "run", 5: "allocated", 8: "requested", 9: "requested time"}
 _TIMES = (2, 4, 9)
 _NOT_NEGATIVE = (1, 2)  # elsewhere a negative value means "unknown"
+#: Of a line of the log, and of all lines together, as characters.
+_LINE = 10_000
+_TOTAL = 2**29
+#: Of a log: what is read takes less than 500 MB.
+_JOBS = 4_000_000
+#: Comments below this line tell nothing of the log.
+_HEADER_LINES = 1000
+#: How many faulty lines are named; all are counted.
+_FAULTS = 1000
+#: Integers of more digits are beyond 2^53, or have leading zeros that a double forgets as well.
+_DIGITS = 20
 _KEY = re.compile(r";+\s*([A-Za-z]\w*)\s*:(?!//)\s*(.*)")
 
 
@@ -57,7 +71,7 @@ class CleaningReport:
     job_lines: int  #: lines that are neither empty nor comments
     dropped: Mapping[str, int]
     unusual: Mapping[str, int]
-    faults: tuple[str, ...]  #: the faulty lines, each with its number and what is wrong
+    faults: tuple[str, ...]  #: the first 1000 faulty lines, each with its number and what is wrong
 
     def counts(self) -> dict[str, int]:
         """Return all counts by name; ``kept`` is what the dropped ones leave of the job lines."""
@@ -89,6 +103,8 @@ class SwfLog:
 def read_swf(path: str | os.PathLike[str], *, num_nodes: int | None = None) -> SwfLog:
     """Read a log line by line; a file named ``.gz`` is unpacked on the way.
 
+    A line of 10,000 characters or more is faulty; of comments, those in the first 1000 lines are kept.
+
     Parameters
     ----------
     path
@@ -99,7 +115,8 @@ def read_swf(path: str | os.PathLike[str], *, num_nodes: int | None = None) -> S
     Raises
     ------
     FormatError
-        If the file cannot be read or unpacked, or nothing tells the size of the machine.
+        If the file cannot be read or unpacked, has more than 2^29 characters or 4,000,000 jobs, or
+        nothing tells the size of the machine.
     InvalidOption
         If `num_nodes` is not in 1..2^53.
     """
@@ -108,12 +125,11 @@ def read_swf(path: str | os.PathLike[str], *, num_nodes: int | None = None) -> S
         raise InvalidOption(msg)
     path = Path(path)
     try:
-        with path.open("rb") as raw:
-            sha256 = hashlib.file_digest(raw, "sha256").hexdigest()
-            raw.seek(0)
-            unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
-            with io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="replace") as stream:
-                lines = _read_lines(stream)
+        with open_input(path) as stream, _Hashed(stream) as raw:
+            unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else io.BufferedReader(raw)
+            with io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="replace") as text:
+                lines = _read_lines(text, str(path))
+            sha256 = raw.digest()
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error  # gzip's own OSErrors have none
         raise FormatError(str(path), [f"cannot be read: {reason}"]) from error
@@ -125,32 +141,78 @@ def read_swf(path: str | os.PathLike[str], *, num_nodes: int | None = None) -> S
     return _clean(path.name, sha256, lines, max_procs)
 
 
+class _Hashed(io.RawIOBase):
+    """The bytes of a file as they lie on disk, and their SHA-256 when they are read."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self._sha256 = hashlib.sha256()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        count = self._stream.readinto(buffer)
+        self._sha256.update(memoryview(buffer)[:count])
+        return count
+
+    def close(self) -> None:
+        """Stay open: what unpacks the bytes closes what it reads from."""
+
+    def digest(self) -> str:
+        return self._sha256.hexdigest()
+
+
 class _Lines(NamedTuple):
     header: dict[str, str]
     jobs: IntArray  #: shape (jobs, fields read + 1): the fields, and whether a time was rounded
-    faults: tuple[str, ...]
+    faulty: int
+    faults: tuple[str, ...]  #: the first of the faulty lines
 
 
-def _read_lines(stream: Iterable[str]) -> _Lines:
+def _read_lines(stream: TextIO, source: str) -> _Lines:
     header: dict[str, list[str]] = {}
     jobs = array("q")
     faults: list[str] = []
-    for number, line in enumerate(stream, 1):
-        text = line.strip()
+    faulty = 0
+    for number, text in _lines(stream, source):
         if text.startswith(";"):
-            if match := _KEY.match(text):
+            if (match := _KEY.match(text)) and number <= _HEADER_LINES:
                 header.setdefault(match[1], []).append(match[2])
         elif text:
             try:
-                jobs.extend(_read_job(text.split()))
+                jobs.extend(_read_job(text))
             except ValueError as fault:
-                faults.append(f"line {number}: {fault}")
-    table = np.array(jobs, dtype=np.int64).reshape(-1, len(_FIELDS) + 1)
-    return _Lines({key: "\n".join(values) for key, values in header.items()}, table, tuple(faults))
+                faulty += 1
+                if faulty <= _FAULTS:
+                    faults.append(f"line {number}: {fault}")
+        if len(jobs) > _JOBS * (len(_FIELDS) + 1):
+            raise FormatError(source, [f"has more than {_JOBS} jobs: cut it before"])
+    table = np.frombuffer(jobs, dtype=np.int64).reshape(-1, len(_FIELDS) + 1)
+    texts = {key: "\n".join(values) for key, values in header.items()}
+    return _Lines(texts, table, faulty, tuple(faults))
 
 
-def _read_job(words: list[str]) -> list[int]:
+def _lines(stream: TextIO, source: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines with their numbers, of which no more than `_LINE` characters are ever held."""
+    total = number = 0
+    fresh = True
+    while part := stream.readline(_LINE):
+        total += len(part)
+        if total > _TOTAL:
+            raise FormatError(source, [f"is larger than {_TOTAL >> 20} MiB unpacked"])
+        if fresh:
+            number += 1
+            yield number, part.strip() if len(part) < _LINE else part
+        fresh = part.endswith("\n")
+
+
+def _read_job(text: str) -> list[int]:
     """Return a row of jobs. A line that is garbled anywhere is not trusted, in unused fields neither."""
+    if len(text) >= _LINE:
+        msg = f"{_LINE} characters or more"
+        raise ValueError(msg)
+    words = text.split()
     if len(words) != 18:
         msg = f"{len(words)} fields instead of 18"
         raise ValueError(msg)
@@ -173,8 +235,10 @@ def _read_job(words: list[str]) -> list[int]:
 
 def _number(word: str) -> float:
     """Return NaN for what is no number; Python's own ``1_000`` is none."""
+    if "_" in word:
+        return math.nan
     try:
-        return math.nan if "_" in word else int(word)
+        return int(word) if len(word) <= _DIGITS else float(word)
     except ValueError:
         try:
             return float(word)
@@ -194,7 +258,7 @@ def _clean(source: str, sha256: str, lines: _Lines, max_procs: int) -> SwfLog:
     numbers, submits, runs, allocated, requested, limits, rounded = lines.jobs.T
     procs = np.where(allocated > 0, allocated, requested)
     rows = np.arange(len(runs))
-    dropped = {"faulty": len(lines.faults)}
+    dropped = {"faulty": lines.faulty}
     useless = {
         "no_run_time": runs <= 0,
         "no_processors": procs <= 0,
@@ -214,8 +278,10 @@ def _clean(source: str, sha256: str, lines: _Lines, max_procs: int) -> SwfLog:
         "rounded": int(rounded[rows].sum()),
     }
     rows = rows[np.argsort(submits[rows], kind="stable")]
-    report = CleaningReport(len(runs) + len(lines.faults), dropped, unusual, lines.faults)
-    table = np.stack([numbers, submits, runs, procs, limits])[:, rows]
+    report = CleaningReport(len(runs) + lines.faulty, dropped, unusual, lines.faults)
+    table = np.empty((5, len(rows)), dtype=np.int64)
+    for place, column in enumerate((numbers, submits, runs, procs, limits)):
+        table[place] = column[rows]
     table.setflags(write=False)
     return SwfLog(
         source,

@@ -17,16 +17,19 @@ import numpy as np
 from allocsolve.errors import FormatError
 from allocsolve.instances.formats.checker import show
 from allocsolve.instances.formats.json_text import replace_file
+from allocsolve.instances.formats.reading import read_input
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from allocsolve.families import TableFormat
-    from allocsolve.instances.formats.json_text import PathLike
+    from allocsolve.instances.formats.reading import PathLike
 
 __all__ = ["Rows", "is_table", "read_rows", "rows_of", "write_columns"]
 
+#: The largest file: a million rows or so. A row takes far more room than its text.
+_MAX_BYTES: Final = 2**25
 _NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?[iI]nf", re.ASCII)
 _MISSING: Final = ("", "NA", "NaN", "nan")
 _FLAGS: Final = {"true": True, "false": False}
@@ -114,7 +117,7 @@ def read_rows(path: PathLike, choices: Collection[TableFormat]) -> tuple[TableFo
     lines: list[list[str]] = []
     places: list[str] = []
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")  # some programs begin with a mark
+        text = read_input(path, _MAX_BYTES).decode("utf-8-sig")  # some programs begin with a mark
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         for line in reader:
             if line:

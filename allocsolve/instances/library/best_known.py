@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances.formats.checker import Checker, Document, show
-from allocsolve.instances.formats.json_text import PathLike, load, save
+from allocsolve.instances.formats.json_text import load, save
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from allocsolve.instances.formats.reading import PathLike
 __all__ = ["BestKnown", "HistoryEntry", "read_best_known", "write_best_known"]
 
 FORMAT: Final = "allocsolve-best-known/1"

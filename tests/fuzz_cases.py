@@ -1,0 +1,559 @@
+"""Broken input of every kind: valid files and command lines, each spoilt by a few random changes.
+
+A case is drawn from its number alone, so that any can be run again: ``python tests/fuzz_worker.py 17``.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import random
+import sqlite3
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from library_tools import KLEIN, MESH, small_library
+from sample_records import PROBLEM, VARIANTS
+
+from allocsolve.bench import RecordStore
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import (
+    digest,
+    problem_document,
+    solution_document,
+    write_problem,
+    write_solution,
+)
+from allocsolve.model import Budget, Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Case", "draw_case"]
+
+SEED: Final = 2026
+
+#: Raw texts of JSON and TOML in place of a value.
+RAW: Final = (
+    *("null", "true", "-1", "0", "1.5", "1e308", "-1e308", "1e400", "9007199254740993", "[]", "{}", '""'),
+    *(
+        "9" * 400,
+        "-" + "9" * 400,
+        "9" * 5000,
+        "0." + "3" * 5000,
+        "NaN",
+        "-Infinity",
+        "Infinity",
+        "inf",
+        "nan",
+    ),
+    *("[" * 60 + "]" * 60, "[" * 5000 + "]" * 5000, '{"a":' * 200 + "1" + "}" * 200, "[[[]], {}]"),
+    *(
+        '"\\u001b[2J\\u0007"',
+        '"\\u202eb\\u2066"',
+        '"' + "x" * 5000 + '"',
+        '"\\ud800"',
+        '"\\u0000"',
+        "1979-05-27",
+    ),
+)
+#: Values that a field might well have, at the edges of what it may.
+EDGES: Final = (
+    *(
+        "0",
+        "1",
+        "2",
+        "3",
+        "-1",
+        "-9007199254740992",
+        "9007199254740992",
+        "9007199254740991",
+        "4611686018427387904",
+    ),
+    *("2147483647", "2147483648", "16777216", "16384", "1e15", "1.0000001", "0.1", "true", "false", "1e300"),
+    *('"a0"', '"a1"', '""', '"optimal"', "[]", "[1]", "[[1, 1]]", "[0, 1, 2]", '["noX"]', '{"a": 1}'),
+)
+#: Texts in place of a word of a command line, or of a name.
+WORDS: Final = (
+    *("", "-", "--", "-1", "0", "1.5", "nan", "inf", "-inf", "1e400", "1e308", "9" * 400, "9007199254740993"),
+    *(
+        "x" * 5000,
+        "\x1b[2J\x07",
+        "a\nb\rc",
+        "\u202eb\u2066",
+        "\udcff",
+        "\x85\u2028",
+        "\u0663",
+        "=",
+        ",",
+    ),
+    *(
+        "a=b",
+        "1-",
+        "-1-5",
+        "5-1",
+        "(",
+        ")",
+        "noX(",
+        "noX)",
+        "no-such",
+        "no/such",
+        "no.json",
+        ".",
+        "..",
+        "~",
+        "*",
+    ),
+    *("--no-such", "--json", "--force", "-v", "expand_limit=1e308", "makespan,makespan", ":", "a:b", "a.b:c"),
+)
+#: Bytes that a file may not hold.
+BYTES: Final = (
+    *(
+        b"",
+        b"\0",
+        b"\xff",
+        b"\xef\xbb\xbf",
+        b"\x1b[2J",
+        b"\n",
+        b"\r",
+        b'"',
+        b"{",
+        b"]",
+        b",",
+        b"9" * 400,
+        b";",
+    ),
+    *(b"\xe2\x80\xae", b"x" * 20_000, b"(" * 3000, b"[" * 3000, b"1e999", b"-", b".", b"NaN", b"#", b"'"),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command line, and the files that it may name, in a folder of its own."""
+
+    number: int
+    kind: str
+    argv: tuple[str, ...]
+    files: dict[str, bytes] = field(default_factory=dict)
+    stdin: bytes = b""
+    #: Names of pipes into which nobody writes.
+    pipes: tuple[str, ...] = ()
+
+
+def _text(document: object) -> bytes:
+    return json.dumps(document, indent=1).encode()
+
+
+def _file(write: Callable[[Path], object], name: str = "file") -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        write(path)
+        return path.read_bytes()
+
+
+def _records(path: Path) -> None:
+    with RecordStore(path) as store:
+        for record in VARIANTS:
+            store.append(record, PROBLEM, None)
+    with sqlite3.connect(path) as base:  # as after `study run`: one file, of which everything may be changed
+        base.execute("PRAGMA journal_mode = DELETE")
+        for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            base.execute(f"DROP TRIGGER {name}")
+    base.close()
+
+
+@functools.cache
+def _valid() -> dict[str, bytes]:
+    """Return files of every format, by the names that commands give them."""
+    answer = ListScheduling()(KLEIN[0], Budget()).answer
+    assert answer is not None
+    square = Partition([2, 3, 6, 7])  # type: ignore[arg-type]  # what arrays are made of
+    jobs = "".join(
+        f"{n} {9 * n}.5 0 {50 + n} {n} -1 -1 {n} 90 -1 1 1 1 -1 -1 -1 -1 -1\n" for n in range(1, 9)
+    )
+    log = f"; MaxProcs: 9\n; Computer: one\n;\n{jobs}"
+    study = """suites = ["p.json", "q.json"]
+solvers = ["noX", "growth(seeds=all)"]
+seeds = [0, 1]
+memory_mb = 2000
+set = { expand_limit = [1, 1.5] }
+[objectives]
+evolution = "completion,waste"
+[[budgets]]
+seconds = 1.5
+workers = 2
+iterations = 100
+"""
+    names = [("p0", "evolution", "noX"), ("p1", "evolution", "noX")]
+    gate = {
+        "format": "allocsolve-gate/1",
+        "suite": "tiny",
+        "solvers_asked": ["noX"],
+        "budget": {"seconds": 60, "iterations": 200, "seed": 0},
+        "time_factor": 1.5,
+        "problems": [{"problem": p, "kind": kind, "digest": "0" * 64, "bound": 5} for p, kind, _ in names],
+        "solvers": [
+            {"kind": "evolution", "solver": "noX", "mean_gap": 0.1, "timed_on": None, "time": None},
+        ],
+        "results": [
+            {"problem": p, "solver": solver, "status": "feasible", "value": 9, "bound": None}
+            for p, _, solver in names
+        ],
+    }
+    best = {
+        "format": "allocsolve-best-known/1",
+        "rows": [
+            {
+                "instance": "klein-0",
+                "objective": "makespan",
+                "digest": digest(KLEIN[0]),
+                "lower": 5,
+                "upper": None,
+                "status": "open",
+                "history": [
+                    {
+                        "kind": "bound",
+                        "value": 5,
+                        "date": "2026-11-20",
+                        "solver": "Fake()",
+                        "versions": {"allocsolve": "0.1.0"},
+                        "seconds": 0.5,
+                    }
+                ],
+            }
+        ],
+    }
+    return {
+        "p.json": _text(problem_document(KLEIN[0])),
+        "q.json": _text(problem_document(MESH)),
+        "p.csv": _file(lambda path: write_problem(KLEIN[0], path), "p.csv"),
+        "q.csv": _file(lambda path: write_problem(MESH, path), "q.csv"),
+        "a.json": _text(solution_document(KLEIN[0], answer, {"solver": "noX"})),
+        "b.json": _text(solution_document(MESH, square, {})),
+        "a.csv": _file(lambda path: write_solution(path, KLEIN[0], answer, {}), "a.csv"),
+        "b.csv": _file(lambda path: write_solution(path, MESH, square, {}), "b.csv"),
+        "log.swf": log.encode(),
+        "log.swf.gz": gzip.compress(log.encode(), mtime=0),
+        "study.toml": study.encode(),
+        "gate.json": _text(gate),
+        "best_known.json": _text(best),
+        "library.json": _file(_index),
+        "s.sqlite": _file(_records),
+    }
+
+
+def _index(path: Path) -> None:
+    (small_library(path.parent / "library").root / "library.json").replace(path)
+
+
+# --- spoiling ------------------------------------------------------------------------------------------
+
+
+def _spoil(rng: random.Random, name: str, data: bytes) -> bytes:
+    """Return a file with a few changes."""
+    if name.endswith(".sqlite") and rng.random() < 0.8:
+        return _spoil_records(rng, data)
+    if name.endswith(".gz") and rng.random() < 0.7:
+        return gzip.compress(_spoil_text(rng, gzip.decompress(data)), mtime=0)
+    if name.endswith(".json") and rng.random() < 0.7:
+        return _spoil_document(rng, json.loads(data))
+    return _spoil_text(rng, data)
+
+
+def _spoil_text(rng: random.Random, data: bytes) -> bytes:
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        start = rng.randrange(len(data) + 1)
+        end = min(len(data), start + rng.choice((0, 0, 1, 1, 2, 8, 100)))
+        words = [match for match in data.split() if match] or [b""]
+        kind = rng.randrange(6)
+        if kind == 0:
+            data = data[:start]
+        elif kind == 1:
+            data = data[:start] + data[end:]
+        elif kind == 2:
+            data = data[:end] + data[start:]
+        elif kind == 3:
+            data = data[:start] + bytes([rng.randrange(256)]) + data[start + 1 :]
+        elif kind == 4:
+            old = rng.choice(words)
+            data = data.replace(
+                old, rng.choice((*BYTES, *(raw.encode() for raw in (*RAW, *EDGES, *EDGES)))), 1
+            )
+        else:
+            data = data[:start] + rng.choice(BYTES) + data[end:]
+    return data
+
+
+def _places(value: Any, parent: Any = None, key: Any = None) -> list[tuple[Any, Any]]:
+    found = [] if parent is None else [(parent, key)]
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for below, item in list(items):
+        found += _places(item, value, below)
+    return found
+
+
+def _spoil_document(rng: random.Random, document: Any) -> bytes:
+    raws: list[str] = []
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        parent, key = rng.choice(_places(document) or [(document, "x")])
+        kind = rng.randrange(6)
+        if kind <= 2:
+            raws.append(rng.choice(rng.choice((RAW, EDGES, EDGES))))
+            parent[key] = f"<{len(raws) - 1}>"
+        elif kind == 3:
+            del parent[key]
+        elif isinstance(parent, dict):
+            parent[rng.choice((*WORDS[:30], *map(str, parent)))] = parent[key]
+        else:
+            parent.append(rng.choice((parent[key], None, "x", -5, 10**9, [[1, 1]])))
+        if not document:
+            break
+    text = json.dumps(document)
+    for idx, raw in enumerate(raws):
+        text = text.replace(f'"<{idx}>"', raw)
+    if rng.random() < 0.1 and text.startswith("{"):
+        text = f'{{"format": "allocsolve/1", {text[1:]}'
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _spoil_records(rng: random.Random, data: bytes) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.sqlite"
+        path.write_bytes(data)
+        base = sqlite3.connect(path)
+        for _ in range(rng.randint(1, 2)):
+            tables = [
+                name
+                for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            ]
+            table = rng.choice([*tables, "records", "records"])
+            columns = [row[1] for row in base.execute(f"PRAGMA table_info({table})").fetchall()]
+            value: object = rng.choice(
+                (
+                    None,
+                    -1,
+                    0,
+                    2**62,
+                    1e308,
+                    float("inf"),
+                    "",
+                    "x" * 5000,
+                    "\x1b[2J",
+                    "\u202e",
+                    b"\xff\0",
+                    "[1, ",
+                    "{}",
+                )
+            )
+            if rng.random() < 0.4:
+                value = rng.choice((*RAW, *EDGES, *WORDS)).encode("utf-8", "replace").decode()
+            row = rng.randint(1, 3)
+            where = "" if table == "problems" else f"WHERE rowid = {row}"
+            try:
+                base.execute(f'UPDATE {table} SET "{rng.choice(columns)}" = ? {where}', (value,))  # noqa: S608 - of our own file
+            except sqlite3.Error:  # a constraint of the file itself
+                base.execute(f"PRAGMA user_version = {rng.choice((0, 1, 2, 99))}")
+        base.commit()
+        base.close()
+        return path.read_bytes()
+
+
+def _spoil_words(rng: random.Random, argv: Sequence[str]) -> tuple[str, ...]:
+    words = list(argv)
+    for _ in range(rng.randint(1, 2)):
+        place = rng.randrange(1, len(words))
+        kind = rng.randrange(7)
+        if kind <= 2:
+            words[place] = rng.choice(WORDS)
+        elif kind == 3:
+            del words[place]
+        elif kind == 4:
+            words.insert(place, rng.choice((*WORDS, *words)))
+        elif kind == 5:
+            words[place] = words[place] + rng.choice(WORDS)
+        else:
+            cut = rng.randrange(len(words[place]) + 1)
+            words[place] = words[place][:cut] + rng.choice(WORDS) + words[place][cut:]
+        if len(words) < 2:
+            break
+    return tuple(words)
+
+
+# --- kinds of cases ------------------------------------------------------------------------------------
+
+SOLVER: Final = {"p": "noX", "q": "growth"}
+
+
+def _problem(rng: random.Random) -> tuple[tuple[str, ...], str]:
+    name = rng.choice(("p.json", "p.json", "q.json", "q.json", "p.csv", "q.csv"))
+    answer = {"p": "a.json", "q": "b.json"}[name[0]]
+    solver = SOLVER[name[0]]
+    return rng.choice(
+        (
+            ("solve", name, "--solver", solver, "--seconds", "1", "--out", "out.json", "--plot", "out.svg"),
+            ("solve", name, "--solver", solver, "--seconds", "1", "--json"),
+            ("check", name, answer),
+            ("score", name, "--solvers", solver, "--seconds", "1", "--out", "out", "--set", "expand_limit=9"),
+        )
+    ), name
+
+
+def _answer(rng: random.Random) -> tuple[tuple[str, ...], str]:
+    problem, name = rng.choice(
+        (("p.json", "a.json"), ("q.json", "b.json"), ("p.json", "a.csv"), ("q.json", "b.csv"))
+    )
+    return ("check", problem, name, *rng.choice(((), ("--json",)))), name
+
+
+def _log(rng: random.Random) -> tuple[tuple[str, ...], str]:
+    name = rng.choice(("log.swf", "log.swf.gz"))
+    return ("import-swf", name, "--from-job", "2", "--jobs", "3", "--out", "out.json"), name
+
+
+def _study(rng: random.Random) -> tuple[tuple[str, ...], str]:
+    del rng
+    return ("study", "run", "study.toml", "--executor", "no-such"), "study.toml"
+
+
+def _gate(rng: random.Random) -> tuple[tuple[str, ...], str]:
+    return (
+        "gate",
+        "--baseline",
+        "gate.json",
+        "--suite",
+        "no-such",
+        *rng.choice(((), ("--update",))),
+    ), "gate.json"
+
+
+def _instances(rng: random.Random) -> tuple[tuple[str, ...], str]:
+    name = rng.choice(("library.json", "best_known.json"))
+    return ("library", rng.choice(("list", "verify")), "--library", "."), name
+
+
+def _sqlite(rng: random.Random) -> tuple[tuple[str, ...], str]:
+    return rng.choice(
+        (
+            ("study", "export", "s.sqlite", "--out", "table.csv"),
+            ("study", "export", "s.sqlite", "--out", "table.json"),
+            ("study", "report", "s.sqlite", "--out", "page.html", "--markdown", "page.md"),
+            ("study", "verify", "s.sqlite"),
+        )
+    ), "s.sqlite"
+
+
+#: Files that are spoilt: how a command and the file are chosen, and how often.
+FILES: Final = (
+    (_problem, 6),
+    (_answer, 3),
+    (_log, 2),
+    (_study, 3),
+    (_gate, 2),
+    (_instances, 2),
+    (_sqlite, 2),
+)
+
+NAMES: Final = (
+    *("list-scheduling(expand_limit=1.5, compacting=True, order=longest)", "noX(order=random)", "2X+c"),
+    *("annealing(iterations=5)", "cpsat", "curve-fit(method=first-fit, order=snake)", "growth(seeds=all)"),
+    *("manhattan-median+swaps", "submesh-first-fit", "paging(exponent=2, order=snake)", "branch-and-bound"),
+)
+
+#: Command lines that are spoilt. What stays valid by chance is done in a moment.
+LINES: Final = tuple(
+    tuple(line.split())
+    for line in """
+solve p.json --solver noX --objective makespan,waste --seconds 1 --workers 1
+solve q.json --solver growth --seed 3 --out o.json --plot o.svg --json
+solve p.json --solver noX --set expand_limit=1 --out o.json --force
+check p.json a.json --set expand_limit=2 --json
+check q.json b.json
+solvers noX
+import-swf log.swf --from-job 2 --jobs 3 --out o.json --num-nodes 9 --queued
+generate klein2011 --count 2 --seed 1 --apps 2-3 --steps 1-2 --out d
+generate klein2011 --count 1 --seed 1 --nodes 1-5 --num-nodes 9 --out d
+generate occupancy --shape 4x3 --busy 0.3 --size 3 --count 1 --seed 1 --out d
+generate churn --shape 4x3 --torus --busy .3 --size 3 --count 1 --seed 1 --allocator growth --jobs 1-3 --out d
+generate median-worst-case --size 8 --distance 9 --step 2 --out d
+library list --library . --json
+library verify klein --library .
+study run study.toml --out x.sqlite --executor no-such --jobs 2
+study export s.sqlite --out t.csv
+study report s.sqlite --out r.html --markdown r.md --figures f
+study verify s.sqlite
+study merge m.sqlite s.sqlite
+gate --baseline gate.json --suite no-such --solvers noX,rigid
+score p.json --solvers noX --baseline growth --objective makespan --out out
+reproduce klein2011 --tests 0 --seed 3
+reproduce bender2008 --tests 0 --seconds 1
+reproduce klein2011 --optimal --tests 0 --out d --plot no/x.svg
+""".splitlines()
+    if line
+)
+
+#: Names of files that command lines write.
+OUTPUTS: Final = ("o.json", "o.svg", "t.csv", "r.html", "r.md", "x.sqlite", "m.sqlite")
+
+#: What stands for a file that is none: endless, silent, a folder, not there.
+PLACES: Final = (
+    "/dev/zero",
+    "/dev/null",
+    "pipe",
+    ".",
+    "no-such",
+    "no/such.json",
+    "p.json/x",
+    "x" * 300,
+    "\udcff",
+)
+
+
+def _spoilt_file(rng: random.Random, number: int) -> Case:
+    choose = rng.choices([one for one, _ in FILES], [often for _, often in FILES])[0]
+    argv, name = choose(rng)
+    files = dict(_valid())
+    files[name] = _spoil(rng, name, files[name])
+    if choose is _instances:
+        files |= {f"klein/{part}": files[part] for part in ("best_known.json",)}
+        files["klein/klein-0.json"] = _text({**problem_document(KLEIN[0]), "name": "klein-0"})
+    stdin = b""
+    if argv[0] in ("solve", "check") and name == argv[1] and name.endswith(".json") and rng.random() < 0.2:
+        stdin, argv = files[name], tuple("-" if word == name else word for word in argv)
+    return Case(number, choose.__name__.strip("_"), argv, files, stdin)
+
+
+def _strange_place(rng: random.Random, number: int) -> Case:
+    lines = [line for line in LINES if any("." in word for word in line)]
+    words = list(rng.choice(lines))
+    places = [idx for idx, word in enumerate(words) if word in (*_valid(), *OUTPUTS)]
+    place = rng.choice(places or [1])
+    # A pipe that is written to waits for its reader, as with all programs.
+    words[place] = rng.choice([name for name in PLACES if name != "pipe" or words[place] not in OUTPUTS])
+    return Case(number, "place", tuple(words), _valid(), pipes=("pipe",))
+
+
+def _spoilt_name(rng: random.Random, number: int) -> Case:
+    name = _spoil_text(rng, rng.choice(NAMES).encode()).decode("utf-8", "surrogateescape").replace("\0", "")
+    argv = rng.choice(
+        (
+            ("solvers", name),
+            ("solve", "none.json", "--solver", name),
+            ("score", "none.json", "--solvers", name),
+        )
+    )
+    return Case(number, "name", argv, {})
+
+
+def _spoilt_line(rng: random.Random, number: int) -> Case:
+    words = _spoil_words(rng, rng.choice(LINES))
+    return Case(number, "line", tuple(word.replace("\0", "") for word in words), _valid(), _valid()["p.json"])
+
+
+def draw_case(number: int) -> Case:
+    """Return the case of a number: always the same."""
+    rng = random.Random(f"{SEED}-{number}")
+    draw = rng.choices((_spoilt_file, _strange_place, _spoilt_name, _spoilt_line), (12, 1, 2, 5))[0]
+    return draw(rng, number)
