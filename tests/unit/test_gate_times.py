@@ -289,6 +289,19 @@ def test_failing_where_it_was_timed_is_slower(file: Path, clocks: Clocks) -> Non
     assert str(change).endswith("(it fails)")
 
 
+def test_failing_in_later_calls_is_slower_too(file: Path, clocks: Clocks) -> None:
+    def tire(clocks: Clocks) -> None:
+        if clocks.calls > 8:
+            msg = "too many calls"
+            raise RuntimeError(msg)
+
+    gate(file, Timed(clocks), update=True)
+    clocks.calls = 0
+    assert [str(change) for change in gate(file, Timed(clocks, besides=tire)).changes] == [
+        "slower: Swapped() on 10-applications: 2.0 -> inf (it fails)"
+    ]
+
+
 #: Of problems whose names stand in baselines: a problem that is changed needs a new name.
 DIGESTS = {
     "300-applications": "312f49c01b1d",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import statistics
@@ -185,19 +186,23 @@ def _times(
     times: dict[tuple[str, str], tuple[str, float, float]] = {}
     for done, contestant in enumerate(timed):
         tell(done, f"timing {contestant.name}")
-        try:
+        # A solver that fails where it did not, be it in some calls only, is no longer fast.
+        times[contestant.kind, contestant.name] = contestant.timed_on or "", math.inf, math.inf
+        with contextlib.suppress(Exception):
             watches += ((contestant, *chosen) for chosen in _stopwatch(contestant, budget))
-        except Exception:  # noqa: BLE001 - a solver that fails where it did not is no longer fast
-            times[contestant.kind, contestant.name] = contestant.timed_on or "", math.inf, math.inf
     # Round after round, so that the batches of one solver are far apart: a disturbance seldom meets them all.
     for batch in range(BATCHES_IF_DOUBTFUL):
         for contestant, name, watch in watches:
             key = contestant.kind, contestant.name
             if batch < watch.batches or any(map(operator.gt, times[key][1:], contestant.doubtful)):
-                cpu, wall = (float(f"{time:.4g}") for time in watch.measure())
-                times[key] = name, cpu, wall
+                times[key] = name, math.inf, math.inf
+                with contextlib.suppress(Exception):
+                    cpu, wall = (float(f"{time:.4g}") for time in watch.measure())
+                    times[key] = name, cpu, wall
     return {
-        key: (name, cpu, wall if math.isfinite(wall) else None) for key, (name, cpu, wall) in times.items()
+        key: (name, cpu, wall if math.isfinite(wall) else None)
+        for key, (name, cpu, wall) in times.items()
+        if name  # a solver that is timed nowhere yet cannot become slower
     }
 
 
