@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.bench import suite
-from allocsolve.model import EvolutionProblem, EvolutionSchedule, Status
+from allocsolve.model import EvolutionProblem, EvolutionSchedule, Result, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from allocsolve.families import AnySolver
-    from allocsolve.model import Budget, Result
+    from allocsolve.model import Budget
 
 
 #: The problems that list schedules answer.
@@ -46,3 +46,25 @@ class Delayed:
         result = self.solver(problem, budget)
         assert result.answer is not None
         return replace(result, status=Status.FEASIBLE, answer=delayed(result.answer, self.percent))
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """Called one thing in all baselines, whatever it does today."""
+
+    solver: AnySolver
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[Any]:
+        return self.solver(problem, budget)
+
+    def __repr__(self) -> str:
+        return "Swapped()"
+
+
+def nothing(_: object, __: Budget) -> Result[Any]:
+    return Result(Status.UNKNOWN)
+
+
+def raising(_: object, __: Budget) -> Result[Any]:
+    msg = "no\nidea"
+    raise ZeroDivisionError(msg)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.cli.files import check_writable
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
+from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
@@ -17,19 +20,27 @@ if TYPE_CHECKING:
 
 __all__ = ["gate"]
 
+#: Where the options of the command may stand, too, each by its name.
+_PROJECT: Final = Path("pyproject.toml")
+_TABLE: Final = "tool.allocsolve.gate"
+_FIELDS: Final = ("baseline", "suite", "solvers")
+
 
 def gate(args: argparse.Namespace) -> int:
     """Run a suite and compare it with the baseline, or write the baseline."""
     from allocsolve.bench import open_executor, run_gate  # noqa: PLC0415 - when the command runs
 
+    options = {"suite": None, "solvers": None, **_table()}
+    options |= {name: given for name in _FIELDS if (given := getattr(args, name)) is not None}
+    if "baseline" not in options:
+        msg = f"there is neither --baseline nor a baseline in [{_TABLE}] of {_PROJECT}"
+        raise InvalidOption(msg)
     if args.update:
-        check_writable(args.baseline)
+        check_writable(Path(options["baseline"]))
     with count_bar("gate") as progress, open_executor("local", jobs=1) as cells:
         report = run_gate(
-            args.baseline,
+            **options,
             update=args.update,
-            suite=args.suite,
-            solvers=args.solvers,
             executor=cells,
             progress=progress,
             announce=remark,
@@ -39,6 +50,34 @@ def gate(args: argparse.Namespace) -> int:
     else:
         _show(report)
     return 0 if report.passed else 1
+
+
+def _table() -> dict[str, Any]:
+    """Return the table of the gate in the project file of the current folder; empty if there is none."""
+    if not _PROJECT.is_file():
+        return {}
+    try:
+        document = tomllib.loads(_PROJECT.read_bytes().decode())
+    except (ValueError, RecursionError) as error:  # of the decoder, and of huge integers
+        raise FormatError(str(_PROJECT), [str(error)]) from None
+    table: Any = document
+    for name in _TABLE.split("."):
+        table = table.get(name, {})
+        if not isinstance(table, dict):
+            raise FormatError(str(_PROJECT), [f"{name}: {table!r} is not a table"])
+    faults = []
+    for name, value in table.items():
+        if name not in _FIELDS:
+            faults.append(f"{_TABLE}: {UnknownName('field', name, _FIELDS)}")
+        elif name != "solvers" and not isinstance(value, str):
+            faults.append(f"{_TABLE}.{name}: {value!r} is not a text")
+        elif name == "solvers" and not (
+            isinstance(value, list) and all(isinstance(one, str) for one in value)
+        ):
+            faults.append(f"{_TABLE}.{name}: {value!r} is not a list of names")
+    if faults:
+        raise FormatError(str(_PROJECT), faults)
+    return dict(table)
 
 
 def _fields(report: GateReport) -> dict[str, object]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from typing import TYPE_CHECKING
 
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINES
 from allocsolve.model import MAX_INTEGER
-from allocsolve.registry import canonical_name, check_solver_name, is_reference, plugin_place, split_names
+from allocsolve.registry import canonical_name, check_solver_name, plugin_place, split_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -125,8 +124,6 @@ def solver_of(what: str, text: str, registered: Iterable[str] | None = None) -> 
     """Read the name of one of these solvers (all, if None), or of a plug-in, with options or without."""
     try:
         check_solver_name(what, text, registered)
-        if is_reference(text) and "" not in sys.path:
-            sys.path.insert(0, "")  # what is named as a module may lie in the current directory
         # A plug-in is imported by the command that wants it, some by a process of its own.
         return text if plugin_place(text) else canonical_name(text)
     except AllocsolveError as error:

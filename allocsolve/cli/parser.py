@@ -156,8 +156,11 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_gate(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Defaults may stand in [tool.allocsolve.gate] of pyproject.toml: baseline, suite, solvers."
+    )
     help_text = "what the solvers are held to: a file that --update has written"
-    parser.add_argument("--baseline", type=Path, required=True, metavar="FILE", help=help_text)
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--update", action="store_true", help="write the baseline, whatever has changed")
     help_text = "the suite to run (default: that of the baseline; tiny for a new one)"
     parser.add_argument("--suite", metavar="NAME", help=help_text)

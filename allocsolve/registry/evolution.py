@@ -206,7 +206,7 @@ EVOLUTION: Final = Family(
     large_example=lambda: klein2011(8),
     timing_problems={
         f"{count}-applications": functools.partial(klein2011, 1, num_apps=(count, count))
-        for count in (300, 1000, 3000)
+        for count in (10, 30, 100, 300, 1000, 3000)
     },
     settings={"expand_limit": _EXPAND_LIMIT},
 )

@@ -6,6 +6,7 @@ import functools
 import inspect
 import itertools
 import re
+import sys
 import types
 import typing
 from importlib.metadata import EntryPoint, entry_points
@@ -54,7 +55,7 @@ def is_reference(name: str) -> bool:
 
 
 def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of solvers, or anything else
-    """Import the object of an entry point.
+    """Import the object of an entry point; what no distribution provides may lie in the current directory.
 
     Raises
     ------
@@ -64,6 +65,8 @@ def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of s
     module, _, attribute = entry.value.partition(":")
     if not all(part.isidentifier() for part in f"{module}.{attribute}".split(".")):
         raise PluginError(entry.name, f"{entry.value!r} is not of the form package.module:object")
+    if entry.dist is None and "" not in sys.path:
+        sys.path.insert(0, "")
     try:
         return entry.load()
     except KeyboardInterrupt:

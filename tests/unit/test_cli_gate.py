@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from allocsolve.families import AnySolver
 
 
+PLUGIN = """
+from dataclasses import dataclass
+from allocsolve import EvolutionProblem
+from allocsolve.heuristics import ListScheduling
+
+@dataclass(frozen=True)
+class Mine:
+    def __call__(self, problem: EvolutionProblem, budget):
+        return ListScheduling()(problem, budget)
+"""
+
+
 @pytest.fixture
 def baseline(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A baseline of results; times have tests of their own."""
@@ -103,6 +115,59 @@ def test_failures_are_told_below_the_table(
     assert baseline.read_bytes() == before
 
 
+def test_what_the_project_file_says(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allocsolve.bench.gate.timing.timing_problems", lambda _: {})
+    monkeypatch.chdir(tmp_path)
+    assert "there is neither --baseline nor a baseline in [tool.allocsolve.gate]" in refused(capsys, "gate")
+    solver = "plugin_of_a_project:Mine"
+    (tmp_path / "plugin_of_a_project.py").write_text(PLUGIN, encoding="utf-8")
+    project = tmp_path / "pyproject.toml"
+    project.write_text(
+        f"""[project]
+name = "mine"
+[tool.allocsolve.gate]
+baseline = "held.json"
+suite = "klein-5-l1"
+solvers = ["{solver}", "rigid"]
+""",
+        encoding="utf-8",
+    )
+    assert run(capsys, "gate", "--update").startswith("klein-5-l1: 10 problems, 2 solvers")
+    document = json.loads((tmp_path / "held.json").read_text(encoding="utf-8"))
+    assert document["solvers_asked"] == [solver, "rigid"]
+    assert run_json(capsys, "gate")["solvers"] == 2
+    assert run_json(capsys, "gate", "--solvers", "rigid")["solvers"] == 1
+    run(capsys, "gate", "--baseline", "other.json", "--suite", "klein-5-l2", "--solvers", "noX", "--update")
+    assert (tmp_path / "other.json").exists()
+    project.write_text(project.read_text(encoding="utf-8").replace('"rigid"', '"noX"'), encoding="utf-8")
+    assert "noX is not in the baseline held.json" in refused(capsys, "gate")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[tool.allocsolve.gate]\nsolver = []", "unknown field 'solver'; did you mean solvers?"),
+        (
+            "[tool.allocsolve.gate]\nsolvers = 'noX'",
+            "tool.allocsolve.gate.solvers: 'noX' is not a list of names",
+        ),
+        ("[tool.allocsolve.gate]\nsolvers = [1]", "tool.allocsolve.gate.solvers: [1] is not a list of names"),
+        ("[tool.allocsolve.gate]\nsuite = 1979-05-27", "tool.allocsolve.gate.suite: "),
+        ("[tool]\nallocsolve = 3", "allocsolve: 3 is not a table"),
+        ("[tool", "pyproject.toml: "),
+        (f"a = {'9' * 5000}", "pyproject.toml: "),
+        (f"a = {'[' * 5000}", "pyproject.toml: "),
+        ("a = '\ud800'", "pyproject.toml: "),
+    ],
+)
+def test_a_bad_project_file_is_one_line(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, fault: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_bytes(text.encode(errors="surrogatepass"))
+    assert fault in refused(capsys, "gate", "--baseline", "gate.json", "--update")
+
+
 def test_bad_input(capsys: Capture, baseline: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.json"
     assert "missing.json: cannot be read: No such file" in refused(capsys, "gate", "--baseline", missing)
@@ -113,7 +178,6 @@ def test_bad_input(capsys: Capture, baseline: Path, tmp_path: Path) -> None:
     assert "unknown suite 'tinny'" in refused(capsys, *new, "--suite", "tinny")
     assert "unknown solver 'noXY'" in refused(capsys, *new, "--solvers", "noXY")
     assert "noX is named twice" in refused(capsys, *new, "--solvers", "noX,noX")
-    assert "--baseline" in refused(capsys, "gate")
     assert "infX is not in the baseline" in refused(
         capsys, "gate", "--baseline", baseline, "--solvers", "infX"
     )

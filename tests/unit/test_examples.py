@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +11,6 @@ from pathlib import Path
 import pytest
 
 import allocsolve
-from allocsolve.cli.gate import gate
-from allocsolve.cli.parser import make_parser
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -75,19 +72,3 @@ def test_an_allocator_by_distance_has_closer_jobs(tmp_path: Path) -> None:
     listed, nearest = (float(re.findall(r"([\d.]+) hops", row)[0]) for row in rows)
     assert 0 < nearest < listed
     assert _percents(rows[0]) == _percents(rows[1])
-
-
-def _commands() -> list[str]:
-    lines = (EXAMPLES / "github-actions-gate.yml").read_text(encoding="utf-8").splitlines()
-    return [line.partition("run: ")[2] for line in lines if "run: allocsolve " in line]
-
-
-def test_the_workflow_checks_and_updates() -> None:
-    assert ["--update" in command for command in _commands()] == [False, True]
-
-
-@pytest.mark.parametrize("command", _commands())
-def test_the_commands_of_the_workflow_are_understood(command: str) -> None:
-    args = make_parser().parse_args(shlex.split(command)[1:])
-    assert args.run is gate
-    assert args.baseline == Path("gate.json")

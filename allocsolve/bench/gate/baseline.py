@@ -6,22 +6,23 @@ JSON with a line for each problem, solver and result, sorted, so that a change s
      "budget": {"seconds": 60, "iterations": 200, "seed": 0}, "time_factor": 1.5,
      "problems": [{"problem": "tiny-00", "kind": "evolution", "digest": "<sha256>", "bound": 96810}, ...],
      "solvers": [{"kind": "evolution", "solver": "noX", "mean_gap": 0.374, "timed_on": "300-applications",
-                  "time": 2.69}, ...],
+                  "time": 2.69, "wall_time": 2.71}, ...],
      "results": [{"problem": "tiny-00", "solver": "noX", "status": "feasible", "value": 133325,
                   "bound": null}, ...]}
 
 ``solvers_asked`` are the names that an update was asked to take, null for the default ones; a ``bound`` is
 null for none, that of a problem is the best of all solvers and of `allocsolve.bounds`; ``mean_gap`` a
 fraction (0.05 is 5 %) or null, ``time`` the CPU time of a call on the problem ``timed_on`` in units of the
-reference kernel, both null for a solver that is not timed. The budget and ``time_factor`` may be edited:
-updates keep them.
+reference kernel, ``wall_time`` by the clock, all null for a solver that is not timed; older files have no
+``wall_time``, which is then not compared. The budget and ``time_factor`` may be edited: updates keep them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import MISSING, dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from allocsolve.bench.gate.timing import timing_problems
 from allocsolve.errors import AllocsolveError, FormatError
@@ -31,7 +32,7 @@ from allocsolve.model import Budget, Status
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from allocsolve.instances.formats.checker import Document
 
@@ -59,6 +60,7 @@ class GateSolver:
     mean_gap: float | None  #: of its answers to the best bounds, a fraction; None if there is none
     timed_on: str | None  #: the problem of `Family.timing_problems`; None if it is not timed
     time: float | None  #: CPU time of one call there, in units of the reference kernel
+    wall_time: float | None = None  #: the same by the clock
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,6 +73,9 @@ class GateResult:
     value: float | None  #: None without an answer
     bound: float  #: minus infinity for none
     error: str = ""  #: of a solver that raised, or whose claim was refuted; never in a file
+
+
+Row = TypeVar("Row", GateProblem, GateSolver, GateResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +113,13 @@ def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
     save(document, path)
 
 
-def _rows(rows: Iterable[Any], kind: type) -> list[Document]:
-    return [{name: _plain(getattr(row, name)) for name in _names(kind)} for row in sorted(rows)]
+def _rows(rows: Iterable[Row], kind: type[Row]) -> list[Document]:
+    names = [column.name for column in _columns(kind)]
+    return [{name: _plain(getattr(row, name)) for name in names} for row in sorted(rows)]
 
 
-def _names(kind: type) -> list[str]:
-    return [name for name in kind.__dataclass_fields__ if name != "error"]  # type: ignore[attr-defined]  # every type of rows is a dataclass
+def _columns(kind: type[Row]) -> list[dataclasses.Field[Any]]:
+    return [column for column in dataclasses.fields(kind) if column.name != "error"]
 
 
 def _plain(value: object) -> object:
@@ -143,9 +149,9 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
         asked=None if asked is None else tuple(check.strings(asked, "solvers_asked")),
         budget=check.budget(fields["budget"]),
         time_factor=check.number(fields["time_factor"], "time_factor", above=1),
-        problems=tuple(check.problems(fields["problems"])),
+        problems=tuple(row for _, row in check.rows(fields["problems"], "problems", GateProblem)),
         solvers=tuple(check.solvers(fields["solvers"])),
-        results=tuple(check.results(fields["results"])),
+        results=tuple(row for _, row in check.rows(fields["results"], "results", GateResult)),
     )
     check.finish(source)
     check.references(baseline)
@@ -165,8 +171,8 @@ class _Reader(Checker):
             return value
         return 2
 
-    def optional(self, value: object, place: str, *, above: float = -math.inf) -> float | None:
-        return None if value is None else self.number(value, place, above=above)
+    def optional(self, value: object, place: str) -> float | None:
+        return None if value is None else self.number(value, place)
 
     def bound(self, value: object, place: str) -> float:
         return -math.inf if value is None else self.number(value, place)
@@ -189,52 +195,39 @@ class _Reader(Checker):
             self.add("budget", str(error))
             return Budget()
 
-    def rows(self, value: object, place: str, kind: type) -> Iterator[tuple[str, Document]]:
-        """Yield the complete rows of a list, with their places."""
-        names = _names(kind)
-        for idx, item in enumerate(self.typed(list, value, place)):
-            row = self.fields(item, f"{place}[{idx}]", names, ())
-            if len(row) == len(names):
-                yield f"{place}[{idx}]", row
+    def status(self, value: object, place: str) -> Status:
+        status = next((status for status in Status if status == value), None)
+        if status is None:
+            self.add(place, f"{show(value)} is not {', '.join(Status)}")
+        return status or Status.UNKNOWN
 
-    def problems(self, value: object) -> Iterator[GateProblem]:
-        for place, row in self.rows(value, "problems", GateProblem):
-            yield GateProblem(
-                self.typed(str, row["problem"], f"{place}.problem"),
-                self.typed(str, row["kind"], f"{place}.kind"),
-                self.typed(str, row["digest"], f"{place}.digest"),
-                self.bound(row["bound"], f"{place}.bound"),
-            )
+    def rows(self, value: object, place: str, kind: type[Row]) -> Iterator[tuple[str, Row]]:
+        """Yield the complete rows of a list, with their places."""
+        columns = _columns(kind)
+        required: list[str] = [column.name for column in columns if column.default is MISSING]
+        for idx, item in enumerate(self.typed(list, value, place)):
+            at = f"{place}[{idx}]"
+            row = self.fields(item, at, required, (column.name for column in columns))
+            if row.keys() >= {*required}:
+                given = [column for column in columns if column.name in row]
+                read = {
+                    column.name: _READ[str(column.type)](self, row[column.name], f"{at}.{column.name}")
+                    for column in given
+                }
+                yield at, kind(**read)
 
     def solvers(self, value: object) -> Iterator[GateSolver]:
         for place, row in self.rows(value, "solvers", GateSolver):
-            kind = self.typed(str, row["kind"], f"{place}.kind")
-            timed_on = row["timed_on"]
-            if timed_on is not None and timed_on not in [*timing_problems(kind)]:
-                self.add(f"{place}.timed_on", f"{show(timed_on)} is no timing problem of this version")
-            if (timed_on is None) != (row["time"] is None):
+            if row.timed_on is not None and row.timed_on not in [*timing_problems(row.kind)]:
+                self.add(f"{place}.timed_on", f"{show(row.timed_on)} is no timing problem of this version")
+            if (row.timed_on is None) != (row.time is None):
                 self.add(f"{place}.time", "must be null where timed_on is, and only there")
-            yield GateSolver(
-                kind,
-                self.typed(str, row["solver"], f"{place}.solver"),
-                self.optional(row["mean_gap"], f"{place}.mean_gap"),
-                timed_on,
-                self.optional(row["time"], f"{place}.time", above=0),
-            )
-
-    def results(self, value: object) -> Iterator[GateResult]:
-        for place, row in self.rows(value, "results", GateResult):
-            status = self.typed(str, row["status"], f"{place}.status")
-            if status not in {*Status}:
-                self.add(f"{place}.status", f"{show(status)} is not {', '.join(Status)}")
-                continue
-            yield GateResult(
-                self.typed(str, row["problem"], f"{place}.problem"),
-                self.typed(str, row["solver"], f"{place}.solver"),
-                Status(status),
-                self.optional(row["value"], f"{place}.value"),
-                self.bound(row["bound"], f"{place}.bound"),
-            )
+            if row.timed_on is None and row.wall_time is not None:
+                self.add(f"{place}.wall_time", "must be null where timed_on is")
+            for name, time in ("time", row.time), ("wall_time", row.wall_time):
+                if time is not None and time <= 0:
+                    self.add(f"{place}.{name}", f"{show(time)} is not above 0")
+            yield row
 
     def references(self, baseline: Baseline) -> None:
         """Check that there is one result for each solver and each problem of its kind."""
@@ -252,3 +245,13 @@ class _Reader(Checker):
             self.add("results", f"none of {show(solver)} on {show(problem)}")
         for problem, solver in sorted(present - expected):
             self.add("results", f"{show(solver)} on {show(problem)} is not of these solvers and problems")
+
+
+#: How a column is read, by its annotation: value and place.
+_READ: Final[Mapping[str, Callable[[_Reader, object, str], Any]]] = {
+    "str": lambda check, value, place: check.typed(str, value, place),
+    "str | None": lambda _, value, __: value,  # of a problem: checked with its kind
+    "float": _Reader.bound,
+    "float | None": _Reader.optional,
+    "Status": _Reader.status,
+}

@@ -25,7 +25,7 @@ _PROOFS = (Status.OPTIMAL, Status.INFEASIBLE)
 class GateChange:
     """One difference; solver or problem are empty where it concerns all of them."""
 
-    what: str  #: such as ``worse``, ``proof lost``, ``slower``
+    what: str  #: such as ``worse``, ``proof lost``, ``slower``, ``slower (wall time)``
     kind: str
     solver: str
     problem: str
@@ -37,7 +37,7 @@ class GateChange:
         """How much a number has changed, for people; empty for all else."""
         if not isinstance(self.before, int | float) or not isinstance(self.now, int | float):
             return ""
-        if self.what == "slower":
+        if self.what.startswith("slower"):
             return f"{self.now / self.before:.2f} times" if math.isfinite(self.now) else "it fails"
         if self.what == "mean gap":
             return f"{100 * (self.now - self.before):+.2f} points"
@@ -121,5 +121,9 @@ def _of_solvers(before: Baseline, now: Measured, *, same_problems: bool) -> Iter
         gap, least = row.mean_gap, old.mean_gap
         if same_problems and gap is not None and least is not None and gap > least:
             yield GateChange("mean gap", row.kind, row.solver, "", least, gap)
-        if old.time is not None and row.time is not None and row.time > before.time_factor * old.time:
-            yield GateChange("slower", row.kind, row.solver, "", old.time, row.time)
+        # Wall time alone is no second change where CPU time has grown, too.
+        times = (("slower", old.time, row.time), ("slower (wall time)", old.wall_time, row.wall_time))
+        for what, time, time_now in times:
+            if time is not None and time_now is not None and time_now > before.time_factor * time:
+                yield GateChange(what, row.kind, row.solver, row.timed_on or "", time, time_now)
+                break

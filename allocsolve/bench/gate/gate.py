@@ -108,9 +108,9 @@ def run_gate(
     Notes
     -----
     All work is fixed: seed, iterations, problems. The time limit is there only to end what does not end by
-    itself. Times are CPU times relative to a reference kernel (see `allocsolve.bench.gate.timing`) of all
-    heuristics and unregistered solvers that are fast enough. They differ between types of processors; one
-    baseline for each type of machine makes them comparable.
+    itself. Times are CPU and wall times relative to a reference kernel (see `allocsolve.bench.gate.timing`),
+    of all solvers but the exact ones of this package, each on a problem of a size that it manages. They
+    differ between types of processors; one baseline for each type of machine makes them comparable.
     """
     path = Path(baseline)
     before = None if update and not path.exists() else read_baseline(path)
@@ -179,6 +179,10 @@ def _as_before(before: Baseline, solvers: Sequence[SolverLike] | None, path: Pat
             msg = f"{name} is not in the baseline {path}: update it with all the solvers that it is to hold"
             raise InvalidOption(msg)
     kinds = {family.kind for family in families()}
+
+    def limit(time: float | None) -> float:
+        return math.inf if time is None else before.time_factor * time
+
     for row in before.solvers:
         if row.kind not in kinds:
             raise FormatError(str(path), [f"solvers: {row.kind!r} is no kind of problems"])
@@ -190,7 +194,7 @@ def _as_before(before: Baseline, solvers: Sequence[SolverLike] | None, path: Pat
                 solver=solver,
                 timed=row.time is not None,
                 timed_on=row.timed_on,
-                doubtful=math.inf if row.time is None else before.time_factor * row.time,
+                doubtful=(limit(row.time), limit(row.wall_time)),
             )
             contestant.make()  # refuses a name that there is no more
             yield contestant
@@ -206,7 +210,7 @@ def _chosen(families: Sequence[AnyFamily], solvers: Sequence[SolverLike] | None)
                 name = _name(solver)
                 row = registry.solver_row(name, family)
                 timed = row is None or row.method != "exact"
-                yield Contestant(family.kind, name, solver, timed, None, math.inf)
+                yield Contestant(family.kind, name, solver, timed)
     for solver in solvers or ():
         if not {family.kind for family in _solved(solver)} & {family.kind for family in families}:
             msg = f"{_name(solver)} solves none of the problems of this suite"
@@ -228,6 +232,10 @@ def _with_old_times(before: Baseline | None, measured: Measured) -> Iterator[Gat
     times = {} if before is None else {(row.kind, row.solver): row for row in before.solvers}
     for row in measured.solvers:
         old = times.get((row.kind, row.solver))
-        time = None if old is None or old.timed_on != row.timed_on else old.time
-        same = time and row.time and 1 / _SAME_TIME < row.time / time < _SAME_TIME
-        yield replace(row, time=time) if same else row
+        if old is not None and old.timed_on == row.timed_on:
+            row = replace(row, time=_kept(old.time, row.time), wall_time=_kept(old.wall_time, row.wall_time))  # noqa: PLW2901
+        yield row
+
+
+def _kept(old: float | None, new: float | None) -> float | None:
+    return old if old and new and 1 / _SAME_TIME < new / old < _SAME_TIME else new

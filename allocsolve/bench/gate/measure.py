@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import operator
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from allocsolve.bench.gate.baseline import GateProblem, GateResult, GateSolver
-from allocsolve.bench.gate.timing import Stopwatch, ladder_problem, rung
+from allocsolve.bench.gate.timing import BATCHES_IF_DOUBTFUL, Stopwatch, ladder_problem, rung
 from allocsolve.bench.runs.runner import outcomes
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.bench.scores.gaps import gap
@@ -18,7 +20,7 @@ from allocsolve.model import Limit, terms
 from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor
 
     from allocsolve.bench.runs.records import Record
@@ -29,10 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Contestant", "Measured", "measure"]
 
-#: Batches of samples: at least, and at most if the time is suspicious.
-_BATCHES: Final = 3
-_BATCHES_IF_DOUBTFUL: Final = 12
-
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
@@ -42,8 +40,9 @@ class Contestant:
     name: str
     solver: SolverLike
     timed: bool
-    timed_on: str | None  #: the timing problem; None to choose one on which the solver does not fail
-    doubtful: float  #: a time above this is measured again before it is believed, in reference units
+    timed_on: str | None = None  #: the timing problem; None to choose one on which the solver does not fail
+    #: CPU and wall times above these are measured again before they are believed, in reference units.
+    doubtful: tuple[float, float] = (math.inf, math.inf)
 
     def make(self) -> AnySolver:
         """Return the solver."""
@@ -119,19 +118,21 @@ def measure(
 
     if any(task.unnamed is not None for task in tasks):
         executor = None
-    results = [
-        _result(task, outcome.record, finish=finish)
-        for task, outcome in outcomes(announced(), executor=executor, ahead=1, announce=announce)
-    ]
-    bounds = {row.digest: row.bound for row in bounded}
-    identities = {task.problem.name: task.key.digest for task in tasks}
-    rows = [_problem(problem, identities[problem.name], bounds, results) for problem in problems]
+    results: list[GateResult] = []
+    bounds: dict[str, float] = {}
+    for task, (record, *_) in outcomes(announced(), executor=executor, ahead=1, announce=announce):
+        results.append(_result(task, record, finish=finish))
+        known = bounds.get(record.digest, -math.inf)
+        bounds[record.digest] = max(known, results[-1].bound, _number(terms(record.combinatorial_bound)[0]))
+    bounds |= {row.digest: row.bound for row in bounded}
+    keys = {task.problem.name: (_kind(task.problem), task.key.digest) for task in tasks}
+    rows = [GateProblem(name, kind, digest, bounds[digest]) for name, (kind, digest) in keys.items()]
     gaps = _mean_gaps(rows, results)
-    times = dict(_times(contestants, results, budget, lambda at, what: tell(len(tasks) + at, total, what)))
+    times = _times(contestants, results, budget, lambda at, what: tell(len(tasks) + at, total, what))
     tell(total, total, "done")
     solvers = [
-        GateSolver(c.kind, c.name, gaps.get((c.kind, c.name)), *times.get((c.kind, c.name), (None, None)))
-        for c in contestants
+        GateSolver(*key, gaps.get(key), *times.get(key, (None, None)))
+        for key in [(contestant.kind, contestant.name) for contestant in contestants]
     ]
     return Measured(tuple(sorted(rows)), tuple(sorted(solvers)), tuple(sorted(results)))
 
@@ -157,19 +158,6 @@ def _number(term: float) -> float:
     return int(term) if math.isfinite(term) and term == int(term) else float(term)
 
 
-def _problem(
-    problem: Problem, identity: str, bounds: Mapping[str, float], results: Sequence[GateResult]
-) -> GateProblem:
-    """Return the row of a problem; its bound is the one given for its digest, or the best of this run."""
-    family = family_of(problem)
-    if identity in bounds:
-        bound = bounds[identity]
-    else:
-        claimed = (row.bound for row in results if row.problem == problem.name)
-        bound = max([_number(family.bound(problem, family.objectives[0])), *claimed])
-    return GateProblem(problem.name, family.kind, identity, bound)
-
-
 def _mean_gaps(
     problems: Sequence[GateProblem], results: Sequence[GateResult]
 ) -> dict[tuple[str, str], float]:
@@ -190,25 +178,32 @@ def _times(
     results: Sequence[GateResult],
     budget: Budget,
     tell: Callable[[int, str], None],
-) -> Iterator[tuple[tuple[str, str], tuple[str, float]]]:
-    """Yield where each contestant that is timed was timed, and its time in reference units, to 4 digits."""
+) -> dict[tuple[str, str], tuple[str, float, float | None]]:
+    """Return where each contestant that is timed was timed, and its times in reference units, to 4 digits."""
     failed = {row.solver for row in results if row.error}
     timed = [c for c in contestants if c.timed and c.name not in failed]
     watches: list[tuple[Contestant, str, Stopwatch]] = []
-    times: dict[tuple[str, str], tuple[str, float]] = {}
+    times: dict[tuple[str, str], tuple[str, float, float]] = {}
     for done, contestant in enumerate(timed):
         tell(done, f"timing {contestant.name}")
-        try:
+        # A solver that fails where it did not, be it in some calls only, is no longer fast.
+        times[contestant.kind, contestant.name] = contestant.timed_on or "", math.inf, math.inf
+        with contextlib.suppress(Exception):
             watches += ((contestant, *chosen) for chosen in _stopwatch(contestant, budget))
-        except Exception:  # noqa: BLE001 - a solver that fails where it did not is no longer fast
-            times[contestant.kind, contestant.name] = contestant.timed_on or "", math.inf
     # Round after round, so that the batches of one solver are far apart: a disturbance seldom meets them all.
-    for batch in range(_BATCHES_IF_DOUBTFUL):
+    for batch in range(BATCHES_IF_DOUBTFUL):
         for contestant, name, watch in watches:
             key = contestant.kind, contestant.name
-            if batch < _BATCHES or times[key][1] > contestant.doubtful:
-                times[key] = name, float(f"{watch.measure():.4g}")
-    yield from times.items()
+            if batch < watch.batches or any(map(operator.gt, times[key][1:], contestant.doubtful)):
+                times[key] = name, math.inf, math.inf
+                with contextlib.suppress(Exception):
+                    cpu, wall = (float(f"{time:.4g}") for time in watch.measure())
+                    times[key] = name, cpu, wall
+    return {
+        key: (name, cpu, wall if math.isfinite(wall) else None)
+        for key, (name, cpu, wall) in times.items()
+        if name  # a solver that is timed nowhere yet cannot become slower
+    }
 
 
 def _stopwatch(contestant: Contestant, budget: Budget) -> Iterator[tuple[str, Stopwatch]]:

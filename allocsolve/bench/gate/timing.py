@@ -1,7 +1,12 @@
-"""Times that another machine can be held to: CPU time of a solver in units of a reference kernel.
+"""Times that another machine can be held to: CPU and wall time of a solver in units of a reference kernel.
 
 Both are run in turn within the same process, and the least times are compared: a slower or busy machine slows
-down both. Only the calls themselves count, after the kernels were compiled; time spent waiting does not.
+down both. Only the calls themselves count, after the kernels were compiled.
+
+CPU time is that of all threads, and of other processes that a call starts and waits for. Wall time is also
+that of sleeping, but not of waiting while other programs have the processors: Linux says how long that was,
+for the thread that makes the calls. So a solver that leaves its work to other threads or processes has no
+wall time: it would be that of a busy machine.
 
 Another type of processor favours other instructions: hold each type to a baseline of its own, or raise the
 ``time_factor`` in the file.
@@ -11,12 +16,18 @@ from __future__ import annotations
 
 import functools
 import math
-import time
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from time import perf_counter, process_time, thread_time
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.families import families
 from allocsolve.model import Limit
 from allocsolve.registry import ready
+
+try:
+    import resource
+except ImportError:  # another system than Unix
+    resource = None  # type: ignore[assignment]  # there is nothing to ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,15 +35,32 @@ if TYPE_CHECKING:
     from allocsolve.families import AnySolver
     from allocsolve.model import Budget, Problem
 
-__all__ = ["Stopwatch", "ladder_problem", "rung", "timing_problems"]
+__all__ = ["BATCHES_IF_DOUBTFUL", "Stopwatch", "ladder_problem", "rung", "timing_problems"]
 
 #: A call that takes less is not timed if there is a larger problem: its kernel would not be most of it.
 _LEAST_S: Final = 0.5e-3
-#: A solver that takes longer than that on the smallest problem is not timed.
+#: A solver that takes longer than that is timed on the smallest problem.
 _LIMIT_S: Final = 0.25
 #: Least length of one sample: short enough that some escape every disturbance.
 _SAMPLE_S: Final = 1e-3
+#: Samples of a batch, but one at least, and what they may take together.
 _SAMPLES: Final = 10
+_BATCH_S: Final = 2.5
+#: Batches of samples, and at most if the time is suspicious.
+_BATCHES: Final = 3
+BATCHES_IF_DOUBTFUL: Final = 12
+#: What share of the CPU time other threads and processes may have if a wall time is to count.
+_OTHERS: Final = 0.1
+
+_SCHEDSTAT: Final = Path("/proc/thread-self/schedstat")
+
+
+class _Sample(NamedTuple):
+    """Of one call, in seconds."""
+
+    cpu: float  #: of all threads, and of other processes that have ended
+    wall: float  #: by the clock, without waiting for a processor that others have
+    alone: bool  #: whether the work was done by this thread: nobody says for how long others have waited
 
 
 class Stopwatch:
@@ -49,30 +77,67 @@ class Stopwatch:
 
         self._reference = reference_work
         self._solver, self._problem, self._budget = solver, problem, budget
+        self._cpu = self._wall = self._least_reference = math.inf
+        self._calls = 1
         ready(solver, problem)
-        self.limit = self._call()
-        #: Seconds of CPU time of one call, roughly.
-        self.rough = min(self._seconds(self._call) for _ in range(3))
-        self._calls = math.ceil(_SAMPLE_S / max(self.rough, 1e-6))
-        self._least = self._least_reference = math.inf
+        #: What stopped the first call.
+        self.limit: Limit | None = None
+        #: Seconds of one call, roughly.
+        self.rough = self._sample()
+        if self.rough.wall <= _LIMIT_S:
+            self.rough = min((self._sample() for _ in range(3)), key=lambda sample: sample.wall)
+        seconds = max(self.rough.wall, 1e-6)
+        self._calls = math.ceil(_SAMPLE_S / seconds)
+        self._samples = max(1, min(_SAMPLES, int(_BATCH_S / seconds)))
+        #: How many times it is measured if no time is doubtful.
+        self.batches = 1 if seconds > _BATCH_S else _BATCHES
 
-    def _call(self) -> Limit | None:
-        return self._solver(self._problem, self._budget).limit
+    def _call(self) -> None:
+        self.limit = self._solver(self._problem, self._budget).limit
 
-    @staticmethod
-    def _seconds(call: Callable[[], object], times: int = 1) -> float:
-        started = time.thread_time()
-        for _ in range(times):
-            call()
-        return (time.thread_time() - started) / times
+    def _sample(self) -> _Sample:
+        sample = _sample(self._call, self._calls)
+        self._cpu = min(self._cpu, sample.cpu)
+        if sample.alone:
+            self._wall = min(self._wall, sample.wall)
+        return sample
 
-    def measure(self) -> float:
-        """Take some more samples; return the least time of a call over all of them, in reference units."""
+    def measure(self) -> tuple[float, float]:
+        """Take some more samples; return the least CPU and wall time of a call, in reference units.
+
+        The wall time is infinite if it is not known: other threads or processes do the work.
+        """
         self._reference()
-        for _ in range(_SAMPLES):
-            self._least_reference = min(self._least_reference, self._seconds(self._reference))
-            self._least = min(self._least, self._seconds(self._call, self._calls))
-        return self._least / self._least_reference
+        for _ in range(self._samples):
+            self._least_reference = min(self._least_reference, _sample(self._reference).cpu)
+            self._sample()
+        return self._cpu / self._least_reference, self._wall / self._least_reference
+
+
+def _sample(call: Callable[[], object], times: int = 1) -> _Sample:
+    # The clock of the wall is read first and last: what delays the readings never makes its time less.
+    start, queued, cpu, own = perf_counter(), _queued_s(), _cpu_s(), thread_time()
+    for _ in range(times):
+        call()
+    own, cpu, queued = thread_time() - own, _cpu_s() - cpu, _queued_s() - queued
+    wall = perf_counter() - start - queued
+    return _Sample(cpu / times, wall / times, alone=cpu - own <= _OTHERS * cpu)
+
+
+def _cpu_s() -> float:
+    """Return the CPU time of this process and of those that it has waited for."""
+    if resource is None:
+        return process_time()
+    others = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return process_time() + others.ru_utime + others.ru_stime
+
+
+def _queued_s() -> float:
+    """Return for how long this thread was ready to run while others had the processors; 0 if none can say."""
+    try:
+        return int(_SCHEDSTAT.read_bytes().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):  # another system, or a kernel that does not count it
+        return 0.0
 
 
 def timing_problems(kind: str) -> Mapping[str, Callable[[], Problem]]:
@@ -90,8 +155,8 @@ def ladder_problem(kind: str, name: str) -> Problem:
 def rung(kind: str, solver: AnySolver, budget: Budget) -> tuple[str, Stopwatch] | None:
     """Return the problem of this kind on which the solver is timed, by name, and a stopwatch on it.
 
-    It is the smallest one on which a call takes long enough, or the largest one that the solver can do; None
-    if it takes too long on all of them, stops at a time limit or fails.
+    It is the smallest one on which a call takes long enough, or the largest one that the solver can do within
+    a moment; the smallest, however long that takes. None if it stops there at a time limit or fails.
     """
     chosen = None
     for name in timing_problems(kind):
@@ -99,9 +164,9 @@ def rung(kind: str, solver: AnySolver, budget: Budget) -> tuple[str, Stopwatch] 
             watch = Stopwatch(solver, ladder_problem(kind, name), budget)
         except Exception:  # noqa: BLE001 - it may be made for smaller problems
             break
-        if watch.limit is Limit.TIME or watch.rough > _LIMIT_S:
+        if watch.limit is Limit.TIME or (chosen is not None and watch.rough.wall > _LIMIT_S):
             break
         chosen = name, watch
-        if watch.rough >= _LEAST_S:
+        if watch.rough.cpu >= _LEAST_S or watch.rough.wall > _LIMIT_S:
             break
     return chosen

@@ -1,0 +1,114 @@
+"""The GitHub action of this repository, and the workflow that docs/gate.md shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+PAGE = (ROOT / "docs" / "gate.md").read_text(encoding="utf-8")
+(WORKFLOW,) = re.findall(
+    r"^```{code-block} yaml\n:caption: \S+\n\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
+)
+
+#: A program that writes down its arguments.
+SHIM = """#!/bin/sh
+for argument in "$0" "$@"; do printf '%s\\n' "${argument##*/}"; done >> "$CALLED"
+exit "${STATUS:-0}"
+"""
+
+
+def run_steps(folder: Path, status: str = "0", **inputs: str) -> tuple[int, list[list[str]]]:
+    """Run the shell steps of the action as GitHub does; return the last exit status and what was called."""
+    given = {name: entry["default"] for name, entry in ACTION["inputs"].items()} | inputs
+    values = {f"inputs.{name}": value for name, value in given.items()} | {
+        "github.action_path": "/the/action"
+    }
+    for name in "python", "allocsolve":
+        path = folder / name
+        path.write_text(SHIM, encoding="utf-8")
+        path.chmod(0o755)
+    called, calls, code = folder / "called", [], 0
+    for step in ACTION["runs"]["steps"]:
+        if "run" not in step:
+            continue
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "what a caller gives is no code"
+        env = {
+            name: re.sub(r"\${{ (\S+) }}", lambda found: values[found[1]], text)
+            for name, text in step["env"].items()
+        }
+        env |= {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "CALLED": str(called), "STATUS": status}
+        called.unlink(missing_ok=True)
+        code = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],  # noqa: S607 - as GitHub
+            env=env,
+            check=False,
+        ).returncode
+        calls.append(called.read_text(encoding="utf-8").splitlines())
+        if code:
+            break
+    return code, calls
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options"),
+    [
+        ({}, []),
+        ({"baseline": "my gate.json"}, ["--baseline", "my gate.json"]),
+        (
+            {"baseline": "g", "solvers": "mine:S(a=1, b=2),noX", "suite": "tiny"},
+            ["--baseline", "g", "--solvers", "mine:S(a=1, b=2),noX", "--suite", "tiny"],
+        ),
+        (
+            {"update": "true", "suite": "$(touch hacked); '\""},
+            ["--suite", "$(touch hacked); '\"", "--update"],
+        ),
+    ],
+)
+def test_the_steps_install_and_run_the_gate(
+    tmp_path: Path, inputs: dict[str, str], options: list[str]
+) -> None:
+    code, calls = run_steps(tmp_path, **inputs)
+    assert code == 0
+    assert calls == [["python", "-m", "pip", "install", "action"], ["allocsolve", "gate", *options]]
+
+
+def test_a_failing_gate_fails_the_step(tmp_path: Path) -> None:
+    assert run_steps(tmp_path, status="1")[0] == 1
+
+
+def test_the_action_is_one() -> None:
+    assert ACTION["runs"]["using"] == "composite"
+    assert set(ACTION["inputs"]) >= {"baseline", "solvers", "suite", "python-version"}
+    assert all(
+        entry["description"] and isinstance(entry["default"], str) for entry in ACTION["inputs"].values()
+    )
+    used = [step["uses"] for step in ACTION["runs"]["steps"] if "uses" in step]
+    assert [name.partition("@")[0] for name in used] == ["actions/setup-python"]
+    known = {f"inputs.{name}" for name in ACTION["inputs"]} | {"github.action_path"}
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    assert set(re.findall(r"\${{ (\S+) }}", text)) <= known
+    assert "://" not in text
+
+
+def test_the_workflow_of_the_page_uses_it() -> None:
+    workflow = yaml.safe_load(WORKFLOW)
+    assert set(workflow[True]) == {
+        "pull_request",
+        "workflow_dispatch",
+    }  # YAML 1.1 takes "on" for a truth value
+    checkout, step, upload = workflow["jobs"]["gate"]["steps"]
+    assert checkout["uses"].startswith("actions/checkout@")
+    assert re.fullmatch(r"OWNER/allocsolve@\w+", step["uses"])
+    assert set(step["with"]) <= set(ACTION["inputs"])
+    assert upload["with"]["path"] == step["with"]["baseline"]
+    rows = re.findall(r"^\| (`[^|]+`) \|", PAGE[PAGE.index("| input |") :].split("\n\n", 1)[0], re.MULTILINE)
+    assert set(re.findall(r"`([a-z-]+)`", " ".join(rows))) == set(ACTION["inputs"])

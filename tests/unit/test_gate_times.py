@@ -1,0 +1,318 @@
+"""The times of the gate, on clocks that only solvers move: what is slower is found, what disturbs is not."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from gate_tools import TINY, Swapped, nothing, raising
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocsolve.bench import run_gate
+from allocsolve.bench.gate import _kernels_reference, timing
+from allocsolve.bench.gate.baseline import read_baseline
+from allocsolve.bench.gate.timing import Stopwatch, ladder_problem, rung, timing_problems
+from allocsolve.families import families
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import digest
+from allocsolve.model import Budget, EvolutionProblem, Limit, Result, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from allocsolve.bench import GateReport
+
+REFERENCE_S = 0.5e-3
+
+
+@dataclass
+class Clocks:
+    """What the stopwatch reads, in seconds."""
+
+    cpu: float = 0.0
+    own: float = 0.0  #: CPU time of the thread that makes the calls
+    wall: float = 0.0
+    queued: float = 0.0
+    calls: int = 0
+
+    def work(self, seconds: float) -> None:
+        self.cpu += seconds
+        self.own += seconds
+        self.wall += seconds
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a processor that others have."""
+        self.queued += seconds
+        self.wall += seconds
+
+    def put_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(timing, "_cpu_s", lambda: self.cpu)
+        monkeypatch.setattr(timing, "thread_time", lambda: self.own)
+        monkeypatch.setattr(timing, "perf_counter", lambda: self.wall)
+        monkeypatch.setattr(timing, "_queued_s", lambda: self.queued)
+        monkeypatch.setattr(_kernels_reference, "reference_work", lambda: self.work(REFERENCE_S))
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    made = Clocks()
+    made.put_up(monkeypatch)
+    monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", lambda _: TINY[:1])
+    return made
+
+
+@dataclass(frozen=True)
+class Timed:
+    """The answers of a list schedule, after some milliseconds of work for each application."""
+
+    clocks: Clocks
+    ms: float = 0.1
+    besides: Callable[[Clocks], None] = lambda _: None
+
+    def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[Any]:
+        self.clocks.calls += 1
+        self.clocks.work(self.ms * 1e-3 * len(problem.applications))
+        self.besides(self.clocks)
+        return ListScheduling()(problem, budget)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "gate.json"
+
+
+def gate(file: Path, solver: Timed, *, update: bool = False) -> GateReport:
+    return run_gate(file, update=update, solvers=[Swapped(solver)])
+
+
+def sleep(clocks: Clocks) -> None:
+    clocks.wall += 5e-3
+
+
+def burn_in_a_thread(clocks: Clocks) -> None:
+    clocks.cpu += 5e-3
+
+
+def busy(clocks: Clocks) -> None:
+    clocks.wait(20e-3)
+
+
+def disturbed(clocks: Clocks) -> None:
+    """Be kept waiting for a lock, and have cold caches, in all calls but a few late ones."""
+    if not 60 < clocks.calls < 65:
+        clocks.work(2e-3)
+        sleep(clocks)
+
+
+@pytest.mark.parametrize(
+    ("ms", "besides", "found"),
+    [
+        (0.1, lambda _: None, []),
+        (0.145, lambda _: None, []),
+        (0.2, lambda _: None, ["slower: Swapped() on 10-applications: 2.0 -> 4.0 (2.00 times)"]),
+        (0.1, sleep, ["slower (wall time): Swapped() on 10-applications: 2.0 -> 12.0 (6.00 times)"]),
+        (0.1, burn_in_a_thread, ["slower: Swapped() on 10-applications: 2.0 -> 12.0 (6.00 times)"]),
+        (0.1, busy, []),
+        (0.1, disturbed, []),
+    ],
+    ids=["same", "nearly", "work", "sleep", "thread", "busy machine", "disturbed"],
+)
+def test_what_is_slower(
+    file: Path, clocks: Clocks, ms: float, besides: Callable[[Clocks], None], found: list[str]
+) -> None:
+    assert gate(file, Timed(clocks), update=True).timed == 1
+    clocks.calls = 0
+    report = gate(file, Timed(clocks, ms, besides))
+    assert [str(change) for change in report.changes] == found
+    assert report.passed is not bool(found)
+
+
+def test_a_baseline_of_a_busy_machine_is_that_of_an_idle_one(file: Path, clocks: Clocks) -> None:
+    gate(file, Timed(clocks, besides=busy), update=True)
+    (row,) = read_baseline(file).solvers
+    assert (row.timed_on, row.time, row.wall_time) == ("10-applications", 2.0, 2.0)
+
+
+def test_work_of_other_threads_has_no_wall_time(file: Path, clocks: Clocks) -> None:
+    """They have waited for processors, too, and nobody says for how long."""
+
+    def busy_elsewhere(clocks: Clocks) -> None:
+        clocks.cpu += 5e-3
+        clocks.wall += 20e-3
+
+    gate(file, Timed(clocks, besides=burn_in_a_thread), update=True)
+    (row,) = read_baseline(file).solvers
+    assert (row.time, row.wall_time) == (12.0, None)
+    assert gate(file, Timed(clocks, besides=busy_elsewhere)).passed
+    assert [str(change) for change in gate(file, Timed(clocks, ms=1, besides=burn_in_a_thread)).changes] == [
+        "slower: Swapped() on 10-applications: 12.0 -> 30.0 (2.50 times)"
+    ]
+
+
+def test_a_baseline_without_wall_times_still_compares(file: Path, clocks: Clocks) -> None:
+    gate(file, Timed(clocks), update=True)
+    document = json.loads(file.read_text(encoding="utf-8"))
+    del document["solvers"][0]["wall_time"]
+    file.write_text(json.dumps(document), encoding="utf-8")
+    before = file.read_bytes()
+    assert gate(file, Timed(clocks, besides=sleep)).passed
+    (change,) = gate(file, Timed(clocks, ms=0.2)).changes
+    assert change.what == "slower"
+    assert file.read_bytes() == before
+    gate(file, Timed(clocks), update=True)
+    assert read_baseline(file).solvers[0].wall_time == 2.0
+
+
+@pytest.mark.parametrize(
+    ("ms", "rung_of"),
+    [
+        (1e-6, "3000-applications"),
+        (0.001, "1000-applications"),
+        (0.002, "300-applications"),
+        (0.04, "30-applications"),
+        (20, "10-applications"),
+        (2000, "10-applications"),
+    ],
+)
+def test_every_solver_is_timed_at_a_size_that_it_manages(clocks: Clocks, ms: float, rung_of: str) -> None:
+    def solver(problem: EvolutionProblem, _: Budget) -> Result[Any]:
+        clocks.calls += 1
+        clocks.work(ms * 1e-3 * len(problem.applications))
+        return Result(Status.UNKNOWN)
+
+    chosen = rung("evolution", solver, Budget())
+    assert chosen is not None
+    assert chosen[0] == rung_of
+    calls = clocks.calls
+    chosen[1].measure()
+    if ms == 2000:
+        assert clocks.calls == calls + 1  # a batch of ten would take minutes
+
+
+@given(st.lists(st.floats(0, 10), min_size=40, max_size=40), st.floats(0.5e-3, 5e-3))
+def test_the_least_time_is_what_is_measured(delays: list[float], work: float) -> None:
+    """Whatever delays the calls, one that is not delayed is enough."""
+    clocks = Clocks()
+    coming: Iterator[float] = iter([*delays, 0.0])
+
+    def solver(_: object, __: Budget) -> Result[Any]:
+        clocks.work(work)
+        clocks.wall += next(coming, 0.0)
+        return Result(Status.UNKNOWN)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(timing, "ready", lambda *_: None)
+        clocks.put_up(patched)
+        watch = Stopwatch(solver, TINY[0], Budget())
+        for _ in range(42):
+            times = watch.measure()
+    assert times == pytest.approx((work / REFERENCE_S, work / REFERENCE_S))
+
+
+BURN = "import time\nwhile time.thread_time() < 0.05: pass"
+
+
+def test_the_real_clocks_see_threads_processes_and_sleep() -> None:
+    def in_a_thread() -> None:
+        thread = threading.Thread(target=exec, args=(BURN, {}))
+        thread.start()
+        thread.join()
+
+    def in_a_process() -> None:
+        subprocess.run([sys.executable, "-S", "-c", BURN], check=True)
+
+    for call in in_a_thread, in_a_process:
+        sample = timing._sample(call)
+        assert sample.cpu >= 0.04
+        assert not sample.alone
+    assert timing._sample(lambda: time.sleep(0.02)).wall >= 0.02
+    assert timing._sample(lambda: exec(BURN, {})).alone  # noqa: S102 - a loop
+
+
+@pytest.mark.parametrize("text", [None, b"", b"12 x 3", b"not counted"])
+def test_a_system_that_does_not_count_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes | None
+) -> None:
+    path = tmp_path / "schedstat"
+    if text is not None:
+        path.write_bytes(text)
+    monkeypatch.setattr(timing, "_SCHEDSTAT", path)
+    assert timing._queued_s() == 0
+    path.write_bytes(b"149272 2000000000 2\n")
+    assert timing._queued_s() == 2
+
+
+@pytest.mark.parametrize("kind", [family.kind for family in families()])
+def test_timing_problems_grow(kind: str) -> None:
+    family = next(family for family in families() if family.kind == kind)
+    problems = [ladder_problem(kind, name) for name in timing_problems(kind)]
+    assert all(isinstance(problem, family.problem) for problem in problems)
+    sizes = [
+        len(p.applications) if isinstance(p, EvolutionProblem) else p.topology.num_nodes  # type: ignore[attr-defined]  # the other family has a topology
+        for p in problems
+    ]
+    assert sizes == sorted({*sizes})
+
+
+def test_slow_and_failing_solvers_are_not_timed() -> None:
+    def hasty(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+        return replace(ListScheduling()(problem, budget), limit=Limit.TIME)
+
+    def small(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+        assert len(problem.applications) <= 300
+        return nothing(problem, budget)
+
+    assert rung("evolution", hasty, Budget()) is None
+    assert rung("evolution", raising, Budget()) is None
+    chosen = rung("evolution", small, Budget())
+    assert chosen is not None
+    assert chosen[0] == "300-applications"
+
+
+def test_failing_where_it_was_timed_is_slower(file: Path, clocks: Clocks) -> None:
+    def small(problem: EvolutionProblem, budget: Budget) -> Result[Any]:
+        assert len(problem.applications) < 100
+        return ListScheduling()(problem, budget)
+
+    assert gate(file, Timed(clocks, ms=0.01), update=True).timed == 1
+    (change,) = run_gate(file, solvers=[Swapped(small)]).changes
+    assert (change.what, change.problem, change.now) == ("slower", "100-applications", math.inf)
+    assert str(change).endswith("(it fails)")
+
+
+def test_failing_in_later_calls_is_slower_too(file: Path, clocks: Clocks) -> None:
+    def tire(clocks: Clocks) -> None:
+        if clocks.calls > 8:
+            msg = "too many calls"
+            raise RuntimeError(msg)
+
+    gate(file, Timed(clocks), update=True)
+    clocks.calls = 0
+    assert [str(change) for change in gate(file, Timed(clocks, besides=tire)).changes] == [
+        "slower: Swapped() on 10-applications: 2.0 -> inf (it fails)"
+    ]
+
+
+#: Of problems whose names stand in baselines: a problem that is changed needs a new name.
+DIGESTS = {
+    "300-applications": "312f49c01b1d",
+    "1000-applications": "18b5a0f7f4df",
+    "64-of-32x32": "256704e93966",
+    "256-of-64x64": "498618797038",
+    "4096-of-256x256": "a3a89317c1a1",
+}
+
+
+def test_problems_in_baselines_never_change() -> None:
+    committed = read_baseline(Path(__file__).resolve().parents[2] / ".ci" / "gate.json")
+    timed = {(row.kind, row.timed_on) for row in committed.solvers if row.timed_on is not None}
+    assert {name: digest(ladder_problem(kind, name))[:12] for kind, name in timed} == DIGESTS
