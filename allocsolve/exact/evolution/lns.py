@@ -151,13 +151,14 @@ class _Search:
 
         before = self.values
         learned: set[tuple[Block, ...]] = set()
+        *first, minimised = [model.term(term) for term in self.objective[: idx + 1]]
         trial = model.model.clone()
         fixed = [app for app in range(len(self.problem.applications)) if app not in free]
         trial.add_bool_and(model.orders(*self.best, fixed))
-        for term, value in zip(self.objective[:idx], self.values, strict=False):
-            trial.add(model.term(term) <= value)
-        trial.add(model.term(self.objective[idx]) < self.values[idx])
-        trial.minimize(model.term(self.objective[idx]))
+        for term, value in zip(first, self.values, strict=False):
+            trial.add(term <= value)
+        trial.add(minimised < self.values[idx])
+        trial.minimize(minimised)
 
         def take(value: Callable[[cp_model.LinearExpr], int]) -> bool:
             starts, ends = model.read_times(value)
