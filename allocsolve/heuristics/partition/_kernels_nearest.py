@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.partition.lattice import distance_along, pairwise_distance
+from allocsolve.heuristics.partition.lattice import distance_along
 from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ __all__ = [
     "gather",
     "grid",
     "hops",
+    "take_greedily",
     "total_distance",
-    "values_of_centres",
 ]
 
 
@@ -120,6 +120,31 @@ def _last_shell(
 
 
 @allocating_kernel
+def take_greedily(
+    shape: IntArray, wrap: IntArray, first: IntArray, totals: IntArray, among: IntArray, need: int
+) -> IntArray:
+    """Return which points to take one by one: always that with the least total distance, the first on ties.
+
+    `totals` are those to the points taken before, which stay as they are. O(need * points).
+    """
+    taken = np.empty(need, dtype=np.int64)
+    own = np.empty(len(among), dtype=np.int64)
+    for k in range(len(among)):
+        own[k] = total_distance(first, totals, among[k])
+    for turn in range(need):
+        best = -1
+        for k in range(len(among)):
+            if own[k] >= 0 and (best < 0 or own[k] < own[best]):
+                best = k
+        taken[turn] = best
+        own[best] = -1  # taken
+        for k in range(len(among)):
+            if own[k] >= 0:
+                own[k] += hops(shape, wrap, among[best], among[k])
+    return taken
+
+
+@allocating_kernel
 def _fill(
     shape: IntArray,
     wrap: IntArray,
@@ -134,25 +159,16 @@ def _fill(
     if greedy:
         first = first_places(shape)
         totals = np.zeros(first[-1], dtype=np.int64)
-        last = np.empty((len(points), 2), dtype=np.int64)  # index, total distance
+        last = np.empty(len(points), dtype=np.int64)  # of the last shell
         count = 0
         for i in range(len(points)):
             if apart[i] < shell:
                 add_distances(shape, wrap, first, points[i], 1, totals)
             elif apart[i] == shell:
-                last[count, 0] = i
+                last[count] = i
                 count += 1
-        for k in range(count):
-            last[k, 1] = total_distance(first, totals, points[last[k, 0]])
-        for _ in range(need):
-            best = -1
-            for k in range(count):
-                if apart[last[k, 0]] == shell and (best < 0 or last[k, 1] < last[best, 1]):
-                    best = k
-            taken = last[best, 0]
-            apart[taken] = -1  # no longer of the last shell
-            for k in range(count):
-                last[k, 1] += hops(shape, wrap, points[taken], points[last[k, 0]])
+        for k in take_greedily(shape, wrap, first, totals, points[last[:count]], need):
+            apart[last[k]] = -1  # no longer of the last shell
         need = 0
     count = 0
     for i in range(len(points)):
@@ -184,31 +200,3 @@ def gather(
     apart = np.empty(len(points), dtype=np.int64)
     shell, need, _ = _last_shell(shape, wrap, points, centre, len(chosen), greatest, apart)
     _fill(shape, wrap, points, apart, shell, need, greedy, chosen)
-
-
-@kernel
-def values_of_centres(
-    shape: IntArray,
-    wrap: IntArray,
-    points: IntArray,
-    centres: IntArray,
-    size: int,
-    greatest: bool,
-    greedy: bool,
-) -> IntArray:
-    """Return for each centre the value of the points nearest to it; any topology.
-
-    That is their total pairwise hop distance; if `greatest`, the sum of their L-infinity distances from the
-    centre. `centres` are coordinates, shape (centres, axes). Per centre as `gather` and `pairwise_distance`.
-    """
-    values = np.empty(len(centres), dtype=np.int64)
-    chosen = np.empty(size, dtype=np.int64)
-    apart = np.empty(len(points), dtype=np.int64)
-    for c in range(len(centres)):
-        shell, need, total = _last_shell(shape, wrap, points, centres[c], size, greatest, apart)
-        if greatest:
-            values[c] = total
-        else:
-            _fill(shape, wrap, points, apart, shell, need, greedy, chosen)
-            values[c] = pairwise_distance(shape, wrap, points, chosen)
-    return values
