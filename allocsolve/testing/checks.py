@@ -111,14 +111,14 @@ def check_silent(solver: AnySolver, family: AnyFamily, problems: Sequence[Proble
 def check_budget(solver: AnySolver, family: AnyFamily, problems: Sequence[Problem]) -> None:
     """Make do with hardly any budget, whatever the objective, and end a large problem in time."""
     for objective in _objectives(solver, family):
-        aimed = with_objective(solver, objective)
-        for problem in problems:
-            for workers in (1, 2):
-                _timed(aimed, problem, Budget(0.001, ENOUGH.iterations, workers), objective)
-            for iterations in (0, 1):
-                _timed(aimed, problem, Budget(ENOUGH.seconds, iterations), objective)
+        for idx, problem in enumerate(problems):
+            budget = Budget(0.001, ENOUGH.iterations, workers=1 + idx % 2)
+            _timed(with_objective(solver, objective), problem, budget, objective)
     objective = family.objectives[:1]
     aimed, large = with_objective(solver, objective), family.large_example()
+    for problem in problems:
+        for iterations in (0, 1):
+            _timed(aimed, problem, Budget(ENOUGH.seconds, iterations), objective)
     ready(aimed, large)
     _timed(aimed, large, Budget(SHORT_S), objective)
 

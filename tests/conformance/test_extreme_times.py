@@ -20,7 +20,7 @@ ROWS = solver_names(family_of(EvolutionProblem))
 
 def _faults(seeds: int, *names: str) -> list[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, TOOL, str(seeds), *names]
+    command = [sys.executable, str(TOOL), str(seeds), *names]
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
     faults: list[str] = json.loads(done.stdout)
     return faults

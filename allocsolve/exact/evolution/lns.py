@@ -14,6 +14,7 @@ from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.order_search import interval_value
 from allocsolve.model import EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
+from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,8 @@ class EvolutionLns:
     max_applications: int = 60
 
     def __post_init__(self) -> None:
-        parse_evolution_objective(",".join(self.objective))  # refuses what is no objective
+        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
+        object.__setattr__(self, "max_applications", natural("max_applications", self.max_applications))
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Search within the budget; workers are CP-SAT's threads."""
