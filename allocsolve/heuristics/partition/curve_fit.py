@@ -68,12 +68,7 @@ _FALLBACK_NUMBERS: dict[Fallback, int] = {
 
 
 def sorted_free_list(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    order: NodeOrder = "row-major",
-    bits: int | None = None,
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "row-major", bits: int | None = None
 ) -> IntArray:
     """Take the first free nodes of a node order.
 
@@ -112,17 +107,12 @@ def sorted_free_list(
     >>> sorted_free_list(Mesh((4, 2)), free, 4, order="snake").tolist()
     [0, 2, 3, 7]
     """
-    free, size = checked_request(topology, free, size)
-    return kernels.collect(node_order(topology, order, bits=bits), free, 0, size)
+    positions, free, size = _checked(topology, free, size, order, bits)
+    return kernels.collect(positions, free, 0, size)
 
 
 def first_fit_run(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    order: NodeOrder = "hilbert",
-    bits: int | None = None,
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
 ) -> IntArray | None:
     """Take the low end of the first run that suffices; None if there is none.
 
@@ -138,8 +128,7 @@ def first_fit_run(
     ----------
     Linnert et al. 2024, section 3.1 and Fig. 6: their reading of Slurm, on the Hilbert order.
     """
-    free, size = checked_request(topology, free, size)
-    positions = node_order(topology, order, bits=bits)
+    positions, free, size = _checked(topology, free, size, order, bits)
     nodes = kernels.fit(positions, free, size, False, kernels.FAIL)  # noqa: FBT003 - kernels go by position
     return nodes if len(nodes) else None
 
@@ -168,19 +157,13 @@ def best_fit_run(
     ``select/linear`` up to 24.11 (fallback ``largest-runs``).
     """
     choice("fallback", fallback, FALLBACKS)
-    free, size = checked_request(topology, free, size)
-    positions = node_order(topology, order, bits=bits)
+    positions, free, size = _checked(topology, free, size, order, bits)
     nodes = kernels.fit(positions, free, size, True, _FALLBACK_NUMBERS[fallback])  # noqa: FBT003 - by position
     return nodes if len(nodes) else None
 
 
 def min_span(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    order: NodeOrder = "hilbert",
-    bits: int | None = None,
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
 ) -> IntArray:
     """Take the `size` consecutive free nodes that are least apart in the node order, the first on ties.
 
@@ -191,18 +174,12 @@ def min_span(
     *Guarantee*: never fails; the span (last position minus first) is least among all sets of free nodes.
     A run that suffices has the least possible span, so that the first of these is taken.
     """
-    free, size = checked_request(topology, free, size)
-    positions = node_order(topology, order, bits=bits)
+    positions, free, size = _checked(topology, free, size, order, bits)
     return kernels.collect(positions, free, kernels.least_span(positions, free, size), size)
 
 
 def largest_runs(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    order: NodeOrder = "hilbert",
-    bits: int | None = None,
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
 ) -> IntArray:
     """Take runs until there are enough: the smallest run that suffices for the rest, else the largest run.
 
@@ -213,8 +190,15 @@ def largest_runs(
     -----
     *Guarantee*: never fails; no set of `size` free nodes touches fewer runs.
     """
+    return kernels.largest_runs(*_checked(topology, free, size, order, bits))
+
+
+def _checked(
+    topology: Topology, free: BoolArray, size: int, order: NodeOrder, bits: int | None
+) -> tuple[IntArray, BoolArray, int]:
+    """Return the nodes in their order, and the request as kernels take it."""
     free, size = checked_request(topology, free, size)
-    return kernels.largest_runs(node_order(topology, order, bits=bits), free, size)
+    return node_order(topology, order, bits=bits), free, size
 
 
 @dataclass(frozen=True, slots=True)
