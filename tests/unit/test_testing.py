@@ -268,7 +268,7 @@ def test_what_is_no_solver_is_said() -> None:
         with pytest.raises(AssertionError, match=message):
             check_solver(wrong)  # type: ignore[arg-type]  # what is wrong with it
     check_solver(unlabelled, kind="evolution")
-    with pytest.raises(AssertionError, match="raises AttributeError"):
+    with pytest.raises(AssertionError, match="raises InvalidProblem"):
         check_solver(unlabelled, kind="partition")
     with pytest.raises(UnknownName, match="unknown kind of problems 'partitions'; did you mean partition"):
         check_solver(unlabelled, kind="partitions")

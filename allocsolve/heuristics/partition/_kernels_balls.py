@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.partition._kernels_nearest import first_places, take_greedily
+from allocsolve.heuristics.partition._kernels_nearest import first_places, take_greedily, total_distance
 from allocsolve.heuristics.partition.lattice import distance_along, line_cost, total_distances
-from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
+from allocsolve.kernels.jit import called_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model import IntArray
 
-__all__ = ["Lines", "lines_of", "values_of_centres"]
+__all__ = ["Lines", "values_of_centres"]
 
 
 class Lines(NamedTuple):
@@ -34,41 +34,15 @@ class Lines(NamedTuple):
     before: NDArray[np.int32]
 
 
-@kernel
-def lines_of(shape: IntArray, wrap: IntArray, points: IntArray) -> tuple[IntArray, NDArray[np.int32]]:
-    """Return the fields `places` and `before` of `Lines`."""
-    axes, side = len(shape), shape[-1]
-    count = 1
-    for axis in range(axes - 1):
-        count *= shape[axis]
-    places = np.empty((count, axes - 1), dtype=np.int64)
-    for line in range(count):
-        rest = line
-        for axis in range(axes - 2, -1, -1):
-            places[line, axis] = rest % shape[axis]
-            rest //= shape[axis]
-    length = side * (1 + wrap[-1])
-    before = np.zeros((count, length + 1), dtype=np.int32)
-    for i in range(len(points)):
-        line = 0
-        for axis in range(axes - 1):
-            line = line * shape[axis] + points[i, axis]
-        for position in range(points[i, axes - 1], length, side):
-            before[line, position + 1] = 1
-    for line in range(count):
-        for position in range(length):
-            before[line, position + 1] += before[line, position]
-    return places, before
-
-
-@allocating_kernel
+@called_kernel
 def _nearby(
     lines: Lines, centre: IntArray, radius: int, greatest: bool, near: IntArray, spare: IntArray
 ) -> int:
     """Write the lines within a radius of the centre's to `near`, in order, with the distances; count them."""
     near[0, 0], near[0, 1], count = 0, 0, 1
     for axis in range(len(lines.shape) - 1):
-        spare[:count] = near[:count]
+        for k in range(count):
+            spare[k, 0], spare[k, 1] = near[k, 0], near[k, 1]
         side, prefixes, count = lines.shape[axis], count, 0
         for k in range(prefixes):
             for c in range(side):
@@ -172,9 +146,10 @@ def values_of_centres(lines: Lines, centres: IntArray, size: int, greatest: bool
     shape, wrap, places, _ = lines
     axes, first = len(shape), first_places(shape)
     near = np.empty((len(places), 2), dtype=np.int64)
-    spare = np.empty_like(near)
+    spare = np.empty((len(places), 2), dtype=np.int64)
     counts, totals = np.empty(first[axes], dtype=np.int64), np.empty(first[axes], dtype=np.int64)
     shell = np.empty((2 * len(places), axes), dtype=np.int64)
+    taken, own = np.empty(len(shell), dtype=np.int64), np.empty(len(shell), dtype=np.int64)
     values = np.empty(len(centres), dtype=np.int64)
     radius, reach, num_near = 0, -1, 0
     for c in range(len(centres)):
@@ -182,45 +157,42 @@ def values_of_centres(lines: Lines, centres: IntArray, size: int, greatest: bool
         for axis in range(axes - 1):
             if c > 0 and centres[c, axis] != centres[c - 1, axis]:
                 reach = -1  # the lines near it are others
-        # The least radius with `size` points: seldom far from that of the centre before.
-        inner, upto = -1, -1  # points within radius - 1, and within the radius, as far as known
-        total = 0
-        if greatest:
-            radius = 0
-        while True:
-            if radius > reach:
-                reach = radius + 1
+        # The least radius with `size` points, seldom far from that of the centre before: `short` has too few.
+        short, inner, total = -1, 0, 0
+        enough, upto = -1, 0
+        probe = 0 if greatest else radius
+        while enough < 0 or enough > short + 1:
+            if probe > reach:
+                reach = probe + 1
                 num_near = _nearby(lines, centres[c], reach, greatest, near, spare)
-            if upto < 0:
-                upto = _within(lines, near, num_near, middle, radius, greatest)
-            if upto < size:
-                total += size - upto  # so many are farther
-                inner, upto = upto, -1
-                radius += 1
-            elif inner < 0 and radius > 0:
-                inner = _within(lines, near, num_near, middle, radius - 1, greatest)
-                if inner >= size:
-                    inner, upto = -1, inner
-                    radius -= 1
+            within = _within(lines, near, num_near, middle, probe, greatest)
+            if within >= size:
+                enough, upto = probe, within
+                probe -= 1
             else:
-                break
+                short, inner = probe, within
+                total += size - within  # so many are farther
+                probe += 1
+        radius = enough
         if greatest:
             values[c] = total
             continue
-        counts[:] = 0
+        for k in range(len(counts)):
+            counts[k] = 0
         whole = radius if upto == size else radius - 1
         _count_ball(lines, near, num_near, middle, whole, first, counts)
         if whole < radius:
-            need = size - max(inner, 0)
+            need = size - inner
             listed = _list_shell(lines, near, num_near, middle, radius, len(shell) if greedy else need, shell)
             if greedy:
                 for axis in range(axes):
                     total_distances(counts, first[axis], shape[axis], wrap[axis], totals)
-                taken = take_greedily(shape, wrap, first, totals, shell[:listed], need)
-                shell[:need] = shell[taken]
+                for k in range(listed):
+                    taken[k], own[k] = k, total_distance(first, totals, shell[k])
+                take_greedily(shape, wrap, shell, taken, own, listed, need)
             for k in range(need):
                 for axis in range(axes):
-                    counts[first[axis] + shell[k, axis]] += 1
+                    counts[first[axis] + shell[taken[k] if greedy else k, axis]] += 1
         values[c] = 0
         for axis in range(axes):
             values[c] += line_cost(counts, first[axis], shape[axis], wrap[axis], size)

@@ -119,29 +119,32 @@ def _last_shell(
     return shell, size - (within - counts[shell]), total - shell * (within - size)
 
 
-@allocating_kernel
+@called_kernel
 def take_greedily(
-    shape: IntArray, wrap: IntArray, first: IntArray, totals: IntArray, among: IntArray, need: int
-) -> IntArray:
-    """Return which points to take one by one: always that with the least total distance, the first on ties.
+    shape: IntArray,
+    wrap: IntArray,
+    points: IntArray,
+    among: IntArray,
+    own: IntArray,
+    count: int,
+    need: int,
+) -> None:
+    """Move those to the front of `among` that are taken: one by one that of least total distance, the first.
 
-    `totals` are those to the points taken before, which stay as they are. O(need * points).
+    `among` are `count` indices of points, `own` their total distances to the points taken before; both are
+    changed. O(need * count).
     """
-    taken = np.empty(need, dtype=np.int64)
-    own = np.empty(len(among), dtype=np.int64)
-    for k in range(len(among)):
-        own[k] = total_distance(first, totals, among[k])
     for turn in range(need):
-        best = -1
-        for k in range(len(among)):
-            if own[k] >= 0 and (best < 0 or own[k] < own[best]):
+        best = turn
+        for k in range(turn + 1, count):
+            if own[k] < own[best]:
                 best = k
-        taken[turn] = best
-        own[best] = -1  # taken
-        for k in range(len(among)):
-            if own[k] >= 0:
-                own[k] += hops(shape, wrap, among[best], among[k])
-    return taken
+        taken, distance = among[best], own[best]
+        for k in range(best, turn, -1):  # the others stay in order
+            among[k], own[k] = among[k - 1], own[k - 1]
+        among[turn], own[turn] = taken, distance
+        for k in range(turn + 1, count):
+            own[k] += hops(shape, wrap, points[taken], points[among[k]])
 
 
 @allocating_kernel
@@ -159,7 +162,8 @@ def _fill(
     if greedy:
         first = first_places(shape)
         totals = np.zeros(first[-1], dtype=np.int64)
-        last = np.empty(len(points), dtype=np.int64)  # of the last shell
+        last = np.empty(len(points), dtype=np.int64)  # the last shell
+        own = np.empty(len(points), dtype=np.int64)
         count = 0
         for i in range(len(points)):
             if apart[i] < shell:
@@ -167,7 +171,10 @@ def _fill(
             elif apart[i] == shell:
                 last[count] = i
                 count += 1
-        for k in take_greedily(shape, wrap, first, totals, points[last[:count]], need):
+        for k in range(count):
+            own[k] = total_distance(first, totals, points[last[k]])
+        take_greedily(shape, wrap, points, last, own, count, need)
+        for k in range(need):
             apart[last[k]] = -1  # no longer of the last shell
         need = 0
     count = 0

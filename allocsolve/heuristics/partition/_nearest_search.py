@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.heuristics.partition import _kernels_nearest as kernels
-from allocsolve.heuristics.partition._kernels_balls import Lines, lines_of, values_of_centres
+from allocsolve.heuristics.partition._kernels_balls import Lines, values_of_centres
 from allocsolve.heuristics.partition._kernels_rings import costs_of_mesh_centres, mesh_shell_sums, prefix_sums
 from allocsolve.heuristics.partition._kernels_swaps import descend
 from allocsolve.heuristics.partition._pieces import pieces
@@ -191,9 +191,20 @@ def least_shells(field: Field, size: int, clock: Clock, *, greedy: bool) -> Near
     return _nearest_set(field, chosen, Limit.TIME if len(sums) < len(points) else None)
 
 
+def _lines_of(field: Field) -> Lines:
+    machine = field.machine
+    side, ring = int(machine.shape[-1]), int(machine.wrap[-1])
+    free = np.zeros(len(machine.order), dtype=np.bool_)
+    free[field.nodes] = True
+    rows = np.tile(free[machine.order].reshape(-1, side), 1 + ring)
+    before = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.int32)
+    np.cumsum(rows, axis=1, out=before[:, 1:])
+    places = np.ascontiguousarray(machine.points[::side, :-1])
+    return Lines(machine.shape, machine.wrap, places, before)
+
+
 def _ball_values(field: Field, size: int, *, greatest: bool, greedy: bool) -> Callable[[IntArray], IntArray]:
-    shape, wrap, *_ = field.machine
-    lines = Lines(shape, wrap, *lines_of(shape, wrap, field.points))
+    lines = _lines_of(field)
     return lambda some: values_of_centres(lines, some, size, greatest, greedy)
 
 
