@@ -172,7 +172,7 @@ class Family(Generic[P, A]):
     #: greedy rule solves them, and each way through a solver is taken on one of them.
     warm_up: Callable[[P], tuple[P, ...]]
     #: Problems at the edges of what the model allows, each with a name that says why; an exact solver proves
-    #: each within a second. Made anew at every call.
+    #: each within a second, unless its model grows with the time. Made anew at every call.
     examples: Callable[[], Iterable[P]]
     #: A problem that no solver is expected to solve to the end in a second.
     large_example: Callable[[], P]
@@ -184,17 +184,17 @@ class Family(Generic[P, A]):
     #: Short names of solvers with options; none is the name of a solver.
     aliases: tuple[Alias, ...] = ()
 
-    def parse_objective(self, text: str | None) -> tuple[str, ...]:
-        """Return the terms of an objective such as ``makespan,waste``; the default for None.
+    def parse_objective(self, objective: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Return the terms of an objective, as a text or a sequence of texts; the default for None.
 
         Raises
         ------
         UnknownName
             If a term is none of this family.
         InvalidOption
-            If a term stands twice.
+            If a term stands twice, or there is none.
         """
-        return self.objectives[:1] if text is None else parse_objective(text, self.objectives)
+        return self.objectives[:1] if objective is None else parse_objective(objective, self.objectives)
 
 
 #: A family whose types are known at run time only.

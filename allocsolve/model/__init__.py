@@ -15,7 +15,7 @@ from allocsolve.model.evolution import (
 from allocsolve.model.node_orders import NODE_ORDERS, NodeOrder, node_order
 from allocsolve.model.objective import parse_objective
 from allocsolve.model.partition import PARTITION_OBJECTIVES, Partition, PartitionProblem
-from allocsolve.model.problem import Answer, Problem
+from allocsolve.model.problem import Answer, Answerable, Problem
 from allocsolve.model.profile import (
     EvolutionProfile,
     expand_ratio,
@@ -32,6 +32,7 @@ __all__ = [
     "PARTITION_OBJECTIVES",
     "UNLIMITED",
     "Answer",
+    "Answerable",
     "BoolArray",
     "Budget",
     "Clock",

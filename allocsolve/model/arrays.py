@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_INTEGER", "UNLIMITED", "BoolArray", "IntArray", "frozen"]
+from allocsolve.errors import InvalidAnswer
+from allocsolve.model.checks import shown
+
+__all__ = ["MAX_INTEGER", "UNLIMITED", "BoolArray", "IntArray", "array_of", "frozen", "packed_integers"]
 
 #: Seconds, nodes, node ids and the like: 64-bit integers.
 IntArray: TypeAlias = NDArray[np.int64]
@@ -30,3 +33,30 @@ def frozen(array: IntArray) -> IntArray:
     """
     array.setflags(write=False)
     return array
+
+
+def array_of(values: object) -> NDArray[Any]:
+    """Return values as a new array: one of no shape that anybody asks for if rows differ in length."""
+    try:
+        return np.array(values)
+    except ValueError:
+        return np.array(None)
+
+
+def packed_integers(values: object, what: str = "values") -> IntArray:
+    """Return whole numbers as a read-only int64 array; the input stays as it was, nothing is rounded.
+
+    Raises
+    ------
+    InvalidAnswer
+        If a value is no whole number of at most 64 bits.
+    """
+    array = array_of(values)
+    if array.dtype == np.int64:
+        return frozen(array)
+    with np.errstate(invalid="ignore"):
+        integers = array.astype(np.int64) if array.dtype.kind in "iuf" else None
+    if integers is None or (integers != array).any():
+        msg = f"{what} {shown(values)} are not integers of at most 64 bits"
+        raise InvalidAnswer(msg)
+    return frozen(integers)

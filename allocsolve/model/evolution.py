@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass, field, fields
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, frozen
+from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, packed_integers
+from allocsolve.model.checks import instance, integer, items, shown
 from allocsolve.model.objective import parse_objective
+from allocsolve.model.problem import checked_labels
 from allocsolve.model.profile import EvolutionProfile, expand_ratio, max_expanded_durations
 
 if TYPE_CHECKING:
@@ -38,34 +38,17 @@ EvolutionObjective: TypeAlias = tuple[EvolutionTerm, ...]
 EVOLUTION_OBJECTIVES: tuple[EvolutionTerm, ...] = get_args(EvolutionTerm)
 
 
-def parse_evolution_objective(text: str) -> EvolutionObjective:
-    """Read an objective such as ``makespan`` or ``makespan,waste``.
+def parse_evolution_objective(objective: str | Sequence[str]) -> EvolutionObjective:
+    """Read an objective such as ``makespan``, ``makespan,waste`` or ``("makespan", "waste")``.
 
     Raises
     ------
     UnknownName
         If a term is not one of `EVOLUTION_OBJECTIVES`.
     InvalidOption
-        If a term stands twice.
+        If a term stands twice, or there is none.
     """
-    return parse_objective(text, EVOLUTION_OBJECTIVES)
-
-
-def _packed(values: Sequence[int] | IntArray, what: str = "values") -> IntArray:
-    """Return a read-only int64 array; the input stays as it was. Numbers are never rounded in silence."""
-    array = np.array(values)
-    if array.size and array.dtype.kind not in "iu":
-        msg = f"{what} of type {array.dtype} are not integers of at most 64 bits"
-        raise InvalidAnswer(msg)
-    return frozen(array.astype(np.int64, copy=False))
-
-
-def _integer(what: str, value: int) -> int:
-    try:
-        return int(operator.index(value))  # True is stored as 1
-    except TypeError:
-        msg = f"{what} {value!r} is not an integer"
-        raise InvalidProblem(msg) from None
+    return parse_objective(objective, EVOLUTION_OBJECTIVES)
 
 
 class PackedApplications(NamedTuple):
@@ -134,11 +117,18 @@ class EvolutionProblem:
     packed: PackedApplications = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        apps = tuple(self.applications)
-        names = tuple(self.application_names) or tuple(f"a{idx}" for idx in range(len(apps)))
-        releases = tuple(_integer("release", value) for value in self.releases) or (0,) * len(apps)
-        object.__setattr__(self, "num_nodes", _integer("num_nodes", self.num_nodes))
-        object.__setattr__(self, "meta", MappingProxyType(dict(self.meta)))
+        apps = tuple(
+            instance(f"application {idx}", app, EvolutionProfile)
+            for idx, app in enumerate(items("applications", self.applications))
+        )
+        names = tuple(
+            instance("application name", name, str)
+            for name in items("application names", self.application_names)
+        ) or tuple(f"a{idx}" for idx in range(len(apps)))
+        releases = tuple(integer("release", value) for value in items("releases", self.releases))
+        releases = releases or (0,) * len(apps)
+        object.__setattr__(self, "num_nodes", integer("num_nodes", self.num_nodes))
+        object.__setattr__(self, "meta", checked_labels(self.name, self.meta))
         object.__setattr__(self, "applications", apps)
         object.__setattr__(self, "application_names", names)
         object.__setattr__(self, "releases", releases)
@@ -147,7 +137,7 @@ class EvolutionProblem:
 
     def _check(self) -> None:
         if not 1 <= self.num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {self.num_nodes} is not in 1..2^53"
+            msg = f"num_nodes {shown(self.num_nodes)} is not in 1..2^53"
             raise InvalidProblem(msg)
         for what, values in (("releases", self.releases), ("application names", self.application_names)):
             if len(values) != len(self.applications):
@@ -166,7 +156,7 @@ class EvolutionProblem:
                 msg = f"application {name!r}, step {idx}: {app.peak} nodes on a cluster of {self.num_nodes}"
                 raise InvalidProblem(msg)
             if not 0 <= release <= MAX_INTEGER:
-                msg = f"application {name!r}: release {release} is not in 0..2^53"
+                msg = f"application {name!r}: release {shown(release)} is not in 0..2^53"
                 raise InvalidProblem(msg)
         if self.horizon > MAX_INTEGER:
             msg = f"latest release plus all durations is {self.horizon} s, beyond 2^53"
@@ -180,19 +170,24 @@ class EvolutionProblem:
         steps = [step for app in self.applications for step in app.steps]
         offsets = np.zeros(len(self.applications) + 1, dtype=np.int64)
         np.cumsum([len(app.steps) for app in self.applications], out=offsets[1:])
-        durations = _packed([duration for duration, _ in steps])
+        durations = packed_integers([duration for duration, _ in steps])
         return PackedApplications(
-            offsets=_packed(offsets),
+            offsets=packed_integers(offsets),
             durations=durations,
-            nodes=_packed([nodes for _, nodes in steps]),
+            nodes=packed_integers([nodes for _, nodes in steps]),
             max_durations=max_expanded_durations(durations, ratio),
-            releases=_packed(self.releases),
+            releases=packed_integers(self.releases),
         )
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copy and pickle by construction: the packed arrays stay read-only."""
         arguments = (getattr(self, f.name) for f in fields(self) if f.init and f.name != "meta")
         return type(self), (*arguments, dict(self.meta))
+
+    @property
+    def answer_type(self) -> type[EvolutionSchedule]:
+        """The type of its answers."""
+        return EvolutionSchedule
 
     @property
     def horizon(self) -> int:
@@ -243,7 +238,7 @@ class EvolutionSchedule:
 
     def __post_init__(self) -> None:
         for name in ("starts", "offsets", "durations", "nodes"):
-            object.__setattr__(self, name, _packed(getattr(self, name), name))
+            object.__setattr__(self, name, packed_integers(getattr(self, name), name))
         offsets = self.offsets
         if self.starts.ndim != 1 or offsets.shape != (len(self.starts) + 1,):
             msg = f"starts of shape {self.starts.shape} do not go with offsets of shape {offsets.shape}"
@@ -258,12 +253,16 @@ class EvolutionSchedule:
     @classmethod
     def of(cls, starts: Sequence[int], profiles: Sequence[EvolutionProfile]) -> EvolutionSchedule:
         """Build a schedule from starts (seconds) and expanded profiles (without a leading delay)."""
+        profiles = [
+            instance("profile", profile, EvolutionProfile, InvalidAnswer)
+            for profile in items("profiles", profiles, InvalidAnswer)
+        ]
         sizes = [len(profile.steps) for profile in profiles]
         return cls(
-            _packed(starts),
-            _packed([0, *np.cumsum(sizes, dtype=np.int64)]),
-            _packed([duration for profile in profiles for duration in profile.durations]),
-            _packed([nodes for profile in profiles for nodes in profile.nodes]),
+            packed_integers(starts),
+            packed_integers([0, *np.cumsum(sizes, dtype=np.int64)]),
+            packed_integers([duration for profile in profiles for duration in profile.durations]),
+            packed_integers([nodes for profile in profiles for nodes in profile.nodes]),
         )
 
     @property

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.errors import InvalidOption
 from allocsolve.model.arrays import IntArray, frozen
+from allocsolve.model.checks import choice, instance, integer, shown
+from allocsolve.model.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from allocsolve.model.topology import Topology
 
 __all__ = ["NODE_ORDERS", "SLURM_BITS", "NodeOrder", "node_order"]
 
@@ -101,16 +101,18 @@ def node_order(topology: Topology, name: NodeOrder, *, bits: int | None = None) 
     >>> node_order(Mesh((3, 2)), "snake").tolist()
     [0, 1, 2, 5, 4, 3]
     """
-    if name not in NODE_ORDERS:
-        raise UnknownName("node order", name, NODE_ORDERS)
+    choice("node order", name, NODE_ORDERS)
+    instance("topology", topology, Topology)
     if name == "hilbert":
         needed = max(1, (max(topology.shape) - 1).bit_length())
-        bits = max(SLURM_BITS, needed) if bits is None else bits
+        bits = max(SLURM_BITS, needed) if bits is None else integer("bits", bits, InvalidOption)
         if not needed <= bits <= _WORD:
-            msg = f"bits {bits} is not in {needed}..{_WORD}, which shape {list(topology.shape)} asks for"
+            msg = (
+                f"bits {shown(bits)} is not in {needed}..{_WORD}, which shape {list(topology.shape)} asks for"
+            )
             raise InvalidOption(msg)
     elif bits is not None:
-        msg = f"bits {bits} given for the order {name}, which has none"
+        msg = f"bits {shown(bits)} given for the order {name}, which has none"
         raise InvalidOption(msg)
     return _order(topology.shape, name, bits or 0)
 

@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.model.arrays import IntArray, frozen
+from allocsolve.model.arrays import IntArray, array_of, frozen, packed_integers
+from allocsolve.model.checks import flag, instance, integer, items, shown
+from allocsolve.model.problem import checked_labels
+from allocsolve.model.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.model.arrays import BoolArray
-    from allocsolve.model.topology import Topology
 
-__all__ = ["PARTITION_OBJECTIVES", "Partition", "PartitionProblem"]
+__all__ = ["PARTITION_OBJECTIVES", "Partition", "PartitionProblem", "checked_request"]
 
 #: What to minimise: ``pairwise``, the sum of the hop distances over all pairs of chosen nodes.
 PARTITION_OBJECTIVES: tuple[str, ...] = ("pairwise",)
 
 
-def _integer(what: str, value: int) -> int:
-    try:
-        return int(operator.index(value))  # True is 1, and written as such
-    except TypeError:
-        msg = f"{what} {value!r} is not an integer"
-        raise InvalidProblem(msg) from None
+def checked_request(topology: Topology, free: Sequence[bool] | BoolArray, size: int) -> tuple[BoolArray, int]:
+    """Return the mask of free nodes read-only, contiguous and unshared, and the size as an integer.
+
+    Raises
+    ------
+    InvalidProblem
+        If there is no topology or no mask over its nodes, or the size is below 1 or above the number of free
+        nodes.
+    """
+    num_nodes = instance("topology", topology, Topology).num_nodes
+    mask = free if isinstance(free, np.ndarray) else array_of(free)
+    if mask.dtype != np.bool_ or mask.shape != (num_nodes,):
+        msg = (
+            f"free is {mask.dtype} of shape {mask.shape}, "
+            f"not a mask over the {num_nodes} nodes of {list(topology.shape)}"
+        )
+        raise InvalidProblem(msg)
+    size = integer("size", size)
+    if size < 1:
+        msg = f"size {shown(size)} is below 1"
+        raise InvalidProblem(msg)
+    if size > (num_free := int(np.count_nonzero(mask))):
+        msg = f"size {shown(size)} is above the {num_free} free nodes"
+        raise InvalidProblem(msg)
+    if mask.flags.writeable or not mask.flags.c_contiguous:
+        mask = np.array(mask, order="C")
+        mask.setflags(write=False)
+    return mask, size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,25 +95,11 @@ class PartitionProblem:
     meta: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        free = np.array(self.free)
-        if free.dtype != np.bool_ or free.shape != (self.topology.num_nodes,):
-            msg = (
-                f"free is {free.dtype} of shape {free.shape}, "
-                f"not a mask over the {self.topology.num_nodes} nodes of {list(self.topology.shape)}"
-            )
-            raise InvalidProblem(msg)
-        free.setflags(write=False)
-        size = _integer("size", self.size)
-        if size < 1:
-            msg = f"size {size} is below 1"
-            raise InvalidProblem(msg)
-        if size > (num_free := int(np.count_nonzero(free))):
-            msg = f"size {size} is above the {num_free} free nodes"
-            raise InvalidProblem(msg)
+        free, size = checked_request(self.topology, self.free, self.size)
         object.__setattr__(self, "free", free)
         object.__setattr__(self, "size", size)
-        object.__setattr__(self, "contiguous", bool(self.contiguous))
-        object.__setattr__(self, "meta", MappingProxyType(dict(self.meta)))
+        object.__setattr__(self, "contiguous", flag("contiguous", self.contiguous, InvalidProblem))
+        object.__setattr__(self, "meta", checked_labels(self.name, self.meta))
 
     @classmethod
     def of(
@@ -111,16 +119,21 @@ class PartitionProblem:
         InvalidProblem
             If a busy node is no integer, out of range or named twice; also as the constructor.
         """
-        free = np.ones(topology.num_nodes, dtype=np.bool_)
-        for node in (_integer("busy node", node) for node in busy):
+        free = np.ones(instance("topology", topology, Topology).num_nodes, dtype=np.bool_)
+        for node in (integer("busy node", node) for node in items("busy", busy)):
             if not 0 <= node < topology.num_nodes:
-                msg = f"busy node {node} is not in 0..{topology.num_nodes - 1}"
+                msg = f"busy node {shown(node)} is not in 0..{topology.num_nodes - 1}"
                 raise InvalidProblem(msg)
             if not free[node]:
                 msg = f"busy node {node} is named twice"
                 raise InvalidProblem(msg)
             free[node] = False
         return cls(topology, free, size, contiguous, name, meta or {})
+
+    @property
+    def answer_type(self) -> type[Partition]:
+        """The type of its answers."""
+        return Partition
 
     @property
     def busy(self) -> tuple[int, ...]:
@@ -163,12 +176,12 @@ class Partition:
     nodes: IntArray
 
     def __post_init__(self) -> None:
-        nodes = np.array(self.nodes)
-        if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
-            msg = f"nodes of type {nodes.dtype} and shape {nodes.shape} are not a list of integers"
+        nodes = packed_integers(self.nodes, "nodes")
+        if nodes.ndim != 1:
+            msg = f"nodes of shape {nodes.shape} are not a list of integers"
             raise InvalidAnswer(msg)
         # Stable: the default has vector instructions that take eight times as long on some processors.
-        object.__setattr__(self, "nodes", frozen(np.sort(nodes.astype(np.int64), kind="stable")))
+        object.__setattr__(self, "nodes", frozen(np.sort(nodes, kind="stable")))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Partition):

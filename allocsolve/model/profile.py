@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,6 +13,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, UNLIMITED, IntArray, frozen
+from allocsolve.model.checks import items, real, shown, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,15 +41,16 @@ def expand_ratio(expand_limit: float) -> Fraction | None:
     InvalidProblem
         If the limit is below 1 or not a number, or finite and beyond 2^53.
     """
-    if not expand_limit >= 1:  # also catches NaN
+    limit = real("expand limit", expand_limit)
+    if not limit >= 1:  # also catches NaN
         msg = f"expand limit {expand_limit!r} is below 1"
         raise InvalidProblem(msg)
-    if math.isinf(expand_limit):
+    if math.isinf(limit):
         return None
-    if expand_limit > MAX_INTEGER:
-        msg = f"expand limit {float(expand_limit):g} is beyond 2^53; no limit is inf"
+    if limit > MAX_INTEGER:
+        msg = f"expand limit {limit:g} is beyond 2^53; no limit is inf"
         raise InvalidProblem(msg)
-    return Fraction(repr(float(expand_limit)))
+    return Fraction(repr(limit))
 
 
 def max_expanded_duration(duration: int, ratio: Fraction | None) -> int:
@@ -78,17 +79,17 @@ def max_expanded_durations(durations: IntArray, ratio: Fraction | None) -> IntAr
 
 def _checked_steps(steps: Iterable[Sequence[int]]) -> tuple[Step, ...]:
     checked = []
-    for idx, step in enumerate(steps):
+    for idx, step in enumerate(items("steps", steps)):
         try:
-            duration, nodes = map(operator.index, step)
+            duration, nodes = map(whole, step)
         except (TypeError, ValueError):
-            msg = f"step {idx}: {step!r} is not a pair of integers (duration, nodes)"
+            msg = f"step {idx}: {shown(step)} is not a pair of integers (duration, nodes)"
             raise InvalidProblem(msg) from None
         if not 1 <= duration <= MAX_INTEGER:
-            msg = f"step {idx}: duration {duration} is not in 1..2^53"
+            msg = f"step {idx}: duration {shown(duration)} is not in 1..2^53"
             raise InvalidProblem(msg)
         if not 0 <= nodes <= MAX_INTEGER:
-            msg = f"step {idx}: nodes {nodes} is not in 0..2^53"
+            msg = f"step {idx}: nodes {shown(nodes)} is not in 0..2^53"
             raise InvalidProblem(msg)
         checked.append((duration, nodes))
     return tuple(checked)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.model.checks import integer, natural, real, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,17 +91,18 @@ class Budget:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0:
+        if not real("seconds", self.seconds, InvalidOption) > 0:
             msg = f"seconds {self.seconds} is not above 0"
             raise InvalidOption(msg)
-        if self.iterations is not None and self.iterations < 0:
-            msg = f"iterations {self.iterations} is negative"
-            raise InvalidOption(msg)
+        if self.iterations is not None:
+            object.__setattr__(self, "iterations", natural("iterations", self.iterations))
+        object.__setattr__(self, "workers", integer("workers", self.workers, InvalidOption))
+        object.__setattr__(self, "seed", integer("seed", self.seed, InvalidOption))
         if self.workers < 1:
-            msg = f"workers {self.workers} is below 1"
+            msg = f"workers {shown(self.workers)} is below 1"
             raise InvalidOption(msg)
         if not 0 <= self.seed < 2**31:
-            msg = f"seed {self.seed} is not in 0..2^31-1"
+            msg = f"seed {shown(self.seed)} is not in 0..2^31-1"
             raise InvalidOption(msg)
 
     def start(self) -> Clock:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
+from allocsolve.model.checks import flag, items, shown, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,20 +56,20 @@ class Topology:
 
     def __post_init__(self) -> None:
         try:
-            shape = tuple(operator.index(side) for side in self.shape)
+            shape = tuple(map(whole, self.shape))
         except TypeError:
-            msg = f"shape {self.shape!r} is not a sequence of integers"
+            msg = f"shape {shown(self.shape)} is not a sequence of integers"
             raise InvalidProblem(msg) from None
-        wrap = tuple(map(bool, self.wrap)) or (False,) * len(shape)
+        wrap = tuple(flag("wrap", ring, InvalidProblem) for ring in items("wrap", self.wrap))
+        wrap = wrap or (False,) * len(shape)
         if not 1 <= len(shape) <= MAX_AXES:
             msg = f"shape has {len(shape)} axes, not 1 to {MAX_AXES}"
             raise InvalidProblem(msg)
         if min(shape) < 1:
-            msg = f"shape {list(shape)}: side {min(shape)} is below 1"
+            msg = f"shape {shown(list(shape))}: side {shown(min(shape))} is below 1"
             raise InvalidProblem(msg)
         if max(shape) > MAX_SIDE:
-            side = max(shape)  # which may have more digits than Python writes
-            msg = f"shape: side {side if side < 10**18 else 'beyond 10^18'} is above 2^14"
+            msg = f"shape: side {shown(max(shape))} is above 2^14"
             raise InvalidProblem(msg)
         if math.prod(shape) > MAX_NODES:
             msg = f"shape {list(shape)} has {math.prod(shape)} nodes, more than 2^24"
@@ -142,9 +142,10 @@ class Topology:
 
 def Mesh(shape: Sequence[int]) -> Topology:  # noqa: N802 - reads as the type that it makes
     """Return the topology of this shape without rings."""
-    return Topology(tuple(shape))
+    return Topology(items("shape", shape))
 
 
 def Torus(shape: Sequence[int]) -> Topology:  # noqa: N802 - reads as the type that it makes
     """Return the topology of this shape with a ring along every axis."""
-    return Topology(tuple(shape), (True,) * len(shape))
+    shape = items("shape", shape)
+    return Topology(shape, (True,) * len(shape))

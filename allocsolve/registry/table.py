@@ -24,7 +24,7 @@ from allocsolve.registry.plugins import (
 from allocsolve.registry.registered import canonical, registered_names, registered_solver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from allocsolve.families import AnyFamily, AnySolver
 
@@ -214,7 +214,9 @@ def families_named(name: str) -> tuple[AnyFamily, ...]:
     return tuple(family for family in named if family not in refusals)
 
 
-def make_solver(name: str, problem: Problem | type, objective: str | None = None) -> AnySolver:
+def make_solver(
+    name: str, problem: Problem | type, objective: str | Sequence[str] | None = None
+) -> AnySolver:
     """Return the solver of this name for problems of this kind.
 
     Parameters

@@ -16,8 +16,8 @@ def example_problems(kind: str) -> tuple[Problem, ...]:
     """Return the problems of a kind on which `check_solver` tries a solver, each with a name that says why.
 
     They are at the edges of what the model allows: empty and one-element problems, the full machine,
-    requests without an answer, and some small random ones with fixed seeds. An exact solver proves each
-    within a second.
+    requests without an answer, times of 2^50 seconds, and some small random ones with fixed seeds. An exact
+    solver proves each within a second, unless its model grows with the time.
 
     Parameters
     ----------

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from nearest_tools import ALLOCATORS, SOLVERS, greedy_ring, with_swaps
 
 from allocsolve.bounds import partition_bound, star_bound
-from allocsolve.heuristics.partition import _kernels_nearest as kernels
 from allocsolve.heuristics.partition import _kernels_rings as rings
 from allocsolve.heuristics.partition import _nearest_search as search
 from allocsolve.heuristics.partition._kernels_swaps import descend
@@ -76,8 +75,7 @@ def test_the_ring_kernels_value_centres_as_the_plain_ones(request: Request, gree
     width, height = topology.shape
     sums = rings.prefix_sums(points, width, height)
     quick = rings.costs_of_mesh_centres(sums, everywhere, size, greedy)
-    shape, wrap = machine.shape, machine.wrap
-    plain = kernels.values_of_centres(shape, wrap, points, everywhere, size, False, greedy)  # noqa: FBT003 - kernels take no keywords
+    plain = search._ball_values(field, size, greatest=False, greedy=greedy)(everywhere)
     assert quick.tolist() == plain.tolist()
     among = [tuple(point) for point in points.tolist()]
     last = "greedy" if greedy else "first"
@@ -89,12 +87,33 @@ def test_the_ring_kernels_value_centres_as_the_plain_ones(request: Request, gree
 @given(flat)
 def test_the_box_kernel_values_centres_as_the_plain_one(request: Request) -> None:
     topology, free, size = as_mesh(request[0]), request[1], request[2]
-    machine, _, points = search.field_of(topology, frozen_mask(free))
+    field = search.field_of(topology, frozen_mask(free))
     width, height = topology.shape
-    quick = rings.mesh_shell_sums(points, width, height, machine.points, size)
-    shape, wrap = machine.shape, machine.wrap
-    plain = kernels.values_of_centres(shape, wrap, points, machine.points, size, True, False)  # noqa: FBT003 - kernels take no keywords
+    quick = rings.mesh_shell_sums(field.points, width, height, field.machine.points, size)
+    plain = search._ball_values(field, size, greatest=True, greedy=False)(field.machine.points)
     assert quick.tolist() == plain.tolist()
+
+
+@given(requests(max_nodes=36), st.sampled_from(LAST_SHELLS), st.booleans())
+def test_balls_are_worth_what_their_twins_are(request: Request, last: Any, greatest: bool) -> None:
+    topology, free, size = request
+    field = search.field_of(topology, frozen_mask(free))
+    everywhere = field.machine.points
+    values = search._ball_values(field, size, greatest=greatest, greedy=last == "greedy")(everywhere)
+    among = [tuple(point) for point in field.points.tolist()]
+    for centre, value in zip(map(tuple, everywhere.tolist()), values.tolist(), strict=True):
+        if greatest:
+            assert value == sum(sorted(naive.shell(topology, centre, place) for place in among)[:size])
+        else:
+            assert value == naive.cost(topology, naive.median_set(topology, among, size, centre, last))
+
+
+@given(requests())
+def test_distances_add_up_as_those_of_all_pairs(request: Request) -> None:
+    topology, free, size = request
+    chosen = list(naive.places(topology, free).items())[:size]
+    nodes = np.array([node for _, node in chosen])
+    assert cost_of(topology, nodes) == naive.cost(topology, [place for place, _ in chosen])
 
 
 def frozen_mask(free: BoolArray) -> BoolArray:

@@ -73,6 +73,27 @@ def test_allocations(benchmark: BenchmarkFixture, name: str, method: str) -> Non
     assert total == EXPECTED[method][list(TOPOLOGIES).index(name)]
 
 
+#: Cost over all requests to the median method on machines of many nodes, of rings, of many axes.
+LARGE = {
+    "100x100-torus": (Torus((100, 100)), 60_999),
+    "32x32x32": (Mesh((32, 32, 32)), 41_722),
+    "8x8x8x8x6x6-torus": (Torus((8, 8, 8, 8, 6, 6)), 32_363),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_machines(benchmark: BenchmarkFixture, name: str) -> None:
+    """Per allocation a time that grows with the nodes times the set, not with the square of the nodes."""
+    topology, expected = LARGE[name]
+    requests = _requests(topology)
+    manhattan_median(topology, *requests[0])
+    answers = benchmark.pedantic(
+        lambda: [manhattan_median(topology, free, size) for free, size in requests], rounds=3, iterations=1
+    )
+    benchmark.extra_info["allocations per round"] = len(requests)
+    assert sum(_cost(topology, nodes) for nodes in answers) == expected
+
+
 def test_swaps_are_optimal_on_99_of_100_instances(benchmark: BenchmarkFixture) -> None:
     """300 random instances on 16x8, against proven optima."""
     from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound  # noqa: PLC0415 - no other test needs it

@@ -163,7 +163,6 @@ def test_what_is_wrong_with_a_problem_is_named(changes: Any, words: tuple[str, .
     "changes",
     [
         {"num_nodes": 8.5},
-        {"num_nodes": 8.0},
         {"num_nodes": "8"},
         {"releases": (0.5, 1)},
         {"releases": ("0", 1)},
@@ -171,7 +170,7 @@ def test_what_is_wrong_with_a_problem_is_named(changes: Any, words: tuple[str, .
     ],
 )
 def test_wrong_types_are_refused(changes: Any) -> None:
-    with pytest.raises((InvalidProblem, TypeError)):
+    with pytest.raises(InvalidProblem):
         make(**changes)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from naive_optimum import optimum
 from strategies import evolution_problems
 
-from allocsolve import Budget, EvolutionProblem, Status
+from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.backends.cpsat import run_cpsat
 from allocsolve.errors import UnknownName
 from allocsolve.exact import EvolutionLns
@@ -19,6 +20,9 @@ from allocsolve.heuristics import Annealing, ListScheduling
 from allocsolve.instances import klein2011
 from allocsolve.judge import confirm
 from allocsolve.model import Limit, terms
+
+if TYPE_CHECKING:
+    from allocsolve.model import EvolutionObjective
 
 
 @settings(max_examples=25)
@@ -62,6 +66,20 @@ def test_it_is_no_worse_than_annealing_and_repeats_itself(limit: float) -> None:
     assert isinstance(results[0].objective, int)
     assert results[0].objective <= annealed
     assert results[0].incumbents[-1][1] == results[0].objective
+
+
+@pytest.mark.parametrize("objective", [("waste", "makespan"), ("makespan", "waste")])
+@pytest.mark.parametrize("release", [10**6, 2**50])
+def test_no_waste_is_refuted_whatever_the_horizon(objective: EvolutionObjective, release: int) -> None:
+    """Less than none was once looked for second by second: minutes, and all memory."""
+    late = EvolutionProfile([(3, 3)])
+    long = EvolutionProfile([(10, 5), (10, 3), (10, 1), (1, 0)])
+    problem = EvolutionProblem(5, (late, long), releases=(release, 0), expand_limit=2)
+    result = EvolutionLns(objective)(problem, Budget(iterations=20))
+    assert result.status is Status.OPTIMAL
+    assert confirm(problem, result, objective).objective == tuple(
+        0 if term == "waste" else release + 3 for term in objective
+    )
 
 
 def test_limits_are_told() -> None:

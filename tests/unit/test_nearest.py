@@ -69,9 +69,9 @@ def test_unknown_options_are_refused() -> None:
         ManhattanMedian(last_ring="frist")  # type: ignore[arg-type]  # the test is that it is refused
     with pytest.raises(UnknownName, match="unknown choice for the last shell 'frist'"):
         manhattan_median(mesh, free, 2, last_ring="frist")  # type: ignore[arg-type]  # the test is that it is refused
-    with pytest.raises(InvalidOption, match="swaps from -1 centres"):
+    with pytest.raises(InvalidOption, match="swaps_from -1 is negative"):
         manhattan_median(mesh, free, 2, swaps_from=-1)
-    with pytest.raises(InvalidOption, match="swaps from -1 centres"):
+    with pytest.raises(InvalidOption, match="swaps_from -1 is negative"):
         ManhattanMedian(swaps_from=-1)
 
 

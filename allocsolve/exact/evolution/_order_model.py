@@ -262,6 +262,8 @@ class OrderModel:
         fixed = bool((problem.packed.max_durations == problem.packed.durations).all())
         self._timing: _Timing = (_FixedTiming if fixed else _ElasticTiming)(self.model, problem, horizon)
         self._times = [self._timing.step_times(app) for app in range(len(problem.applications))]
+        self._horizon = horizon
+        self._waste: cp_model.LinearExpr | None = None
         self._makespan = self.model.new_int_var(0, horizon, "makespan")
         for times in self._times:
             self.model.add(times[-1] <= self._makespan)
@@ -277,17 +279,35 @@ class OrderModel:
             self.model.add_bool_or([self._timing.before(one, two) for one, two in permutations(cover, 2)])
 
     def term(self, term: EvolutionTerm) -> cp_model.LinearExpr:
-        """Return an objective term: makespan, total completion time, or total waste."""
+        """Return an objective term: makespan, total completion time, or total waste.
+
+        Waste adds variables to the model when it is first asked for.
+        """
         if term == "makespan":
             return self._makespan
         if term == "completion":
             return cp_model.LinearExpr.sum([times[-1] for times in self._times])
-        held = [
-            nodes * (end - start - duration)
-            for profile, times in zip(self._problem.applications, self._times, strict=True)
-            for (duration, nodes), (start, end) in zip(profile.steps, pairwise(times), strict=True)
-        ]
-        return cp_model.LinearExpr.sum(held)
+        if self._waste is None:
+            self._waste = cp_model.LinearExpr.sum(self._wasted())
+        return self._waste
+
+    def _wasted(self) -> list[cp_model.LinearExpr]:
+        """nodes * idle of each step that may be expanded, with idle = end - start - duration a variable.
+
+        The sum over the times themselves would hide that no idle is negative: times cancel out in it, and
+        bounds on it would be propagated second by second, up to the horizon.
+        """
+        idle_limits = (self._problem.packed.max_durations - self._problem.packed.durations).tolist()
+        offsets, terms = self._problem.packed.offsets.tolist(), []
+        for app, times in enumerate(self._times):
+            steps = self._problem.applications[app].steps
+            for idx in range(1, len(steps) - 1):
+                (duration, nodes), most = steps[idx], min(idle_limits[offsets[app] + idx], self._horizon)
+                if nodes and most:
+                    idle = self.model.new_int_var(0, most, f"idle {app}.{idx}")
+                    self.model.add(times[idx + 1] - times[idx] - duration == idle)
+                    terms.append(nodes * idle)
+        return terms
 
     def orders(self, starts: IntArray, ends: IntArray, apps: list[int]) -> list[cp_model.LiteralT]:
         """Return the literals between some applications that say what holds at given step times."""

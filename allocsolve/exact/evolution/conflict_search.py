@@ -22,6 +22,7 @@ from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.kernels.threads import run_in_threads
 from allocsolve.model import Limit, Result, Status, parse_evolution_objective, terms
+from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
     from allocsolve.exact.evolution._makespan_lanes import Lane
@@ -72,7 +73,8 @@ class EvolutionConflictSearch:
     max_applications: int = 40
 
     def __post_init__(self) -> None:
-        parse_evolution_objective(",".join(self.objective))  # refuses what is no objective
+        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
+        object.__setattr__(self, "max_applications", natural("max_applications", self.max_applications))
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget."""

@@ -24,6 +24,7 @@ from allocsolve.model import (
     Status,
     parse_evolution_objective,
 )
+from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +90,8 @@ class EvolutionCpSat:
     max_applications: int = 200
 
     def __post_init__(self) -> None:
-        parse_evolution_objective(",".join(self.objective))  # refuses what is no objective
+        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
+        object.__setattr__(self, "max_applications", natural("max_applications", self.max_applications))
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget; workers are CP-SAT's threads."""

@@ -14,6 +14,7 @@ from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.order_search import interval_value
 from allocsolve.model import EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
+from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,8 @@ class EvolutionLns:
     max_applications: int = 60
 
     def __post_init__(self) -> None:
-        parse_evolution_objective(",".join(self.objective))  # refuses what is no objective
+        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
+        object.__setattr__(self, "max_applications", natural("max_applications", self.max_applications))
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Search within the budget; workers are CP-SAT's threads."""
@@ -151,13 +153,14 @@ class _Search:
 
         before = self.values
         learned: set[tuple[Block, ...]] = set()
+        *first, minimised = [model.term(term) for term in self.objective[: idx + 1]]
         trial = model.model.clone()
         fixed = [app for app in range(len(self.problem.applications)) if app not in free]
         trial.add_bool_and(model.orders(*self.best, fixed))
-        for term, value in zip(self.objective[:idx], self.values, strict=False):
-            trial.add(model.term(term) <= value)
-        trial.add(model.term(self.objective[idx]) < self.values[idx])
-        trial.minimize(model.term(self.objective[idx]))
+        for term, value in zip(first, self.values, strict=False):
+            trial.add(term <= value)
+        trial.add(minimised < self.values[idx])
+        trial.minimize(minimised)
 
         def take(value: Callable[[cp_model.LinearExpr], int]) -> bool:
             starts, ends = model.read_times(value)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.backends.cbc import run_cbc
 from allocsolve.bounds import makespan_bound, total_completion
-from allocsolve.errors import InvalidOption
 from allocsolve.exact.evolution._time_grid import (
     Times,
     Window,
@@ -25,6 +24,7 @@ from allocsolve.exact.evolution._time_grid import (
     windows,
 )
 from allocsolve.model import EvolutionSchedule, Limit, Result, Status, parse_evolution_objective
+from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,10 +70,8 @@ class EvolutionMilp:
     max_variables: int = 60_000
 
     def __post_init__(self) -> None:
-        parse_evolution_objective(",".join(self.objective))  # refuses what is no objective
-        if self.max_variables < 0:
-            msg = f"max_variables {self.max_variables} is negative"
-            raise InvalidOption(msg)
+        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
+        object.__setattr__(self, "max_variables", natural("max_variables", self.max_variables))
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget."""

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.partition import partition_bound
-from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.partition.growth import Growth
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance
 from allocsolve.heuristics.partition.nearest import ManhattanMedian
 from allocsolve.model import Limit, Partition, PartitionProblem, Result, Status, frozen
+from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -66,9 +66,7 @@ class PartitionCpSat:
     max_nodes: int = 2048
 
     def __post_init__(self) -> None:
-        if self.max_nodes < 0:
-            msg = f"max_nodes {self.max_nodes} is negative"
-            raise InvalidOption(msg)
+        object.__setattr__(self, "max_nodes", natural("max_nodes", self.max_nodes))
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Solve within the budget; workers are CP-SAT's threads."""

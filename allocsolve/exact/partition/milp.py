@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allocsolve.backends.cbc import run_cbc
-from allocsolve.errors import InvalidOption
 from allocsolve.model import Limit, Partition, Result, Status
+from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,9 +58,7 @@ class PartitionMilp:
     max_variables: int = 5_000
 
     def __post_init__(self) -> None:
-        if self.max_variables < 0:
-            msg = f"max_variables {self.max_variables} is negative"
-            raise InvalidOption(msg)
+        object.__setattr__(self, "max_variables", natural("max_variables", self.max_variables))
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Solve within the budget."""

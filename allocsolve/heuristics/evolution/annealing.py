@@ -73,7 +73,7 @@ class Annealing:
     objective: EvolutionObjective = ("makespan",)
 
     def __post_init__(self) -> None:
-        parse_evolution_objective(",".join(self.objective))  # refuses what is no objective
+        object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Search within the budget of seconds and iterations."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, compact_request, fit_request
-from allocsolve.model import EvolutionProfile, expand_ratio, frozen, max_expanded_durations
+from allocsolve.model import MAX_INTEGER, EvolutionProfile, expand_ratio, frozen, max_expanded_durations
+from allocsolve.model.checks import instance, integer, natural, shown
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -37,6 +38,7 @@ class Placement(NamedTuple):
 
 def _segments(occupied: EvolutionProfile) -> Segments:
     """Return the resource profile as the kernels take it, with an idle last segment."""
+    instance("occupied", occupied, EvolutionProfile)
     times = np.zeros(len(occupied.steps) + 1, dtype=np.int64)
     usage = np.zeros(len(occupied.steps) + 1, dtype=np.int64)
     np.cumsum(np.array(occupied.durations, dtype=np.int64), out=times[1:])
@@ -44,9 +46,17 @@ def _segments(occupied: EvolutionProfile) -> Segments:
     return Segments(times, usage, np.array([len(times)]))
 
 
+def _checked_nodes(num_nodes: int) -> int:
+    number = integer("num_nodes", num_nodes)
+    if not 1 <= number <= MAX_INTEGER:
+        msg = f"num_nodes {shown(number)} is not in 1..2^53"
+        raise InvalidProblem(msg)
+    return number
+
+
 def request_arrays(profile: EvolutionProfile, num_nodes: int, limit: float) -> Request:
     """Return the request as the kernels take it; refuses what never fits."""
-    if not profile.steps:
+    if not instance("profile", profile, EvolutionProfile).steps:
         msg = "the requested profile has no steps"
         raise InvalidProblem(msg)
     if profile.peak > num_nodes:
@@ -95,9 +105,10 @@ def fit(
     Raises
     ------
     InvalidProblem
-        If the request is empty, needs more than `num_nodes`, or the limit is below 1.
+        If the request is empty or needs more than `num_nodes`, if these are not in 1..2^53, or the limit is
+        below 1.
     InvalidOption
-        If `earliest_start` is negative.
+        If `earliest_start` is not in 0..2^53.
 
     Notes
     -----
@@ -118,8 +129,10 @@ def fit(
     >>> fit(EvolutionProfile([(30, 2), (30, 2), (30, 6)]), busy, 10)
     Placement(start=0, profile=EvolutionProfile(steps=((30, 2), (120, 2), (30, 6))))
     """
-    if earliest_start < 0:
-        msg = f"earliest_start {earliest_start} is negative"
+    num_nodes = _checked_nodes(num_nodes)
+    earliest_start = natural("earliest_start", earliest_start)
+    if earliest_start > MAX_INTEGER:
+        msg = f"earliest_start {shown(earliest_start)} is above 2^53"
         raise InvalidOption(msg)
     request = request_arrays(profile, num_nodes, expand_limit)
     starts = np.empty(len(profile.steps), dtype=np.int64)
@@ -169,9 +182,11 @@ def compact(
     >>> placement.start, compact(request, busy, 10, placement=placement).start
     (0, 90)
     """
+    num_nodes = _checked_nodes(num_nodes)
     request = request_arrays(profile, num_nodes, expand_limit)
+    completion = instance("placement", placement, Placement).completion
     starts = np.empty(len(profile.steps), dtype=np.int64)
-    if not compact_request(_segments(occupied), request, num_nodes, placement.completion, starts):
-        msg = f"nothing fits that ends at {placement.completion}"
+    if not compact_request(_segments(occupied), request, num_nodes, completion, starts):
+        msg = f"nothing fits that ends at {completion}"
         raise InvalidProblem(msg)
     return placement_of(profile, starts)

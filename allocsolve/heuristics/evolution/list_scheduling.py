@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import UnknownName
+from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.evolution._kernels_list import list_schedule
 from allocsolve.heuristics.evolution._long_list import long_list_schedule
 from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
     EvolutionSchedule,
     PackedApplications,
     Result,
@@ -20,9 +22,11 @@ from allocsolve.model import (
     frozen,
     max_expanded_durations,
 )
+from allocsolve.model.arrays import array_of
+from allocsolve.model.checks import choice, instance, shown
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, EvolutionProblem, IntArray
+    from allocsolve.model import IntArray
 
 __all__ = ["ORDERS", "Fit", "ListScheduling", "Order", "Rigid", "list_order", "list_starts", "schedule_of"]
 
@@ -48,16 +52,17 @@ def list_order(problem: EvolutionProblem, order: Order = "submission", seed: int
     ------
     UnknownName
         If there is no such order.
+    InvalidOption
+        If `seed` is not in 0..2^31-1.
     """
-    offsets, durations, nodes, _, releases = problem.packed
-    if order not in ORDERS:
-        raise UnknownName("order", order, ORDERS)
+    offsets, durations, nodes, _, releases = instance("problem", problem, EvolutionProblem).packed
+    choice("order", order, ORDERS)
     if not len(releases):
         return np.zeros(0, dtype=np.int64)
     if order == "submission":
         return np.argsort(releases, kind="stable")
     if order == "random":
-        key = np.random.default_rng(seed).permutation(len(releases))
+        key = np.random.default_rng(Budget(seed=seed).seed).permutation(len(releases))
     elif order in ("largest", "smallest"):
         key = np.add.reduceat(durations * nodes, offsets[:-1])
     elif order in ("longest", "shortest"):
@@ -103,7 +108,21 @@ def list_starts(problem: EvolutionProblem, order: IntArray, fit: Fit) -> IntArra
     """Place the applications in the given order; return the starts of all steps, shape (steps,).
 
     The last step of each application is not expanded. See `ListScheduling` for guarantee and complexity.
+
+    Raises
+    ------
+    InvalidOption
+        If `order` does not list every application once.
     """
+    count, given = len(instance("problem", problem, EvolutionProblem).releases), array_of(order)
+    if given.shape != (count,) or not np.array_equal(np.sort(given, kind="stable"), np.arange(count)):
+        msg = f"order {shown(order)} does not list each of {count} applications once"
+        raise InvalidOption(msg)
+    instance("fit", fit, Fit, InvalidOption)
+    return _starts(problem, given.astype(np.int64, copy=False), fit)
+
+
+def _starts(problem: EvolutionProblem, order: IntArray, fit: Fit) -> IntArray:
     apps = problem.packed._replace(max_durations=fit.max_durations(problem))
     return _schedule(order, apps, problem.num_nodes, compacting=fit.compacting)
 
@@ -150,11 +169,15 @@ class ListScheduling:
     fit: Fit = Fit()
     order: Order = "submission"
 
+    def __post_init__(self) -> None:
+        instance("fit", self.fit, Fit, InvalidOption)
+        choice("order", self.order, ORDERS)
+
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Schedule all applications; the budget gives the seed of a random order."""
         clock = budget.start()
         order = list_order(problem, self.order, budget.seed)
-        answer = schedule_of(problem, list_starts(problem, order, self.fit))
+        answer = schedule_of(problem, _starts(problem, order, self.fit))
         return Result(Status.FEASIBLE, answer, runtime=clock.elapsed)
 
 
@@ -177,6 +200,9 @@ class Rigid:
     """
 
     order: Order = "submission"
+
+    def __post_init__(self) -> None:
+        choice("order", self.order, ORDERS)
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Schedule all applications; the budget gives the seed of a random order."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import operator
 from collections import deque
 from typing import NamedTuple
 
@@ -26,19 +25,12 @@ from allocsolve.heuristics.evolution._kernels_windows import TABLE_COLUMNS
 from allocsolve.heuristics.evolution._peak_index import duration_classes, flat, make_index
 from allocsolve.heuristics.evolution.fit import Placement, placement_of, request_arrays
 from allocsolve.model import MAX_INTEGER, EvolutionProfile, IntArray, frozen
+from allocsolve.model.checks import flag, integer, shown
 
 __all__ = ["ResourceProfile"]
 
 #: Requests that are remembered for the choice of the index.
 _REMEMBERED = 256
-
-
-def _integer(what: str, value: int) -> int:
-    try:
-        return int(operator.index(value))
-    except TypeError:
-        msg = f"{what} {value!r} is not an integer"
-        raise InvalidOption(msg) from None
 
 
 class _Reservation(NamedTuple):
@@ -90,9 +82,9 @@ class ResourceProfile:
 
     def __init__(self, num_nodes: int, *, origin: int = 0) -> None:
         self._origin = 0
-        self._num_nodes = _integer("num_nodes", num_nodes)
+        self._num_nodes = integer("num_nodes", num_nodes, InvalidOption)
         if not 1 <= self._num_nodes <= MAX_INTEGER:
-            msg = f"num_nodes {num_nodes} is not in 1..2^53"
+            msg = f"num_nodes {shown(self._num_nodes)} is not in 1..2^53"
             raise InvalidProblem(msg)
         self._origin = self._time("origin", origin)
         self._reservations: dict[int, _Reservation] = {}
@@ -205,7 +197,8 @@ class ResourceProfile:
         table = np.empty((3 * num_steps, TABLE_COLUMNS), dtype=np.int64)
         work = np.empty((2, max(num_steps, len(index.classes))), dtype=np.int64)
         starts = np.empty(num_steps, dtype=np.int64)
-        kernels.fit_request(index, request, self._num_nodes, earliest, compacting, starts, table, work)
+        late = flag("compacting", compacting)
+        kernels.fit_request(index, request, self._num_nodes, earliest, late, starts, table, work)
         return placement_of(profile, starts)
 
     def reserve(self, start: int, profile: EvolutionProfile) -> int:
@@ -262,9 +255,9 @@ class ResourceProfile:
             lies before the origin.
         """
         time = self._origin if since is None else self._time("since", since)
-        held = self._reservations.pop(reservation, None)
+        held = self._reservations.pop(integer("reservation", reservation, InvalidOption), None)
         if held is None:
-            msg = f"reservation {reservation!r} is unknown: never made, released or past"
+            msg = f"reservation {shown(reservation)} is unknown: never made, released or past"
             raise InvalidOption(msg)
         if time < held.completion:
             first = max(int(np.searchsorted(held.starts, time, side="right")) - 1, 0)
@@ -285,9 +278,9 @@ class ResourceProfile:
             self._reservations.pop(heapq.heappop(self._ends)[1], None)
 
     def _time(self, what: str, time: int) -> int:
-        value = _integer(what, time)
+        value = integer(what, time, InvalidOption)
         if not self._origin <= value <= MAX_INTEGER:
-            msg = f"{what} {value} is not in {self._origin}..2^53 (seconds from the origin on)"
+            msg = f"{what} {shown(value)} is not in {self._origin}..2^53 (seconds from the origin on)"
             raise InvalidOption(msg)
         return value
 

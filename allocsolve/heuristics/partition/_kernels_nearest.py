@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.partition.lattice import distance_along, pairwise_distance
+from allocsolve.heuristics.partition.lattice import distance_along
 from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ __all__ = [
     "gather",
     "grid",
     "hops",
+    "take_greedily",
     "total_distance",
-    "values_of_centres",
 ]
 
 
@@ -119,6 +119,34 @@ def _last_shell(
     return shell, size - (within - counts[shell]), total - shell * (within - size)
 
 
+@called_kernel
+def take_greedily(
+    shape: IntArray,
+    wrap: IntArray,
+    points: IntArray,
+    among: IntArray,
+    own: IntArray,
+    count: int,
+    need: int,
+) -> None:
+    """Move those to the front of `among` that are taken: one by one that of least total distance, the first.
+
+    `among` are `count` indices of points, `own` their total distances to the points taken before; both are
+    changed. O(need * count).
+    """
+    for turn in range(need):
+        best = turn
+        for k in range(turn + 1, count):
+            if own[k] < own[best]:
+                best = k
+        taken, distance = among[best], own[best]
+        for k in range(best, turn, -1):  # the others stay in order
+            among[k], own[k] = among[k - 1], own[k - 1]
+        among[turn], own[turn] = taken, distance
+        for k in range(turn + 1, count):
+            own[k] += hops(shape, wrap, points[taken], points[among[k]])
+
+
 @allocating_kernel
 def _fill(
     shape: IntArray,
@@ -134,25 +162,20 @@ def _fill(
     if greedy:
         first = first_places(shape)
         totals = np.zeros(first[-1], dtype=np.int64)
-        last = np.empty((len(points), 2), dtype=np.int64)  # index, total distance
+        last = np.empty(len(points), dtype=np.int64)  # the last shell
+        own = np.empty(len(points), dtype=np.int64)
         count = 0
         for i in range(len(points)):
             if apart[i] < shell:
                 add_distances(shape, wrap, first, points[i], 1, totals)
             elif apart[i] == shell:
-                last[count, 0] = i
+                last[count] = i
                 count += 1
         for k in range(count):
-            last[k, 1] = total_distance(first, totals, points[last[k, 0]])
-        for _ in range(need):
-            best = -1
-            for k in range(count):
-                if apart[last[k, 0]] == shell and (best < 0 or last[k, 1] < last[best, 1]):
-                    best = k
-            taken = last[best, 0]
-            apart[taken] = -1  # no longer of the last shell
-            for k in range(count):
-                last[k, 1] += hops(shape, wrap, points[taken], points[last[k, 0]])
+            own[k] = total_distance(first, totals, points[last[k]])
+        take_greedily(shape, wrap, points, last, own, count, need)
+        for k in range(need):
+            apart[last[k]] = -1  # no longer of the last shell
         need = 0
     count = 0
     for i in range(len(points)):
@@ -184,31 +207,3 @@ def gather(
     apart = np.empty(len(points), dtype=np.int64)
     shell, need, _ = _last_shell(shape, wrap, points, centre, len(chosen), greatest, apart)
     _fill(shape, wrap, points, apart, shell, need, greedy, chosen)
-
-
-@kernel
-def values_of_centres(
-    shape: IntArray,
-    wrap: IntArray,
-    points: IntArray,
-    centres: IntArray,
-    size: int,
-    greatest: bool,
-    greedy: bool,
-) -> IntArray:
-    """Return for each centre the value of the points nearest to it; any topology.
-
-    That is their total pairwise hop distance; if `greatest`, the sum of their L-infinity distances from the
-    centre. `centres` are coordinates, shape (centres, axes). Per centre as `gather` and `pairwise_distance`.
-    """
-    values = np.empty(len(centres), dtype=np.int64)
-    chosen = np.empty(size, dtype=np.int64)
-    apart = np.empty(len(points), dtype=np.int64)
-    for c in range(len(centres)):
-        shell, need, total = _last_shell(shape, wrap, points, centres[c], size, greatest, apart)
-        if greatest:
-            values[c] = total
-        else:
-            _fill(shape, wrap, points, apart, shell, need, greedy, chosen)
-            values[c] = pairwise_distance(shape, wrap, points, chosen)
-    return values

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from allocsolve.heuristics.partition.lattice import line_cost, total_distances
 from allocsolve.kernels.jit import called_kernel, kernel
 
 if TYPE_CHECKING:
@@ -76,29 +77,6 @@ def _ring_count(sums: Sums, x: int, y: int, radius: int) -> int:
     )
 
 
-@called_kernel
-def _cut_cost(counts: IntArray, low: int, high: int, size: int) -> int:
-    """Return the sum of distances along a line, all counts being in low..high."""
-    cost = below = 0
-    for c in range(low, high):
-        below += counts[c]
-        cost += below * (size - below)
-    return cost
-
-
-@called_kernel
-def _total_distances(counts: IntArray, low: int, high: int, totals: IntArray) -> None:
-    """Write the total distance of each place in low..high to all counts, which are there too."""
-    below = total = size = 0
-    for c in range(low, high + 1):
-        size += counts[c]
-        total += counts[c] * (c - low)
-    for c in range(low, high + 1):
-        totals[c] = total
-        below += counts[c]
-        total += 2 * below - size
-
-
 @kernel
 def costs_of_mesh_centres(sums: Sums, centres: IntArray, size: int, greedy: bool) -> IntArray:
     """Return what `values_of_centres` does, on a 2-D mesh.
@@ -145,8 +123,8 @@ def costs_of_mesh_centres(sums: Sums, centres: IntArray, size: int, greedy: bool
                     ring[listed, 1] = j
                     listed += 1
         if greedy and need < count:
-            _total_distances(columns, left, right, column_totals)
-            _total_distances(rows, down, up, row_totals)
+            total_distances(columns, left, right - left + 1, 0, column_totals)
+            total_distances(rows, down, up - down + 1, 0, row_totals)
             for k in range(listed):
                 ring[k, 2] = column_totals[ring[k, 0]] + row_totals[ring[k, 1]]
             for taken in range(need):  # the first `taken` are taken, the others in canonical order
@@ -164,7 +142,8 @@ def costs_of_mesh_centres(sums: Sums, centres: IntArray, size: int, greedy: bool
         for k in range(need):
             columns[ring[k, 0]] += 1
             rows[ring[k, 1]] += 1
-        costs[c] = _cut_cost(columns, left, right, size) + _cut_cost(rows, down, up, size)
+        costs[c] = line_cost(columns, left, right - left + 1, 0, size)
+        costs[c] += line_cost(rows, down, up - down + 1, 0, size)
     return costs
 
 

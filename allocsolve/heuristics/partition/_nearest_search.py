@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from allocsolve.heuristics.partition import _kernels_nearest as kernels
+from allocsolve.heuristics.partition._kernels_balls import Lines, values_of_centres
 from allocsolve.heuristics.partition._kernels_rings import costs_of_mesh_centres, mesh_shell_sums, prefix_sums
 from allocsolve.heuristics.partition._kernels_swaps import descend
 from allocsolve.heuristics.partition._pieces import pieces
@@ -151,7 +152,7 @@ def _costs(
         sums = prefix_sums(field.points, width, height)
         costs = _valued(lambda some: costs_of_mesh_centres(sums, some, size, greedy), tried, clock)
     else:
-        costs = _valued(partial(_plain_values, field, size, greatest=False, greedy=greedy), tried, clock)
+        costs = _valued(_ball_values(field, size, greatest=False, greedy=greedy), tried, clock)
     return costs, Limit.TIME if len(costs) < len(tried) else None
 
 
@@ -185,14 +186,26 @@ def least_shells(field: Field, size: int, clock: Clock, *, greedy: bool) -> Near
         width, height = machine.shape.tolist()
         sums = _valued(lambda some: mesh_shell_sums(points, width, height, some, size), points, clock)
     else:
-        sums = _valued(partial(_plain_values, field, size, greatest=True, greedy=greedy), points, clock)
+        sums = _valued(_ball_values(field, size, greatest=True, greedy=greedy), points, clock)
     chosen = _gather(field, points[np.argmin(sums)], size, greatest=True, greedy=greedy)
     return _nearest_set(field, chosen, Limit.TIME if len(sums) < len(points) else None)
 
 
-def _plain_values(field: Field, size: int, some: IntArray, *, greatest: bool, greedy: bool) -> IntArray:
-    shape, wrap, *_ = field.machine
-    return kernels.values_of_centres(shape, wrap, field.points, some, size, greatest, greedy)
+def _lines_of(field: Field) -> Lines:
+    machine = field.machine
+    side, ring = int(machine.shape[-1]), int(machine.wrap[-1])
+    free = np.zeros(len(machine.order), dtype=np.bool_)
+    free[field.nodes] = True
+    rows = np.tile(free[machine.order].reshape(-1, side), 1 + ring)
+    before = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.int32)
+    np.cumsum(rows, axis=1, out=before[:, 1:])
+    places = np.ascontiguousarray(machine.points[::side, :-1])
+    return Lines(machine.shape, machine.wrap, places, before)
+
+
+def _ball_values(field: Field, size: int, *, greatest: bool, greedy: bool) -> Callable[[IntArray], IntArray]:
+    lines = _lines_of(field)
+    return lambda some: values_of_centres(lines, some, size, greatest, greedy)
 
 
 def _gather(field: Field, centre: IntArray, size: int, *, greatest: bool = False, greedy: bool) -> IntArray:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.heuristics.partition._request import checked_mask
+from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.partition.lattice import nodes_at, partition_result
-from allocsolve.model import NODE_ORDERS, Mesh, frozen, node_order
+from allocsolve.model import NODE_ORDERS, Budget, Mesh, frozen, node_order
+from allocsolve.model.checks import choice, integer, shown
+from allocsolve.model.partition import checked_request
 
 if TYPE_CHECKING:
     from allocsolve.model import (
         BoolArray,
-        Budget,
         IntArray,
         NodeOrder,
         Partition,
@@ -82,7 +82,7 @@ def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
     >>> multiple_buddy(Mesh((4, 4)), free, 5).tolist()
     [2, 3, 6, 7, 1]
     """
-    free = checked_mask(topology, free, size)
+    free, size = checked_request(topology, free, size)
     sides = tuple(side for side in topology.shape if side > 1) or (1,)
     cubes = _free_cubes(sides, free)
     nodes: list[IntArray] = []
@@ -178,19 +178,21 @@ def paging(
     >>> paging(Mesh((4, 4)), free, 5).tolist()
     [2, 3, 6, 7, 8]
     """
-    free = checked_mask(topology, free, size)
-    _check_exponent(exponent)
-    visit, page = _pages(topology, exponent, order)
+    free, size = checked_request(topology, free, size)
+    choice("node order", order, NODE_ORDERS)  # before it is looked up
+    visit, page = _pages(topology, _checked_exponent(exponent), order)
     is_free = np.ones(len(visit), dtype=np.bool_)
     is_free[page[~free[visit]]] = False
     nodes = visit[is_free[page]]
     return nodes[:size] if len(nodes) >= size else None
 
 
-def _check_exponent(exponent: int) -> None:
+def _checked_exponent(exponent: int) -> int:
+    exponent = integer("exponent", exponent, InvalidOption)
     if not 0 <= exponent <= _MAX_EXPONENT:
-        msg = f"exponent {exponent} is not in 0..{_MAX_EXPONENT}"
+        msg = f"exponent {shown(exponent)} is not in 0..{_MAX_EXPONENT}"
         raise InvalidOption(msg)
+    return exponent
 
 
 @lru_cache(maxsize=32)
@@ -228,12 +230,15 @@ def random_nodes(topology: Topology, free: BoolArray, size: int, *, seed: int) -
     ------
     InvalidProblem
         If `free` is not a mask over the nodes, or `size` is below 1 or above the number of free nodes.
+    InvalidOption
+        If `seed` is not in 0..2^31-1.
 
     Notes
     -----
     *Guarantee*: never fails; none on distances. *Complexity*: O(nodes).
     """
-    free = checked_mask(topology, free, size)
+    free, size = checked_request(topology, free, size)
+    seed = Budget(seed=seed).seed
     return np.random.default_rng(seed).choice(np.flatnonzero(free), size, replace=False)
 
 
@@ -261,9 +266,8 @@ class Paging:
     order: NodeOrder = "row-major"
 
     def __post_init__(self) -> None:
-        _check_exponent(self.exponent)
-        if self.order not in NODE_ORDERS:
-            raise UnknownName("node order", self.order, NODE_ORDERS)
+        object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
+        choice("node order", self.order, NODE_ORDERS)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""

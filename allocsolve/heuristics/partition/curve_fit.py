@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from allocsolve.errors import UnknownName
 from allocsolve.heuristics.partition import _kernels_curve as kernels
-from allocsolve.heuristics.partition._request import checked_mask
 from allocsolve.heuristics.partition.lattice import partition_result
 from allocsolve.model import NODE_ORDERS, node_order
+from allocsolve.model.checks import choice, natural
+from allocsolve.model.partition import checked_request
 
 if TYPE_CHECKING:
     from allocsolve.model import (
@@ -68,12 +68,7 @@ _FALLBACK_NUMBERS: dict[Fallback, int] = {
 
 
 def sorted_free_list(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    order: NodeOrder = "row-major",
-    bits: int | None = None,
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "row-major", bits: int | None = None
 ) -> IntArray:
     """Take the first free nodes of a node order.
 
@@ -112,17 +107,12 @@ def sorted_free_list(
     >>> sorted_free_list(Mesh((4, 2)), free, 4, order="snake").tolist()
     [0, 2, 3, 7]
     """
-    free = checked_mask(topology, free, size)
-    return kernels.collect(node_order(topology, order, bits=bits), free, 0, size)
+    positions, free, size = _checked(topology, free, size, order, bits)
+    return kernels.collect(positions, free, 0, size)
 
 
 def first_fit_run(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    order: NodeOrder = "hilbert",
-    bits: int | None = None,
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
 ) -> IntArray | None:
     """Take the low end of the first run that suffices; None if there is none.
 
@@ -138,8 +128,7 @@ def first_fit_run(
     ----------
     Linnert et al. 2024, section 3.1 and Fig. 6: their reading of Slurm, on the Hilbert order.
     """
-    free = checked_mask(topology, free, size)
-    positions = node_order(topology, order, bits=bits)
+    positions, free, size = _checked(topology, free, size, order, bits)
     nodes = kernels.fit(positions, free, size, False, kernels.FAIL)  # noqa: FBT003 - kernels go by position
     return nodes if len(nodes) else None
 
@@ -167,21 +156,14 @@ def best_fit_run(
     multicomputers", 1997, and Leung et al., "Processor allocation on Cplant", 2002 (from memory); Slurm's
     ``select/linear`` up to 24.11 (fallback ``largest-runs``).
     """
-    if fallback not in FALLBACKS:
-        raise UnknownName("fallback", fallback, FALLBACKS)
-    free = checked_mask(topology, free, size)
-    positions = node_order(topology, order, bits=bits)
+    choice("fallback", fallback, FALLBACKS)
+    positions, free, size = _checked(topology, free, size, order, bits)
     nodes = kernels.fit(positions, free, size, True, _FALLBACK_NUMBERS[fallback])  # noqa: FBT003 - by position
     return nodes if len(nodes) else None
 
 
 def min_span(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    order: NodeOrder = "hilbert",
-    bits: int | None = None,
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
 ) -> IntArray:
     """Take the `size` consecutive free nodes that are least apart in the node order, the first on ties.
 
@@ -192,18 +174,12 @@ def min_span(
     *Guarantee*: never fails; the span (last position minus first) is least among all sets of free nodes.
     A run that suffices has the least possible span, so that the first of these is taken.
     """
-    free = checked_mask(topology, free, size)
-    positions = node_order(topology, order, bits=bits)
+    positions, free, size = _checked(topology, free, size, order, bits)
     return kernels.collect(positions, free, kernels.least_span(positions, free, size), size)
 
 
 def largest_runs(
-    topology: Topology,
-    free: BoolArray,
-    size: int,
-    *,
-    order: NodeOrder = "hilbert",
-    bits: int | None = None,
+    topology: Topology, free: BoolArray, size: int, *, order: NodeOrder = "hilbert", bits: int | None = None
 ) -> IntArray:
     """Take runs until there are enough: the smallest run that suffices for the rest, else the largest run.
 
@@ -214,8 +190,15 @@ def largest_runs(
     -----
     *Guarantee*: never fails; no set of `size` free nodes touches fewer runs.
     """
-    free = checked_mask(topology, free, size)
-    return kernels.largest_runs(node_order(topology, order, bits=bits), free, size)
+    return kernels.largest_runs(*_checked(topology, free, size, order, bits))
+
+
+def _checked(
+    topology: Topology, free: BoolArray, size: int, order: NodeOrder, bits: int | None
+) -> tuple[IntArray, BoolArray, int]:
+    """Return the nodes in their order, and the request as kernels take it."""
+    free, size = checked_request(topology, free, size)
+    return node_order(topology, order, bits=bits), free, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +216,8 @@ class CurveFit:
 
     Raises
     ------
-    UnknownName
-        If there is no such method, order or fallback.
+    UnknownName, InvalidOption
+        If there is no such method, order or fallback, or `bits` is negative.
 
     Notes
     -----
@@ -254,12 +237,11 @@ class CurveFit:
     fallback: Fallback = "min-span"
 
     def __post_init__(self) -> None:
-        if self.method not in CURVE_METHODS:
-            raise UnknownName("method", self.method, CURVE_METHODS)
-        if self.order not in NODE_ORDERS:
-            raise UnknownName("node order", self.order, NODE_ORDERS)
-        if self.fallback not in FALLBACKS:
-            raise UnknownName("fallback", self.fallback, FALLBACKS)
+        choice("method", self.method, CURVE_METHODS)
+        choice("node order", self.order, NODE_ORDERS)
+        choice("fallback", self.fallback, FALLBACKS)
+        if self.bits is not None:
+            object.__setattr__(self, "bits", natural("bits", self.bits))
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.partition import _kernels_growth as kernels
 from allocsolve.heuristics.partition._pieces import pieces
-from allocsolve.heuristics.partition._request import checked_mask
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, partition_result
 from allocsolve.model import MAX_INTEGER, Limit, frozen, node_order
+from allocsolve.model.checks import choice, flag, integer, natural, shown
+from allocsolve.model.partition import checked_request
 from allocsolve.model.result import Clock
 
 if TYPE_CHECKING:
@@ -84,19 +85,14 @@ def growth(topology: Topology, free: BoolArray, size: int, *, seeds: Seeds = "fi
     >>> growth(Mesh((4, 4)), np.ones(16, dtype=np.bool_), 4).tolist()
     [0, 1, 4, 5]
     """
-    _check_seeds(seeds)
+    choice("choice of seeds", seeds, SEEDS)
     return _grown(topology, free, size, seeds, Clock(math.inf))[0]
-
-
-def _check_seeds(seeds: str) -> None:
-    if seeds not in SEEDS:
-        raise UnknownName("choice of seeds", seeds, SEEDS)
 
 
 def _grown(
     topology: Topology, free: BoolArray, size: int, seeds: Seeds, clock: Clock
 ) -> tuple[IntArray | None, Limit | None]:
-    free = checked_mask(topology, free, size)
+    free, size = checked_request(topology, free, size)
     if seeds == "all":
         return _growth_best(topology, free, size, clock)
     nodes = np.empty(size, dtype=np.int64)
@@ -164,10 +160,11 @@ def leak(
     >>> leak(Mesh((4, 4)), np.ones(16, dtype=np.bool_), 4, start_row=1).tolist()
     [7, 3, 6, 11]
     """
-    free = checked_mask(topology, free, size)
-    width = topology.shape[0]
+    free, size = checked_request(topology, free, size)
+    contiguous = flag("contiguous", contiguous)
+    width, start_row = topology.shape[0], integer("start_row", start_row, InvalidOption)
     if not 0 <= start_row < topology.num_nodes // width:
-        msg = f"start_row {start_row} is not in 0..{topology.num_nodes // width - 1}"
+        msg = f"start_row {shown(start_row)} is not in 0..{topology.num_nodes // width - 1}"
         raise InvalidOption(msg)
     order = node_order(topology, "snake")
     nodes = kernels.spread(lattice(topology), free, order, start_row * width, size, contiguous)
@@ -211,7 +208,7 @@ class Growth:
     seeds: Seeds = "first"
 
     def __post_init__(self) -> None:
-        _check_seeds(self.seeds)
+        choice("choice of seeds", self.seeds, SEEDS)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Grow; of the budget the clock is used, by ``all`` also to stop."""
@@ -231,6 +228,11 @@ class Leak:
         variant has no answer where it went on elsewhere.
     start_row
         As in `leak`. A row that the machine of a problem does not have is refused at the call.
+
+    Raises
+    ------
+    InvalidOption
+        If the row is negative.
 
     Notes
     -----
@@ -252,6 +254,9 @@ class Leak:
 
     contiguous: bool = True
     start_row: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start_row", natural("start_row", self.start_row))
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Leak; of the budget only the clock is used."""

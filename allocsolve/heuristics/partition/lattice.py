@@ -21,9 +21,11 @@ __all__ = [
     "component_sizes",
     "distance_along",
     "lattice",
+    "line_cost",
     "nodes_at",
     "pairwise_distance",
     "partition_result",
+    "total_distances",
 ]
 
 
@@ -83,27 +85,58 @@ def distance_along(one: int, other: int, side: int, ring: int) -> int:
     return min(direct, side - direct) if ring else direct
 
 
+@called_kernel
+def line_cost(counts: IntArray, start: int, side: int, ring: int, size: int) -> int:
+    """Return the sum of distances over all pairs of `size` points along an axis, ``counts[start + c]`` at c.
+
+    Each place between two coordinates is crossed by the pairs that have one point on either side. A ring is
+    cut in two places: of its arcs of half a ring, as many as twice the distance of two points hold just one.
+    """
+    held = cost = 0
+    half = side // 2 if ring else 0
+    for c in range(half):
+        held += counts[start + c]
+    for c in range(side):
+        if ring:
+            held += counts[start + (c + half) % side] - counts[start + c]
+        else:
+            held += counts[start + c]
+        cost += held * (size - held)
+    return cost // 2 if ring else cost
+
+
+@called_kernel
+def total_distances(counts: IntArray, start: int, side: int, ring: int, totals: IntArray) -> None:
+    """Write the total distance of each coordinate of an axis to all points; counts as in `line_cost`."""
+    half = side // 2 if ring else side
+    total = size = ahead = 0  # points up to half a ring ahead come nearer by the next step
+    for c in range(side):
+        size += counts[start + c]
+        total += counts[start + c] * distance_along(0, c, side, ring)
+        if 1 <= c <= half:
+            ahead += counts[start + c]
+    for c in range(side):
+        totals[start + c] = total
+        opposite = counts[start + (c + half + 1) % side] if ring else 0
+        total += size - 2 * ahead
+        if ring and side % 2:
+            total -= opposite  # as far as before
+        if c + 1 < side:
+            ahead += opposite - counts[start + c + 1]
+
+
 @kernel
 def pairwise_distance(shape: IntArray, wrap: IntArray, coordinates: IntArray, nodes: IntArray) -> int:
-    """Return the sum of hop distances over all pairs of the nodes, O(axes * (nodes + side^2)).
+    """Return the sum of hop distances over all pairs of the nodes, O(axes * nodes + sum of sides).
 
     Per axis, from the counts of nodes at each coordinate; distances add up over axes.
     """
     total = 0
     for axis in range(len(shape)):
-        side = shape[axis]
-        counts = np.zeros(side, dtype=np.int64)
+        counts = np.zeros(shape[axis], dtype=np.int64)
         for node in nodes:
             counts[coordinates[node, axis]] += 1
-        if wrap[axis] == 0:
-            low = 0
-            for c in range(side - 1):
-                low += counts[c]
-                total += low * (len(nodes) - low)
-        else:
-            for c in range(side):
-                for e in range(c + 1, side):
-                    total += counts[c] * counts[e] * min(e - c, side - e + c)
+        total += line_cost(counts, 0, shape[axis], wrap[axis], len(nodes))
     return total
 
 

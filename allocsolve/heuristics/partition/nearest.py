@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.heuristics.partition import _nearest_search as search
 from allocsolve.heuristics.partition._nearest_search import CENTRES, LAST_SHELLS, Centres, LastShell
-from allocsolve.heuristics.partition._request import checked_mask
 from allocsolve.heuristics.partition.lattice import partition_result
+from allocsolve.model.checks import choice, natural
+from allocsolve.model.partition import checked_request
 from allocsolve.model.result import Clock
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ def manhattan_median(
     costlier than those without swaps round the same centres. In practice swaps are optimal: in 998 of 1000
     random cases on 16x8, from 30 of all centres with the last ring ``greedy``.
     *Complexity*: on a 2-D mesh O(nodes + centres * r), r being the radius of the largest set; else
-    O(centres * free nodes * axes). ``greedy``: and per centre O(free nodes of the last ring * those taken).
+    O(nodes * axes + centres * (size + sum of sides + axes * lines)), lines being those along the last axis
+    that the largest ball round a centre meets. ``greedy``: and per centre O(free nodes of the last ring *
+    those taken).
     Swaps: and O(free nodes + size^2) each in practice.
 
     References
@@ -156,7 +158,8 @@ def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShe
     -----
     *Guarantee*: at most d (2 - 2/size) times the optimum in d dimensions: the proof in `gen_alg`, with the
     sum of shell numbers in place of D(v, S), of which it is at least 1/d and at most the whole.
-    *Complexity*: O(free nodes^2 * axes).
+    *Complexity*: on a 2-D mesh O(nodes + free nodes * r), r being the radius of the largest set; else
+    O(nodes * axes + free nodes * lines * r), with lines as in `manhattan_median`.
 
     References
     ----------
@@ -170,7 +173,7 @@ def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShe
     >>> mc1x1(Mesh((4, 4)), np.ones(16, dtype=np.bool_), 9).tolist()
     [0, 1, 2, 4, 5, 6, 8, 9, 10]
     """
-    _check_last_shell(last_shell)
+    choice("choice for the last shell", last_shell, LAST_SHELLS)
     return _shells(topology, free, size, Clock(math.inf), last_shell).nodes
 
 
@@ -249,7 +252,7 @@ class Mc1x1:
     last_shell: LastShell = "first"
 
     def __post_init__(self) -> None:
-        _check_last_shell(self.last_shell)
+        choice("choice for the last shell", self.last_shell, LAST_SHELLS)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Search; of the budget the clock is used."""
@@ -259,17 +262,9 @@ class Mc1x1:
 
 
 def _check_median(centres: str, last_ring: str, swaps_from: int) -> None:
-    if centres not in CENTRES:
-        raise UnknownName("choice of centres", centres, CENTRES)
-    _check_last_shell(last_ring)
-    if swaps_from < 0:
-        msg = f"swaps from {swaps_from} centres: the number is negative"
-        raise InvalidOption(msg)
-
-
-def _check_last_shell(choice: str) -> None:
-    if choice not in LAST_SHELLS:
-        raise UnknownName("choice for the last shell", choice, LAST_SHELLS)
+    choice("choice of centres", centres, CENTRES)
+    choice("choice for the last shell", last_ring, LAST_SHELLS)
+    natural("swaps_from", swaps_from)
 
 
 def _median(
@@ -283,14 +278,15 @@ def _median(
     swaps_from: int,
 ) -> search.NearestSet:
     """Do as `manhattan_median` within the time there is."""
-    field = search.field_of(topology, checked_mask(topology, free, size))
-    greedy = last_ring == "greedy"
-    return search.cheapest(field, size, clock, centres=centres, greedy=greedy, starts=swaps_from)
+    free, size = checked_request(topology, free, size)
+    field, greedy = search.field_of(topology, free), last_ring == "greedy"
+    return search.cheapest(field, size, clock, centres=centres, greedy=greedy, starts=int(swaps_from))
 
 
 def _shells(
     topology: Topology, free: BoolArray, size: int, clock: Clock, last_shell: LastShell
 ) -> search.NearestSet:
     """Do as `mc1x1` within the time there is."""
-    field = search.field_of(topology, checked_mask(topology, free, size))
+    free, size = checked_request(topology, free, size)
+    field = search.field_of(topology, free)
     return search.least_shells(field, size, clock, greedy=last_shell == "greedy")

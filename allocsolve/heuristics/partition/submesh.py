@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import UnknownName
-from allocsolve.heuristics.partition._request import checked_mask
 from allocsolve.heuristics.partition.lattice import nodes_at, partition_result
+from allocsolve.model import checks
+from allocsolve.model.partition import checked_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,20 +94,15 @@ def submesh(
     >>> submesh(Mesh((4, 4)), free, 4).tolist()
     [2, 3, 6, 7]
     """
-    _check_choice(choice)
-    free = checked_mask(topology, free, size)
+    checks.choice("choice of submesh", choice, SUBMESH_CHOICES)
+    free, size = checked_request(topology, free, size)
     busy = _busy_grid(topology, free)
     choose = _first_box if choice == "first" else _best_box
-    for orientations in _box_shapes(topology.shape, size, all_shapes):
+    for orientations in _box_shapes(topology.shape, size, checks.flag("all_shapes", all_shapes)):
         box = choose(topology, busy, orientations)
         if box is not None:
             return _box_nodes(topology, *box)
     return None
-
-
-def _check_choice(choice: str) -> None:
-    if choice not in SUBMESH_CHOICES:
-        raise UnknownName("choice of submesh", choice, SUBMESH_CHOICES)
 
 
 def _first_box(
@@ -241,7 +236,7 @@ class Submesh:
     all_shapes: bool = False
 
     def __post_init__(self) -> None:
-        _check_choice(self.choice)
+        checks.choice("choice of submesh", self.choice, SUBMESH_CHOICES)
 
     def __call__(self, problem: PartitionProblem, budget: Budget, /) -> Result[Partition]:
         """Allocate; of the budget only the clock is used."""

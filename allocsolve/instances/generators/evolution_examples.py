@@ -41,6 +41,17 @@ def evolution_examples() -> Iterator[EvolutionProblem]:
     for limit in (1, 2.9, 3):
         name = f"expanding 3 times would help, limit {limit:g}"
         yield EvolutionProblem(2, (first, second), expand_limit=limit, name=name)
+    # What is searched second by second never ends.
+    late, long = EvolutionProfile(((3, 3),)), EvolutionProfile(((10, 5), (10, 3), (10, 1), (1, 0)))
+    yield EvolutionProblem(
+        5, (late, long), releases=(2**50, 0), expand_limit=2, name="released after 2^50 seconds"
+    )
+    yield EvolutionProblem(
+        5,
+        (EvolutionProfile(((2**50, 3),)), EvolutionProfile(((2**48, 5), (2**49, 3), (2**48, 2)))),
+        expand_limit=1.5,
+        name="steps of 2^50 seconds",
+    )
     draw = functools.partial(
         klein2011, num_apps=(4, 4), num_steps=(1, 3), duration=(1, 5), nodes=(0, 6), num_nodes=7
     )

@@ -1,0 +1,105 @@
+"""What values from outside become: each check returns the value, or raises one line that names it."""
+
+from __future__ import annotations
+
+import operator
+import reprlib
+from numbers import Real
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from allocsolve.errors import AllocsolveError, InvalidOption, InvalidProblem, UnknownName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["choice", "flag", "instance", "integer", "items", "natural", "real", "shown", "whole"]
+
+T = TypeVar("T")
+
+
+def whole(value: object) -> int:
+    """Return a whole number as a Python integer: any kind of integer, and floats such as 4.0.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
+    try:
+        return int(operator.index(value))  # type: ignore[arg-type]  # True is 1
+    except TypeError:
+        if isinstance(value, float | np.floating) and value.is_integer():
+            return int(value)
+        raise
+
+
+def integer(what: str, value: object, error: type[AllocsolveError] = InvalidProblem) -> int:
+    """Return a whole number as `whole` does."""
+    try:
+        return whole(value)
+    except TypeError:
+        msg = f"{what} {shown(value)} is not an integer"
+        raise error(msg) from None
+
+
+def natural(what: str, value: object) -> int:
+    """Return an option that is a whole number of at least 0."""
+    number = integer(what, value, InvalidOption)
+    if number < 0:
+        msg = f"{what} {shown(number)} is negative"
+        raise InvalidOption(msg)
+    return number
+
+
+def real(what: str, value: object, error: type[AllocsolveError] = InvalidProblem) -> float:
+    """Return a number as a float, the infinite ones and NaN included."""
+    try:
+        return float(instance(what, value, Real, error))  # type: ignore[type-abstract]  # only asked about
+    except OverflowError:
+        msg = f"{what} {shown(value)} is not a float"
+        raise error(msg) from None
+
+
+def flag(what: str, value: object, error: type[AllocsolveError] = InvalidOption) -> bool:
+    """Return the truth of a value."""
+    try:
+        return bool(value)
+    except ValueError:  # of an array
+        msg = f"{what} {shown(value)} is not True or False"
+        raise error(msg) from None
+
+
+def choice(what: str, value: T, choices: Sequence[T]) -> T:
+    """Return one of some words."""
+    if not (isinstance(value, str) and value in choices):
+        raise UnknownName(what, value if isinstance(value, str) else shown(value), map(str, choices))
+    return value
+
+
+def instance(what: str, value: object, type_: type[T], error: type[AllocsolveError] = InvalidProblem) -> T:
+    """Return a value of this type."""
+    if isinstance(value, type_):
+        return value
+    msg = f"{what} {shown(value)} is not of the type {type_.__name__}"
+    raise error(msg)
+
+
+def items(what: str, values: Iterable[T], error: type[AllocsolveError] = InvalidProblem) -> tuple[T, ...]:
+    """Return the items of a sequence."""
+    try:
+        return tuple(values)
+    except TypeError:
+        msg = f"{what} {shown(values)} is not a sequence"
+        raise error(msg) from None
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: on one short line."""
+    if isinstance(value, int) and abs(value) >= 10**18:
+        return "beyond 10^18" if value > 0 else "below -10^18"
+    try:
+        return " ".join(reprlib.repr(value).split())
+    except ValueError:  # an integer in it has more digits than Python writes
+        return f"of the type {type(value).__name__}"

@@ -1,0 +1,201 @@
+"""Whatever is given for an argument of anything public: it works, or one line says what is wrong."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import allocsolve
+from allocsolve import (
+    AllocsolveError,
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Mesh,
+    Partition,
+    PartitionProblem,
+    Topology,
+    Torus,
+    exact,
+    heuristics,
+)
+from allocsolve.heuristics import Fit, Placement, ResourceProfile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROFILE = EvolutionProfile([(3, 2), (2, 1)])
+PROBLEM = EvolutionProblem(4, (PROFILE, PROFILE))
+MESH = Mesh((4, 2))
+FREE = np.ones(8, dtype=np.bool_)
+#: Takes part in every call of an allocator.
+REQUEST = {"topology": MESH, "free": FREE, "size": 3}
+
+
+def reserved() -> ResourceProfile:
+    profile = ResourceProfile(4)
+    profile.reserve(0, PROFILE)
+    return profile
+
+
+def _call(method: str, **arguments: Any) -> Any:
+    return getattr(reserved(), method)(**arguments)
+
+
+#: Each with arguments that are right.
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "EvolutionProfile": (EvolutionProfile, {"steps": [(3, 2)]}),
+    "EvolutionProblem": (
+        EvolutionProblem,
+        {
+            "num_nodes": 4,
+            "applications": (PROFILE,),
+            "releases": (1,),
+            "expand_limit": 2,
+            "name": "p",
+            "application_names": ("a",),
+            "meta": {},
+        },
+    ),
+    "EvolutionSchedule": (
+        EvolutionSchedule,
+        {"starts": [0], "offsets": [0, 1], "durations": [2], "nodes": [1]},
+    ),
+    "EvolutionSchedule.of": (EvolutionSchedule.of, {"starts": [0], "profiles": [PROFILE]}),
+    "Mesh": (Mesh, {"shape": (2, 2)}),
+    "Torus": (Torus, {"shape": (2, 2)}),
+    "Topology": (Topology, {"shape": (2, 2), "wrap": (True, False)}),
+    "PartitionProblem": (PartitionProblem, {**REQUEST, "contiguous": True, "name": "p", "meta": {}}),
+    "PartitionProblem.of": (PartitionProblem.of, {"topology": MESH, "busy": [1], "size": 2, "name": "p"}),
+    "Partition": (Partition, {"nodes": [1, 2]}),
+    "Budget": (Budget, {"seconds": 1, "iterations": 1, "workers": 1, "seed": 1}),
+    "solve": (
+        allocsolve.solve,
+        {"problem": PROBLEM, "solver": "noX", "objective": "waste", "seconds": 5, "workers": 1, "seed": 0},
+    ),
+    "fit": (
+        heuristics.fit,
+        {"profile": PROFILE, "occupied": PROFILE, "num_nodes": 4, "expand_limit": 2, "earliest_start": 1},
+    ),
+    "compact": (
+        heuristics.compact,
+        {"profile": PROFILE, "occupied": PROFILE, "num_nodes": 4, "placement": Placement(0, PROFILE)},
+    ),
+    "list_order": (heuristics.list_order, {"problem": PROBLEM, "order": "random", "seed": 1}),
+    "list_starts": (heuristics.list_starts, {"problem": PROBLEM, "order": [1, 0], "fit": Fit()}),
+    "Fit": (Fit, {"expand_limit": 2}),
+    "ResourceProfile": (ResourceProfile, {"num_nodes": 4, "origin": 1}),
+    "ResourceProfile.earliest_window": (
+        partial(_call, "earliest_window"),
+        {"nodes": 2, "duration": 3, "not_before": 1},
+    ),
+    "ResourceProfile.fit": (
+        partial(_call, "fit"),
+        {"profile": PROFILE, "expand_limit": 2, "compacting": True, "earliest_start": 1},
+    ),
+    "ResourceProfile.reserve": (partial(_call, "reserve"), {"start": 7, "profile": PROFILE}),
+    "ResourceProfile.release": (partial(_call, "release"), {"reservation": 1, "since": 2}),
+    "ResourceProfile.forget": (partial(_call, "forget"), {"before": 2}),
+    "ResourceProfile.used_at": (partial(_call, "used_at"), {"time": 2}),
+    "manhattan_median": (
+        heuristics.manhattan_median,
+        {**REQUEST, "centres": "all", "last_ring": "greedy", "swaps_from": 1},
+    ),
+    "gen_alg": (heuristics.gen_alg, REQUEST),
+    "mc1x1": (heuristics.mc1x1, {**REQUEST, "last_shell": "greedy"}),
+    "growth": (heuristics.growth, {**REQUEST, "seeds": "all"}),
+    "leak": (heuristics.leak, {**REQUEST, "contiguous": True, "start_row": 1}),
+    "submesh": (heuristics.submesh, {**REQUEST, "choice": "best", "all_shapes": True}),
+    "paging": (heuristics.paging, {**REQUEST, "exponent": 0, "order": "snake"}),
+    "multiple_buddy": (heuristics.multiple_buddy, REQUEST),
+    "random_nodes": (heuristics.random_nodes, {**REQUEST, "seed": 1}),
+    "sorted_free_list": (heuristics.sorted_free_list, {**REQUEST, "order": "hilbert", "bits": 5}),
+    "first_fit_run": (heuristics.first_fit_run, {**REQUEST, "order": "snake"}),
+    "best_fit_run": (heuristics.best_fit_run, {**REQUEST, "order": "snake", "fallback": "fail"}),
+    "min_span": (heuristics.min_span, {**REQUEST, "order": "snake"}),
+    "largest_runs": (heuristics.largest_runs, {**REQUEST, "order": "snake"}),
+    "ListScheduling": (heuristics.ListScheduling, {"fit": Fit(), "order": "random"}),
+    "Rigid": (heuristics.Rigid, {"order": "random"}),
+    "Annealing": (heuristics.Annealing, {"objective": ("waste",)}),
+    "CurveFit": (
+        heuristics.CurveFit,
+        {"method": "best-fit", "order": "hilbert", "bits": 5, "fallback": "fail"},
+    ),
+    "Growth": (heuristics.Growth, {"seeds": "all"}),
+    "Leak": (heuristics.Leak, {"contiguous": True, "start_row": 1}),
+    "ManhattanMedian": (
+        heuristics.ManhattanMedian,
+        {"centres": "all", "last_ring": "greedy", "swaps_from": 1},
+    ),
+    "Mc1x1": (heuristics.Mc1x1, {"last_shell": "greedy"}),
+    "Paging": (heuristics.Paging, {"exponent": 1, "order": "snake"}),
+    "Submesh": (heuristics.Submesh, {"choice": "best", "all_shapes": True}),
+    "EvolutionCpSat": (exact.EvolutionCpSat, {"objective": ("waste",), "max_applications": 3}),
+    "EvolutionLns": (exact.EvolutionLns, {"objective": ("waste",), "max_applications": 3}),
+    "EvolutionMilp": (exact.EvolutionMilp, {"objective": ("waste",), "max_variables": 3}),
+    "EvolutionConflictSearch": (
+        exact.EvolutionConflictSearch,
+        {"objective": ("waste",), "max_applications": 3},
+    ),
+}
+
+#: What is wrong for most arguments.
+WRONG: tuple[Any, ...] = (
+    None,
+    "x",
+    1.5,
+    2.0,
+    -1,
+    10**5000,
+    math.nan,
+    True,
+    [],
+    {},
+    [[1], [2, 3]],
+    ["x"],
+    [[(1, 1)]],
+    object(),
+    np.array([[1.5, 2.0]]),
+    np.array([2**63], dtype=np.uint64),
+    PROFILE,
+    MESH,
+)
+
+#: Arguments of which every wrong value is tried, by the name of the call.
+CASES = [(name, argument) for name, (_, arguments) in CALLS.items() for argument in arguments]
+
+
+@pytest.mark.parametrize(("name", "argument"), CASES)
+def test_a_wrong_argument_works_or_gets_one_line(name: str, argument: str) -> None:
+    call, arguments = CALLS[name]
+    call(**arguments)
+    refused = []
+    for value in WRONG:
+        try:
+            call(**{**arguments, argument: value})
+        except AllocsolveError as error:
+            refused.append(str(error))
+    assert not [text for text in refused if "\n" in text or not 0 < len(text) <= 300]
+    assert refused or argument in ("contiguous", "all_shapes", "compacting")
+
+
+def test_lists_and_whole_floats_are_taken_for_arrays_and_integers() -> None:
+    free = [True, False, True, True, True, True, True, True]
+    problem = PartitionProblem(MESH, free=free, size=4.0)  # type: ignore[arg-type]  # what people try
+    assert problem == PartitionProblem.of(Mesh([4.0, np.int32(2)]), busy=(np.int64(1),), size=np.float32(4))  # type: ignore[list-item,arg-type]  # what data frames hold
+    assert type(problem.size) is int
+    for allocate in (heuristics.manhattan_median, heuristics.growth, heuristics.min_span):
+        chosen = allocate(MESH, free, np.int32(4))  # type: ignore[arg-type]  # as above
+        assert chosen is not None
+        assert len(chosen) == 4
+    profile = EvolutionProfile(np.array([[3.0, 2.0], [2.0, 1.0]]))  # type: ignore[arg-type]  # as above
+    assert profile == PROFILE
+    assert EvolutionProblem(4.0, [profile, PROFILE], releases=np.zeros(2)) == PROBLEM  # type: ignore[arg-type]  # as above
+    assert Partition([1.0, 2.0]) == Partition([1, 2])  # type: ignore[arg-type]  # as above
+    assert Budget(iterations=5.0, workers=np.int64(2)) == Budget(iterations=5, workers=2)  # type: ignore[arg-type]  # as above
+    assert heuristics.list_starts(PROBLEM, [1, 0], Fit()).tolist() == [0, 3, 0, 3]  # type: ignore[arg-type]  # as above
