@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import shlex
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_writable, make_folder
@@ -9,47 +12,74 @@ from allocsolve.cli.output import say
 from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
-    from allocsolve.report import StudyRecords
+    from allocsolve.report import Findings, StudyRecords
 
-__all__ = ["write_report"]
+__all__ = ["report_study", "write_report"]
+
+
+def report_study(args: argparse.Namespace) -> int:
+    """Write the report of a study; the exit status says whether its records contradict each other."""
+    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.selection import select  # noqa: PLC0415 - when the command runs
+    from allocsolve.report import examine  # noqa: PLC0415 - when the command runs
+
+    for path in (args.out, args.markdown):
+        if path is not None:
+            check_writable(path)
+    today = dt.datetime.now(dt.UTC).date()
+    made = (
+        f"Made on {today} with allocsolve {version('allocsolve')}: {shlex.join(['allocsolve', *args.words])}"
+    )
+    with RecordStore(args.study, read_only=True) as store:
+        records, catalogue = select(
+            store, store.catalogue(), solvers=args.solvers, exclude=args.exclude, suites=args.suites
+        )
+        findings = examine(records, title=args.study.stem, catalogue=catalogue, made=made)
+        return write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
 
 
 def write_report(
-    study: StudyRecords, title: str, out: Path, *, table: Path | None = None, folder: Path | None = None
-) -> None:
-    """Write the report of a study as an HTML page, and as Markdown and single figures if asked for.
+    study: StudyRecords,
+    findings: Findings,
+    out: Path,
+    *,
+    table: Path | None = None,
+    folder: Path | None = None,
+) -> int:
+    """Write a report as an HTML page, and as Markdown and single figures if asked for.
 
     Parameters
     ----------
     study
         The records with their problems and answers.
-    title
-        Of the report.
+    findings
+        What the report says of them.
     out, table
         The files of the page and of the Markdown.
     folder
         Where the figures go, as SVG files; made if it does not exist.
 
+    Returns
+    -------
+    int
+        The exit status: 1 if records contradict each other, else 0.
+
     Raises
     ------
     FormatError
-        If a file cannot be written, before any work is done.
-    InvalidAnswer
-        If two records contradict each other.
-    InvalidOption
-        If there is no record.
+        If a file cannot be written.
     """
-    from allocsolve.report import examine, figures, html, markdown  # noqa: PLC0415 - when the command runs
+    from allocsolve.report import figures, html, markdown  # noqa: PLC0415 - when the command runs
 
-    for path in (out, table):
-        if path is not None:
-            check_writable(path)
     if folder is not None:
         make_folder(folder)
-    findings = examine(study, title=title)
     out.write_text(html(findings, study), encoding="utf-8", errors="replace")
+    for one in findings.contradictions:
+        say(f"{one}; {counted(len(one.struck), 'record')} struck out")
+    say(*findings.headlines)
     say(f"Report of {counted(len(findings.records), 'record')}: {out}")
     if table is not None:
         table.write_text(markdown(findings), encoding="utf-8", errors="replace")
@@ -59,3 +89,4 @@ def write_report(
         for name, figure in drawn.items():
             (folder / f"{name}.svg").write_text(figure, encoding="utf-8", errors="replace")
         say(f"{counted(len(drawn), 'figure')}: {folder}")
+    return 1 if findings.contradictions else 0

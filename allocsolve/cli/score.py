@@ -41,6 +41,8 @@ def score(args: argparse.Namespace) -> int:
         run,
         solver_scores,
     )
+    from allocsolve.bench.runs.study import references_of  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.catalogue import Catalogue  # noqa: PLC0415 - when the command runs
     from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
     families = _families(args)
@@ -54,11 +56,13 @@ def score(args: argparse.Namespace) -> int:
     args.baseline = args.baseline or family.baseline
     solvers = [*args.solvers, *({args.baseline} - {*args.solvers})]
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
+    stated = Catalogue(references=references_of(args.files))
     tasks = plan(problems, solvers, objective=args.objective, budgets=[budget])
     make_folder(args.out)
     rows, table = args.out / "records.sqlite", args.out / "scores.csv"
     check_writable(table)
     with RecordStore(rows, tell=remark) as store:
+        store.add_catalogue(stated)
         again = keys_again(args, tasks, store)
         reused = Reused(tasks, store, rows, again)
         if reused.line and not args.json:
@@ -70,7 +74,7 @@ def score(args: argparse.Namespace) -> int:
         ):
             records = run(tasks, store=store, again=again, executor=cells, progress=progress, announce=remark)
     export(records, table)
-    scores, best_by_digest = solver_scores(records), best(records)
+    scores, best_by_digest = solver_scores(records, stated), best(records, stated)
     proven = sum(on.proven for on in best_by_digest.values())
     certified = sum(on.certified for on in best_by_digest.values())
     failed = [record for record in records if record.error]
@@ -99,7 +103,8 @@ def score(args: argparse.Namespace) -> int:
         say("", *_remarks(scores, failed))
         say(
             f"Baseline {args.baseline}: {proven} of {total} optima proven.",
-            f"Bounds: {certified} of {total} recomputed (certified), the others as claimed by a solver.",
+            f"Bounds: {certified} of {total} recomputed (certified), the others as claimed by a solver"
+            f"{' or stated by a suite' if stated.references else ''}.",
             f"Records: {rows}, CSV: {table}",
         )
     return 1 if failed else 0

@@ -8,6 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 from xml.sax.saxutils import escape
 
+from allocsolve.pictures.text import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -191,7 +193,5 @@ def _coloured(shade: int) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as XML can hold it: control characters are left out."""
-    if not text.isprintable():
-        text = "".join(filter(str.isprintable, text))
-    return escape(text)
+    """Return a text as XML can hold it."""
+    return escape(printable(text))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["counted", "limit_text", "number", "percent", "probability", "time_text"]
+__all__ = ["counted", "limit_text", "number", "percent", "printable", "probability", "time_text"]
 
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters and marks that turn the direction of writing round."""
+    return text if text.isprintable() else "".join(filter(str.isprintable, text))
 
 
 def limit_text(limit: float) -> str:
