@@ -282,7 +282,7 @@ def _duels(section: Section) -> Table:
 def _primal(section: Section) -> Table:
     rows = tuple(
         (text(curve.entrant), in_percent(curve.mean_gap), seconds(curve.mean_gap * curve.end))
-        for curve in section.primal_curves
+        for curve in sorted(section.primal_curves, key=lambda curve: curve.mean_gap)
     )
     end = seconds(section.primal_curves[0].end).shown
     return Table(
