@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.output import say, show_table, write_json
+from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.pictures.text import counted, probability
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ def compare_studies(args: argparse.Namespace) -> int:
     from allocsolve.bench.scores.paired import pair_studies  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.selection import select  # noqa: PLC0415 - when the command runs
 
-    with RecordStore(args.before, read_only=True) as one, RecordStore(args.after, read_only=True) as other:
+    with (
+        RecordStore(args.before, read_only=True, tell=remark) as one,
+        RecordStore(args.after, read_only=True, tell=remark) as other,
+    ):
         sides = [list(one), list(other)]
         catalogue = one.catalogue().merged(other.catalogue())
     chosen, catalogue = select(
@@ -104,6 +107,8 @@ def _remarks(paired: PairedStudies) -> Iterator[str]:
         yield "No run has a counterpart: of the same problem, solver, objective, budget and seed."
     for name, (before, after) in paired.machine_differences.items():
         yield f"Times do not compare, {name} differs: {', '.join(before)} before, {', '.join(after)} after."
+    if paired.same_code:
+        yield f"The same code made both: {', '.join(paired.same_code)}."
     for side, counts in (("before", paired.unpaired_before), ("after", paired.unpaired_after)):
         if counts:
             yield f"Runs that only stand in the study {side}: {_counts(counts)}."

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_writable, make_folder
-from allocsolve.cli.output import say
+from allocsolve.cli.output import remark, say, write_json
 from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
@@ -33,12 +33,32 @@ def report_study(args: argparse.Namespace) -> int:
     made = (
         f"Made on {today} with allocsolve {version('allocsolve')}: {shlex.join(['allocsolve', *args.words])}"
     )
-    with RecordStore(args.study, read_only=True) as store:
+    with RecordStore(args.study, read_only=True, tell=remark) as store:
         records, catalogue = select(
             store, store.catalogue(), solvers=args.solvers, exclude=args.exclude, suites=args.suites
         )
         findings = examine(records, title=args.study.stem, catalogue=catalogue, made=made)
-        return write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
+        drawn = write_report(store, findings, args.out, table=args.markdown, folder=args.figures)
+    if args.json:
+        write_json(
+            {
+                "report": args.out,
+                "markdown": args.markdown,
+                "figures": drawn,
+                "records": len(findings.records),
+                "headlines": findings.headlines,
+                "contradictions": [str(one) for one in findings.contradictions],
+                "struck_out": len({id(row) for one in findings.contradictions for row in one.struck}),
+            }
+        )
+    else:
+        for one in findings.contradictions:
+            say(f"{one}; {counted(len(one.struck), 'record')} struck out")
+        say(*findings.headlines)
+        say(f"Report of {counted(len(findings.records), 'record')}: {args.out}")
+        say(*([f"Tables: {args.markdown}"] if args.markdown else []))
+        say(*([f"{counted(len(drawn), 'figure')}: {args.figures}"] if args.figures else []))
+    return 1 if findings.contradictions else 0
 
 
 def write_report(
@@ -48,7 +68,7 @@ def write_report(
     *,
     table: Path | None = None,
     folder: Path | None = None,
-) -> int:
+) -> list[Path]:
     """Write a report as an HTML page, and as Markdown and single figures if asked for.
 
     Parameters
@@ -64,29 +84,24 @@ def write_report(
 
     Returns
     -------
-    int
-        The exit status: 1 if records contradict each other, else 0.
+    list
+        The files of the figures.
 
     Raises
     ------
     FormatError
-        If a file cannot be written.
+        If the folder cannot be made.
     """
     from allocsolve.report import figures, html, markdown  # noqa: PLC0415 - when the command runs
 
     if folder is not None:
         make_folder(folder)
     out.write_text(html(findings, study), encoding="utf-8", errors="replace")
-    for one in findings.contradictions:
-        say(f"{one}; {counted(len(one.struck), 'record')} struck out")
-    say(*findings.headlines)
-    say(f"Report of {counted(len(findings.records), 'record')}: {out}")
     if table is not None:
         table.write_text(markdown(findings), encoding="utf-8", errors="replace")
-        say(f"Tables: {table}")
-    if folder is not None:
-        drawn = figures(findings)
-        for name, figure in drawn.items():
-            (folder / f"{name}.svg").write_text(figure, encoding="utf-8", errors="replace")
-        say(f"{counted(len(drawn), 'figure')}: {folder}")
-    return 1 if findings.contradictions else 0
+    if folder is None:
+        return []
+    drawn = {folder / f"{name}.svg": figure for name, figure in figures(findings).items()}
+    for path, figure in drawn.items():
+        path.write_text(figure, encoding="utf-8", errors="replace")
+    return list(drawn)

@@ -171,9 +171,9 @@ class Chart:
         self.drawing = Drawing(width, self._bottom + 48, title)
         for idx, line in enumerate(lines):
             self.drawing.text(16, 18 + _LINE * idx, line, kind="soft" if idx else "heading")
-        for idx, ((at, line), name) in enumerate(zip(places, legend, strict=True)):
-            self._mark(idx, at, line, marks)
-            self.drawing.text(at + 32, line + 4, _short(name, _LEGEND_LETTERS))
+        for idx, ((at, middle), name) in enumerate(zip(places, legend, strict=True)):
+            self._mark(idx, at, middle, marks)
+            self.drawing.text(at + 32, middle + 4, _short(name, _LEGEND_LETTERS))
         self._frame(rows)
 
     def _legend_places(self, legend: Sequence[str]) -> list[tuple[float, float]]:

@@ -78,17 +78,21 @@ def _instances(comparison: Comparison, study: StudyRecords, blocks: _Blocks) -> 
     units: dict[str, str] = {}
     for place, (digest, best) in enumerate(comparison.best_by_digest.items()):
         by_entrant = {places[name]: row[digest] for name, row in comparison.cells.items() if digest in row}
-        problem = study.problem(digest)
-        view = family_of(problem).view
-        units |= view.units
-        missing = view.undrawable(problem)
+        try:
+            problem = study.problem(digest)
+        except KeyError:
+            about, missing = "the problem is not in the records", "the problem is not in the records"
+        else:
+            view = family_of(problem).view
+            units |= view.units
+            about, missing = view.describe(problem), view.undrawable(problem)
         if not missing and blocks.full:
             missing = "left out: the page would be too large"
         at = None if missing else blocks.add(_pictures(by_entrant, study, problem))
         instances.append(
             {
                 "name": best.instance,
-                "about": view.describe(problem),
+                "about": about,
                 "best": None if best.value is None else _plain(terms(best.value)),
                 "bound": _plain(terms(best.bound)),
                 "proven": best.proven,

@@ -38,7 +38,7 @@ class StudyRecords(Protocol):
         """Iterate over all records."""
 
     def problem(self, digest: str, /) -> Problem:
-        """Return the problem of this digest."""
+        """Return the problem of this digest; KeyError if it is not there, or is damaged."""
 
     def answer(self, key: RecordKey, /) -> Answer | None:
         """Return the answer of a record; None if it has none, or it was not recorded."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_tools import refused, run
+from cli_tools import refused, run, run_json
 from hypothesis import given
 from hypothesis import strategies as st
 from study_tools import failed, row
@@ -18,6 +18,7 @@ from allocsolve.bench.scores.catalogue import Catalogue, Reference
 from allocsolve.bench.scores.contradictions import consistent, contradictions
 from allocsolve.bench.scores.selection import select
 from allocsolve.cli import main
+from allocsolve.instances import digest
 from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile, Status, terms
 from allocsolve.report import examine, markdown
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 Capture = pytest.CaptureFixture[str]
 
-PROBLEM = EvolutionProblem(4, (EvolutionProfile([(10, 2)]),), name="a")
 HONEST = [row("a", "x", 120), row("a", "y", 100, 100), row("b", "x", 90), row("b", "y", 80, 70)]
 #: Its answer is no worse than others', its bound is false.
 FALSE_BOUND = row("a", "liar", 115, 125)
@@ -112,10 +112,16 @@ def test_a_report_says_what_it_says_without_the_struck_rows() -> None:
     assert _without_contradictions("\n".join(lines)) == markdown(honest).rstrip("\n")
 
 
+def _problem(name: str, nodes: int) -> EvolutionProblem:
+    return EvolutionProblem(nodes, (EvolutionProfile([(10, 1)]),), name=name)
+
+
 def _written(path: Path, rows: Iterable[Record]) -> Path:
+    """A file of rows, each about the problem that its instance stands for."""
     with RecordStore(path) as store:
         for one in rows:
-            store.append(one, PROBLEM, None)
+            problem = _problem(one.instance, ord(one.instance))
+            store.append(replace(one, digest=digest(problem)), problem, None)
     return path
 
 
@@ -126,6 +132,9 @@ def test_the_page_comes_in_spite_of_a_false_bound(tmp_path: Path, capsys: Captur
     assert "contradiction on a: liar claims the bound 125, y found 100; 1 record struck out\n" in out
     assert '<td class="text" data-key="the bound 125">' in page.read_text(encoding="utf-8")
     assert "## Contradictions" in table.read_text(encoding="utf-8")
+    found = run_json(capsys, "study", "report", study, "--out", page, status=1)
+    assert found["contradictions"] == ["contradiction on a: liar claims the bound 125, y found 100"]
+    assert (found["records"], found["struck_out"]) == (4, 1)
     out = run(capsys, "study", "report", study, "--out", page, "--exclude", "liar")
     assert "contradiction" not in out
     assert '<h3 id="t0">Contradictions' not in page.read_text(encoding="utf-8")
@@ -154,10 +163,6 @@ def test_a_report_of_some_solvers_knows_nothing_of_the_others(tmp_path: Path, ca
     said = refused(capsys, "study", "export", study, "--out", exported, "--suites", "files")
     assert "unknown suite of the records 'files'" in said
     assert main(["study", "report", str(study), "--out", str(page), "--solvers", "x", "--exclude", "x"]) == 2
-
-
-def _problem(name: str, nodes: int) -> EvolutionProblem:
-    return EvolutionProblem(nodes, (EvolutionProfile([(10, 1)]),), name=name)
 
 
 def test_an_instance_counts_in_every_suite_that_names_it(tmp_path: Path, capsys: Capture) -> None:
@@ -191,10 +196,11 @@ def test_an_instance_counts_in_every_suite_that_names_it(tmp_path: Path, capsys:
 
 def test_a_resumed_study_learns_of_new_suites_and_old_files_have_those_of_their_rows(tmp_path: Path) -> None:
     path = _written(tmp_path / "s.sqlite", [row("a", "x", 5, suite="old")])
+    identity = digest(_problem("a", ord("a")))
     with RecordStore(path, read_only=True) as store:
-        assert store.catalogue() == Catalogue({"digest of a": ("old",)})
+        assert store.catalogue() == Catalogue({identity: ("old",)})
     with RecordStore(path) as store:
-        store.add_catalogue(Catalogue({"digest of a": ("new",)}))
-        store.add_catalogue(Catalogue({"digest of a": ("new", "newer")}))
-        assert set(store.catalogue().suites["digest of a"]) == {"old", "new", "newer"}
+        store.add_catalogue(Catalogue({identity: ("new",)}))
+        store.add_catalogue(Catalogue({identity: ("new", "newer")}))
+        assert set(store.catalogue().suites[identity]) == {"old", "new", "newer"}
         assert len(store) == 1

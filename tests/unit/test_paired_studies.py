@@ -85,6 +85,12 @@ def test_the_last_of_several_versions_counts() -> None:
     assert (change.better, change.worse) == (1, 0)
 
 
+def test_the_same_code_is_named() -> None:
+    before = [row("a", "x", 9, code="m:X#1"), row("a", "y", 9, code="m:Y#1"), row("a", "z", 9)]
+    after = [replace(before[0], value=8), replace(before[1], code="m:Y#2"), before[2]]
+    assert pair_studies(before, after, Catalogue()).same_code == ("x",)
+
+
 @st.composite
 def _studies(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
     """Two studies of two solvers on four instances with up to two seeds."""

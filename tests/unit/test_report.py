@@ -347,22 +347,22 @@ def test_axes_hold_their_values_and_have_ticks(values: list[float], log: bool) -
     assert len({axis.write(tick) for tick in ticks}) == len(ticks)
 
 
-def test_the_command_writes_all_three(
-    study: MemoryStudy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_page_tables_and_figures_are_written(study: MemoryStudy, tmp_path: Path) -> None:
     page, table, folder = tmp_path / "r.html", tmp_path / "r.md", tmp_path / "figures"
-    assert write_report(study, examine(study, title="Mine"), page, table=table, folder=folder) == 0
+    drawn = write_report(study, examine(study, title="Mine"), page, table=table, folder=folder)
     assert html_escapes.unescape(page.read_text(encoding="utf-8")).startswith("<!DOCTYPE html>")
     assert table.read_text(encoding="utf-8").startswith("# Mine\n")
-    assert sorted(file.name for file in folder.iterdir()) == sorted(
-        f"{name}.svg" for name in figures(examine(study))
-    )
-    assert capsys.readouterr().out.splitlines() == [
-        *examine(study).headlines,
-        f"Report of 42 records: {page}",
-        f"Tables: {table}",
-        f"8 figures: {folder}",
-    ]
+    assert sorted(drawn) == sorted(folder.iterdir())
+    assert [file.stem for file in drawn] == list(figures(examine(study)))
+
+
+def test_a_problem_that_is_lost_has_no_picture() -> None:
+    rows = [row("a", "x", 10), row("b", "x", 10)]
+    small = MemoryStudy(rows, {"digest of a": PROBLEM})
+    index, *_ = map(unpacked, embedded.embedded(examine(small), small))
+    first, second = index["sections"][0]["instances"]
+    assert (first["at"], first["missing"]) == ([1, 0], "")
+    assert (second["at"], second["missing"]) == (None, "the problem is not in the records")
 
 
 def test_names_that_are_no_unicode_are_written(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ class InstanceResult:
 class Comparison:
     """How some entrants did on the instances of one suite, for one objective.
 
-    An entrant is a solver with its options, version and budget. Its name is that of the solver, followed by
-    whatever tells it from another entrant of the same solver.
+    An entrant is a solver with its options, version, code and budget. Its name is that of the solver,
+    followed by whatever tells it from another entrant of the same solver.
     """
 
     suite: str  #: empty for files
@@ -83,7 +83,7 @@ class Comparison:
 
 
 class Entrant(NamedTuple):
-    """A solver with its options, budget and version."""
+    """A solver with its options, budget, version and code."""
 
     solver: str
     solver_repr: str
@@ -91,6 +91,7 @@ class Entrant(NamedTuple):
     iterations: int | None
     workers: int
     version: str
+    code: str
 
 
 #: How the fields of an entrant are written where they differ.
@@ -100,7 +101,14 @@ _WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
     "iterations": lambda count: "no iteration limit" if count is None else f"{count} iterations",
     "workers": lambda count: f"{count} workers",
     "version": lambda version: f"version {version}",
+    "code": lambda code: f"code {_short_code(code)}",
 }
+
+
+def _short_code(code: str) -> str:
+    """Return what `registry.code_of` says without the module, with the first digits of the digest."""
+    place, _, digest = code.partition("#")
+    return f"{place.rpartition(':')[2]}#{digest[:8]}" if digest else place or "unknown"
 
 
 def entrant_names(entrants: Iterable[Entrant]) -> dict[Entrant, str]:
@@ -151,7 +159,7 @@ def compare(records: Iterable[Record], catalogue: Catalogue | None = None) -> tu
 def _comparison(suite: str, rows: Sequence[Record], best_by_digest: Mapping[str, Best]) -> Comparison:
     grouped: dict[Entrant, dict[str, list[Record]]] = {}
     for row in rows:
-        entrant = Entrant(row.solver, row.solver_repr, row.seconds, row.iterations, row.workers, row.version)
+        entrant = Entrant._make(getattr(row, name) for name in Entrant._fields)
         grouped.setdefault(entrant, {}).setdefault(row.digest, []).append(row)
     names = entrant_names(grouped)
     return Comparison(

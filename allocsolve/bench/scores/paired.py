@@ -37,7 +37,7 @@ class _PairKey(NamedTuple):
     @classmethod
     def of(cls, row: Record) -> _PairKey:
         """Return the key of a row."""
-        entrant = Entrant(row.solver, "", row.seconds, row.iterations, row.workers, "")
+        entrant = Entrant(row.solver, "", row.seconds, row.iterations, row.workers, "", "")
         return cls(row.kind, row.objective, entrant, row.digest, row.seed)
 
 
@@ -79,6 +79,7 @@ class PairedStudies:
 
     changes: tuple[SolverChange, ...]
     pairs: int
+    same_code: tuple[str, ...]  #: solvers of which every pair was made by the same code
     unpaired_before: Mapping[str, int]  #: runs by solver that have no counterpart
     unpaired_after: Mapping[str, int]
     #: Facts of machines that are not the same for the paired runs of both: all values before and after.
@@ -123,6 +124,7 @@ def pair_studies(before: Iterable[Record], after: Iterable[Record], catalogue: C
             for (place, rows), p, p_holm in zip(results.items(), p_values, holm(p_values), strict=True)
         ),
         pairs=len(pairs),
+        same_code=_same_code([(one, other) for _, one, other in pairs]),
         unpaired_before=Counter(row.solver for key, row in old.items() if key not in new),
         unpaired_after=Counter(row.solver for key, row in new.items() if key not in old),
         machine_differences=_machine_differences([(one, other) for _, one, other in pairs]),
@@ -193,6 +195,12 @@ def _change(
 
 def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
+
+
+def _same_code(pairs: Sequence[tuple[Record, Record]]) -> tuple[str, ...]:
+    """Return the solvers whose code is known and has not changed."""
+    changed = {one.solver for one, other in pairs if not one.code or one.code != other.code}
+    return tuple(dict.fromkeys(one.solver for one, _ in pairs if one.solver not in changed))
 
 
 def _machine_differences(
