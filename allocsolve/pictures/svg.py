@@ -160,6 +160,10 @@ class Drawing:
         )
         return "\n".join([head, *self._parts, "</svg>\n"])
 
+    def _repr_svg_(self) -> str:
+        """Return what notebooks show."""
+        return str(self)
+
     def __str__(self) -> str:
         """Return the document."""
         head, rest = self.inline().split("\n", 1)
