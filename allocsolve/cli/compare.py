@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.output import remark, say, show_table, write_json
+from allocsolve.cli.report import struck_out
 from allocsolve.pictures.text import counted, probability
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def compare_studies(args: argparse.Namespace) -> int:
         refuted = [str(contradiction) for contradiction in contradictions]
         write_json({"before": args.before, "after": args.after, **fields, "contradictions": refuted})
     else:
-        for contradiction in contradictions:
-            say(f"{contradiction}; {counted(len(contradiction.struck), 'record')} struck out")
+        say(*map(struck_out, contradictions))
         if paired.changes:
             title = f"{args.after} against {args.before}, {counted(paired.pairs, 'pair')} of runs"
             show_table(_HEADS, map(_row, paired.changes), title=title, texts=(0, 1))

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
+    from allocsolve.bench.scores.contradictions import Contradiction
     from allocsolve.report import Findings, StudyRecords
 
-__all__ = ["report_study", "write_report"]
+__all__ = ["report_study", "struck_out", "write_report"]
 
 
 def report_study(args: argparse.Namespace) -> int:
@@ -52,13 +53,17 @@ def report_study(args: argparse.Namespace) -> int:
             }
         )
     else:
-        for one in findings.contradictions:
-            say(f"{one}; {counted(len(one.struck), 'record')} struck out")
+        say(*map(struck_out, findings.contradictions))
         say(*findings.headlines)
         say(f"Report of {counted(len(findings.records), 'record')}: {args.out}")
         say(*([f"Tables: {args.markdown}"] if args.markdown else []))
         say(*([f"{counted(len(drawn), 'figure')}: {args.figures}"] if args.figures else []))
     return 1 if findings.contradictions else 0
+
+
+def struck_out(contradiction: Contradiction) -> str:
+    """Return the line on records that contradict each other."""
+    return f"{contradiction}; {counted(len(contradiction.struck), 'record')} struck out"
 
 
 def write_report(

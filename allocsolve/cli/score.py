@@ -8,6 +8,7 @@ from allocsolve import registry
 from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
+from allocsolve.cli.report import struck_out
 from allocsolve.cli.study import Reused, keys_again, with_resume_hint
 from allocsolve.families import AnyFamily, families, family_of, with_settings
 from allocsolve.pictures.text import counted, time_text
@@ -43,6 +44,7 @@ def score(args: argparse.Namespace) -> int:
     )
     from allocsolve.bench.runs.study import references_of  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.catalogue import Catalogue  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.contradictions import consistent  # noqa: PLC0415 - when the command runs
     from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
     families = _families(args)
@@ -74,7 +76,8 @@ def score(args: argparse.Namespace) -> int:
         ):
             records = run(tasks, store=store, again=again, executor=cells, progress=progress, announce=remark)
     export(records, table)
-    scores, best_by_digest = solver_scores(records, stated), best(records, stated)
+    counting, stated, contradictions = consistent(records, stated)
+    scores, best_by_digest = solver_scores(counting, stated), best(counting, stated)
     proven = sum(on.proven for on in best_by_digest.values())
     certified = sum(on.certified for on in best_by_digest.values())
     failed = [record for record in records if record.error]
@@ -87,6 +90,7 @@ def score(args: argparse.Namespace) -> int:
                 "optima_proven": proven,
                 "bounds_certified": certified,
                 "scores": scores,
+                "contradictions": [str(one) for one in contradictions],
                 "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
                 "records": rows,
                 "csv": table,
@@ -100,14 +104,14 @@ def score(args: argparse.Namespace) -> int:
         gaps = f"gap of {first}" if others else "gap"
         title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
         show_table(_HEADS, map(_row, scores), title=title)
-        say("", *_remarks(scores, failed))
+        say("", *map(struck_out, contradictions), *_remarks(scores, failed))
         say(
             f"Baseline {args.baseline}: {proven} of {total} optima proven.",
             f"Bounds: {certified} of {total} recomputed (certified), the others as claimed by a solver"
             f"{' or stated by a suite' if stated.references else ''}.",
             f"Records: {rows}, CSV: {table}",
         )
-    return 1 if failed else 0
+    return 1 if failed or contradictions else 0
 
 
 def _families(args: argparse.Namespace) -> list[AnyFamily]:

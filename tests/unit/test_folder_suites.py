@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Capture = pytest.CaptureFixture[str]
 
-#: `noX` takes 32696 s and 11126 s; the bounds of `allocsolve.bounds` are 23682 s and 7405 s.
 PROBLEMS = [replace(klein2011([7, seed], num_apps=(3, 4)), name=f"p{idx}") for idx, seed in enumerate((0, 2))]
 FORMAT = "allocsolve-best-known/1"
 
@@ -106,3 +105,7 @@ def test_a_study_keeps_what_is_stated_and_a_false_statement_is_named(tmp_path: P
     report = ("study", "report", tmp_path / "study.sqlite", "--out", tmp_path / "r.html")
     out = run(capsys, *report, status=1)
     assert "contradiction on p1: mine claims the bound 11127, noX found 11126; 0 records struck out" in out
+    score = ("score", tmp_path / "mine", "--solvers", "noX", "--baseline", "rigid")
+    out = run(capsys, *score, "--out", tmp_path / "out", status=1)
+    assert "contradiction on p1: mine claims the bound 11127, noX found 11126; 0 records struck out" in out
+    assert "noX" in out
