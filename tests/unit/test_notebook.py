@@ -52,13 +52,14 @@ def test_results_show_their_answer() -> None:
         "3",
     ]  # the second one needs three of the four nodes
     assert _cells(result.answer) == cells[8:]
-    nodes = solve(PARTITION, "gen-alg").answer.nodes.tolist()
-    assert ", ".join(map(str, nodes)) in _cells(solve(PARTITION, "gen-alg"))
+    result = solve(PARTITION, "gen-alg")
+    assert result.answer is not None
+    assert ", ".join(map(str, result.answer.nodes.tolist())) in _cells(result)
     assert "no answer" in _cells(Result(Status.UNKNOWN, None, None))
 
 
 def test_long_tables_are_cut() -> None:
-    answer = solve(klein2011(3, num_apps=(40, 40)), "noX").answer
+    answer: Any = solve(klein2011(3, num_apps=(40, 40)), "noX").answer
     assert len(_cells(answer)) == 4 * 20
     assert "<p>and 20 more</p>" in answer._repr_html_()
 

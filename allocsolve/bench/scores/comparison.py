@@ -108,7 +108,7 @@ _WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
 def _short_code(code: str) -> str:
     """Return what `registry.code_of` says without the module, with the first digits of the digest."""
     place, _, digest = code.partition("#")
-    return f"{place.rpartition(':')[2]}#{digest[:8]}" if digest else place or "unknown"
+    return f"{place.split(':')[-1]}#{digest[:8]}" if digest else place or "unknown"
 
 
 def entrant_names(entrants: Iterable[Entrant]) -> dict[Entrant, str]:
