@@ -23,6 +23,7 @@ from allocsolve.model import (
     Topology,
     Torus,
 )
+from allocsolve.notebook import plot
 from allocsolve.registry import solve
 
 __version__ = version("allocsolve")
@@ -40,5 +41,6 @@ __all__ = [
     "Status",
     "Topology",
     "Torus",
+    "plot",
     "solve",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import sys
@@ -55,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        args = make_parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else argv
+        args = make_parser().parse_args(words, argparse.Namespace(words=words))
     except SystemExit as done:  # --help and --version; errors are raised as ours
         return int(done.code or 0)
     status: int = args.run(args)

@@ -21,6 +21,7 @@ __all__ = [
     "integer",
     "integers",
     "machine",
+    "names",
     "number",
     "objective",
     "seconds",
@@ -138,6 +139,11 @@ def solvers(text: str) -> list[str]:
         msg = f"{twice} is named twice"
         raise argparse.ArgumentTypeError(msg)
     return names
+
+
+def names(text: str) -> list[str]:
+    """Read names as records have them, separated by commas; those inside parentheses part options."""
+    return split_names(text)
 
 
 def machine(text: str) -> str:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from allocsolve.cli import create, score, solve, solvers, study
 from allocsolve.cli import options as opt
 from allocsolve.cli.commands import add_command, commands_of, sentence
+from allocsolve.cli.compare import compare_studies
 from allocsolve.cli.gate import gate
 from allocsolve.cli.parser_generate import add_generators
 from allocsolve.cli.parser_library import add_library
 from allocsolve.cli.parser_reproduce import add_papers
+from allocsolve.cli.report import report_study
 from allocsolve.cli.warm import warm
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import families
@@ -184,11 +186,13 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     _add_again(run)
     export = add_command(steps, "export", study.export_study, "write the records as a table")
     export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    _add_selection(export)
     text = "the table: .csv, .json or .parquet"
     export.add_argument("--out", type=Path, required=True, metavar="FILE", help=text)
     export.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
-    report = add_command(steps, "report", study.report_study, "write a report of the records")
+    report = add_command(steps, "report", report_study, "write a report of the records")
     report.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    _add_selection(report)
     text = "the page: one file that needs nothing else"
     report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
     report.add_argument("--markdown", type=Path, metavar="FILE.md", help="its tables as Markdown, too")
@@ -200,12 +204,26 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     merge = add_command(steps, "merge", study.merge_studies, "add the records of some files to another")
     merge.add_argument("out", type=Path, metavar="OUT.sqlite", help="where they go; made if there is none")
     merge.add_argument("studies", type=Path, nargs="+", metavar="IN.sqlite", help="where they come from")
+    text = "pair the runs of two studies: whether a new version helped"
+    compare = add_command(steps, "compare", compare_studies, text)
+    compare.add_argument("before", type=Path, metavar="BEFORE.sqlite", help="the records of a study")
+    compare.add_argument("after", type=Path, metavar="AFTER.sqlite", help="those of a later one")
+    _add_selection(compare)
 
 
 def _add_again(parser: argparse.ArgumentParser) -> None:
     help_text = "run these solvers again although there are records of them; the newest count"
     parser.add_argument("--rerun", type=opt.solvers, default=[], metavar="A,B,...", help=help_text)
     parser.add_argument("--retry-failed", action="store_true", help="run again what has failed")
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    text = "only the records of these solvers, as if there were no others"
+    parser.add_argument("--solvers", type=opt.names, default=[], metavar="A,B,...", help=text)
+    text = "all records but those of these solvers"
+    parser.add_argument("--exclude", type=opt.names, default=[], metavar="A,B,...", help=text)
+    text = "only the records of these suites; `files` are problems of none"
+    parser.add_argument("--suites", type=opt.names, default=[], metavar="A,B,...", help=text)
 
 
 def _add_objective(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from allocsolve.cli.failures import failure_fields, failure_lines
 from allocsolve.cli.files import check_writable, make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
+from allocsolve.cli.report import struck_out
 from allocsolve.cli.study import Reused, keys_again, with_resume_hint
 from allocsolve.families import AnyFamily, families, family_of, with_settings
 from allocsolve.pictures.text import counted, time_text
@@ -42,6 +43,9 @@ def score(args: argparse.Namespace) -> int:
         run,
         solver_scores,
     )
+    from allocsolve.bench.runs.study import references_of  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.catalogue import Catalogue  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.contradictions import consistent  # noqa: PLC0415 - when the command runs
     from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
     named = [*args.solvers, *([args.baseline] if args.baseline else [])]
@@ -57,11 +61,13 @@ def score(args: argparse.Namespace) -> int:
     args.baseline = args.baseline or family.baseline
     solvers = [*described.values(), *({args.baseline} - {*described})]
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
+    stated = Catalogue(references=references_of(args.files))
     tasks = plan(problems, solvers, objective=args.objective, budgets=[budget])
     make_folder(args.out)
     rows, table = args.out / "records.sqlite", args.out / "scores.csv"
     check_writable(table)
     with RecordStore(rows, tell=remark) as store:
+        store.add_catalogue(stated)
         again = keys_again(args, tasks, store)
         reused = Reused(tasks, store, rows, again)
         if reused.line and not args.json:
@@ -73,7 +79,8 @@ def score(args: argparse.Namespace) -> int:
         ):
             records = run(tasks, store=store, again=again, executor=cells, progress=progress, announce=remark)
     export(records, table)
-    scores, best_by_digest = solver_scores(records), best(records)
+    counting, stated, contradictions = consistent(records, stated)
+    scores, best_by_digest = solver_scores(counting, stated), best(counting, stated)
     proven = sum(on.proven for on in best_by_digest.values())
     certified = sum(on.certified for on in best_by_digest.values())
     failed = [record for record in records if record.error]
@@ -87,6 +94,7 @@ def score(args: argparse.Namespace) -> int:
                 "bounds_certified": certified,
                 "scores": scores,
                 "failures": failure_fields(failed),
+                "contradictions": [str(one) for one in contradictions],
                 "records": rows,
                 "csv": table,
                 "reused": reused.fields,
@@ -99,13 +107,15 @@ def score(args: argparse.Namespace) -> int:
         gaps = f"gap of {first}" if others else "gap"
         title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
         show_table(_HEADS, map(_row, scores), title=title)
-        say("", *_remarks(scores), *failure_lines(failed, rows, verbose=args.verbose))
+        say("", *map(struck_out, contradictions), *_remarks(scores))
+        say(*failure_lines(failed, rows, verbose=args.verbose))
         say(
             f"Baseline {args.baseline}: {proven} of {total} optima proven.",
-            f"Bounds: {certified} of {total} recomputed (certified), the others as claimed by a solver.",
+            f"Bounds: {certified} of {total} recomputed (certified), the others as claimed by a solver"
+            f"{' or stated by a suite' if stated.references else ''}.",
             f"Records: {rows}, CSV: {table}",
         )
-    return 1 if failed else 0
+    return 1 if failed or contradictions else 0
 
 
 def _families(args: argparse.Namespace, solvers: Collection[Description]) -> list[AnyFamily]:

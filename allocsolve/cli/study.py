@@ -1,4 +1,4 @@
-"""The commands around studies: run, export, report."""
+"""The commands around studies: run, export, verify, merge."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.failures import failure_fields, failure_lines
-from allocsolve.cli.files import check_absent, check_outputs
+from allocsolve.cli.files import check_outputs
 from allocsolve.cli.output import remark, say, write_json
 from allocsolve.cli.progress import count_bar
-from allocsolve.cli.report import write_report
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.pictures.text import counted
 
@@ -25,7 +24,6 @@ __all__ = [
     "export_study",
     "keys_again",
     "merge_studies",
-    "report_study",
     "run_study",
     "verify_study",
     "with_resume_hint",
@@ -89,11 +87,13 @@ def keys_again(args: argparse.Namespace, tasks: Sequence[Task], store: RecordSto
 def run_study(args: argparse.Namespace) -> int:
     """Run what a study has not run yet."""
     from allocsolve.bench import RecordStore, open_executor, read_study, run_missing  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.catalogue import Catalogue  # noqa: PLC0415 - when the command runs
 
     study = read_study(args.file)
     path: Path = args.out or Path(args.file).with_suffix(".sqlite")
     tasks = study.tasks()
     with RecordStore(path, tell=remark) as store:
+        store.add_catalogue(Catalogue(references=study.references))
         again = keys_again(args, tasks, store)
         reused = Reused(tasks, store, path, again)
         if reused.line and not args.json:
@@ -140,30 +140,20 @@ def run_study(args: argparse.Namespace) -> int:
 def export_study(args: argparse.Namespace) -> int:
     """Write the records of a study as a table for other programs."""
     from allocsolve.bench import EXPORTS, RecordStore, export  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.selection import select  # noqa: PLC0415 - when the command runs
 
     if args.out.suffix.lower() not in EXPORTS:
         raise UnknownName("format", args.out.suffix or str(args.out), EXPORTS)
     check_outputs(args.out, inputs=[args.study], force=args.force)
     with RecordStore(args.study, read_only=True, tell=remark) as store:
-        export(store, args.out)
-        count = len(store)
+        records, _ = select(
+            store, store.catalogue(), solvers=args.solvers, exclude=args.exclude, suites=args.suites
+        )
+    export(records, args.out)
     if args.json:
-        write_json({"table": args.out, "records": count})
+        write_json({"table": args.out, "records": len(records)})
     else:
-        say(f"{args.out}: {counted(count, 'record')}")
-    return 0
-
-
-def report_study(args: argparse.Namespace) -> int:
-    """Write the report of a study."""
-    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
-
-    check_outputs(args.out, args.markdown, inputs=[args.study], force=args.force)
-    if args.figures is not None:
-        for figure in sorted(args.figures.glob("*.svg")):
-            check_absent(figure, force=args.force)
-    with RecordStore(args.study, read_only=True, tell=remark) as store:
-        write_report(store, args.study.stem, args.out, table=args.markdown, folder=args.figures)
+        say(f"{args.out}: {counted(len(records), 'record')}")
     return 0
 
 

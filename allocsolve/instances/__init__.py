@@ -25,11 +25,27 @@ from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
-from allocsolve.instances.library.best_known import BestKnown, HistoryEntry, read_best_known, write_best_known
-from allocsolve.instances.library.files import PACKAGED, Library, Member, Selection, Suite, write_index
+from allocsolve.instances.library.best_known import (
+    BestKnown,
+    HistoryEntry,
+    Statement,
+    read_best_known,
+    read_statements,
+    write_best_known,
+)
+from allocsolve.instances.library.files import (
+    BEST_KNOWN,
+    PACKAGED,
+    Library,
+    Member,
+    Selection,
+    Suite,
+    write_index,
+)
 from allocsolve.instances.library.regenerate import regenerate
 
 __all__ = [
+    "BEST_KNOWN",
     "MACHINES",
     "PACKAGED",
     "BestKnown",
@@ -38,6 +54,7 @@ __all__ = [
     "Library",
     "Member",
     "Selection",
+    "Statement",
     "Suite",
     "SwfLog",
     "amr",
@@ -55,6 +72,7 @@ __all__ = [
     "read_best_known",
     "read_problem",
     "read_solution",
+    "read_statements",
     "read_swf",
     "regenerate",
     "solution_columns",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final, Literal
 
 from allocsolve.pictures.svg import SERIES, Drawing
 
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 __all__ = ["Axis", "Chart", "plain_tick", "seconds_tick"]
+
+#: Pixels: of a letter on average, and from a line of a heading to the next.
+_LETTER: Final = 6.6
+_LINE: Final = 18
+#: A name in a legend is not longer.
+_LEGEND_LETTERS: Final = 44
 
 #: Width of a band for what a logarithmic axis cannot show: 0 below it, infinity above.
 _BAND: Final = 30.0
@@ -45,6 +52,7 @@ class Axis:
     zero: str = ""
     infinity: str = ""
     write: Callable[[float], str] = plain_tick
+    whole: bool = False  #: whether a linear axis has ticks at whole numbers only
 
     @classmethod
     def around(
@@ -77,7 +85,7 @@ class Axis:
     def ticks(self) -> list[float]:
         """Return round values of the range, 3 to 11 of them."""
         if not self.log:
-            step = _step(self.high - self.low)
+            step = max(_step(self.high - self.low), float(self.whole))
             first = math.ceil(self.low / step - 1e-9)
             return [step * idx for idx in range(first, math.floor(self.high / step + 1e-9) + 1)]
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
@@ -117,15 +125,23 @@ class Chart:
     rows
         Names of the rows, from the top.
     legend
-        Names of the series, at most `SERIES`.
-    dotted
-        Whether the series are dots, not lines.
+        Names of the series, at most `SERIES`; of any number if they are filled.
+    marks
+        What series are drawn with, and so is their legend.
     pitch
         Pixels from a row to the next.
+    width
+        In pixels.
+    heading
+        Lines above all else: the first is the title of the picture.
+    names_above
+        Whether the name of a row stands over it, and not left of it.
     """
 
     WIDTH: Final = 560
     HEIGHT: Final = 300
+    #: What fits a column of a page, and the screen of a phone.
+    NARROW: Final = 390
 
     def __init__(
         self,
@@ -135,29 +151,47 @@ class Chart:
         *,
         rows: Sequence[str] = (),
         legend: Sequence[str] = (),
-        dotted: bool = False,
+        marks: Literal["line", "dots", "filled"] = "line",
         pitch: float = 26.0,
+        width: float = WIDTH,
+        heading: Sequence[str] = (),
+        names_above: bool = False,
     ) -> None:
-        assert len(legend) <= SERIES, "the caller has chosen"
-        self._x, self._y, self._pitch = x, y, pitch
-        columns = 2 if max(map(len, legend), default=0) > 18 else 3
-        lines = -(-len(legend) // columns)
-        self.left = 66.0 if y else 22 + 7.3 * max(len(_short(name)) for name in rows)
-        self._top = 10.0 + 20 * lines
-        self.right, self._bottom = (
-            self.WIDTH - 24.0,
-            self._top + (self.HEIGHT if y else self._pitch * len(rows)),
-        )
-        self.drawing = Drawing(self.WIDTH, self._bottom + 48, title)
+        assert len(legend) <= SERIES or marks == "filled", "the caller has chosen"
+        self._x, self._y, self._pitch, self._width, self._above = x, y, pitch, width, names_above
+        widest = (width - 32) / _LETTER
+        lines = [line for text in heading for line in wrap(text, int(widest))]
+        left_names = rows and not names_above
+        self.left = 66.0 if y else 22 + 7.3 * max(len(_short(name)) for name in rows) if left_names else 18.0
+        self._top = 10.0 + _LINE * len(lines)
+        places = self._legend_places(legend)
+        self._top += 20.0 * len({y for _, y in places})
+        high = self.HEIGHT if y else self._pitch * len(rows)
+        self.right, self._bottom = width - 24.0, self._top + high
+        self.drawing = Drawing(width, self._bottom + 48, title)
+        for idx, line in enumerate(lines):
+            self.drawing.text(16, 18 + _LINE * idx, line, kind="soft" if idx else "heading")
+        for idx, ((at, middle), name) in enumerate(zip(places, legend, strict=True)):
+            self._mark(idx, at, middle, marks)
+            self.drawing.text(at + 32, middle + 4, _short(name, _LEGEND_LETTERS))
         self._frame(rows)
-        for idx, name in enumerate(legend):
-            at = 16 + (self.WIDTH - 32) / columns * (idx % columns)
-            line = 14.0 + 20 * (idx // columns)
-            if dotted:
-                self.drawing.dots(f"d{idx}", [(at + 18, line)])
-            else:
-                self.drawing.line((at, line), (at + 26, line), kind=f"s{idx}")
-            self.drawing.text(at + 32, line + 4, _short(name))
+
+    def _legend_places(self, legend: Sequence[str]) -> list[tuple[float, float]]:
+        """Return left end and middle line of each entry: in as many columns as the longest name allows."""
+        longest = max((len(_short(name, _LEGEND_LETTERS)) for name in legend), default=0)
+        columns = max(1, min(4, int((self._width - 32) / (44 + _LETTER * longest))))
+        step = (self._width - 32) / columns
+        return [
+            (16 + step * (idx % columns), self._top + 4 + 20 * (idx // columns)) for idx in range(len(legend))
+        ]
+
+    def _mark(self, idx: int, x: float, y: float, marks: Literal["line", "dots", "filled"]) -> None:
+        if marks == "dots":
+            self.drawing.dots(f"d{idx}", [(x + 18, y)])
+        elif marks == "filled":
+            self.drawing.swatch(idx, (x, y - 6, 26, 12))
+        else:
+            self.drawing.line((x, y), (x + 26, y), kind=f"s{idx}")
 
     def x(self, value: float) -> float:
         """Return the pixel of a value of the x axis."""
@@ -179,7 +213,7 @@ class Chart:
 
     def row(self, idx: int) -> float:
         """Return the pixel of the middle of a row."""
-        return self._top + self._pitch * (idx + 0.5)
+        return self._top + self._pitch * (idx + (0.72 if self._above else 0.5))
 
     @staticmethod
     def _pixel(axis: Axis, value: float, start: float, end: float) -> float:
@@ -204,7 +238,10 @@ class Chart:
                 draw.text(left - 7, at + 4, name, anchor="end", kind="soft")
             draw.text(15, (top + bottom) / 2, self._y.title, anchor="middle", turned=True)
         for idx, name in enumerate(rows):
-            draw.text(left - 9, self.row(idx) + 4, _short(name), anchor="end")
+            if self._above:
+                draw.text(left + 6, top + self._pitch * idx + 14, _short(name, _LEGEND_LETTERS))
+            else:
+                draw.text(left - 9, self.row(idx) + 4, _short(name), anchor="end")
         draw.line((left, top), (left, bottom), (right, bottom), kind="axis")
 
     @staticmethod

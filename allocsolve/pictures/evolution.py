@@ -27,7 +27,16 @@ _LARGEST_DRAWN: Final = 1_000_000
 _RESOLUTION: Final = 2000
 
 #: Units of time with their seconds, and up to how many seconds they are used.
-_TIME_UNITS: Final = (("s", 1, 600), ("min", 60, 36_000), ("h", 3600, float("inf")))
+_TIME_UNITS: Final = (("s", 1, 600), ("min", 60, 7200), ("h", 3600, float("inf")))
+
+#: Above all nodes, for the line that marks them.
+_HEADROOM: Final = 1.06
+
+#: Pixels: legible on the screen of a phone, too.
+_WIDTH: Final = 480
+
+#: Applications: of more there is no legend.
+_LEGEND: Final = 32
 
 
 def _describe(problem: EvolutionProblem) -> str:
@@ -56,13 +65,30 @@ def _end(schedule: EvolutionSchedule) -> int:
     return int(schedule.completions.max(initial=0))
 
 
+def _duration(seconds: int) -> str:
+    """Return a time in seconds, and in hours where the axis has hours."""
+    hours = f" ({seconds / 3600:.2f} h)" if seconds >= _TIME_UNITS[1][2] else ""
+    return f"{seconds} s{hours}"
+
+
 def _profile(problem: EvolutionProblem, schedule: EvolutionSchedule, last: int) -> Drawing:
     """Return the resource profile on an axis of time that goes up to `last`."""
     unit, seconds, _ = next(row for row in _TIME_UNITS if last < row[2])
+    names = problem.application_names
+    named = len(names) <= _LEGEND
+    unnamed = "" if named else f"; their {len(names)} names show under the mouse"
     chart = Chart(
         problem.name or "resource profile",
-        Axis.around(f"time [{unit}] ({_describe(problem)}, makespan {_end(schedule)} s)", [last / seconds]),
-        Axis.around("nodes", [problem.num_nodes]),
+        Axis.around(f"time [{unit}]", [last / seconds]),
+        Axis("nodes", 0.0, _HEADROOM * problem.num_nodes, whole=True),
+        heading=[
+            problem.name or "Resource profile",
+            _describe(problem),
+            f"makespan {_duration(_end(schedule))}{unnamed}",
+        ],
+        legend=names if named else (),
+        marks="filled",
+        width=_WIDTH,
     )
     tick, grain = max(1, -(-last // _RESOLUTION)), max(1, -(-problem.num_nodes // _RESOLUTION))
     with chart.plane(tick / seconds, grain):

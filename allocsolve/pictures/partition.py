@@ -41,7 +41,7 @@ _SMALL: Final = 6
 _MARGIN: Final = 12
 _GAP: Final = 16
 _NAME: Final = 18
-_HEAD: Final = 48
+_HEAD: Final = 68
 
 
 def _describe(problem: PartitionProblem) -> str:
@@ -124,12 +124,13 @@ def _plot(problem: PartitionProblem, partition: Partition) -> Drawing:
     layout = next(filter(_Layout.fits, layouts), layouts[-1])
     step, across, right, below, head, width, height = layout
     drawing = Drawing(width, height, problem.name or "partition")
-    drawing.text(_MARGIN, 18, _describe(problem))
+    drawing.text(_MARGIN, 18, problem.name or "Partition", kind="heading")
+    drawing.text(_MARGIN, 36, _describe(problem), kind="soft")
     for place, (kind, *_) in enumerate(reversed(_STATES)):
         x = _MARGIN + 75 * place
-        with drawing.plane(x, 33, 12, 12):
+        with drawing.plane(x, 52, 12, 12):
             drawing.squares(kind, [(0, 0, 1)])
-        drawing.text(x + 15, 37, kind)
+        drawing.text(x + 15, 56, kind)
     corners = [(place % across * right, place // across * below) for place in range(len(layers))]
     for (x, y), (name, _) in zip(corners, layers, strict=True):
         if name:

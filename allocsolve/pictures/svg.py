@@ -8,6 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 from xml.sax.saxutils import escape
 
+from allocsolve.pictures.text import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -17,6 +19,7 @@ __all__ = ["SERIES", "Drawing", "rules"]
 _FILLED: Final = {
     "text": ("#212529", "#e9ecef"),
     "soft": ("#5c636a", "#a5adb5"),
+    "heading": ("#212529", "#e9ecef"),
     "box": ("#a5c8e8", "#2b5279"),
 }
 #: Of strokes that are rows of squares: one in each unit, a ninth of which stays free.
@@ -100,6 +103,11 @@ class Drawing:
         fill = _colour(idx)
         self._parts.append(f'<path fill="{fill}" d="M{start} 0{d}V0"><title>{_text(label)}</title></path>')
 
+    def swatch(self, idx: int, box: tuple[float, float, float, float]) -> None:
+        """Fill a box (left, top, width, height) in the colour of a skyline: its mark in a legend."""
+        x, y, width, height = box
+        self._parts.append(f'<path fill="{_colour(idx)}" d="M{x:g} {y:g}h{width:g}v{height:g}h{-width:g}z"/>')
+
     def line(self, *points: tuple[float, float], kind: str = "line", label: str = "") -> None:
         """Draw a line through points; `label` shows under the mouse."""
         d = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
@@ -119,7 +127,7 @@ class Drawing:
         text: str,
         *,
         anchor: Literal["start", "middle", "end"] = "start",
-        kind: Literal["text", "soft"] = "text",
+        kind: Literal["text", "soft", "heading"] = "text",
         turned: bool = False,
     ) -> None:
         """Write a text from a point on its base line, upwards if turned."""
@@ -152,6 +160,10 @@ class Drawing:
         )
         return "\n".join([head, *self._parts, "</svg>\n"])
 
+    def _repr_svg_(self) -> str:
+        """Return what notebooks show."""
+        return str(self)
+
     def __str__(self) -> str:
         """Return the document."""
         head, rest = self.inline().split("\n", 1)
@@ -177,7 +189,8 @@ def rules() -> str:
         shape += (
             f"stroke-dasharray:2 3}}svg .d{idx}{{fill:none;stroke-width:4.4;stroke-linecap:round;opacity:.6}}"
         )
-    return f"svg text{{{_FONT}}}{shape}{light}@media(prefers-color-scheme:dark){{{dark}}}"
+    text = f"svg text{{{_FONT}}}svg .heading{{font-weight:600}}"
+    return f"{text}{shape}{light}@media(prefers-color-scheme:dark){{{dark}}}"
 
 
 def _coloured(shade: int) -> str:
@@ -191,7 +204,5 @@ def _coloured(shade: int) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as XML can hold it: control characters are left out."""
-    if not text.isprintable():
-        text = "".join(filter(str.isprintable, text))
-    return escape(text)
+    """Return a text as XML can hold it."""
+    return escape(visible(text))

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 import unicodedata
 
-__all__ = ["counted", "limit_text", "number", "percent", "probability", "time_text", "visible"]
+__all__ = [
+    "counted",
+    "limit_text",
+    "number",
+    "percent",
+    "probability",
+    "time_text",
+    "visible",
+]
 
 
 def counted(count: int, noun: str) -> str:

@@ -78,19 +78,17 @@ def _instances(comparison: Comparison, study: StudyRecords, blocks: _Blocks) -> 
     units: dict[str, str] = {}
     for place, (digest, best) in enumerate(comparison.best_by_digest.items()):
         by_entrant = {places[name]: row[digest] for name, row in comparison.cells.items() if digest in row}
-        at, about = None, ""
         try:
             problem = study.problem(digest)
         except KeyError:
-            missing = "left out: the problem is damaged"
+            about, missing = "the problem is not in the records", "the problem is not in the records"
         else:
             view = family_of(problem).view
             units |= view.units
-            about = view.describe(problem)
-            missing = view.undrawable(problem)
-            if not missing and blocks.full:
-                missing = "left out: the page would be too large"
-            at = None if missing else blocks.add(_pictures(by_entrant, study, problem))
+            about, missing = view.describe(problem), view.undrawable(problem)
+        if not missing and blocks.full:
+            missing = "left out: the page would be too large"
+        at = None if missing else blocks.add(_pictures(by_entrant, study, problem))
         instances.append(
             {
                 "name": best.instance,

@@ -95,8 +95,10 @@ def _gap_axis(gaps: Sequence[float], *, unanswered: bool) -> Axis:
 
 def _gaps(section: Section) -> Figure | None:
     by_entrant = {
-        entrant: sorted(100 * cell.gap for cell in cells.values() if cell.gap is not None)
-        for entrant, cells in section.comparison.cells.items()
+        one.entrant: sorted(
+            100 * cell.gap for cell in section.comparison.cells[one.entrant].values() if cell.gap is not None
+        )
+        for one in section.summaries
     }
     everything = [gap for gaps in by_entrant.values() for gap in gaps]
     if not everything:
@@ -109,7 +111,9 @@ def _gaps(section: Section) -> Figure | None:
         if skewed
         else Axis.around(title, everything)
     )
-    chart = Chart(f"{section.name}: gaps", axis, rows=list(by_entrant))
+    chart = Chart(
+        f"{section.name}: gaps", axis, rows=list(by_entrant), pitch=44, width=Chart.NARROW, names_above=True
+    )
     for idx, gaps in enumerate(by_entrant.values()):
         if gaps:
             _box(chart, idx, np.array(gaps))
@@ -172,7 +176,11 @@ def _profile(
     else:
         axis = Axis(label, 1.0, 1.0 + Axis.around("", [highest - 1]).high)
     chart = Chart(
-        f"{section.name}: {title.lower()}", axis, Axis("share of the instances", 0, 1), legend=chosen
+        f"{section.name}: {title.lower()}",
+        axis,
+        Axis("share of the instances", 0, 1),
+        legend=chosen,
+        width=Chart.NARROW,
     )
     for idx, entrant in enumerate(chosen):
         chart.steps(idx, profiles[entrant], 0, label=entrant)
@@ -191,7 +199,7 @@ def _scatter(section: Section) -> Figure | None:
     gaps = [cell.gap for cell in shown if cell.gap is not None]
     x = Axis.around("run time", times, log=True, write=seconds_tick)
     y = _gap_axis(gaps, unanswered=any(cell.value is None for cell in shown))
-    chart = Chart(f"{section.name}: time against gap", x, y, legend=chosen, dotted=True)
+    chart = Chart(f"{section.name}: time against gap", x, y, legend=chosen, marks="dots", width=Chart.NARROW)
     unbounded = 0
     for idx, row in enumerate(cells.values()):
         dots = set()
@@ -219,7 +227,7 @@ def _primal(section: Section) -> Figure | None:
     x = Axis.around("time", times, log=True, write=seconds_tick)
     levels = [100 * gap for curve in curves for _, gap in curve.steps if 100 * gap >= _LEAST_GAP]
     y = Axis.around("mean primal gap [%]", [100.0, *levels], log=True, zero=f"<{_LEAST_GAP:g}")
-    chart = Chart(f"{section.name}: primal gap over time", x, y, legend=chosen)
+    chart = Chart(f"{section.name}: primal gap over time", x, y, legend=chosen, width=Chart.NARROW)
     for curve in curves:
         steps = [(time, 100 * gap) for time, gap in curve.steps]
         chart.steps(chosen.index(curve.entrant), steps, 100.0, label=curve.entrant)

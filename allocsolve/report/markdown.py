@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from allocsolve.report.tables import overview_tables, section_tables
+from allocsolve.pictures.text import visible
+from allocsolve.report.tables import contradiction_tables, overview_tables, section_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,6 +20,10 @@ __all__ = ["markdown"]
 def markdown(findings: Findings) -> str:
     """Return all tables of a report as Markdown (of GitHub's kind); names from outside stay text."""
     lines = [f"# {_escaped(findings.title)}", ""]
+    for sentence in (*findings.headlines, findings.made):
+        lines += [_escaped(sentence), ""] if sentence else []
+    for table in contradiction_tables(findings):
+        lines += _table(table, "##")
     for table in overview_tables(findings):
         lines += _table(table, "##")
     for section in findings.sections:
@@ -49,4 +54,4 @@ def _escaped(text: str) -> str:
     >>> print(_escaped("a|b <img> *c*"))
     a\|b \<img\> \*c\*
     """
-    return re.sub(r"([\\`*_{}\[\]<>()#|!&~])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_{}\[\]<>()#|!&~])", r"\\\1", visible(" ".join(text.split())))

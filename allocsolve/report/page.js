@@ -93,7 +93,8 @@ const start = async () => {
     const row = make("tr", chosen && chosen[0] === cell[0] && chosen[1] === cell[1] ? { class: "chosen" } : {});
     COLUMNS.forEach(([, show], column) => {
       const text = show(section, cell);
-      row.append(make("td", { class: column < 2 ? "text" : "number" }, column ? text : make("button", { type: "button" }, text)));
+      const shown = column < 2 ? make("bdi", {}, text) : text;
+      row.append(make("td", { class: column < 2 ? "text" : "number" }, column ? shown : make("button", { type: "button" }, shown)));
     });
     row.addEventListener("click", async () => {
       await choose(cell[0], cell[1]);
@@ -146,22 +147,23 @@ const start = async () => {
     const names = section.terms.join(", ");
     const value = best === null ? "no answer known" : `best known ${names} ${written(section, best)}`;
     const proof = best === null ? "" : proven ? ", proven optimal" : bound[0] === null ? ", no bound known" : `, bound ${written(section, bound)}`;
-    byId("about").textContent = `${name}: ${about}; ${value}${proof}.`;
-    const put = (id, caption, ...drawing) => byId(id).replaceChildren(make("figcaption", {}, caption), ...drawing);
+    const isolated = (text) => make("bdi", {}, text);
+    byId("about").replaceChildren(isolated(name), `: ${about}; ${value}${proof}.`);
+    const put = (id, caption, ...drawing) => byId(id).replaceChildren(make("figcaption", {}, ...caption), ...drawing);
     if (block) {
       const pictures = block[at[1]];
       const reference = Object.keys(pictures).find((other) => String(pictures[other][2]) === String(best));
       const show = (id, which, title) => {
         const [drawing, seed, value] = pictures[which];
-        const caption = `${title}: ${section.solvers[which]}, ${written(section, value)} (seed ${seed})`;
+        const caption = [`${title}: `, isolated(section.solvers[which]), `, ${written(section, value)} (seed ${seed})`];
         put(id, caption, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, drawn(drawing)));
       };
       if (pictures[solver]) show("chosen", solver, "Chosen solver");
-      else put("chosen", `Chosen solver: ${section.solvers[solver]} has no answer in the records`);
+      else put("chosen", ["Chosen solver: ", isolated(section.solvers[solver]), " has no answer in the records"]);
       if (reference !== undefined) show("reference", reference, proven ? "Optimum" : "Best known");
-      else put("reference", "The best known answer is not in the records");
+      else put("reference", ["The best known answer is not in the records"]);
     } else {
-      put("chosen", `No picture: ${missing}`);
+      put("chosen", [`No picture: ${missing}`]);
       byId("reference").replaceChildren();
     }
     byId("pictures").dataset.shown = [sections.indexOf(section), instance, solver].join(" ");
@@ -195,4 +197,4 @@ const start = async () => {
   enter(0);
 };
 
-start();
+if (document.getElementById("data0")) start(); // else every record was struck out

@@ -13,7 +13,7 @@ from allocsolve.pictures.svg import rules
 from allocsolve.pictures.text import visible
 from allocsolve.report.embedded import embedded
 from allocsolve.report.figures import section_figures
-from allocsolve.report.tables import overview_tables, section_tables
+from allocsolve.report.tables import contradiction_tables, overview_tables, section_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,13 @@ def html(findings: Findings, study: StudyRecords) -> str:
     )
     title = escape(findings.title)
     numbers = count()
-    body = [f"<header><h1>{title}</h1>", *_contents(findings), "</header>", "<main>"]
+    body = [f"<header><h1>{_isolated(findings.title)}</h1>"]
+    body += [f'<p class="headline">{escape(sentence)}</p>' for sentence in findings.headlines]
+    body += [f'<p class="note">{escape(findings.made)}</p>'] if findings.made else []
+    body += ['<section class="warning">'] if findings.contradictions else []
+    body += [_table(table, next(numbers)) for table in contradiction_tables(findings)]
+    body += ["</section>"] if findings.contradictions else []
+    body += [*_contents(findings), "</header>", "<main>"]
     body += [
         "<section>",
         *(_table(table, next(numbers)) for table in overview_tables(findings)),
@@ -87,13 +93,13 @@ def html(findings: Findings, study: StudyRecords) -> str:
     opened = len(findings.sections) if len(findings.sections) <= _OPEN else 1
     for idx, section in enumerate(findings.sections):
         body.append(f'<details class="section" id="s{idx}"{" open" if idx < opened else ""}>')
-        body.append(f"<summary><h2>{escape(section.name)}</h2></summary>")
+        body.append(f"<summary><h2>{_isolated(section.name)}</h2></summary>")
         first, *others = section_tables(section)
         body.append(_table(first, next(numbers)))
         body += ['<div class="figures">', *map(_figure, section_figures(section)), "</div>"]
         body += [*(_table(table, next(numbers)) for table in others), "</details>"]
-    body += [_INSTANCES, "</main>"]
-    for idx, block in enumerate(data):  # the first is the index
+    body += [*([_INSTANCES] if findings.sections else []), "</main>"]
+    for idx, block in enumerate(data if findings.sections else ()):  # the first is the index
         body.append(f'<script type="application/gzip" id="data{idx}">{block}</script>')
     return "\n".join(
         [
@@ -128,8 +134,14 @@ def _hash(content: str) -> str:
 def _contents(findings: Findings) -> Iterator[str]:
     yield "<nav><ul>"
     for idx, section in enumerate(findings.sections):
-        yield f'<li><a href="#s{idx}">{escape(section.name)}</a></li>'
-    yield '<li><a href="#instances">instances</a></li></ul></nav>'
+        yield f'<li><a href="#s{idx}">{_isolated(section.name)}</a></li>'
+    yield '<li><a href="#instances">instances</a></li>' if findings.sections else ""
+    yield "</ul></nav>"
+
+
+def _isolated(name: str) -> str:
+    """Return a text from outside such that no letters of it turn what is beside it round."""
+    return f"<bdi>{escape(name)}</bdi>"
 
 
 def _table(table: Table, number: int) -> str:
@@ -153,8 +165,9 @@ def _table(table: Table, number: int) -> str:
 
 
 def _cell(cell: TableCell, kind: str) -> str:
+    shown = _isolated(cell.shown) if kind == "text" else escape(cell.shown)
     shape = "long" if len(cell.shown) > _LONG else kind
-    return f'<td class="{shape}" data-key="{escape(str(cell.key))}">{escape(cell.shown)}</td>'
+    return f'<td class="{shape}" data-key="{escape(str(cell.key))}">{shown}</td>'
 
 
 def _figure(figure: Figure) -> str:

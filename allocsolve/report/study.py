@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from allocsolve.bench import Comparison, Record, RecordKey, compare
+from allocsolve.bench.scores.catalogue import Catalogue
+from allocsolve.bench.scores.contradictions import Contradiction, consistent
 from allocsolve.bench.scores.summary import (
     Duel,
     PrimalCurve,
@@ -18,6 +21,7 @@ from allocsolve.bench.scores.summary import (
     summaries,
 )
 from allocsolve.errors import InvalidOption
+from allocsolve.report.headline import headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +38,7 @@ class StudyRecords(Protocol):
         """Iterate over all records."""
 
     def problem(self, digest: str, /) -> Problem:
-        """Return the problem of this digest; KeyError if it is damaged."""
+        """Return the problem of this digest; KeyError if it is not there, or is damaged."""
 
     def answer(self, key: RecordKey, /) -> Answer | None:
         """Return the answer of a record; None if it has none, or it was not recorded."""
@@ -45,7 +49,7 @@ class Section:
     """One suite and objective, with everything that is said of it."""
 
     comparison: Comparison
-    summaries: tuple[Summary, ...]
+    summaries: tuple[Summary, ...]  #: the least mean gap first
     duels: tuple[Duel, ...]
     profiles: Mapping[str, tuple[tuple[float, float], ...]]
     proof_profiles: Mapping[str, tuple[tuple[float, float], ...]]
@@ -62,13 +66,21 @@ class Findings:
     """All that a report says of a study, but for the pictures of instances."""
 
     title: str
-    records: tuple[Record, ...]
+    made: str  #: when and how the report was made, for people; empty if nobody says so
+    records: tuple[Record, ...]  #: that count
+    contradictions: tuple[Contradiction, ...]  #: their rows are struck out, and count nowhere
     sections: tuple[Section, ...]
+    headlines: tuple[str, ...]  #: for each kind and objective
     machines: tuple[tuple[Mapping[str, str | int | None], int], ...]  #: each with its number of runs
 
 
-def examine(records: Iterable[Record], *, title: str = "Study") -> Findings:
+def examine(
+    records: Iterable[Record], *, title: str = "Study", catalogue: Catalogue | None = None, made: str = ""
+) -> Findings:
     """Compute the statistics of a study, section by section.
+
+    Rows that contradict a judged answer count nowhere: what is said of the others is as if they had never
+    been made.
 
     Parameters
     ----------
@@ -76,23 +88,29 @@ def examine(records: Iterable[Record], *, title: str = "Study") -> Findings:
         Of any suites, objectives, solvers, budgets and seeds; failed ones included.
     title
         For people.
+    catalogue
+        In which suites the instances count, and what files state of them.
+    made
+        When and how the report is made.
 
     Raises
     ------
-    InvalidAnswer
-        If two records contradict each other: there is no sense in a report then.
     InvalidOption
         If there is no record.
     """
-    rows = tuple(records)
-    if not rows:
+    rows, catalogue, found = consistent(records, catalogue or Catalogue())
+    if not rows and not found:
         msg = f"{title}: there is no record to report on"
         raise InvalidOption(msg)
+    one_suite = {row.digest: ("",) for row in rows}
     machines = Counter(tuple(row.machine.items()) for row in rows)
     return Findings(
         title=title,
+        made=made,
         records=rows,
-        sections=tuple(_section(comparison) for comparison in compare(rows)),
+        contradictions=found,
+        sections=tuple(_section(comparison) for comparison in compare(rows, catalogue)),
+        headlines=tuple(map(headline, compare(rows, replace(catalogue, suites=one_suite)))),
         machines=tuple((dict(facts), runs) for facts, runs in machines.items()),
     )
 
@@ -100,7 +118,7 @@ def examine(records: Iterable[Record], *, title: str = "Study") -> Findings:
 def _section(comparison: Comparison) -> Section:
     return Section(
         comparison,
-        summaries(comparison),
+        tuple(sorted(summaries(comparison), key=lambda one: one.gap.mean if one.gap else math.inf)),
         duels(comparison),
         profiles(comparison),
         proof_profiles(comparison),

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from allocsolve.model import Limit
+from allocsolve.model import Limit, terms
 from allocsolve.pictures.text import counted
-from allocsolve.report.table import Table, TableCell, count, in_percent, p_value, seconds, text
+from allocsolve.report.table import Table, TableCell, count, in_percent, p_value, seconds, text, value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from allocsolve.bench import Record
     from allocsolve.bench.scores.summary import Summary
     from allocsolve.report.study import Findings, Section
 
-__all__ = ["failure_table", "gap_table", "machine_table", "overview_tables", "section_tables"]
+__all__ = [
+    "contradiction_tables",
+    "failure_table",
+    "gap_table",
+    "limit_table",
+    "machine_table",
+    "overview_tables",
+    "section_tables",
+]
 
 #: What is listed one by one; the rest is counted.
 _LISTED: Final = 200
@@ -33,7 +41,39 @@ _ENDED: Final = {
 
 def overview_tables(findings: Findings) -> tuple[Table, ...]:
     """Return the tables of the whole study."""
-    return _study(findings), machine_table(findings), failure_table(findings)
+    return (
+        _study(findings),
+        machine_table(findings),
+        failure_table(findings),
+        limit_table(findings),
+    )
+
+
+def contradiction_tables(findings: Findings) -> tuple[Table, ...]:
+    """Return the table of what contradicts; none if nothing does."""
+    if not findings.contradictions:
+        return ()
+    rows = tuple(
+        (
+            *map(text, (one.instance, one.objective, one.claimed_by, one.claim, one.found_by)),
+            value(terms(one.value)),
+            count(len(one.struck)),
+            text(_some(dict.fromkeys(row.solver for row in one.struck))),
+        )
+        for one in findings.contradictions
+    )
+    struck = len({id(row) for one in findings.contradictions for row in one.struck})
+    return (
+        Table(
+            "Contradictions",
+            ("instance", "objective", "who claims", "claim", "who found", "value", "struck out", "of"),
+            rows,
+            f"{counted(struck, 'record')} struck out: they count nowhere below. The judge has recomputed "
+            "every value, so a bound above it is false, and the record of the claim is struck out. If the "
+            "bound was recomputed, too, every record of the instance is: one of two computations is wrong, "
+            "please report it. What a file states of an instance does not count if a record contradicts it.",
+        ),
+    )
 
 
 def _study(findings: Findings) -> Table:
@@ -65,7 +105,7 @@ def _study(findings: Findings) -> Table:
         "seeds",
         "runs",
     )
-    first, last = (pick(row.when for row in findings.records) for pick in (min, max))
+    first, last = (pick((row.when for row in findings.records), default="") for pick in (min, max))
     when = f" from {first} to {last}" if first else ""
     versions = ", ".join(sorted({row.version for row in findings.records}))
     return Table(
@@ -88,37 +128,52 @@ def machine_table(findings: Findings) -> Table:
     return Table("Machines", (*heads, "runs"), rows, "Run times of different machines are not comparable.")
 
 
-def _reason(run: Record) -> str:
-    if run.error:
-        return run.error
-    if run.value is None:
-        proof = " (claims that there is none)" if run.status == "infeasible" else ""
-        return f"{_ENDED[run.limit]}, no answer{proof}"
-    return f"{_ENDED[run.limit]}, answer not proven"
-
-
 def failure_table(findings: Findings) -> Table:
-    """Return all runs without an answer and all that a limit has stopped, grouped by their reason."""
-    groups: dict[tuple[str, str, str], Counter[str]] = {}
+    """Return all runs without an answer, grouped by their reason."""
+    groups = _grouped(
+        findings,
+        lambda run: (
+            run.error or (f"{_ENDED[run.limit]}, no answer{_proof(run)}" if run.value is None else "")
+        ),
+    )
+    return _group_table(
+        "Failures", "reason", groups, "Runs that failed or have no answer." if groups else "Nothing failed."
+    )
+
+
+def limit_table(findings: Findings) -> Table:
+    """Return all runs with an answer that a limit has stopped, grouped by the limit."""
+    groups = _grouped(findings, lambda run: "" if run.value is None or not run.limit else _ENDED[run.limit])
+    note = "Runs that a limit stopped, with the answer that they had: no failures."
+    return _group_table("Stopped by a limit", "limit", groups, note if groups else "No limit stopped a run.")
+
+
+def _proof(run: Record) -> str:
+    return " (claims that there is none)" if run.status == "infeasible" else ""
+
+
+_Groups: TypeAlias = "dict[tuple[str, str, str], Counter[str]]"
+
+
+def _grouped(findings: Findings, reason: Callable[[Record], str]) -> _Groups:
+    """Return how often each section, entrant and reason has each instance; runs without a reason are not."""
+    groups: _Groups = {}
     for section in findings.sections:
         for entrant, cells in section.comparison.cells.items():
             for cell in cells.values():
                 for run in cell.runs:
-                    if run.error or run.value is None or run.limit is not None:
-                        group = section.name, entrant, _reason(run)
-                        groups.setdefault(group, Counter())[run.instance] += 1
+                    if why := reason(run):
+                        groups.setdefault((section.name, entrant, why), Counter())[run.instance] += 1
+    return groups
+
+
+def _group_table(title: str, what: str, groups: _Groups, note: str) -> Table:
     rows = tuple(
         (*map(text, group), count(instances.total()), text(_some(instances)))
         for group, instances in list(groups.items())[:_LISTED]
     )
-    more = f" {len(groups) - _LISTED} more reasons are not listed." if len(groups) > _LISTED else ""
-    return Table(
-        "Failures and limits",
-        ("section", "solver", "reason", "runs", "on instances"),
-        rows,
-        ("Runs that failed, had no answer, or were stopped by a limit." if groups else "Nothing failed.")
-        + more,
-    )
+    more = f" {len(groups) - _LISTED} more rows are not listed." if len(groups) > _LISTED else ""
+    return Table(title, ("section", "solver", what, "runs", "on instances"), rows, note + more)
 
 
 def _some(names: Iterable[str]) -> str:
@@ -157,10 +212,10 @@ def gap_table(section: Section) -> Table:
             *("best known", "optimal", "no answer", "no bound", "infinite"),
         ),
         tuple(rows),
-        "In brackets: 95 % bootstrap intervals over the instances. Seeds are averaged on each instance "
-        "first. An instance without an answer to every seed, or without any bound, has no gap and is "
-        "counted to the right; above a bound of 0 the gap is infinite. The shift is 1 %. best known, "
-        "optimal: instances on which every seed meets the best known value, the proven optimum."
+        "The least mean first. In brackets: 95 % bootstrap intervals over the instances. Seeds are averaged "
+        "on each instance first. An instance without an answer to every seed, or without any bound, has no "
+        "gap and is counted to the right; above a bound of 0 the gap is infinite. The shift is 1 %. best "
+        "known, optimal: instances on which every seed meets the best known value, the proven optimum."
         + lexicographic,
     )
 
@@ -185,6 +240,7 @@ def _runs(section: Section) -> Table:
             count(one.runs),
             count(one.failed),
             count(one.unanswered),
+            count(one.overruns),
             count(one.proven),
             *map(seconds, (one.runtime.mean, one.runtime.median, one.runtime.p95)),
             *map(seconds, (one.runtime.max, one.runtime.shifted_mean)),
@@ -194,11 +250,12 @@ def _runs(section: Section) -> Table:
     return Table(
         "Runs and run times",
         (
-            *("solver", "runs", "failed", "no answer", "instances proven"),
+            *("solver", "runs", "failed", "no answer", "over time", "instances proven"),
             *("mean", "median", "95th percentile", "max", "shifted geom. mean"),
         ),
         rows,
-        "Wall time of the solver call over the instances, failed runs included. The shift is 1 s.",
+        "Wall time of the solver call over the instances, failed runs included. The shift is 1 s. "
+        "over time: runs that took longer than their time limit.",
     )
 
 
@@ -225,7 +282,7 @@ def _duels(section: Section) -> Table:
 def _primal(section: Section) -> Table:
     rows = tuple(
         (text(curve.entrant), in_percent(curve.mean_gap), seconds(curve.mean_gap * curve.end))
-        for curve in section.primal_curves
+        for curve in sorted(section.primal_curves, key=lambda curve: curve.mean_gap)
     )
     end = seconds(section.primal_curves[0].end).shown
     return Table(

@@ -196,6 +196,17 @@ def test_a_contradiction_is_refused() -> None:
         compare([row("a", "fast", 99), row("a", "exact", 100, 100)])
 
 
+def test_edited_code_is_another_entrant() -> None:
+    digests = ("0123456789abcdef", "fedcba9876543210")
+    rows = [row("a", "mine:X", 9 - idx, code=f"mine:X#{each}") for idx, each in enumerate(digests)]
+    (comparison,) = compare([*rows, row("a", "mine:X", 5)])
+    assert comparison.entrants == (
+        "mine:X, code X#01234567",
+        "mine:X, code X#fedcba98",
+        "mine:X, code unknown",
+    )
+
+
 def test_lexicographic_values_are_compared_whole() -> None:
     rows = [
         row("a", "one", (10, 7), objective="makespan,waste", bound=(8, -math.inf)),

@@ -220,7 +220,7 @@ def test_plot_of_three_dimensions(tmp_path: Path, capsys: Capture) -> None:
     assert {kind: len(places) for kind, places in drawn.items()} == counts
     assert len(set.union(*drawn.values())) == 600
     root = parsed(svg.read_text())
-    assert [text.text for text in root.iter(f"{SVG}text")][4:6] == ["z = 0", "z = 1"]
+    assert [text.text for text in root.iter(f"{SVG}text")][5:7] == ["z = 0", "z = 1"]
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     assert all(right <= width and bottom <= height for _, _, right, bottom in boxes(root, "free"))
 
@@ -238,9 +238,10 @@ def test_plot_of_a_schedule(tmp_path: Path, capsys: Capture) -> None:
         assert 0 <= max(heights.values()) <= (frame.bottom - frame.top) / -plane.y_unit
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert "nodes" in texts
-    assert any(
-        re.match(r"time \[h\] \(5 applications, 100 nodes, .* makespan \d+ s\)", str(text)) for text in texts
-    )
+    assert texts[:2] == ["klein2011-s1", "5 applications, 100 nodes, expand limit inf"]
+    assert re.fullmatch(r"makespan \d+ s \(\d+\.\d\d h\)", texts[2] or "")
+    assert texts[3:8] == ["a0", "a1", "a2", "a3", "a4"]
+    assert "time [h]" in texts
 
 
 def test_the_area_of_a_schedule_is_what_is_held(tmp_path: Path, capsys: Capture) -> None:

@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import html as html_escapes
+import itertools
 import json
 import math
 import re
@@ -20,9 +21,17 @@ from picture_tools import SVG, parsed, skylines, squares, visible
 from study_tools import MemoryStudy, failed, row, run_study, timed_out
 
 from allocsolve.cli.report import write_report
-from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.errors import InvalidOption
 from allocsolve.instances import klein2011, uniform_occupancy
-from allocsolve.model import EvolutionProblem, EvolutionProfile, EvolutionSchedule, Mesh, Partition, terms
+from allocsolve.model import (
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Limit,
+    Mesh,
+    Partition,
+    terms,
+)
 from allocsolve.pictures.chart import Axis
 from allocsolve.report import embedded, examine, figures, html, markdown
 from allocsolve.report.embedded import PICTURE_BYTES
@@ -248,6 +257,66 @@ def test_what_nobody_answered_has_no_figures() -> None:
     assert "| x | 1 | - | - | - | - | - | 0 | 0 | 1 | 0 | 0 |" in markdown(found)
 
 
+def test_the_headline_names_the_best() -> None:
+    rows = [
+        row("a", "x", 120),
+        row("a", "y", 100, 100),
+        row("b", "x", 50),
+        row("b", "y", 50, 40),
+        row("c", "y", 5),
+    ]
+    (sentence,) = examine(rows).headlines
+    assert sentence == (
+        "Of 2 solvers on 2 evolution problems, y is best: makespan 12.5 % above the best known bound on "
+        "average, best known value on 2 of 2."
+    )
+    text = markdown(examine(rows, made="Made by hand."))
+    assert text.index("Of 2 solvers") < text.index("Made by hand.") < text.index("## Study")
+    (sentence,) = examine([*rows[:1], row("a", "z", 120), row("a", "w", 120)]).headlines
+    assert ", x, z and w are best: best known value on 1 of 1." in sentence
+    (sentence,) = examine([row("a", "x", 120), timed_out(row("b", "x", 1))]).headlines
+    assert sentence == "x on 2 evolution problems: answers 1 of them, best known value on 1 of 2."
+    (sentence,) = examine([timed_out(row("b", "x", 1))]).headlines
+    assert sentence == "None of 1 solver has an answer to any of 1 evolution problem (makespan)."
+    (sentence,) = examine([row("a", "x", 1), row("b", "y", 1)]).headlines
+    assert sentence == "No evolution problem was run by all of 2 solvers (makespan)."
+
+
+@given(st.permutations([("a", 130, 100), ("b", 110, 100), ("c", 120, 100), ("d", 5, -math.inf)]))
+def test_the_least_mean_gap_stands_first(rows: list[tuple[str, int, float]]) -> None:
+    found = examine([row(name if bound > 0 else "other", name, value, bound) for name, value, bound in rows])
+    lines = markdown(found).splitlines()
+    first = lines.index("### Gap to the best known bound, in %") + 4
+    assert [line.split(" | ")[0] for line in lines[first : first + 4]] == ["| b", "| c", "| a", "| d"]
+
+
+def test_a_limit_is_no_failure_and_overruns_are_counted() -> None:
+    rows = [
+        row("a", "x", 9, limit=Limit.ITERATIONS, runtime=10.2),
+        row("b", "x", 9, limit=Limit.ITERATIONS, runtime=9.9),
+        timed_out(row("c", "x", 9, runtime=10.1)),
+    ]
+    text = markdown(examine(rows))
+    failures = text[text.index("## Failures") : text.index("## Stopped by a limit")]
+    assert "iteration limit" not in failures
+    assert "| s: makespan | x | time limit, no answer | 1 | c |" in failures
+    assert "| s: makespan | x | iteration limit | 2 | a, b |" in text
+    assert "| x | 3 | 0 | 1 | 2 | 0 |" in text
+
+
+def test_names_turn_nothing_beside_them_round() -> None:
+    evil = "a\u202eb\u2067"
+    rows = [row(evil, f"{evil}x", 120, suite=evil), failed(row(evil, "y", 100, suite=evil), f"Boom: {evil}")]
+    study = MemoryStudy(rows, {f"digest of {evil}": PROBLEM})
+    page = html(examine(study), study)
+    tags = re.split(r"(<[^>]*>)", page[page.index("<body>") : page.index('<script type="application/gzip"')])
+    for before, text in itertools.pairwise(tags):
+        if "\u202e" in text and not text.startswith("<"):
+            assert before == "<bdi>"
+    assert "\u202e" not in markdown(examine(study))
+    assert not any("\u202e" in figure for figure in figures(examine(study)).values())
+
+
 def test_an_empty_study_is_refused() -> None:
     with pytest.raises(InvalidOption, match="Study: there is no record to report on"):
         examine([])
@@ -286,29 +355,28 @@ def test_axes_hold_their_values_and_have_ticks(values: list[float], log: bool) -
     assert len({axis.write(tick) for tick in ticks}) == len(ticks)
 
 
-def test_the_command_writes_all_three(
-    study: MemoryStudy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_page_tables_and_figures_are_written(study: MemoryStudy, tmp_path: Path) -> None:
     page, table, folder = tmp_path / "r.html", tmp_path / "r.md", tmp_path / "figures"
-    write_report(study, "Mine", page, table=table, folder=folder)
+    drawn = write_report(study, examine(study, title="Mine"), page, table=table, folder=folder)
     assert html_escapes.unescape(page.read_text(encoding="utf-8")).startswith("<!DOCTYPE html>")
     assert table.read_text(encoding="utf-8").startswith("# Mine\n")
-    assert sorted(file.name for file in folder.iterdir()) == sorted(
-        f"{name}.svg" for name in figures(examine(study))
-    )
-    assert capsys.readouterr().out.splitlines() == [
-        f"Report of 42 records: {page}",
-        f"Tables: {table}",
-        f"8 figures: {folder}",
-    ]
-    with pytest.raises(FormatError, match="cannot be written: there is no directory"):
-        write_report(study, "Mine", tmp_path / "gone" / "r.html")
+    assert sorted(drawn) == sorted(folder.iterdir())
+    assert [file.stem for file in drawn] == list(figures(examine(study)))
+
+
+def test_a_problem_that_is_lost_has_no_picture() -> None:
+    rows = [row("a", "x", 10), row("b", "x", 10)]
+    small = MemoryStudy(rows, {"digest of a": PROBLEM})
+    index, *_ = map(unpacked, embedded.embedded(examine(small), small))
+    first, second = index["sections"][0]["instances"]
+    assert (first["at"], first["missing"]) == ([1, 0], "")
+    assert (second["at"], second["missing"]) == (None, "the problem is not in the records")
 
 
 def test_names_that_are_no_unicode_are_written(tmp_path: Path) -> None:
     lone = MemoryStudy([row("a\ud800", "x\udcff", 5)], {"digest of a\ud800": PROBLEM})
     page = tmp_path / "r.html"
-    write_report(lone, "Mine", page, table=tmp_path / "r.md", folder=tmp_path / "figures")
+    write_report(lone, examine(lone), page, table=tmp_path / "r.md", folder=tmp_path / "figures")
     assert "<td" in page.read_text(encoding="utf-8")
 
 

@@ -238,7 +238,7 @@ def test_a_picture_of_a_partition_has_every_node_once(opened: Opened) -> None:
         assert not busy & chosen
         assert busy | chosen <= free
     texts = opened.page.locator("#chosen svg text").all_text_contents()
-    assert texts[4:] == [f"z = {z}, axis 3 = {axis}" for axis in (0, 1) for z in (0, 1)]
+    assert texts[5:] == [f"z = {z}, axis 3 = {axis}" for axis in (0, 1) for z in (0, 1)]
 
 
 def test_a_run_without_an_answer_says_so(opened: Opened) -> None:
@@ -295,6 +295,25 @@ def test_a_phone_scrolls_in_one_direction(browser: Browser, file: Path, width: i
         opened.page.wait_for_timeout(50)
         assert opened.page.evaluate("document.documentElement.scrollWidth") == width
     assert opened.faults == []
+    opened.page.close()
+
+
+def test_figures_and_pictures_fit_a_phone(browser: Browser, file: Path) -> None:
+    opened = Opened(browser, file, viewport={"width": 420, "height": 800})
+    for section in range(SECTIONS):
+        opened.page.select_option("#pick-section", str(section))
+        opened.page.wait_for_selector(f"#pictures[data-shown^='{section} ']")
+        too_wide = opened.page.evaluate(
+            """() => [...document.querySelectorAll("figure .scroll")]
+                .filter((box) => box.scrollWidth > box.clientWidth).length"""
+        )
+        assert too_wide == 0
+    letters = opened.page.evaluate(
+        """() => [...document.querySelectorAll(".figures svg text")]
+            .map((text) => 12 * text.ownerSVGElement.getBoundingClientRect().width
+                / text.ownerSVGElement.viewBox.baseVal.width)"""
+    )
+    assert min(letters) >= 11  # pixels
     opened.page.close()
 
 

@@ -18,7 +18,7 @@ __all__ = ["merge_records"]
 def merge_records(
     into: RecordStore, stores: Sequence[RecordStore], *, progress: Progress | None = None
 ) -> int:
-    """Add the records of some stores to another, with their problems, answers and certificates.
+    """Add the records of some stores to another, with their problems, answers, certificates and suites.
 
     Of several records of a key the newest is taken, by its time. Nothing is doubled: what `into` has, or has
     something newer for, is not added. A record whose problem or answer is damaged is left out.
@@ -39,6 +39,7 @@ def merge_records(
     """
     newest: dict[RecordKey, tuple[Record, RecordStore]] = {}
     for store in stores:
+        into.add_catalogue(store.catalogue())
         for record in store:
             known = newest.get(record.key)
             if known is None or _age(known[0]) < _age(record):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from allocsolve.bench.runs.cell import Conditions, close_all, run_isolated
 from allocsolve.bench.runs.execution import Outcome, execute
 from allocsolve.bench.runs.store import RecordStore
+from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.errors import AllocsolveError, InvalidOption
 from allocsolve.registry import ready
 
@@ -101,6 +102,7 @@ def run_missing(
     KeyboardInterrupt
         When the user interrupts. Runs in progress are not recorded; all rows before are in the store.
     """
+    store.add_catalogue(Catalogue({task.key.digest: task.suites for task in tasks}))
     todo = {
         task.key: (task, store.attempts(task.key) + 1)
         for task in tasks

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from allocsolve.bench.runs.catalogue_rows import read_catalogue, write_catalogue
 from allocsolve.bench.runs.claims import Claims, task_text
 from allocsolve.bench.runs.rows import (
     FIELDS,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
 
     from allocsolve.bench.runs.records import Record, RecordKey
+    from allocsolve.bench.scores.catalogue import Catalogue
     from allocsolve.model import Answer, Problem
 
 __all__ = ["RecordStore"]
@@ -308,6 +310,16 @@ class RecordStore:
         query = f"SELECT {self._lacking.get(column, column)} FROM records WHERE id = ?"  # noqa: S608 - a column
         with self._one_line_errors():
             return self._base.execute(query, (self._ids[key],)).fetchone()[0]
+
+    def catalogue(self) -> Catalogue:
+        """Return which suites name the instances of the rows, and what is stated of them."""
+        with self._one_line_errors():
+            return read_catalogue(self._base)
+
+    def add_catalogue(self, catalogue: Catalogue) -> None:
+        """Add suites of instances, and what is stated of these; what a suite states anew counts."""
+        with self._transaction():
+            write_catalogue(self._base, catalogue)
 
     def __getitem__(self, key: RecordKey) -> Record:
         """Return the newest record of a key; KeyError if there is none, or it is left out."""

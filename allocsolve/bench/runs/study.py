@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from allocsolve.bench.library.folders import folder_problems, folder_references
 from allocsolve.bench.library.suites import suite
 from allocsolve.bench.runs.describe import describe
 from allocsolve.bench.runs.runner import MEMORY_MB
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.describe import Description
     from allocsolve.bench.runs.tasks import Task
+    from allocsolve.bench.scores.catalogue import Reference
     from allocsolve.families import AnyFamily
     from allocsolve.model import Problem
 
-__all__ = ["Study", "problems_of", "read_study"]
+__all__ = ["Study", "problems_of", "read_study", "references_of"]
 
 
 #: The longest file, and how many points a line has at most.
@@ -56,6 +58,8 @@ class Study:
         By the kind of the problems; a kind without an entry has the first objective of its family.
     memory_mb
         What a task may hold, in MB.
+    references
+        What folders state of their problems.
 
     Raises
     ------
@@ -71,6 +75,7 @@ class Study:
     budgets: tuple[Budget, ...] = (Budget(seconds=10.0),)
     objectives: Mapping[str, str] = dataclasses.field(default_factory=dict)
     memory_mb: float = MEMORY_MB
+    references: Mapping[tuple[str, str], Reference] = dataclasses.field(default_factory=dict)
     #: What the solvers are, asked once.
     _described: tuple[Description, ...] = dataclasses.field(init=False, repr=False, compare=False)
 
@@ -111,7 +116,7 @@ def problems_of(name: str) -> Iterator[tuple[str, str, Problem]]:
     Yields
     ------
     suite
-        Its name; empty for files.
+        Its name; empty for files, and for folders that are no suite (see `folder_references`).
     source
         What messages call the problem.
     problem
@@ -126,10 +131,7 @@ def problems_of(name: str) -> Iterator[tuple[str, str, Problem]]:
     """
     path = Path(name)
     if path.is_dir():
-        files = sorted(path.glob("*.json"))
-        if not files:
-            raise FormatError(name, ["there is no .json file in this directory"])
-        yield from (("", str(file), read_problem(file)) for file in files)
+        yield from ((suite_name, str(file), problem) for suite_name, file, problem in folder_problems(path))
     elif path.exists() or path.suffix or len(path.parts) > 1:
         yield "", name, read_problem(path)
     else:
@@ -179,7 +181,8 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         raise FormatError(str(path), faults)
     budgets = [Budget(**_budget(entry)) for entry in document.get("budgets", [{"seconds": 10.0}])]
     try:
-        problems = [*_problems(document["suites"], source.parent)]
+        names = _located(document["suites"], source.parent)
+        problems = [(suite_name, problem) for name in names for suite_name, _, problem in problems_of(name)]
         return Study(
             problems=tuple(_with_settings(problems, document.get("set", {}))),
             solvers=tuple(document["solvers"]),
@@ -187,6 +190,7 @@ def read_study(path: str | os.PathLike[str]) -> Study:
             budgets=tuple(budgets),
             objectives=_objectives(document.get("objectives", {})),
             memory_mb=document.get("memory_mb", MEMORY_MB),
+            references=references_of(names),
         )
     except FormatError:  # names a file of its own
         raise
@@ -194,11 +198,15 @@ def read_study(path: str | os.PathLike[str]) -> Study:
         raise FormatError(str(path), [str(error)]) from None
 
 
-def _problems(names: Iterable[str], folder: Path) -> Iterator[tuple[str, Problem]]:
-    for name in names:
-        beside = folder / name
-        for suite_name, _, problem in problems_of(str(beside) if beside.exists() else name):
-            yield suite_name, problem
+def _located(names: Iterable[str], folder: Path) -> list[str]:
+    """Return the names of suites, files and folders; of what lies beside the study, the path to it."""
+    return [str(folder / name) if (folder / name).exists() else name for name in names]
+
+
+def references_of(names: Iterable[str]) -> dict[tuple[str, str], Reference]:
+    """Return what those of the names that are folders state of their problems; see `folder_references`."""
+    folders = (path for path in map(Path, names) if path.is_dir())
+    return {place: one for folder in folders for place, one in folder_references(folder).items()}
 
 
 def _with_settings(

@@ -37,6 +37,8 @@ class Task:
     key: RecordKey
     #: A solver without a registered name; None makes it by its name. Such a task stays in its process.
     unnamed: AnySolver | None = field(default=None, compare=False)
+    #: All suites with the problem; none where only that of the record is of interest.
+    suites: tuple[str, ...] = ()
 
     @property
     def budget(self) -> Budget:
@@ -97,7 +99,8 @@ def plan(
     Parameters
     ----------
     problems
-        All of one kind, each with the name of its suite. Equal ones (the same digest) are run once.
+        All of one kind, each with the name of its suite. Equal ones (the same digest) are run once, and
+        counted in all their suites.
     solvers
         Names, or what `describe` returns for them; or solvers, as they are, whose tasks can be run in this
         process only. Plug-ins that are named are not imported in this process.
@@ -127,13 +130,17 @@ def plan(
             raise InvalidOption(msg)
     version = _version()
     tasks: dict[RecordKey, Task] = {}
-    for suite, problem in suites_and_problems:
-        identity = digest(problem)
+    identities = [digest(problem) for _, problem in suites_and_problems]
+    suites: dict[str, dict[str, None]] = {}
+    for (suite, _), identity in zip(suites_and_problems, identities, strict=True):
+        suites.setdefault(identity, {})[suite] = None
+    for (suite, problem), identity in zip(suites_and_problems, identities, strict=True):
+        named = tuple(suites[identity])
         for budget in budgets:
             spent = float(budget.seconds), budget.iterations, budget.workers, budget.seed
             for name, text, code, unnamed in contestants.values():
                 key = RecordKey(identity, text, minimised, *spent, version, code)
-                tasks.setdefault(key, Task(suite, problem, name, key, unnamed))
+                tasks.setdefault(key, Task(suite, problem, name, key, unnamed, named))
     return list(tasks.values())
 
 

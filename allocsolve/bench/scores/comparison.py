@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.bench.scores.gaps import Best, best, gap
 from allocsolve.model import Status, terms
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from allocsolve.bench.runs.records import Record
 
-__all__ = ["Comparison", "InstanceResult", "compare"]
+__all__ = ["Comparison", "Entrant", "InstanceResult", "compare", "entrant_names", "instance_result"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +59,16 @@ class InstanceResult:
 class Comparison:
     """How some entrants did on the instances of one suite, for one objective.
 
-    An entrant is a solver with its options, code, version and budget. Its name is that of the solver,
+    An entrant is a solver with its options, version, code and budget. Its name is that of the solver,
     followed by whatever tells it from another entrant of the same solver.
     """
 
     suite: str  #: empty for files
     kind: str
     objective: str
-    best_by_digest: Mapping[str, Best]  #: by digest: over all records of the objective, in whatever suite
+    best_by_digest: Mapping[
+        str, Best
+    ]  #: by digest: over all records of the objective, in whatever suite, and references
     cells: Mapping[str, Mapping[str, InstanceResult]]  #: by entrant, then by digest; where it was run
 
     @property
@@ -79,7 +82,9 @@ class Comparison:
         return tuple(one for one in self.best_by_digest if all(one in rows for rows in self.cells.values()))
 
 
-class _Entrant(NamedTuple):
+class Entrant(NamedTuple):
+    """A solver with its options, budget, version and code."""
+
     solver: str
     solver_repr: str
     seconds: float
@@ -96,12 +101,19 @@ _WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
     "iterations": lambda count: "no iteration limit" if count is None else f"{count} iterations",
     "workers": lambda count: f"{count} workers",
     "version": lambda version: f"version {version}",
-    "code": lambda code: f"code {code.partition('#')[2][:6] or 'unknown'}",
+    "code": lambda code: f"code {_short_code(code)}",
 }
 
 
-def _names(entrants: Iterable[_Entrant]) -> dict[_Entrant, str]:
-    by_solver: dict[str, list[_Entrant]] = {}
+def _short_code(code: str) -> str:
+    """Return what `registry.code_of` says without the module, with the first digits of the digest."""
+    place, _, digest = code.partition("#")
+    return f"{place.split(':')[-1]}#{digest[:8]}" if digest else place or "unknown"
+
+
+def entrant_names(entrants: Iterable[Entrant]) -> dict[Entrant, str]:
+    """Return the name of each entrant: its solver, and what tells it from others of the same solver."""
+    by_solver: dict[str, list[Entrant]] = {}
     for entrant in entrants:
         by_solver.setdefault(entrant.solver, []).append(entrant)
     names = {}
@@ -113,53 +125,59 @@ def _names(entrants: Iterable[_Entrant]) -> dict[_Entrant, str]:
     return names
 
 
-def compare(records: Iterable[Record]) -> tuple[Comparison, ...]:
+def compare(records: Iterable[Record], catalogue: Catalogue | None = None) -> tuple[Comparison, ...]:
     """Return the comparisons that some records hold, in the order of their first records.
 
     Parameters
     ----------
     records
         Of any suites, objectives, budgets and seeds.
+    catalogue
+        A record counts in every suite that has its instance; in that of the record, if the catalogue does
+        not know the instance. Its references count as known values and bounds.
 
     Raises
     ------
     InvalidAnswer
         If two records contradict each other; see `best`.
     """
+    catalogue = catalogue or Catalogue()
     by_objective: dict[tuple[str, str], list[Record]] = {}
     for row in records:
         by_objective.setdefault((row.kind, row.objective), []).append(row)
     comparisons = []
     for rows in by_objective.values():
-        best_by_digest = best(rows)
+        best_by_digest = best(rows, catalogue)
         by_suite: dict[str, list[Record]] = {}
         for row in rows:
-            by_suite.setdefault(row.suite, []).append(row)
-        comparisons += [_comparison(rows_of_suite, best_by_digest) for rows_of_suite in by_suite.values()]
+            for suite in catalogue.suites.get(row.digest, (row.suite,)):
+                by_suite.setdefault(suite, []).append(row)
+        comparisons += [_comparison(suite, members, best_by_digest) for suite, members in by_suite.items()]
     return tuple(comparisons)
 
 
-def _comparison(rows: Sequence[Record], best_by_digest: Mapping[str, Best]) -> Comparison:
-    grouped: dict[_Entrant, dict[str, list[Record]]] = {}
+def _comparison(suite: str, rows: Sequence[Record], best_by_digest: Mapping[str, Best]) -> Comparison:
+    grouped: dict[Entrant, dict[str, list[Record]]] = {}
     for row in rows:
-        entrant = _Entrant._make(getattr(row, field) for field in _Entrant._fields)
+        entrant = Entrant._make(getattr(row, name) for name in Entrant._fields)
         grouped.setdefault(entrant, {}).setdefault(row.digest, []).append(row)
-    names = _names(grouped)
+    names = entrant_names(grouped)
     return Comparison(
-        suite=rows[0].suite,
+        suite=suite,
         kind=rows[0].kind,
         objective=rows[0].objective,
         best_by_digest={row.digest: best_by_digest[row.digest] for row in rows},
         cells={
             names[entrant]: {
-                digest: _cell(runs, best_by_digest[digest]) for digest, runs in by_digest.items()
+                digest: instance_result(runs, best_by_digest[digest]) for digest, runs in by_digest.items()
             }
             for entrant, by_digest in grouped.items()
         },
     )
 
 
-def _cell(runs: Sequence[Record], on: Best) -> InstanceResult:
+def instance_result(runs: Sequence[Record], on: Best) -> InstanceResult:
+    """Return what the runs of an entrant on an instance, one per seed, come to."""
     answers = [terms(run.value) for run in runs if run.value is not None]
     value = tuple(map(fmean, zip(*answers, strict=True))) if len(answers) == len(runs) else None
     bounded = terms(on.bound)[0] > -math.inf

@@ -7,6 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from allocsolve.bench.scores.contradictions import contradictions
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Status, Value, terms
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.scores.catalogue import Catalogue, Reference
 
 __all__ = ["Best", "Gaps", "SolverScore", "best", "gap", "solver_scores"]
 
@@ -23,7 +25,7 @@ class Best:
     """What is known of an instance, over all its records."""
 
     instance: str
-    value: Value | None  #: least judged value; None if nothing answered
+    value: Value | None  #: least value, judged or stated by a reference; None if there is none
     bound: Value  #: largest bound, claimed or recomputed
     recomputed_bound: Value  #: largest bound that no solver must be believed for: certified or combinatorial
 
@@ -89,50 +91,50 @@ def _checked(records: Iterable[Record]) -> list[Record]:
     return rows
 
 
-def best(records: Iterable[Record]) -> dict[str, Best]:
+def best(records: Iterable[Record], catalogue: Catalogue | None = None) -> dict[str, Best]:
     """Return what is known of each instance, by digest.
 
     Parameters
     ----------
     records
         All of one objective. Failed ones count with their combinatorial bound only.
+    catalogue
+        Its references count, too.
 
     Raises
     ------
     InvalidAnswer
-        If two records contradict each other: a bound above a judged value, or an answer to what another
-        solver has proven infeasible.
+        If two records contradict each other, or one a reference; see `contradictions`.
     InvalidOption
         If the records are of several objectives.
     """
     by_digest: dict[str, list[Record]] = {}
     for row in _checked(records):
         by_digest.setdefault(row.digest, []).append(row)
-    return {digest: _best(rows) for digest, rows in by_digest.items()}
+    references = catalogue.references if catalogue else {}
+    return {
+        digest: _best(rows, references.get((digest, rows[0].objective))) for digest, rows in by_digest.items()
+    }
 
 
-def _best(rows: Sequence[Record]) -> Best:
-    instance = rows[0].instance
-    bounds: list[tuple[Value, str]] = [(row.bound, row.solver) for row in rows]
-    recomputed = [(row.certified_bound, f"the certificate of {row.solver}") for row in rows]
-    recomputed += [(row.combinatorial_bound, "allocsolve.bounds") for row in rows]
-    bound, bounded_by = max([*recomputed, *bounds], key=lambda pair: terms(pair[0]))
-    recomputed_bound = max((one for one, _ in recomputed), key=terms)
-    values = [(row.value, row.solver) for row in rows if row.value is not None]
-    if not values:
-        return Best(instance, None, bound, recomputed_bound)
-    value, valued_by = min(values, key=lambda pair: terms(pair[0]))
-    if terms(bound) > terms(value):
-        msg = f"contradiction on {instance}: {bounded_by} claims the bound {bound}, {valued_by} found {value}"
-        raise InvalidAnswer(msg)
-    refuted = next((row.solver for row in rows if row.status is Status.INFEASIBLE), None)
-    if refuted is not None:
-        msg = f"contradiction on {instance}: {refuted} claims it is infeasible, {valued_by} found {value}"
-        raise InvalidAnswer(msg)
-    return Best(instance, value, bound, recomputed_bound)
+def _best(rows: Sequence[Record], reference: Reference | None) -> Best:
+    for contradiction in contradictions(rows, reference):
+        raise InvalidAnswer(str(contradiction))
+    values = [row.value for row in rows if row.value is not None]
+    bounds = [row.bound for row in rows]
+    recomputed = [bound for row in rows for bound in (row.certified_bound, row.combinatorial_bound)]
+    if reference is not None:
+        values += [reference.upper] if reference.upper < math.inf else []
+        bounds.append(reference.lower)
+    return Best(
+        instance=rows[0].instance,
+        value=min(values, key=terms, default=None),
+        bound=max([*recomputed, *bounds], key=terms),
+        recomputed_bound=max(recomputed, key=terms),
+    )
 
 
-def solver_scores(records: Iterable[Record]) -> tuple[SolverScore, ...]:
+def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None) -> tuple[SolverScore, ...]:
     """Return the score of each solver, in the order of their first records.
 
     Parameters
@@ -140,6 +142,8 @@ def solver_scores(records: Iterable[Record]) -> tuple[SolverScore, ...]:
     records
         All of one objective, at most one per solver and instance. Gaps of a lexicographic objective are
         those of its first term; all comparisons are of the whole tuple.
+    catalogue
+        As for `best`.
 
     Raises
     ------
@@ -149,7 +153,7 @@ def solver_scores(records: Iterable[Record]) -> tuple[SolverScore, ...]:
         If the records are of several objectives, or a solver has two for one instance.
     """
     rows = _checked(records)
-    best_by_digest = best(rows)
+    best_by_digest = best(rows, catalogue)
     by_solver: dict[str, dict[str, Record]] = {}
     for row in rows:
         if by_solver.setdefault(row.solver, {}).setdefault(row.digest, row) is not row:

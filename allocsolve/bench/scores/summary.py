@@ -39,6 +39,7 @@ __all__ = [
     "primal_curves",
     "profiles",
     "proof_profiles",
+    "relative_difference",
     "summaries",
 ]
 
@@ -68,6 +69,7 @@ class Summary:
     runs: int
     failed: int  #: runs that raised or were refuted
     unanswered: int  #: runs that ended properly without an answer
+    overruns: int  #: runs that took longer than their time limit
     incomplete: int  #: instances with such a run: no value, no gap
     unbounded: int  #: instances answered, without a bound: no gap
     infinite: int  #: instances with a gap above a reference of 0
@@ -138,6 +140,7 @@ def _summary(entrant: str, results: Mapping[str, InstanceResult], comparison: Co
         runs=sum(len(cell.runs) for cell, _ in cells),
         failed=sum(cell.failed for cell, _ in cells),
         unanswered=sum(cell.unanswered for cell, _ in cells),
+        overruns=sum(run.overran for cell, _ in cells for run in cell.runs),
         incomplete=len(cells) - len(answered),
         unbounded=len(answered) - len(gaps),
         infinite=sum(map(math.isinf, gaps)),
@@ -161,7 +164,7 @@ def duels(comparison: Comparison) -> tuple[Duel, ...]:
             if digest in other_results
         ]
         if pairs:
-            differences = [_difference(a[0], b[0]) for a, b in pairs]
+            differences = [relative_difference(a[0], b[0]) for a, b in pairs]
             wins, losses = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
             ties = len(pairs) - wins - losses
             compared.append((one, other, wins, ties, losses, median(differences), signed_rank(differences)))
@@ -169,7 +172,7 @@ def duels(comparison: Comparison) -> tuple[Duel, ...]:
     return tuple(Duel(*duel, p_holm) for duel, p_holm in zip(compared, adjusted, strict=True))
 
 
-def _difference(one: float, other: float) -> float:
+def relative_difference(one: float, other: float) -> float:
     """Return (one - other) / the larger of two values >= 0, of which infinity is one."""
     if one == other:
         return 0.0

@@ -19,7 +19,7 @@ import datetime as dt
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances.formats.checker import Checker, Document, show
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from allocsolve.instances.formats.reading import PathLike
-__all__ = ["BestKnown", "HistoryEntry", "read_best_known", "write_best_known"]
+
+__all__ = ["BestKnown", "HistoryEntry", "Statement", "read_best_known", "read_statements", "write_best_known"]
 
 FORMAT: Final = "allocsolve-best-known/1"
 
@@ -131,21 +132,78 @@ def read_best_known(path: PathLike) -> tuple[BestKnown, ...]:
     FormatError
         If the file cannot be read, or has faulty or contradictory fields: every one is named.
     """
-    document = load(path)
     check = Checker()
-    top = check.fields(document, "", ("format", "rows"), ())
-    if top.get("format", FORMAT) != FORMAT:
-        check.add("format", f"{show(top['format'])} is not {show(FORMAT)}")
-    decoded = [
-        _decode(check, item, f"rows[{idx}]")
-        for idx, item in enumerate(check.typed(list, top.get("rows", []), "rows"))
-    ]
+    decoded = [_decode(check, item, place) for place, item in _rows(check, load(path))]
     first: dict[tuple[str, str], int] = {}
     for idx, (instance, objective, _, _) in enumerate(decoded):
         if first.setdefault((instance, objective), idx) != idx:
             check.add(f"rows[{idx}]", f"{objective} of {instance} is also rows[{first[instance, objective]}]")
     check.finish(str(path))
     return tuple(BestKnown(*row) for row in decoded)
+
+
+class Statement(NamedTuple):
+    """What a file states of an instance under an objective, with a history or without one."""
+
+    instance: str
+    objective: str
+    digest: str  #: of the problem; empty if the file does not say
+    lower: float  #: bound; minus infinity if there is none
+    upper: float  #: value of a solution; infinite if there is none
+
+
+def read_statements(path: PathLike) -> tuple[Statement, ...]:
+    """Read what a file states, of which rows may be short: a bound, a value, or both, without a history.
+
+    Such rows have ``instance``, ``objective``, and ``lower`` or ``upper`` or both::
+
+        {"format": "allocsolve-best-known/1", "rows": [
+          {"instance": "one", "objective": "makespan", "lower": 38000, "upper": 38135}]}
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, or has faulty or contradictory fields: every one is named.
+    """
+    check = Checker()
+    stated: dict[tuple[str, str], Statement] = {}
+    for place, item in _rows(check, load(path)):
+        if isinstance(item, dict) and "history" not in item:
+            one = _decode_short(check, item, place)
+        else:
+            row = _decode(check, item, place)
+            known = BestKnown(*row)
+            one = Statement(*row[:3], known.lower, known.upper)
+        if (one.instance, one.objective) in stated:
+            check.add(place, f"{one.objective} of {one.instance} is stated twice")
+        stated[one.instance, one.objective] = one
+    check.finish(str(path))
+    return tuple(stated.values())
+
+
+def _rows(check: Checker, document: object) -> list[tuple[str, object]]:
+    """Return the rows of a document, each with its place."""
+    top = check.fields(document, "", ("format", "rows"), ())
+    if top.get("format", FORMAT) != FORMAT:
+        check.add("format", f"{show(top['format'])} is not {show(FORMAT)}")
+    return [(f"rows[{idx}]", item) for idx, item in enumerate(check.typed(list, top.get("rows", []), "rows"))]
+
+
+def _decode_short(check: Checker, item: Document, place: str) -> Statement:
+    fields = check.fields(item, place, ("instance", "objective"), ("digest", "lower", "upper"))
+    texts = [
+        check.typed(str, fields.get(name, ""), f"{place}.{name}")
+        for name in ("instance", "objective", "digest")
+    ]
+    lower, upper = (
+        otherwise if fields.get(name) is None else _number(check, fields[name], f"{place}.{name}")
+        for name, otherwise in (("lower", -math.inf), ("upper", math.inf))
+    )
+    if not (lower > -math.inf or upper < math.inf):
+        check.add(place, "states neither lower nor upper")
+    if lower > upper:
+        check.add(place, f"the bound {lower} is above the solution {upper}")
+    return Statement(texts[0], texts[1], texts[2], lower, upper)
 
 
 _ROW: Final = ("instance", "objective", "digest", "lower", "upper", "status", "history")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Problem
 
-__all__ = ["PACKAGED", "Library", "Member", "Selection", "Suite", "write_index"]
+__all__ = ["BEST_KNOWN", "PACKAGED", "Library", "Member", "Selection", "Suite", "write_index"]
 
 FORMAT: Final = "allocsolve-library/1"
 
@@ -34,7 +34,8 @@ FORMAT: Final = "allocsolve-library/1"
 PACKAGED: Final = Path(__file__).parent
 
 _INDEX: Final = "library.json"
-_BEST_KNOWN: Final = "best_known.json"
+#: The file in the folder of a suite that says what is known of its instances.
+BEST_KNOWN: Final = "best_known.json"
 
 
 class Member(NamedTuple):
@@ -99,7 +100,7 @@ class Suite:
 
     def best_known_path(self, suite: str) -> Path:
         """Return where what is known of the instances in the folder of a suite is kept."""
-        return self.root / suite / _BEST_KNOWN
+        return self.root / suite / BEST_KNOWN
 
     def solution_path(self, member: Member, objective: str) -> Path:
         """Return where the best solution of a member is kept."""
@@ -140,7 +141,7 @@ class Library(Mapping[str, Suite]):
             return Suite(name, chosen.summary, chosen.members, self.root)
         if name not in suites:
             raise UnknownName("suite", name, (*suites, *selections))
-        files = sorted(path.stem for path in (self.root / name).glob("*.json") if path.name != _BEST_KNOWN)
+        files = sorted(path.stem for path in (self.root / name).glob("*.json") if path.name != BEST_KNOWN)
         return Suite(name, suites[name], tuple(Member(name, stem) for stem in files), self.root)
 
     def __contains__(self, name: object) -> bool:

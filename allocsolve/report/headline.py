@@ -1,0 +1,66 @@
+"""What a report says in one sentence: which solver is best, and how good that is."""
+
+from __future__ import annotations
+
+import math
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from allocsolve.pictures.text import counted, percent, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.bench import Comparison
+    from allocsolve.bench.scores.comparison import InstanceResult
+
+__all__ = ["headline"]
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the sentence on all instances that all entrants were run on.
+
+    Best is who answers most of them, of these who has the least mean gap to the best known bound, and of
+    these who has the best known value most often.
+    """
+    common = comparison.common
+    entrants = counted(len(comparison.cells), "solver")
+    if not common:
+        return f"No {comparison.kind} problem was run by all of {entrants} ({comparison.objective})."
+    standings = {}
+    for entrant, cells in comparison.cells.items():
+        results = [cells[digest] for digest in common]
+        met = sum(_meets(cells[digest], comparison, digest) for digest in common)
+        standings[entrant] = (sum(result.value is None for result in results), _mean_gap(results), -met)
+    first = min(standings.values())
+    names = [visible(entrant) for entrant, standing in standings.items() if standing == first]
+    unanswered, gap, met = first
+    problems = counted(len(common), f"{comparison.kind} problem")
+    if unanswered == len(common):
+        return f"None of {entrants} has an answer to any of {problems} ({comparison.objective})."
+    facts = [f"answers {len(common) - unanswered} of them"] if unanswered else []
+    if gap < math.inf:
+        facts.append(
+            f"{comparison.objective.split(',')[0]} {percent(gap)} above the best known bound on average"
+        )
+    facts.append(f"best known value on {-met} of {len(common)}")
+    whose = f"Of {entrants} on {problems}, {_listed(names)} {'is' if len(names) == 1 else 'are'} best: "
+    return f"{whose if len(standings) > 1 else f'{names[0]} on {problems}: '}{', '.join(facts)}."
+
+
+def _mean_gap(results: Sequence[InstanceResult]) -> float:
+    """Return the mean over the answered instances with a bound; infinite without any."""
+    return fmean([result.gap for result in results if result.gap is not None] or [math.inf])
+
+
+def _meets(result: InstanceResult, comparison: Comparison, digest: str) -> bool:
+    """Return whether every seed has the best known value."""
+    best = comparison.best_by_digest[digest].value
+    return best is not None and all(run.value == best for run in result.runs)
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    """Return names as a sentence has them."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
