@@ -100,7 +100,10 @@ def test_errors_that_are_no_text_can_be_kept() -> None:
     [
         (b'{"format": "allocsolve-record/2"}\n' * 100, "file is not a database"),
         ("CREATE TABLE other (x)", "is a database, but none of allocsolve's records"),
-        ("PRAGMA user_version = 99", "holds records of format 99, this version of allocsolve reads formats 1 to 3"),
+        (
+            "PRAGMA user_version = 99",
+            "holds records of format 99, this version of allocsolve reads formats 1 to 3",
+        ),
     ],
 )
 def test_what_is_no_file_of_records_is_refused(
