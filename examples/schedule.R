@@ -16,7 +16,7 @@ write.csv(jobs, "jobs.csv", row.names = FALSE)
 
 solve <- function(solver) {
   out <- paste0(solver, ".csv")
-  arguments <- c("solve", "jobs.csv", "--solver", solver, "--out", out)
+  arguments <- c("solve", "jobs.csv", "--solver", solver, "--out", out, "--force")
   status <- system2("allocsolve", arguments, stdout = FALSE)
   if (status != 0) stop("allocsolve failed")
   read.csv(out)

@@ -120,7 +120,7 @@ SCHEDULE = EvolutionSchedule.of([0, 60], PROBLEM.applications)
     [
         ({"nodes": [2, 7, 4]}, "row 1: nodes 7, but the step requests 8"),
         ({"start": [0, 61, 60]}, "row 1: start 61, but the step before ends at 60"),
-        ({"duration": [60, 0, 90]}, "row 1: duration 0 is below 1"),
+        ({"duration": [60, 1.5, 90]}, "row 1: duration must be an integer, not 1.5"),
         ({"application": ["a0", "a0", "b"]}, "row 2: the problem has no application 'b'"),
     ],
 )
