@@ -18,7 +18,7 @@ SUITE, INSTANCE = "klein-8-l1", "klein-8-l1-09"
 SOLVERS = ("noX", "cpsat")
 
 #: Height of the line above each schedule, and where it begins, in pixels.
-LINE, MARGIN = 26.0, 66.0
+LINE, MARGIN = 26.0, 16.0
 
 
 def caption(solver: str, result: Result[object], optimum: int) -> str:
