@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import importlib.util
 import os
@@ -15,6 +14,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from console_tools import matches
 
 from allocsolve.bench import Record
 
@@ -22,8 +22,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 #: A block of a page: its language or directive, and what it holds, options included.
 BLOCK = re.compile(r"^```(\S[^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: Run times and days, which are never the same.
-TIME = re.compile(r"\b(\d+ (us|ms)|\d+\.\d s|\d{4}-\d\d-\d\d( to \d{4}-\d\d-\d\d)?)\b")
 PROGRAMS = {"allocsolve": [sys.executable, "-m", "allocsolve"], "python": [sys.executable], "sed": ["sed"]}
 
 
@@ -57,7 +55,7 @@ def test_commands_print_what_a_page_shows(page: str, tmp_path: Path) -> None:
                 check=False,
             )
             printed = done.stdout + (f"[exit status {done.returncode}]\n" if done.returncode else "")
-            assert _matches(shown, printed), f"{page}.md: $ {command}\n{printed}"
+            assert matches(shown, printed), f"{page}.md: $ {command}\n{printed}"
             _loosen(tmp_path)
 
 
@@ -68,17 +66,11 @@ def _loosen(folder: Path) -> None:
         path.write_text(text.replace('"time_factor": 1.5', '"time_factor": 1e6'), encoding="utf-8")
 
 
-def _matches(shown: str, printed: str) -> bool:
-    # A line "..." stands for any lines; run times and the widths of columns do not count.
-    want, got = (re.sub("─+", "─", TIME.sub("TIME", text)) for text in (shown, printed))
-    return doctest.OutputChecker().check_output(want, got, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-
-
 @pytest.mark.parametrize(
     ("shown", "printed", "same"), [("a\n...\nb 3 ms", "a\nc\nd\nb  12 us", True), ("5 s", "6 s", False)]
 )
 def test_only_times_and_widths_may_differ(shown: str, printed: str, *, same: bool) -> None:
-    assert _matches(shown, printed) is same
+    assert matches(shown, printed) is same
 
 
 def test_every_field_of_a_record_is_described() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +12,14 @@ from pathlib import Path
 import pytest
 
 import allocsolve
+from allocsolve import solve
+from allocsolve.instances import read_problem
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def _output(*argv: str, cwd: Path) -> str:
-    where = {"PYTHONPATH": str(Path(allocsolve.__file__).parents[1])}
+def _output(*argv: str, cwd: Path, env: dict[str, str] | None = None) -> str:
+    where = {"PYTHONPATH": str(Path(allocsolve.__file__).parents[1]), **(env or {})}
     done = subprocess.run(
         argv, cwd=cwd, env={**os.environ, **where}, capture_output=True, text=True, check=False
     )
@@ -72,3 +75,29 @@ def test_an_allocator_by_distance_has_closer_jobs(tmp_path: Path) -> None:
     listed, nearest = (float(re.findall(r"([\d.]+) hops", row)[0]) for row in rows)
     assert 0 < nearest < listed
     assert _percents(rows[0]) == _percents(rows[1])
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="there is no Rscript")
+def test_r_gets_a_schedule_back(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "allocsolve"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m allocsolve "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    where = {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    printed = _output("Rscript", str(EXAMPLES / "schedule.R"), cwd=tmp_path, env=where)
+    assert printed.splitlines()[:2] == ["noX makespan 6300 s", "cpsat makespan 5100 s"]
+
+
+def test_the_table_of_the_r_example_is_read(tmp_path: Path) -> None:
+    """The columns that R writes, as far as they can be known without it."""
+    text = (EXAMPLES / "schedule.R").read_text(encoding="utf-8")
+    frame = text[text.index("data.frame(") : text.index("write.csv")]
+    columns = {
+        name: [cell.strip(' "') for cell in cells.split(",")]
+        for name, cells in re.findall(r"(\w+) = c\(([^)]*)\)", frame)
+    }
+    assert "num_nodes = 12" in frame
+    rows = [",".join([*cells, "12"]) for cells in zip(*columns.values(), strict=True)]
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join([",".join([*columns, "num_nodes"]), *rows]), encoding="utf-8")
+    assert solve(read_problem(path), "noX").objective == 6300

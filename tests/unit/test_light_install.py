@@ -11,20 +11,21 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
+from console_tools import matches
+from readme_tools import ROOT, trails
 
 from allocsolve import __main__, errors
 from allocsolve.errors import SolverUnavailable
 from allocsolve.instances import klein2011
 from allocsolve.registry import solve, solver_rows
 
-ROOT = Path(__file__).resolve().parents[2]
-
 #: What an author of a simulator does first.
 SIMULATOR = """
 import numpy as np
-from allocsolve import EvolutionProblem, EvolutionProfile, Torus, solve
+from allocsolve import EvolutionProblem, EvolutionProfile, PartitionProblem, Torus, solve
 from allocsolve.errors import SolverUnavailable
 from allocsolve.heuristics import ResourceProfile, compact, fit, manhattan_median
+from allocsolve.instances import klein2011, read_problem, write_problem
 
 busy, request = EvolutionProfile([(100, 6), (50, 8)]), EvolutionProfile([(30, 2), (30, 2), (30, 6)])
 placed = fit(request, busy, num_nodes=10, earliest_start=20)
@@ -38,6 +39,11 @@ free[[0, 9, 10]] = False
 assert manhattan_median(Torus((8, 4)), free, 4).tolist() == [8, 16, 17, 24]
 problem = EvolutionProblem(10, (request, busy))
 assert solve(problem, "noX").objective == 240
+assert solve(PartitionProblem(Torus((8, 4)), free, 4), "branch-and-bound").objective == 8
+drawn = klein2011(1, num_apps=(3, 3))
+write_problem(drawn, "problem.csv")
+assert read_problem("problem.csv").applications == drawn.applications
+assert solve(drawn, "annealing", seconds=1).status.value == "feasible"
 for solver in ("cpsat", "milp"):
     try:
         solve(problem, solver)
@@ -83,10 +89,15 @@ def test_the_rows_of_solvers_say_which_backends_they_load() -> None:
                 assert backend in row.needs, (family.kind, row.name)
 
 
-def _run(*argv: str | Path, status: int = 0, cwd: Path) -> subprocess.CompletedProcess[str]:
+def _run(*argv: str | Path, status: int = 0, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA"))}
     done = subprocess.run(
-        [str(arg) for arg in argv], cwd=cwd, env=clean, capture_output=True, text=True, check=False
+        [str(arg) for arg in argv],
+        cwd=cwd,
+        env=clean | variables,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == status, done.stderr
     return done
@@ -120,6 +131,10 @@ def test_the_light_installation_has_what_a_simulator_needs(tmp_path: Path) -> No
         "cpsat needs ortools and scipy, which are not installed: pip install ortools scipy",
         "milp needs pulp and scipy, which are not installed: pip install pulp scipy",
     ]
+    trail = trails()["simulator"]
+    searched = os.pathsep.join([str(programs), os.environ["PATH"]])
+    shell = ("bash", "-euo", "pipefail", "-c", trail.commands)
+    assert matches(trail.shown, _run(*shell, cwd=tmp_path, PATH=searched).stdout)
     refusal = _run(programs / "allocsolve", "solvers", status=1, cwd=tmp_path).stderr
     assert refusal.count("\n") == 1
     assert "pip install psutil rich" in refusal

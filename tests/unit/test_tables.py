@@ -46,6 +46,7 @@ FAULTS = {
     TABLE.replace("90,4,8", "90,4,9"): "line 4: num_nodes 9, but 8 in line 2",
     TABLE.replace("30,8,8,", "30,8,8,7"): "line 3: release 7, but 0 in line 2",
     TABLE.replace("4,8,10", "4,8,-1"): "line 4: release -1 is below 0",
+    TABLE.replace(",2\n", f",{'9' * 400}\n"): "expand_limit: must be a number or null, not '99999999",
     TABLE.replace("8,10,2", "8,10,3"): "line 4: expand_limit 3, but 2 in line 2",
     "application,step,duration,nodes,num_nodes\na,0,1,1,8\na,2,1,1,8\n": "line 3: step 2 of 'a' where step 1",
     "application,step,duration,nodes,num_nodes\na,0,1,1,8\na,x,1,1,8\n": "line 3: step 'x' of 'a' where",
@@ -119,7 +120,7 @@ SCHEDULE = EvolutionSchedule.of([0, 60], PROBLEM.applications)
     [
         ({"nodes": [2, 7, 4]}, "row 1: nodes 7, but the step requests 8"),
         ({"start": [0, 61, 60]}, "row 1: start 61, but the step before ends at 60"),
-        ({"duration": [60, 0.5, 90]}, "row 1: duration must be an integer, not 0.5"),
+        ({"duration": [60, 1.5, 90]}, "row 1: duration must be an integer, not 1.5"),
         ({"application": ["a0", "a0", "b"]}, "row 2: the problem has no application 'b'"),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -48,6 +49,7 @@ class Rows:
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], places: Sequence[str]) -> None:
         self._columns, self._places = columns, places
+        self._filled: dict[str, Sequence[Any]] = {}
         self._origins: dict[str, int] = {}
         self.faults: list[str] = []
 
@@ -59,8 +61,10 @@ class Rows:
 
     def column(self, name: str, default: object = None) -> Sequence[Any]:
         """Return a column, with the default in missing cells."""
-        cells = self._columns.get(name, [None] * len(self))
-        return cells if default is None else [default if cell is None else cell for cell in cells]
+        if name not in self._filled:
+            cells = self._columns.get(name, [None] * len(self))
+            self._filled[name] = [default if cell is None else cell for cell in cells]
+        return self._filled[name]
 
     def constant(self, name: str, default: object, rows: Iterable[int] | None = None) -> Any:  # noqa: ANN401 - any cell
         """Return the one value that a column has in these rows, in all of them if None."""
@@ -197,7 +201,8 @@ def _parsed(text: str) -> object:
         return None
     if _NUMBER.fullmatch(text):
         short = text.lstrip("+-").isdigit() and len(text) < 20
-        return int(text) if short else _whole(float(text))
+        value = int(text) if short else _whole(float(text))
+        return value if math.isfinite(value) or text.lower().endswith("inf") else text
     return _FLAGS.get(text.lower(), text)
 
 
