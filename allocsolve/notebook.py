@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import InvalidOption
 from allocsolve.model import (
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from allocsolve.families import Picture
+    from allocsolve.model import Problem
 
 __all__ = ["plot"]
-
-P = TypeVar("P")
-A = TypeVar("A")
 
 #: Rows of a table; of more the first ones are shown.
 _ROWS: Final = 20
@@ -37,7 +35,7 @@ _ROWS: Final = 20
 _METHOD: Final = "_repr_html_"
 
 
-def plot(problem: P, answer: A | Result[A]) -> Picture:
+def plot(problem: Problem, answer: object) -> Picture:
     """Draw an answer to a problem, as ``solve --plot`` does.
 
     Parameters
@@ -66,7 +64,7 @@ def plot(problem: P, answer: A | Result[A]) -> Picture:
     """
     from allocsolve.families import family_of  # noqa: PLC0415 - when something is drawn
 
-    view = family_of(problem).view  # type: ignore[arg-type]  # its family is known at run time
+    view = family_of(problem).view
     drawn = answer.answer if isinstance(answer, Result) else answer
     if drawn is None:
         msg = "there is no answer to draw"
