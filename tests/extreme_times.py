@@ -13,6 +13,8 @@ import sys
 import time
 from itertools import permutations
 
+from memory_tools import peak_mb
+
 from allocsolve.errors import AllocsolveError
 from allocsolve.judge import confirm
 from allocsolve.model import EVOLUTION_OBJECTIVES, Budget, EvolutionProblem, EvolutionProfile
@@ -74,9 +76,8 @@ def main(seeds: int, names: list[str]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
     problems = [late_release(), *map(problem_of, range(seeds))]
     found = [fault for name in names for problem in problems for fault in faults(name, problem)]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    if peak > MEMORY:
-        found.append(f"{names}: {peak >> 20} MiB at most")
+    if peak_mb() > MEMORY / 1e6:
+        found.append(f"{names}: {peak_mb():.0f} MB at most")
     sys.stdout.write(json.dumps(found))
 
 

@@ -13,7 +13,6 @@ import faulthandler
 import io
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from cli_tools import COMPILING
 from fuzz_cases import draw_case
+from memory_tools import peak_mb
 
 from allocsolve.cli import main
 from allocsolve.instances.formats import reading
@@ -110,7 +110,7 @@ def main_loop(first: int, end: int) -> None:
             "status": status,
             "faults": faults,
             "seconds": time.perf_counter() - begin,
-            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+            "peak_mb": peak_mb(),
         }
         print(json.dumps(told), flush=True)  # noqa: T201 - for the test that started this process
     faulthandler.cancel_dump_traceback_later()

@@ -65,7 +65,8 @@ def solve(args: argparse.Namespace) -> int:
         raise
     except (Exception, SystemExit) as error:  # whatever else a solver raises is its failure, as in `score`
         if args.verbose:
-            remark("".join(traceback.format_exception(error)).rstrip())
+            for line in "".join(traceback.format_exception(error)).splitlines():
+                remark(line)
         hint = "" if args.verbose else "; -v shows the traceback"
         msg = f"{args.solver} failed: {type(error).__name__}: {error}{hint}"
         raise SolverUnavailable(msg) from error

@@ -255,7 +255,7 @@ def _runs(section: Section) -> Table:
         ),
         rows,
         "Wall time of the solver call over the instances, failed runs included. The shift is 1 s. "
-        "over time: runs that took longer than their time limit.",
+        "over time: runs longer than their time limit by more than a tenth of it and a tenth of a second.",
     )
 
 

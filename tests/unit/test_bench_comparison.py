@@ -303,5 +303,5 @@ def test_an_edited_solver_is_another_entrant() -> None:
         row("a", "mine", value, code=code) for value, code in ((9, "mine:f#123456"), (7, "mine:f#abcdef"))
     ]
     (comparison,) = compare([*rows, row("a", "mine", 8)])
-    assert comparison.entrants == ("mine, code 123456", "mine, code abcdef", "mine, code unknown")
+    assert comparison.entrants == ("mine, code f#123456", "mine, code f#abcdef", "mine, code unknown")
     assert [cells[rows[0].digest].value for cells in comparison.cells.values()] == [(9,), (7,), (8,)]

@@ -266,4 +266,5 @@ def test_the_author_of_a_solver_sees_where_it_raised(third: Site, file: Path, ca
     assert main(["solve", str(file), "--solver", "acme:broken", "-v"]) == 1
     said = capsys.readouterr().err
     assert ", in deeper\n" in said
+    assert "\\n" not in said, "line by line"
     assert said.endswith("allocsolve: error: acme:broken failed: RuntimeError: my own bug\n")

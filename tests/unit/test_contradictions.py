@@ -132,7 +132,7 @@ def test_the_page_comes_in_spite_of_a_false_bound(tmp_path: Path, capsys: Captur
     assert "contradiction on a: liar claims the bound 125, y found 100; 1 record struck out\n" in out
     assert '<td class="text" data-key="the bound 125">' in page.read_text(encoding="utf-8")
     assert "## Contradictions" in table.read_text(encoding="utf-8")
-    found = run_json(capsys, "study", "report", study, "--out", page, status=1)
+    found = run_json(capsys, "study", "report", study, "--out", page, "--force", status=1)
     assert found["contradictions"] == ["contradiction on a: liar claims the bound 125, y found 100"]
     assert (found["records"], found["struck_out"]) == (4, 1)
     out = run(capsys, "study", "report", study, "--out", page, "--exclude", "liar")
@@ -158,9 +158,9 @@ def test_a_report_of_some_solvers_knows_nothing_of_the_others(tmp_path: Path, ca
     out = run(capsys, "study", "export", study, "--out", exported, "--exclude", "x,y")
     assert out == f"{exported}: 1 record\n"
     assert [one["solver"] for one in json.loads(exported.read_text())] == ["z(b=1, c=2)"]
-    said = refused(capsys, "study", "report", study, "--out", page, "--solvers", "w")
+    said = refused(capsys, "study", "report", study, "--out", page, "--force", "--solvers", "w")
     assert "unknown solver of the records 'w'" in said
-    said = refused(capsys, "study", "export", study, "--out", exported, "--suites", "files")
+    said = refused(capsys, "study", "export", study, "--out", exported, "--force", "--suites", "files")
     assert "unknown suite of the records 'files'" in said
     assert main(["study", "report", str(study), "--out", str(page), "--solvers", "x", "--exclude", "x"]) == 2
 

@@ -70,7 +70,7 @@ def test_pictures_show_themselves() -> None:
         picture: Any = plot(problem, result)
         assert picture._repr_svg_() == str(picture) == str(plot(problem, result.answer))
         texts = [text.text or "" for text in parsed(picture).iter(f"{SVG}text")]
-        assert texts[0] == EVIL[:-1]  # without the mark that turns letters round
+        assert texts[0] == EVIL[:-1] + "\\u202e"  # the mark that turns letters round is shown, not followed
     with pytest.raises(InvalidOption, match="there is no answer to draw"):
         plot(PROBLEM, Result(Status.UNKNOWN, None, None))
     many = EvolutionProblem(4, (EvolutionProfile([(1, 1)]),) * 800)

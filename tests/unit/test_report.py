@@ -292,9 +292,9 @@ def test_the_least_mean_gap_stands_first(rows: list[tuple[str, int, float]]) -> 
 
 def test_a_limit_is_no_failure_and_overruns_are_counted() -> None:
     rows = [
-        row("a", "x", 9, limit=Limit.ITERATIONS, runtime=10.2),
+        row("a", "x", 9, limit=Limit.ITERATIONS, runtime=11.3),
         row("b", "x", 9, limit=Limit.ITERATIONS, runtime=9.9),
-        timed_out(row("c", "x", 9, runtime=10.1)),
+        timed_out(row("c", "x", 9, runtime=11.2)),
     ]
     text = markdown(examine(rows))
     failures = text[text.index("## Failures") : text.index("## Stopped by a limit")]

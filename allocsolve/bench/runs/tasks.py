@@ -164,6 +164,8 @@ def _contestant(solver: SolverLike | Description, family: AnyFamily, objective: 
         return _Contestant(text, text, registry.code_of(solver), solver)
     identity = solver.identities.get((family.kind, objective))
     if identity is None:  # asked under other objectives, or for problems of other kinds
+        if not registry.plugin_place(solver.name):
+            return _contestant(solver.name, family, objective)
         if family.kind not in solver.kinds:
             kinds = " and ".join(solver.kinds)
             raise PluginError(solver.name, f"it solves {kinds} problems, not {family.kind} problems")
