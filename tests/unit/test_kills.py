@@ -88,7 +88,9 @@ class Runners:
         found = []
         for runner in self.alive:
             with suppress(psutil.Error):
-                if helpers := psutil.Process(runner.pid).children(recursive=True):
+                # A runner has other children, too: they tell it what the plug-in is.
+                children = psutil.Process(runner.pid).children(recursive=True)
+                if helpers := [one for one in children if "runs.inmate" in " ".join(one.cmdline())]:
                     found.append((runner, helpers))
         return found
 
