@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Problem
 
+#: Of these only the start is compiled, the rest is building a model: few problems will do.
+BUILT = ("cpsat", "milp")
 #: Short: what a solver may need, it needs at the start or not at all; a search goes through all of its parts.
 BUDGET = Budget(seconds=0.3, iterations=40)
 
@@ -70,13 +72,21 @@ def partition() -> list[PartitionProblem]:
 PROBLEMS: dict[str, Callable[[], Sequence[Problem]]] = {"evolution": evolution, "partition": partition}
 
 
-def kernels() -> set[str]:
-    """Return the kernels of this package that have machine code, with the types of their arguments."""
-    return {
-        f"{thing.py_func.__module__}.{thing.py_func.__name__}{signature}"
+def dispatchers() -> list[Dispatcher]:
+    """Return the kernels of this package that were made since the garbage collector was last frozen."""
+    return [
+        thing
         for thing in gc.get_objects()
         if isinstance(thing, Dispatcher) and thing.py_func.__module__.startswith("allocsolve.")
-        for signature in thing.overloads
+    ]
+
+
+def compiled(kernels: Sequence[Dispatcher]) -> set[str]:
+    """Return the kernels that have machine code, with the types of their arguments."""
+    return {
+        f"{kernel.py_func.__module__}.{kernel.py_func.__name__}{signature}"
+        for kernel in kernels
+        for signature in kernel.overloads
     }
 
 
@@ -84,13 +94,18 @@ def unready(family: AnyFamily, name: str, *, backwards: bool) -> list[str]:
     """Return the kernels that a solver needs in runs although it was ready."""
     late: set[str] = set()
     problems = PROBLEMS[family.kind]()
-    for idx, problem in enumerate(reversed(problems) if backwards else (*problems, *family.examples())):
+    problems = [*reversed(problems)] if backwards else [*problems, *family.examples()]
+    if name in BUILT:
+        problems = problems[::4]
+    old = dispatchers()
+    gc.freeze()  # what there is already need not be looked through again
+    for idx, problem in enumerate(problems):
         solver = make_solver(name, problem, family.objectives[idx % len(family.objectives)])
         ready(solver, problem)
-        before = kernels()
+        before = compiled(old + dispatchers())
         with contextlib.suppress(Exception):
             solver(problem, replace(BUDGET, workers=1 + 2 * (idx % 2)))
-        late |= kernels() - before
+        late |= compiled(old + dispatchers()) - before
     return sorted(late)
 
 
@@ -105,10 +120,7 @@ def main(kind: str) -> None:
     family = family_named(kind)
     late: dict[str, list[str]] = {}
     for name, backwards in product(distinct(family), (False, True)):
-        if backwards and name in (
-            "cpsat",
-            "milp",
-        ):  # their start is compiled, no more
+        if backwards and name in BUILT:
             continue
         reading, writing = os.pipe()
         child = os.fork()

@@ -304,15 +304,30 @@ def test_failing_in_later_calls_is_slower_too(file: Path, clocks: Clocks) -> Non
 
 #: Of problems whose names stand in baselines: a problem that is changed needs a new name.
 DIGESTS = {
+    "10-applications": "6500c8d44b4e",
+    "30-applications": "25f150470391",
+    "100-applications": "379a7711ac2e",
     "300-applications": "312f49c01b1d",
     "1000-applications": "18b5a0f7f4df",
+    "3000-applications": "aeb6599231fd",
+    "4-of-8x8": "4489a1e2ffa0",
+    "16-of-16x16": "ad67f86bdf5d",
     "64-of-32x32": "256704e93966",
     "256-of-64x64": "498618797038",
     "4096-of-256x256": "a3a89317c1a1",
 }
 
 
-def test_problems_in_baselines_never_change() -> None:
+@pytest.mark.parametrize("kind", ["evolution", "partition"])
+def test_problems_in_baselines_never_change(kind: str) -> None:
+    names = timing_problems(kind)
+    assert {name: digest(ladder_problem(kind, name))[:12] for name in names} == {
+        name: DIGESTS[name] for name in names
+    }
+
+
+def test_the_baseline_of_this_project_times_known_problems() -> None:
     committed = read_baseline(Path(__file__).resolve().parents[2] / ".ci" / "gate.json")
-    timed = {(row.kind, row.timed_on) for row in committed.solvers if row.timed_on is not None}
-    assert {name: digest(ladder_problem(kind, name))[:12] for kind, name in timed} == DIGESTS
+    timed = {row.timed_on for row in committed.solvers if row.timed_on is not None}
+    assert timed
+    assert timed <= set(DIGESTS)
