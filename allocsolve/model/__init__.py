@@ -12,6 +12,7 @@ from allocsolve.model.evolution import (
     PackedApplications,
     parse_evolution_objective,
 )
+from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR, FloatArray, Job, Jobs, PackedJobs
 from allocsolve.model.node_orders import NODE_ORDERS, NodeOrder, node_order
 from allocsolve.model.objective import parse_objective
 from allocsolve.model.partition import PARTITION_OBJECTIVES, Partition, PartitionProblem
@@ -23,14 +24,41 @@ from allocsolve.model.profile import (
 )
 from allocsolve.model.result import Budget, Clock, Limit, Result, Status, Value, terms
 from allocsolve.model.solver import Solver
+from allocsolve.model.speedup import (
+    AMDAHL,
+    NO_SPEEDUP,
+    POWER,
+    SPEEDUP_TABLE,
+    Amdahl,
+    PowerLaw,
+    Speedup,
+    SpeedupTable,
+)
 from allocsolve.model.topology import Mesh, Topology, Torus
+from allocsolve.model.workload import (
+    SLOWDOWN_FLOOR_S,
+    WORKLOAD_OBJECTIVES,
+    WorkloadObjective,
+    WorkloadProblem,
+    WorkloadSchedule,
+    WorkloadTerm,
+    parse_workload_objective,
+)
 
 __all__ = [
+    "AMDAHL",
+    "DEFAULT_LIMIT_FACTOR",
     "EVOLUTION_OBJECTIVES",
     "MAX_INTEGER",
     "NODE_ORDERS",
+    "NO_SPEEDUP",
     "PARTITION_OBJECTIVES",
+    "POWER",
+    "SLOWDOWN_FLOOR_S",
+    "SPEEDUP_TABLE",
     "UNLIMITED",
+    "WORKLOAD_OBJECTIVES",
+    "Amdahl",
     "Answer",
     "Answerable",
     "BoolArray",
@@ -41,25 +69,37 @@ __all__ = [
     "EvolutionProfile",
     "EvolutionSchedule",
     "EvolutionTerm",
+    "FloatArray",
     "IntArray",
+    "Job",
+    "Jobs",
     "Limit",
     "Mesh",
     "NodeOrder",
     "PackedApplications",
+    "PackedJobs",
     "Partition",
     "PartitionProblem",
+    "PowerLaw",
     "Problem",
     "Result",
     "Solver",
+    "Speedup",
+    "SpeedupTable",
     "Status",
     "Topology",
     "Torus",
     "Value",
+    "WorkloadObjective",
+    "WorkloadProblem",
+    "WorkloadSchedule",
+    "WorkloadTerm",
     "expand_ratio",
     "frozen",
     "max_expanded_durations",
     "node_order",
     "parse_evolution_objective",
     "parse_objective",
+    "parse_workload_objective",
     "terms",
 ]

@@ -28,6 +28,7 @@ ROOMS = (
     "families",
     "judge",
     "bounds",
+    "simulation",
     "heuristics",
     "backends",
     "exact",
@@ -103,11 +104,13 @@ def _dotted(module: Path) -> str:
 
 #: Where the code of one family or paper lives: folders, modules.
 OF_A_FAMILY = (
-    *("kernels", "model", "backends", "bounds", "heuristics", "exact", "papers"),
-    *("judge/evolution.py", "judge/partition", "pictures/evolution.py", "pictures/partition.py"),
-    *("instances/formats/evolution", "instances/formats/partition", "instances/formats/swf.py"),
+    *("kernels", "model", "backends", "bounds", "simulation", "heuristics", "exact", "papers"),
+    *("judge/evolution.py", "judge/partition", "judge/workload"),
+    *("pictures/evolution.py", "pictures/partition.py", "pictures/workload"),
+    *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
+    *("instances/formats/swf.py", "instances/formats/sacct.py", "instances/formats/logs"),
     *("instances/generators", "instances/library/regenerate.py"),
-    *("registry/evolution.py", "registry/partition.py", "registry/allocators.py"),
+    *("registry/evolution.py", "registry/partition.py", "registry/workload.py", "registry/allocators.py"),
     *("bench/library/design.py", "bench/library/selections.py"),  # which problems are in the library
     *("cli/create.py", "cli/parser_generate.py"),  # one command per generator
     *("cli/reproduce_", "cli/parser_reproduce.py"),  # one command per paper
@@ -143,7 +146,7 @@ def test_generic_modules_name_no_family(module: Path) -> None:
 def test_the_judge_shares_no_code_with_solvers() -> None:
     for module in (PACKAGE / "judge").glob("*.py"):
         rooms = {name.split(".")[1] for name in _imported(module) if name.startswith("allocsolve.")}
-        assert rooms <= {"errors", "model", "families", "judge"}
+        assert rooms <= {"errors", "kernels", "model", "families", "judge"}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))

@@ -1,0 +1,401 @@
+"""The jobs of a workload: columns inside, rows outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allocsolve.errors import InvalidProblem
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
+from allocsolve.model.checks import instance, items, shown
+from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, POWER, SPEEDUP_TABLE, Amdahl, PowerLaw, SpeedupTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allocsolve.model.speedup import Speedup
+
+__all__ = ["DEFAULT_LIMIT_FACTOR", "FloatArray", "Job", "Jobs", "PackedJobs"]
+
+#: Seconds that may have fractions, weights.
+FloatArray: TypeAlias = NDArray[np.float64]
+
+#: What a user without an estimate is taken to ask for, in run times (Zojer et al. 2025).
+DEFAULT_LIMIT_FACTOR = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job: a row of `Jobs`, which checks it.
+
+    Parameters
+    ----------
+    submit
+        When it enters the queue, in seconds, >= 0.
+    nodes
+        How many nodes it runs on; of a moldable job, the number to which `runtime` refers.
+    runtime
+        How long it runs on `nodes` nodes, in seconds, above 0.
+    limit
+        The run time that the user asked for, in seconds, above 0; None if it is not given.
+    name
+        Distinct; ``j0``, ``j1``, ... by position if empty.
+    user
+        Who submitted it, if that is known.
+    weight
+        How much it counts in objectives, >= 0. A job of weight 0 runs, but does not count.
+    min_nodes, max_nodes
+        The fewest and most nodes of a moldable job; `nodes` if left out.
+    speedup
+        The law of a moldable job; None for a rigid one.
+    """
+
+    submit: float
+    nodes: int
+    runtime: float
+    limit: float | None = None
+    name: str = ""
+    user: str | None = None
+    weight: float = 1
+    min_nodes: int | None = None
+    max_nodes: int | None = None
+    speedup: Speedup | None = None
+
+
+class PackedJobs(NamedTuple):
+    """The columns of jobs as read-only arrays: what every kernel takes.
+
+    Shape (jobs,) but for the tables; that of job ``j`` is ``table_offsets[j]:table_offsets[j + 1]``.
+    """
+
+    #: Seconds.
+    submit: FloatArray
+    #: Of a rigid job, what it runs on; of a moldable one, what `runtime` refers to.
+    nodes: IntArray
+    min_nodes: IntArray
+    max_nodes: IntArray
+    #: Seconds on `nodes` nodes.
+    runtime: FloatArray
+    #: What a policy may take for the run time on `nodes` nodes, in seconds: the limit, or 1.25 times the run
+    #: time where none is given.
+    estimate: FloatArray
+    #: >= 0.
+    weight: FloatArray
+    #: `NO_SPEEDUP`, `AMDAHL`, `POWER` or `SPEEDUP_TABLE`.
+    speedup: IntArray
+    #: Of `AMDAHL` the parallel share, of `POWER` the exponent, else 0.
+    parameter: FloatArray
+    #: Shape (jobs + 1,).
+    table_offsets: IntArray
+    #: Shape (rows of all tables,): numbers of nodes, and seconds on them.
+    table_nodes: IntArray
+    table_seconds: FloatArray
+
+
+class Jobs(Sequence[Job]):
+    """The jobs of a workload, in any order; immutable.
+
+    Parameters
+    ----------
+    submit, nodes, runtime
+        Columns of equal length, see `Job`.
+    limit
+        Seconds, NaN where no limit is given; all without one if left out.
+    names, users, weight, min_nodes, max_nodes, speedups
+        Columns, or None for what `Job` has by default.
+
+    Raises
+    ------
+    InvalidProblem
+        If columns differ in length or a value is out of range; the message names the job and the value.
+
+    Examples
+    --------
+    >>> jobs = Jobs(submit=[0, 5], nodes=[4, 8], runtime=[600, 60.5], limit=[900, float("nan")])
+    >>> jobs[1].name, jobs[1].runtime, jobs[1].limit
+    ('j1', 60.5, None)
+    >>> jobs.packed.estimate.tolist()
+    [900.0, 75.625]
+    """
+
+    __slots__ = ("limit", "names", "packed", "speedups", "users")
+
+    #: Distinct.
+    names: tuple[str, ...]
+    #: One for each job; empty if nobody is known.
+    users: tuple[str | None, ...]
+    #: Shape (jobs,), seconds; NaN where no limit is given.
+    limit: FloatArray
+    #: One for each job; empty if all are rigid.
+    speedups: tuple[Speedup | None, ...]
+    packed: PackedJobs
+
+    def __init__(
+        self,
+        submit: object,
+        nodes: object,
+        runtime: object,
+        limit: object = None,
+        *,
+        names: Iterable[str] | None = None,
+        users: Iterable[str | None] | None = None,
+        weight: object = None,
+        min_nodes: object = None,
+        max_nodes: object = None,
+        speedups: Iterable[Speedup | None] | None = None,
+    ) -> None:
+        starts = _seconds("submit", submit)
+        count = len(starts)
+        self.names = tuple(f"j{idx}" for idx in range(count)) if names is None else _texts("names", names)
+        self.users = () if users is None else _texts("users", users, none=True)
+        self.speedups = () if speedups is None else items("speedups", speedups)
+        if not any(self.users):
+            self.users = ()
+        if all(law is None for law in self.speedups):
+            self.speedups = ()
+        self.limit = np.full(count, np.nan) if limit is None else _seconds("limit", limit)
+        self.limit.setflags(write=False)
+        needed, lengths = _counts("nodes", nodes), _seconds("runtime", runtime)
+        packed = PackedJobs(
+            submit=starts,
+            nodes=needed,
+            min_nodes=needed if min_nodes is None else _counts("min_nodes", min_nodes),
+            max_nodes=needed if max_nodes is None else _counts("max_nodes", max_nodes),
+            runtime=lengths,
+            estimate=_frozen(np.where(np.isnan(self.limit), DEFAULT_LIMIT_FACTOR * lengths, self.limit))
+            if len(lengths) == len(self.limit)
+            else lengths,
+            weight=_frozen(np.ones(count)) if weight is None else _seconds("weight", weight),
+            **_packed_speedups(self.speedups, count),
+        )
+        self.packed = packed
+        self._check()
+
+    @classmethod
+    def of(cls, rows: Iterable[Job]) -> Jobs:
+        """Return the jobs of these rows."""
+        if isinstance(rows, cls):
+            return rows
+        jobs = [instance(f"job {idx}", row, Job) for idx, row in enumerate(items("jobs", rows))]
+        return cls(
+            [job.submit for job in jobs],
+            [job.nodes for job in jobs],
+            [job.runtime for job in jobs],
+            [np.nan if job.limit is None else job.limit for job in jobs],
+            names=[job.name if job.name != "" else f"j{idx}" for idx, job in enumerate(jobs)],
+            users=[job.user for job in jobs],
+            weight=[job.weight for job in jobs],
+            min_nodes=[job.nodes if job.min_nodes is None else job.min_nodes for job in jobs],
+            max_nodes=[job.nodes if job.max_nodes is None else job.max_nodes for job in jobs],
+            speedups=[job.speedup for job in jobs],
+        )
+
+    def __len__(self) -> int:
+        return len(self.packed.submit)
+
+    @overload
+    def __getitem__(self, at: int) -> Job: ...
+    @overload
+    def __getitem__(self, at: slice) -> Jobs: ...
+    def __getitem__(self, at: int | slice) -> Job | Jobs:
+        if isinstance(at, slice):
+            return Jobs.of([self[idx] for idx in range(*at.indices(len(self)))])
+        packed = self.packed
+        idx = range(len(self))[at]
+        limit = float(self.limit[idx])
+        return Job(
+            submit=_plain(packed.submit[idx]),
+            nodes=int(packed.nodes[idx]),
+            runtime=_plain(packed.runtime[idx]),
+            limit=None if np.isnan(limit) else _plain(limit),
+            name=self.names[idx],
+            user=self.users[idx] if self.users else None,
+            weight=_plain(packed.weight[idx]),
+            min_nodes=int(packed.min_nodes[idx]),
+            max_nodes=int(packed.max_nodes[idx]),
+            speedup=self.speedups[idx] if self.speedups else None,
+        )
+
+    def __iter__(self) -> Iterator[Job]:
+        return (self[idx] for idx in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Jobs):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} jobs>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copy and pickle by construction: the arrays stay read-only."""
+        return _restored, (
+            *(self.packed[at] for at in (0, 1, 4)),
+            self.limit,
+            self.names,
+            self.users,
+            *(self.packed[at] for at in (6, 2, 3)),
+            self.speedups,
+        )
+
+    def _key(self) -> tuple[object, ...]:
+        arrays = (self.limit, *self.packed)
+        return self.names, self.users, self.speedups, *(array.tobytes() for array in arrays)
+
+    def _check(self) -> None:
+        packed, count = self.packed, len(self)
+        columns: list[tuple[str, Any]] = [("names", self.names), ("limit", self.limit)]
+        columns += [(name, getattr(packed, name)) for name in ("nodes", "runtime", "weight")]
+        columns += [(name, getattr(packed, name)) for name in ("min_nodes", "max_nodes")]
+        columns += [
+            (name, column) for name, column in (("users", self.users), ("speedups", self.speedups)) if column
+        ]
+        for name, column in columns:
+            if len(column) != count:
+                msg = f"{len(column)} {name} for {count} jobs"
+                raise InvalidProblem(msg)
+        if len(set(self.names)) < count:
+            seen: set[str] = set()
+            twice = next(name for name in self.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            msg = f"job name {twice!r} is used twice"
+            raise InvalidProblem(msg)
+        given = ~np.isnan(self.limit)
+        for name, values, good, range_ in (
+            ("submit", packed.submit, _within(packed.submit, 0), "0..2^53"),
+            (
+                "runtime",
+                packed.runtime,
+                _within(packed.runtime, 0) & (packed.runtime > 0),
+                "0..2^53, above 0",
+            ),
+            (
+                "limit",
+                self.limit,
+                ~given | (_within(self.limit, 0) & (self.limit > 0)),
+                "0..2^53, above 0",
+            ),
+            ("weight", packed.weight, _within(packed.weight, 0), "0..2^53"),
+            ("nodes", packed.nodes, packed.nodes >= 1, "1..2^53"),
+            ("min_nodes", packed.min_nodes, packed.min_nodes >= 1, "1..2^53"),
+        ):
+            self._refuse(name, values, good, range_)
+        self._refuse("nodes", packed.nodes, packed.nodes >= packed.min_nodes, "min_nodes..max_nodes")
+        self._refuse("nodes", packed.nodes, packed.nodes <= packed.max_nodes, "min_nodes..max_nodes")
+        rigid = packed.speedup == NO_SPEEDUP
+        fixed = packed.min_nodes == packed.max_nodes
+        self._refuse("max_nodes", packed.max_nodes, ~rigid | fixed, "nodes: a job without speedup is rigid")
+        for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
+            self._check_table(idx)
+
+    def _refuse(self, what: str, values: Any, good: NDArray[np.bool_], range_: str) -> None:  # noqa: ANN401 - arrays
+        if not good.all():
+            idx = int(np.argmin(good))
+            msg = f"job {self.names[idx]!r}: {what} {shown(_plain(values[idx]))} is not in {range_}"
+            raise InvalidProblem(msg)
+
+    def _check_table(self, idx: int) -> None:
+        """Refuse a table without the number of nodes and the run time of its job, or with sizes beyond."""
+        packed = self.packed
+        rows = self.speedups[idx].rows  # type: ignore[union-attr]  # by its code it is a table
+        reference = int(packed.nodes[idx]), float(packed.runtime[idx])
+        if reference not in rows:
+            msg = f"job {self.names[idx]!r}: the speedup table has no row {list(reference)}"
+            raise InvalidProblem(msg)
+        if (rows[0][0], rows[-1][0]) != (packed.min_nodes[idx], packed.max_nodes[idx]):
+            msg = f"job {self.names[idx]!r}: the speedup table is not one of min_nodes..max_nodes"
+            raise InvalidProblem(msg)
+
+
+def _restored(*columns: Any) -> Jobs:  # noqa: ANN401 - as `Jobs` takes them
+    submit, nodes, runtime, limit, names, users, weight, min_nodes, max_nodes, speedups = columns
+    return Jobs(
+        submit,
+        nodes,
+        runtime,
+        limit,
+        names=names,
+        users=users or None,
+        weight=weight,
+        min_nodes=min_nodes,
+        max_nodes=max_nodes,
+        speedups=speedups or None,
+    )
+
+
+def _packed_speedups(speedups: Sequence[Speedup | None], count: int) -> dict[str, Any]:
+    codes, parameters = np.zeros(count, dtype=np.int64), np.zeros(count)
+    sizes = np.zeros(count + 1, dtype=np.int64)
+    rows: list[tuple[int, float]] = []
+    for idx, law in enumerate(speedups[:count]):
+        if isinstance(law, Amdahl):
+            codes[idx], parameters[idx] = AMDAHL, law.parallel
+        elif isinstance(law, PowerLaw):
+            codes[idx], parameters[idx] = POWER, law.exponent
+        elif isinstance(law, SpeedupTable):
+            codes[idx], sizes[idx + 1] = SPEEDUP_TABLE, len(law.rows)
+            rows += law.rows
+        elif law is not None:
+            msg = f"speedup {shown(law)} of job {idx} is none of Amdahl, PowerLaw and SpeedupTable"
+            raise InvalidProblem(msg)
+    return {
+        "speedup": frozen(codes),
+        "parameter": _frozen(parameters),
+        "table_offsets": frozen(np.cumsum(sizes)),
+        "table_nodes": frozen(np.array([nodes for nodes, _ in rows], dtype=np.int64)),
+        "table_seconds": _frozen(np.array([seconds for _, seconds in rows], dtype=np.float64)),
+    }
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array
+
+
+def _within(values: FloatArray, low: float) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = (values >= low) & (values <= MAX_INTEGER)
+    return inside
+
+
+def _positive(values: FloatArray) -> NDArray[np.bool_]:
+    return _within(values, 0) & (values > 0)
+
+
+def _seconds(what: str, values: object) -> FloatArray:
+    """Return numbers as a read-only column; what is no number is refused."""
+    array = array_of(values if isinstance(values, np.ndarray) else list(items(what, values)))  # type: ignore[arg-type]
+    if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
+        msg = f"{what} {shown(values)} are not numbers"
+        raise InvalidProblem(msg)
+    return _frozen(array.astype(np.float64))
+
+
+def _counts(what: str, values: object) -> IntArray:
+    """Return whole numbers as a read-only column."""
+    numbers = _seconds(what, values)
+    good = _within(numbers, -MAX_INTEGER) & (numbers == np.floor(numbers))
+    if not good.all():
+        idx = int(np.argmin(good))
+        msg = f"job {idx}: {what} {shown(_plain(numbers[idx]))} is not an integer up to 2^53"
+        raise InvalidProblem(msg)
+    return frozen(numbers.astype(np.int64))
+
+
+def _texts(what: str, values: Iterable[Any], *, none: bool = False) -> tuple[Any, ...]:
+    texts = items(what, values)
+    for idx, text in enumerate(texts):
+        if not (isinstance(text, str) or (none and text is None)):
+            msg = f"job {idx}: {what} {shown(text)} is not of the type str"
+            raise InvalidProblem(msg)
+    return texts
+
+
+def _plain(number: Any) -> Any:  # noqa: ANN401 - an integer if it is whole
+    value = float(number)
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,328 @@
+"""Workloads: jobs that are submitted over time to a cluster of equal nodes, and their schedules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
+from allocsolve.model.checks import integer, shown
+from allocsolve.model.jobs import FloatArray, Job, Jobs, PackedJobs
+from allocsolve.model.objective import parse_objective
+from allocsolve.model.problem import checked_labels
+from allocsolve.model.speedup import AMDAHL, POWER, SPEEDUP_TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = [
+    "SLOWDOWN_FLOOR_S",
+    "WORKLOAD_OBJECTIVES",
+    "WorkloadObjective",
+    "WorkloadProblem",
+    "WorkloadSchedule",
+    "WorkloadTerm",
+    "parse_workload_objective",
+]
+
+#: What can be minimised of a schedule; see `WorkloadProblem`.
+WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
+
+#: What to minimise: one term, or several of which the first comes first (lexicographic).
+WorkloadObjective: TypeAlias = tuple[WorkloadTerm, ...]
+
+#: All terms of objectives, the default first.
+WORKLOAD_OBJECTIVES: tuple[WorkloadTerm, ...] = get_args(WorkloadTerm)
+
+#: A shorter run time counts as one of so many seconds in the slowdown of a job.
+SLOWDOWN_FLOOR_S = 10
+
+
+def parse_workload_objective(objective: str | Sequence[str]) -> WorkloadObjective:
+    """Read an objective such as ``turnaround``, ``makespan,turnaround`` or ``("makespan", "wait")``.
+
+    Raises
+    ------
+    UnknownName
+        If a term is not one of `WORKLOAD_OBJECTIVES`.
+    InvalidOption
+        If a term stands twice, or there is none.
+    """
+    return parse_objective(objective, WORKLOAD_OBJECTIVES)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadProblem:
+    """Run each job once, not before its submission, such that the cluster is never over-committed.
+
+    A rigid job holds `Job.nodes` nodes for its run time; a moldable one any number that it allows, from its
+    start to its end, for the run time on so many. A job that ends at an instant leaves its nodes to jobs that
+    start at that instant.
+
+    What can be minimised, with the weights w of the jobs:
+
+    turnaround
+        Mean of end minus submission, in seconds: sum of w (end - submit) over sum of w. 0 if no job counts.
+    slowdown
+        Mean of ``max(1, turnaround / max(run time, 10 s))``; the run time is that on `Job.nodes` nodes.
+    wait
+        Mean of start minus submission, in seconds.
+    makespan
+        The latest end of a job, in seconds from time 0, whatever its weight.
+
+    Parameters
+    ----------
+    num_nodes
+        Nodes of the homogeneous cluster, >= 1.
+    jobs
+        `Jobs`, or rows of them; each fits the cluster.
+    name
+        For people; two problems that differ in name only have the same digest.
+    meta
+        Where the problem comes from (log, generator, seed): carried along, never read by a solver.
+
+    Raises
+    ------
+    InvalidProblem
+        If a value is out of range; the message names the job and the value.
+
+    Examples
+    --------
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
+    >>> problem.jobs[1].name, problem.area, problem.is_exact
+    ('j1', 1340.0, True)
+    """
+
+    num_nodes: int
+    jobs: Jobs
+    name: str = ""
+    meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+    def __init__(
+        self,
+        num_nodes: int,
+        jobs: Jobs | Iterable[Job],
+        name: str = "",
+        meta: Mapping[str, object] | None = None,
+    ) -> None:
+        object.__setattr__(self, "num_nodes", integer("num_nodes", num_nodes))
+        object.__setattr__(self, "jobs", Jobs.of(jobs))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "meta", checked_labels(name, {} if meta is None else meta))
+        self._check()
+
+    def _check(self) -> None:
+        if not 1 <= self.num_nodes <= MAX_INTEGER:
+            msg = f"num_nodes {shown(self.num_nodes)} is not in 1..2^53"
+            raise InvalidProblem(msg)
+        packed = self.packed
+        for what, sizes in (("nodes", packed.nodes), ("max_nodes", packed.max_nodes)):
+            if len(sizes) and sizes.max() > self.num_nodes:
+                idx = int(np.argmax(sizes > self.num_nodes))
+                msg = f"job {self.jobs.names[idx]!r}: {sizes[idx]} {what} on a cluster of {self.num_nodes}"
+                raise InvalidProblem(msg)
+        if self.horizon > MAX_INTEGER:
+            msg = f"latest submission plus all run times is {self.horizon:.3g} s, beyond 2^53"
+            raise InvalidProblem(msg)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copy and pickle by construction."""
+        arguments = (getattr(self, f.name) for f in fields(self) if f.name != "meta")
+        return type(self), (*arguments, dict(self.meta))
+
+    @property
+    def answer_type(self) -> type[WorkloadSchedule]:
+        """The type of its answers."""
+        return WorkloadSchedule
+
+    @property
+    def packed(self) -> PackedJobs:
+        """The jobs as arrays."""
+        return self.jobs.packed
+
+    @property
+    def is_rigid(self) -> bool:
+        """Whether all jobs are rigid."""
+        return not self.jobs.speedups
+
+    @property
+    def horizon(self) -> float:
+        """Latest submission plus the sum of the longest run times, in seconds: some optimum ends by then."""
+        packed = self.packed
+        longest = packed.runtime if self.is_rigid else self.run_times(packed.min_nodes)
+        return float(packed.submit.max(initial=0) + longest.sum())
+
+    @property
+    def area(self) -> float:
+        """Sum of nodes times run time, in node-seconds; of moldable jobs, on `Job.nodes` nodes."""
+        return float((self.packed.nodes * self.packed.runtime).sum())
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all times are multiples of a quarter of a second: sums of them are not rounded."""
+        packed = self.packed
+        times = (packed.submit, packed.runtime, packed.estimate, packed.table_seconds)
+        laws = ((packed.speedup == AMDAHL) | (packed.speedup == POWER)) & (
+            packed.min_nodes < packed.max_nodes
+        )
+        return not laws.any() and all(bool((4 * column % 1 == 0).all()) for column in times)
+
+    def run_times(self, sizes: IntArray) -> FloatArray:
+        """Return for how long each job runs on so many nodes.
+
+        Parameters
+        ----------
+        sizes
+            Shape (jobs,).
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (jobs,), seconds; NaN where a job cannot run on that number.
+        """
+        packed = self.packed
+        allowed = (packed.min_nodes <= sizes) & (sizes <= packed.max_nodes)
+        times = np.where(allowed, packed.runtime, np.nan)
+        for idx in np.flatnonzero(allowed & (sizes != packed.nodes)).tolist():
+            law = self.jobs.speedups[idx]
+            size, reference = int(sizes[idx]), int(packed.nodes[idx])
+            if packed.speedup[idx] == SPEEDUP_TABLE:
+                times[idx] = dict(law.rows).get(size, np.nan)  # type: ignore[union-attr]  # by its code
+            else:
+                ratio = law.time_factor(size) / law.time_factor(reference)  # type: ignore[union-attr]
+                times[idx] = packed.runtime[idx] * ratio
+        return times
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkloadSchedule:
+    """Who held how many nodes when: for each job its pieces, in order of time.
+
+    Parameters
+    ----------
+    offsets
+        Shape (jobs + 1,): the pieces of job ``j`` are ``offsets[j]:offsets[j + 1]``.
+    starts, ends
+        Shape (pieces,), seconds.
+    nodes
+        Shape (pieces,).
+
+    Raises
+    ------
+    InvalidAnswer
+        If the shapes do not belong together. Whether the schedule answers a problem is for the judge to say.
+
+    Examples
+    --------
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10)])
+    >>> schedule = WorkloadSchedule.of(problem, [0, 100])
+    >>> schedule.pieces(1), schedule.last_ends.tolist()
+    (((100.0, 110.0, 4),), [100.0, 110.0])
+    """
+
+    offsets: IntArray
+    starts: FloatArray
+    ends: FloatArray
+    nodes: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("offsets", "nodes"):
+            object.__setattr__(self, name, packed_integers(getattr(self, name), name))
+        for name in ("starts", "ends"):
+            object.__setattr__(self, name, _times(name, getattr(self, name)))
+        offsets = self.offsets
+        if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
+            msg = "offsets must start at 0 and never fall"
+            raise InvalidAnswer(msg)
+        shapes = {self.starts.shape, self.ends.shape, self.nodes.shape}
+        if shapes != {(int(offsets[-1]),)}:
+            msg = f"starts, ends and nodes of the shapes {sorted(shapes)} for {offsets[-1]} pieces"
+            raise InvalidAnswer(msg)
+
+    @classmethod
+    def of(
+        cls, problem: WorkloadProblem, starts: object, sizes: Sequence[int] | IntArray | None = None
+    ) -> WorkloadSchedule:
+        """Build a schedule of jobs that never change their size.
+
+        Parameters
+        ----------
+        problem
+            The problem.
+        starts
+            Shape (jobs,), seconds.
+        sizes
+            Shape (jobs,), the nodes of each job; those of the problem if left out.
+
+        Raises
+        ------
+        InvalidAnswer
+            If a job cannot run on its number of nodes, or there is not one start for each job.
+        """
+        begins = _times("starts", starts)
+        nodes = problem.packed.nodes if sizes is None else packed_integers(sizes, "sizes")
+        if begins.shape != (len(problem.jobs),) or nodes.shape != begins.shape:
+            msg = f"{begins.shape} starts and {nodes.shape} sizes for {len(problem.jobs)} jobs"
+            raise InvalidAnswer(msg)
+        times = problem.packed.runtime if sizes is None else problem.run_times(nodes)
+        if np.isnan(times).any():
+            idx = int(np.argmax(np.isnan(times)))
+            msg = f"job {problem.jobs.names[idx]!r} cannot run on {nodes[idx]} nodes"
+            raise InvalidAnswer(msg)
+        return cls(frozen(np.arange(len(begins) + 1)), begins, begins + times, nodes)
+
+    def pieces(self, job_idx: int) -> tuple[tuple[float, float, int], ...]:
+        """Return start and end (seconds) and nodes of each piece of a job."""
+        at = slice(self.offsets[job_idx], self.offsets[job_idx + 1])
+        columns = (self.starts[at].tolist(), self.ends[at].tolist(), self.nodes[at].tolist())
+        return tuple(zip(*columns, strict=True))
+
+    @property
+    def first_starts(self) -> FloatArray:
+        """Shape (jobs,): when each job starts, in seconds; NaN for one without pieces."""
+        return self._of_jobs(self.starts, self.offsets[:-1])
+
+    @property
+    def last_ends(self) -> FloatArray:
+        """Shape (jobs,): when each job ends, in seconds; NaN for one without pieces."""
+        return self._of_jobs(self.ends, self.offsets[1:] - 1)
+
+    def _of_jobs(self, values: FloatArray, at: IntArray) -> FloatArray:
+        if len(values) == len(at) and (np.diff(self.offsets) == 1).all():
+            return values
+        times = np.full(len(at), np.nan)
+        running = self.offsets[1:] > self.offsets[:-1]
+        times[running] = values[at[running]]
+        return times
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WorkloadSchedule):
+            return NotImplemented
+        return all(np.array_equal(*pair) for pair in zip(self._arrays(), other._arrays(), strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(array.tobytes() for array in self._arrays()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copy and pickle by construction: the arrays stay read-only."""
+        return type(self), self._arrays()
+
+    def _arrays(self) -> tuple[IntArray | FloatArray, ...]:
+        return self.offsets, self.starts, self.ends, self.nodes
+
+
+def _times(what: str, values: object) -> FloatArray:
+    """Return finite numbers as a read-only column."""
+    array = array_of(values)
+    if array.dtype.kind not in "iuf" and array.size:
+        msg = f"{what} {shown(values)} are not numbers"
+        raise InvalidAnswer(msg)
+    column = array.astype(np.float64)
+    if not np.isfinite(column).all() or (np.abs(column) > MAX_INTEGER).any():
+        msg = f"{what} {shown(values)} are not all in -2^53..2^53"
+        raise InvalidAnswer(msg)
+    column.setflags(write=False)
+    return column
