@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["time_prices"]
 
-#: Slots at the start, and the most that are halved; the prices of more are worth .01 % on real logs.
+#: Slots at the start.
 _FEWEST_SLOTS: Final = 16
 _MOST_AT_START: Final = 4096
+#: No slots are halved beyond so many for each job and some more, or so many at all; more are worth .01 %.
+_SLOTS_OF_A_JOB: Final = 2
+_FREE_SLOTS: Final = 256
 _MOST_SLOTS: Final = 50_000
 #: Ascent steps at the first width of slots and at each later one.
 _FIRST_STEPS: Final = 150
@@ -33,9 +36,9 @@ _PATIENCE: Final = 8
 _FIRST_AIM: Final = 0.01
 _RAISED_AIM: Final = 20.0
 _LEAST_AIM: Final = 1e-6
-#: The ascent is over after so many widths in a row that gain less than this share each.
+#: The ascent is over after so many widths, or after two in a row that gain no more than this share each.
+_MOST_WIDTHS: Final = 16
 _LEAST_GAIN: Final = 1e-6
-_WIDTHS_WITHOUT_GAIN: Final = 2
 #: Bits of the sum of all prices, in units of prices and time; bits of what one job costs.
 _BITS_OF_PRICES: Final = 52
 _BITS_OF_A_JOB: Final = 58
@@ -129,15 +132,18 @@ class _Ascent:
                 gradient = direction = best_gradient
                 without_gain = 0
 
-    def refine(self) -> None:
-        """Halve the slots that have a price or touch one; add a slot if the last has a price."""
+    def refine(self, most_slots: int) -> None:
+        """Halve the slots that have a price or touch one, and add a slot if the last has a price.
+
+        Beyond so many slots none is halved any more.
+        """
         edges, prices, value = self.best
         priced = prices > _NO_PRICE * prices.max(initial=0.0)
         near = priced.copy()
         near[1:] |= priced[:-1]
         near[:-1] |= priced[1:]
         near &= edges[1:] - edges[:-1] >= 2
-        if len(edges) > _MOST_SLOTS:
+        if len(edges) > most_slots:
             near[:] = False
         middles = (edges[:-1] + edges[1:])[near] // 2
         prices = np.repeat(prices, 1 + near)
@@ -159,8 +165,8 @@ def time_prices(
     term
         ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``.
     clock
-        When its time is over, the best prices so far are taken; without one, the ascent runs until a further
-        round gains less than 10^-6.
+        When its time is over, the best prices so far are taken. The ascent ends by itself when slots were
+        halved 16 times, or finer ones gain no more than 10^-6.
 
     Returns
     -------
@@ -214,14 +220,17 @@ def _climb(dual: _Dual, ascent: _Ascent, clock: Clock | None) -> None:
     ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
     ascent.aim = _FIRST_AIM * ascent.best.value
     ascent.climb(dual, _FIRST_STEPS, clock)
+    most_slots = min(_MOST_SLOTS, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
     idle = 0
-    while idle < _WIDTHS_WITHOUT_GAIN and (clock is None or clock.remaining > 0):
+    for _ in range(_MOST_WIDTHS):
+        if idle == 2 or (clock is not None and clock.remaining <= 0):
+            return
         before = ascent.best.value
-        ascent.refine()
+        ascent.refine(most_slots)
         dual.on(ascent.best.edges)
         ascent.aim = max(_RAISED_AIM * ascent.aim, _LEAST_AIM * before)
         ascent.climb(dual, _STEPS, clock)
-        idle = idle + 1 if ascent.best.value - before < _LEAST_GAIN * before else 0
+        idle = idle + 1 if ascent.best.value - before <= _LEAST_GAIN * before else 0
 
 
 def _first_edges(problem: WorkloadProblem) -> IntArray:
@@ -240,7 +249,7 @@ def _time_units(problem: WorkloadProblem) -> int:
     """Return the units of a second in which the judge counts: quarters, or as many as surely fit."""
     if problem.is_exact:
         return 4
-    return 1 << min(16, 58 - max(1, math.ceil(problem.horizon)).bit_length())
+    return 1 << min(16, 56 - max(1, math.ceil(problem.horizon)).bit_length())
 
 
 def _certified(
@@ -262,9 +271,13 @@ def _certified(
     dual.costs = JobCosts(_frozen(slope), _frozen(floor), costs.offset, scale)
     dual.on(edges)
     dual(prices)
-    whole = prices.astype(np.int64)
-    spent = math.fsum(dual.out.costs) / unit
-    total = spent - problem.num_nodes * int(whole @ np.diff(edges)) / unit
+    whole = prices.astype(np.int64).tolist()
+    price_of_a_node = sum(price * width for price, width in zip(whole, np.diff(edges).tolist(), strict=True))
+    if price_of_a_node * per_second >= 1 << _BITS_OF_A_JOB:  # beyond what the judge takes
+        return _certified(dual, _Best(edges[:1], prices[:0], 0.0), term, per_second, interrupted=interrupted)
+    # The judge counts no job with more than 61 bits.
+    spent = math.fsum(np.minimum(dual.out.costs, 2.0**60 / per_second)) / unit
+    total = spent - problem.num_nodes * price_of_a_node / unit
     # Rounding here, and of the cost of each job by the judge.
     total -= _ROUNDING * (2 * spent + costs.offset)
     if term == "slowdown":
@@ -272,12 +285,12 @@ def _certified(
         if not problem.is_exact:
             total -= _LOSS_OF_SLOWDOWN * spent
     return PriceBound(
-        value=max(0.0, (total - costs.offset) / scale),
+        value=max(0.0, (1 - _ROUNDING) * (total - costs.offset) / scale),
         certificate={
             "kind": "time-prices",
             "term": term,
             "edges": edges.tolist(),
-            "prices": whole.tolist(),
+            "prices": whole,
             "unit": unit,
         },
         starts=_frozen(dual.out.starts),
