@@ -78,7 +78,7 @@ def _earliest(placed: list[tuple[float, float, int]], job: Job, num_nodes: int) 
 
 def bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -> Fraction:
     """The bound that a certificate of prices per job proves, by fractions and all subsets of the jobs."""
-    edges = certificate["edges"]
+    edges = [Fraction(edge) for edge in certificate["edges"]]
     prices = [
         {
             certificate["first_slots"][idx] + at: Fraction(price, certificate["unit"])
@@ -98,9 +98,9 @@ def bound(problem: WorkloadProblem, certificate: Mapping[str, Any], term: str) -
     return total / sum(Fraction(job.weight) for job in problem.jobs)
 
 
-def _cheapest(job: Job, prices: Mapping[int, Fraction], edges: Sequence[int], term: str) -> Fraction:
+def _cheapest(job: Job, prices: Mapping[int, Fraction], edges: Sequence[Fraction], term: str) -> Fraction:
     runtime, submit = Fraction(job.runtime), Fraction(job.submit)
-    starts = {submit, *map(Fraction, edges), *(edge - runtime for edge in edges)}
+    starts: set[Fraction] = {submit, *edges, *(edge - runtime for edge in edges)}
     starts.add(submit + max(runtime, Fraction(SLOWDOWN_FLOOR_S)) - runtime)
     return min(
         cost(job, start + runtime, term)
@@ -128,10 +128,11 @@ def _fullest(sizes: Sequence[int], prices: Sequence[Fraction], capacity: int) ->
 
 def soft_slot(sizes: Sequence[int], odds: Sequence[float], capacity: int) -> tuple[float, list[float]]:
     """Logarithm of the sum over all fitting sets of e^(sum of their odds), and how likely each item is in."""
-    weights = []
-    for chosen in itertools.product((False, True), repeat=len(sizes)):
-        if sum(size for size, taken in zip(sizes, chosen, strict=True) if taken) <= capacity:
-            weights.append((sum(odd for odd, taken in zip(odds, chosen, strict=True) if taken), chosen))
+    weights = [
+        (sum(odd for odd, taken in zip(odds, chosen, strict=True) if taken), chosen)
+        for chosen in itertools.product((False, True), repeat=len(sizes))
+        if sum(size for size, taken in zip(sizes, chosen, strict=True) if taken) <= capacity
+    ]
     most = max(weight for weight, _ in weights)
     total = math.fsum(math.exp(weight - most) for weight, _ in weights)
     inside = [

@@ -121,7 +121,7 @@ def test_bound_is_below_the_optimum_and_not_below_the_time_prices(
         assert (bound.starts >= problem.packed.submit).all()
 
 
-@pytest.mark.parametrize("seeds", [range(60), pytest.param(range(60, 300), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(300), marks=pytest.mark.slow)])
 def test_small_problems_are_nearly_tight(seeds: range) -> None:
     """Mean .985 of the optimum; prices per node-second alone: .87."""
     shares = []
@@ -229,7 +229,9 @@ def test_tampered_certificates_are_refused(data: st.DataObject) -> None:
     try:
         bound = job_price_bound(problem, bad, "turnaround")
     except InvalidAnswer as error:
-        assert len(str(error).splitlines()) == 1
-        assert "certificate" in str(error)
+        message = str(error)
     else:  # what was changed is a certificate, too
         assert bound <= naive.optimum(problem)
+        return
+    assert "certificate" in message
+    assert "\n" not in message

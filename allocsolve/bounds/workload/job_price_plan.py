@@ -60,10 +60,10 @@ _PIECE_ROUNDS = tuple(each._replace(by_pieces=True) for each in _ROUNDS[:2])
 
 
 class Plan(NamedTuple):
-    """Windows with the first prices, and the rounds from them on."""
+    """Windows with the first prices, and rounds from them on: others if the first ones are no gain."""
 
     windows: JobWindows
-    rounds: Sequence[Round]
+    rounds: Sequence[Sequence[Round]]
 
 
 def plan(jobs: DualJobs, capacity: int, sizes: FloatArray, starts: FloatArray, given: PriceBound) -> Plan:
@@ -78,16 +78,16 @@ def plan(jobs: DualJobs, capacity: int, sizes: FloatArray, starts: FloatArray, g
     given
         The bound.
     """
-    rounds: tuple[Round, ...]
+    rounds: tuple[tuple[Round, ...], ...]
     paid = np.concatenate(([0.0], np.cumsum(given.prices * np.diff(given.edges))))
     low = math.floor(jobs.submit.min())
     if len(jobs.submit) <= _FEW:
         horizon = _serial_horizon(jobs, capacity)
         unit = _unit(jobs, low)
         if horizon - low <= _FINE * unit:
-            length, rounds = unit, _FINE_ROUNDS
+            length, rounds = unit, (_FINE_ROUNDS,)
         else:
-            length, rounds = 8 * math.ceil((horizon - low) / (8 * _COARSE)), _COARSE_ROUNDS
+            length, rounds = 8 * math.ceil((horizon - low) / (8 * _COARSE)), (_COARSE_ROUNDS,)
         ends = np.full(len(sizes), float(horizon))
     else:
         ends = _latest_ends(jobs, sizes, starts, given, paid)
@@ -95,7 +95,7 @@ def plan(jobs: DualJobs, capacity: int, sizes: FloatArray, starts: FloatArray, g
         eighth = max(_LENGTH * float(jobs.runtime.mean()), span / _MOST_SLOTS) / 8
         length = 8 * max(1, round(eighth))
         ends += _MARGIN * length
-        rounds = _ROUNDS if len(sizes) <= PIECE else _PIECE_ROUNDS + _ROUNDS[1:]
+        rounds = (_ROUNDS,) if len(sizes) <= PIECE else (_PIECE_ROUNDS + _ROUNDS[1:], _ROUNDS)
     edges = low + length * np.arange(math.ceil((float(ends.max()) - low) / length) + 1, dtype=np.float64)
     windows = JobWindows.empty(edges, slots_of(edges, jobs.submit), slots_of(edges, ends - 1e-6 * length))
     price = np.diff(np.interp(edges, given.edges, paid)) / length

@@ -18,6 +18,7 @@ from allocsolve.judge.workload_job_prices import job_price_bound
 from allocsolve.model import Clock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from allocsolve.bounds.workload.price_bound import PriceBound
@@ -117,53 +118,60 @@ class _Search:
 
     def run(self, ahead: Plan) -> None:
         """Go through the rounds."""
-        windows, divisor = ahead.windows, 1
-        for number, each in enumerate(ahead.rounds):
-            if not self.clock.remaining:
+        for rounds in ahead.rounds:
+            if not self.clock.remaining or self._gained(ahead.windows, rounds):
                 return
+
+    def _gained(self, windows: JobWindows, rounds: Sequence[Round]) -> bool:
+        """Go through rounds; give up, and say so, where pieces lose: jobs wait from one into the next."""
+        divisor = 1
+        self._note(self._valued(windows))
+        for number, each in enumerate(rounds):
+            left = self.clock.remaining
+            if not left:
+                break
             while divisor < each.divisor:
                 windows, divisor = windows.halved(), 2 * divisor
-            left = self.clock.remaining
-            own = Clock(left if number + 1 == len(ahead.rounds) else _SHARE * left)
-            windows = (
-                self._pieces(windows, each, own) if each.by_pieces else self._together(windows, each, own)
-            )
             length = float(windows.edges[1] - windows.edges[0])
-            windows = windows.cut(self.jobs.submit, _MARGIN * length)
+            temperatures = [share * length * self._slope for share in each.temperatures]
+            own = Clock(left if number + 1 == len(rounds) else _SHARE * left)
+            step = self._pieces if each.by_pieces else self._together
+            done = step(windows, temperatures, own)
+            if each.by_pieces and self.best is not None and done.value < self.best.value:
+                return False
+            self._note(done)
+            windows = done.windows.cut(self.jobs.submit, _MARGIN * length)
+        return True
 
-    def _temperatures(self, windows: JobWindows, each: Round) -> list[float]:
-        length = float(windows.edges[1] - windows.edges[0])
-        return [share * length * self._slope for share in each.temperatures]
-
-    def _together(self, windows: JobWindows, each: Round, clock: Clock) -> JobWindows:
-        done = ascended(
+    def _together(self, windows: JobWindows, temperatures: Sequence[float], clock: Clock) -> Ascended:
+        return ascended(
             self.jobs,
             self.capacity,
             windows,
-            self._temperatures(windows, each),
+            temperatures,
             steps=_STEPS,
             clock=clock,
             workers=self.workers,
         )
-        self._note(done)
-        return done.windows
 
-    def _pieces(self, windows: JobWindows, each: Round, clock: Clock) -> JobWindows:
+    def _pieces(self, windows: JobWindows, temperatures: Sequence[float], clock: Clock) -> Ascended:
         order = np.argsort(self.jobs.submit, kind="stable")
         pieces = np.array_split(order, math.ceil(len(order) / PIECE))
-        windows = ascended_pieces(
+        done = ascended_pieces(
             self.jobs,
             self.capacity,
             windows,
             [np.sort(piece) for piece in pieces],
-            self._temperatures(windows, each),
+            temperatures,
             steps=_STEPS,
             clock=clock,
             workers=self.workers,
         )
+        return self._valued(done)
+
+    def _valued(self, windows: JobWindows) -> Ascended:
         dual = JobDual(self.jobs, self.capacity, windows, self.workers)
-        self._note(Ascended(windows, dual.exact(windows.prices * windows.lengths)))
-        return windows
+        return Ascended(windows, dual.exact(windows.prices * windows.lengths))
 
     def _note(self, done: Ascended) -> None:
         if self.best is None or done.value > self.best.value:
