@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from allocsolve.model import SpeedupTable
+
 if TYPE_CHECKING:
-    from allocsolve.model import WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 
 __all__ = ["most_used", "value", "violates"]
 
@@ -30,13 +32,15 @@ def violates(problem: WorkloadProblem, schedule: WorkloadSchedule) -> bool:
     return most_used(schedule) > problem.num_nodes
 
 
-def _time(job, nodes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - a row of jobs
+def _time(job: Job, nodes: int) -> float | None:
     """Return the run time on so many nodes; None if the job cannot run on them."""
     if nodes == job.nodes:
         return job.runtime
+    assert job.min_nodes is not None
+    assert job.max_nodes is not None
     if job.speedup is None or not job.min_nodes <= nodes <= job.max_nodes:
         return None
-    if hasattr(job.speedup, "rows"):
+    if isinstance(job.speedup, SpeedupTable):
         return dict(job.speedup.rows).get(nodes)
     return job.runtime * job.speedup.time_factor(nodes) / job.speedup.time_factor(job.nodes)
 
@@ -52,7 +56,7 @@ def value(problem: WorkloadProblem, schedule: WorkloadSchedule, term: str) -> fl
         worth = {
             "turnaround": turnaround,
             "wait": Fraction(start) - Fraction(job.submit),
-            "slowdown": max(Fraction(1), turnaround / max(Fraction(job.runtime), 10)),
+            "slowdown": max(Fraction(1), turnaround / max(Fraction(job.runtime), Fraction(10))),
         }[term]
         total += Fraction(job.weight) * worth
         weights += Fraction(job.weight)

@@ -195,7 +195,9 @@ def workload_schedules(draw: DrawFn, problem: WorkloadProblem, *, max_start: int
     for idx in range(len(problem.jobs)):
         low, high = int(packed.min_nodes[idx]), int(packed.max_nodes[idx])
         law = problem.jobs.speedups[idx] if problem.jobs.speedups else None
-        table = isinstance(law, SpeedupTable)
-        sizes.append(draw(st.sampled_from([n for n, _ in law.rows]) if table else st.integers(low, high)))
+        if isinstance(law, SpeedupTable):
+            sizes.append(draw(st.sampled_from([nodes for nodes, _ in law.rows])))
+        else:
+            sizes.append(draw(st.integers(low, high)))
     starts = [draw(st.integers(0, max_start)) for _ in problem.jobs]
     return WorkloadSchedule.of(problem, starts, np.array(sizes, dtype=np.int64))

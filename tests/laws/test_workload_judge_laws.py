@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import naive_workload
 import numpy as np
@@ -16,6 +17,8 @@ from allocsolve.judge import window_metrics, workload_metrics, workload_value, w
 from allocsolve.model import WORKLOAD_OBJECTIVES, Job, WorkloadProblem, WorkloadSchedule
 
 QUARTERS = st.integers(1, 40).map(lambda quarters: quarters / 4)
+#: Takes lists, too.
+PIECES: Any = WorkloadSchedule
 REALS = st.floats(0.001, 9, allow_nan=False)
 
 
@@ -73,14 +76,12 @@ def test_messages_name_job_time_and_number() -> None:
     )
     right = WorkloadSchedule.of(problem, [0, 100, 110])
     assert workload_violations(problem, right) == ()
-    pieces = WorkloadSchedule([0, 1, 1, 3], [0, 110, 120], [100, 120, 1110], [3, 1, 1])
+    pieces = PIECES([0, 1, 1, 3], [0, 110, 120], [100, 120, 1110], [3, 1, 1])
     assert workload_violations(problem, pieces)[:2] == (
         "job 'wide' never runs",
         "job 'j2' runs in 2 pieces, but cannot change its size",
     )
-    assert workload_violations(problem, WorkloadSchedule([0], [], [], [])) == (
-        "0 scheduled jobs for 3 submitted",
-    )
+    assert workload_violations(problem, PIECES([0], [], [], [])) == ("0 scheduled jobs for 3 submitted",)
 
 
 def test_other_times_than_quarters_have_a_tolerance() -> None:
