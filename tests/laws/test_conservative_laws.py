@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from naive_conservative import naive_conservative, naive_list_starts
 
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, Conservative, conservative_plan
+from allocsolve.judge.workload import workload_violations
 from allocsolve.model import Budget, Job, WorkloadProblem
 
 compressions = pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -75,10 +76,7 @@ def test_actual_run_times_are_exact_estimates(problem: WorkloadProblem, compress
 def test_schedules_are_feasible(problem: WorkloadProblem, compression: Any) -> None:
     schedule = Conservative(compression)(problem, Budget()).answer
     assert schedule is not None
-    starts, ends, nodes = schedule.starts, schedule.ends, problem.packed.nodes
-    assert (starts >= problem.packed.submit).all()
-    for start in starts:
-        assert nodes[(starts <= start) & (start < ends)].sum() <= problem.num_nodes
+    assert not workload_violations(problem, schedule)
 
 
 def test_the_arrays_of_the_plan_are_moved_to_the_front() -> None:
