@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_conservative import naive_conservative, naive_list_starts
 
+from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, Conservative, conservative_plan
 from allocsolve.judge.workload import workload_violations
 from allocsolve.model import Budget, Job, WorkloadProblem
+from allocsolve.simulation import Reason, Rules, simulate
 
 compressions = pytest.mark.parametrize("compression", COMPRESSIONS)
 
@@ -77,6 +79,29 @@ def test_schedules_are_feasible(problem: WorkloadProblem, compression: Any) -> N
     schedule = Conservative(compression)(problem, Budget()).answer
     assert schedule is not None
     assert not workload_violations(problem, schedule)
+
+
+@compressions
+@given(problem=workloads(over_runs=True))
+def test_the_log_says_who_was_passed(problem: WorkloadProblem, compression: Any) -> None:
+    policy = Conservative(compression)
+    starts, _, log = conservative_plan(problem, compression)
+    assert simulate(problem, policy, policy.rules).first_starts.tolist() == starts.tolist()
+    submit = problem.packed.submit
+    place = {int(job): at for at, job in enumerate(np.argsort(submit, kind="stable"))}
+    assert sorted(log.started.tolist()) == list(range(len(starts)))
+    assert (np.diff(starts[log.started]) >= 0).all()
+    for job, first in enumerate(log.blocked.tolist()):
+        later = [
+            k for k, start in enumerate(starts) if submit[k] <= starts[job] < start and place[k] < place[job]
+        ]
+        assert first == min(later, key=place.__getitem__, default=-1)
+        assert log.reasons[job] == (Reason.AT_HEAD if first < 0 else Reason.BACKFILLED)
+
+
+def test_other_rules_are_refused() -> None:
+    with pytest.raises(InvalidOption, match="coalesce"):
+        Conservative().simulated(WorkloadProblem(1, []), Rules(coalesce=False))
 
 
 def test_the_arrays_of_the_plan_are_moved_to_the_front() -> None:

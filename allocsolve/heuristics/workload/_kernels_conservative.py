@@ -16,7 +16,7 @@ from allocsolve.kernels import called_kernel, kernel
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["COMPRESS", "NO_COMPRESSION", "REPLAN", "QueuedJobs", "conservative_starts"]
+__all__ = ["COMPRESS", "NO_COMPRESSION", "REPLAN", "Plan", "QueuedJobs", "conservative_starts"]
 
 #: What happens to reservations when a job ends before its expected end.
 NO_COMPRESSION = 0
@@ -34,6 +34,17 @@ class QueuedJobs(NamedTuple):
     runtime: FloatArray
     #: Seconds that a policy takes for the run time.
     estimate: FloatArray
+
+
+class Plan(NamedTuple):
+    """What comes out, each array of shape (jobs,)."""
+
+    #: Seconds.
+    starts: FloatArray
+    #: The reservation that a job got when it was submitted, in seconds.
+    promised: FloatArray
+    #: The first job in the queue that could not start when this one did; -1 if this one was the first.
+    blocked: IntArray
 
 
 class Free(NamedTuple):
@@ -214,10 +225,8 @@ def _run(running: Running, job: int, end: float) -> None:
 
 
 @kernel
-def conservative_starts(
-    jobs: QueuedJobs, num_nodes: int, compression: int, starts: FloatArray, promised: FloatArray
-) -> None:
-    """Write when each job starts, and the reservation that it got when it was submitted; both in seconds."""
+def conservative_starts(jobs: QueuedJobs, num_nodes: int, compression: int, plan: Plan) -> None:
+    """Write when and why each job starts, and what it was promised when it was submitted."""
     count = len(jobs.submit)
     room = 4 * count + 16  # one half for two borders of each job, the other for what is past
     free = Free(np.zeros(room), np.empty(room, dtype=np.int64), np.zeros(2, dtype=np.int64))
@@ -240,7 +249,7 @@ def conservative_starts(
             running.in_use[0] -= 1
             job = running.jobs[running.in_use[0]]
             idle += jobs.nodes[job]
-            expected = starts[job] + jobs.estimate[job]
+            expected = plan.starts[job] + jobs.estimate[job]
             early |= expected > now
             _change(free, now, expected, jobs.nodes[job])
         if _is_late(waiting, now) or (early and compression == REPLAN):
@@ -249,7 +258,7 @@ def conservative_starts(
             _compress(free, jobs, waiting)
         while submitted < count and jobs.submit[submitted] <= now:
             _reserve(free, jobs, waiting, submitted)
-            promised[submitted] = reserved[submitted]
+            plan.promised[submitted] = reserved[submitted]
             queue[waiting.in_use[0]] = submitted
             waiting.in_use[0] += 1
             submitted += 1
@@ -258,7 +267,8 @@ def conservative_starts(
         for i in range(waiting.in_use[0]):
             job = queue[i]
             if reserved[job] <= now and jobs.nodes[job] <= idle:
-                starts[job] = now
+                plan.starts[job] = now
+                plan.blocked[job] = queue[0] if left else -1
                 idle -= jobs.nodes[job]
                 _run(running, job, now + jobs.runtime[job])
             else:

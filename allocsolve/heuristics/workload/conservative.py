@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_conservative import (
     COMPRESS,
     NO_COMPRESSION,
     REPLAN,
+    Plan,
     QueuedJobs,
     conservative_starts,
 )
 from allocsolve.model import Budget, Result, Status, WorkloadProblem, WorkloadSchedule
+from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, instance
+from allocsolve.simulation import Log, Rules, Simulation
+from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray
@@ -37,12 +42,13 @@ _ESTIMATES = ("limit", "actual")
 
 
 class ConservativePlan(NamedTuple):
-    """When jobs start, and when they were promised to start."""
+    """When jobs start, why, and when they were promised to start."""
 
     #: Shape (jobs,), seconds.
     starts: FloatArray
     #: Shape (jobs,), seconds: the reservation that each job got when it was submitted.
     promised: FloatArray
+    log: Log
 
 
 def conservative_plan(
@@ -73,11 +79,17 @@ def conservative_plan(
     jobs = QueuedJobs(packed.submit[order], packed.nodes[order], packed.runtime[order], expected[order])
     for column in jobs:
         column.setflags(write=False)
-    plan = ConservativePlan(np.empty(len(order)), np.empty(len(order)))
-    ordered = ConservativePlan(np.empty(len(order)), np.empty(len(order)))
-    conservative_starts(jobs, problem.num_nodes, _CODES[compression], *ordered)
-    plan.starts[order], plan.promised[order] = ordered
-    return plan
+    count = len(order)
+    ordered = Plan(np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))
+    conservative_starts(jobs, problem.num_nodes, _CODES[compression], ordered)
+    starts, promised, blocked = np.empty(count), np.empty(count), np.full(count, -1)
+    starts[order], promised[order] = ordered.starts, ordered.promised
+    passed = ordered.blocked >= 0
+    blocked[order[passed]] = order[ordered.blocked[passed]]
+    reasons = np.where(blocked < 0, AT_HEAD, BACKFILLED).astype(np.int64)
+    started = order[np.argsort(ordered.starts, kind="stable")]
+    log = Log(frozen(started), frozen(reasons), frozen(blocked))
+    return ConservativePlan(starts, promised, log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,5 +147,23 @@ class Conservative:
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Schedule all jobs; of the budget nothing but the clock is used."""
         clock = budget.start()
-        starts = conservative_plan(problem, self.compression, self.estimate).starts
-        return Result(Status.FEASIBLE, WorkloadSchedule.of(problem, starts), runtime=clock.elapsed)
+        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of a simulation that has this policy."""
+        return Rules(knowledge="actual" if self.estimate == "actual" else "estimate")
+
+    def simulated(self, problem: WorkloadProblem, rules: Rules | None = None) -> Simulation:
+        """Run a workload to its end in a compiled loop of its own, with the reasons of all starts.
+
+        Raises
+        ------
+        InvalidOption
+            If rules are given and they are not those of the policy.
+        """
+        if rules not in {None, self.rules}:
+            msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
+            raise InvalidOption(msg)
+        plan = conservative_plan(problem, self.compression, self.estimate)
+        return Simulation(WorkloadSchedule.of(problem, plan.starts), plan.log)
