@@ -1,1 +1,1 @@
-"""Heuristics of workloads: queue policies."""
+"""Heuristics of workloads."""
