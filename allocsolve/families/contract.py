@@ -57,6 +57,8 @@ class Rules(Generic[P, A]):
     #: A lower bound on the first term of an objective, recomputed from the certificate of a result; None for
     #: a family whose bounds carry none. Raises `InvalidAnswer` for what is no certificate of the problem.
     certified_bound: Callable[[P, Mapping[str, Any], tuple[str, ...]], float] | None = None
+    #: By what part of a value the claims of solvers may differ from what is judged: 0 where values are exact.
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
