@@ -281,10 +281,13 @@ def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float) -> f
 
 
 @called_kernel
-def place(profile: FreeNodes, sizes: Sizes, job: int, submit: float) -> tuple[float, int]:
-    """Return start and size (its index in `sizes`) of the earliest completion, the least area among equals."""
-    best_size, start, best_end, best_area = sizes.offsets[job], 0.0, np.inf, 0.0
-    for size in range(sizes.offsets[job], sizes.offsets[job + 1]):
+def place(profile: FreeNodes, sizes: Sizes, first: int, last: int, submit: float) -> tuple[float, int]:
+    """Return start and size of the earliest completion, the least area among equals.
+
+    The size is one of those from `first` to before `last`.
+    """
+    best_size, start, best_end, best_area = first, 0.0, np.inf, 0.0
+    for size in range(first, last):
         nodes, seconds = sizes.nodes[size], sizes.seconds[size]
         if submit + seconds > best_end:
             break
@@ -305,7 +308,7 @@ def serial_schedule(
 ) -> None:
     """Place the jobs of `order` one after the other, each where it ends first; sets `starts` and `chosen`."""
     for job in order:
-        start, size = place(profile, sizes, job, submit[job])
+        start, size = place(profile, sizes, sizes.offsets[job], sizes.offsets[job + 1], submit[job])
         change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
         starts[job] = start
         chosen[job] = size
