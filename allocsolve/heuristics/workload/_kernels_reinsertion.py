@@ -22,7 +22,10 @@ MAX_REMOVED = 17
 
 
 class Costs(NamedTuple):
-    """What job j costs that ends at C: ``max(floor_j, slope_j (C - reference_j))``; read-only, shape (jobs,)."""
+    """What job j costs that ends at C: ``max(floor_j, slope_j (C - reference_j))``.
+
+    Read-only, shape (jobs,).
+    """
 
     slope: FloatArray
     floor: FloatArray
@@ -90,7 +93,7 @@ def _count_upto(values: FloatArray, value: float) -> int:
 def _cost(costs: Costs, job: int, start: float, seconds: float) -> float:
     """Return what a job costs that starts then and runs for so long."""
     time = start + seconds * costs.of_end[0]
-    return max(costs.floor[job], costs.slope[job] * (time - costs.reference[job]))
+    return float(max(costs.floor[job], costs.slope[job] * (time - costs.reference[job])))
 
 
 @kernel
@@ -171,7 +174,7 @@ def _arrange(sizes: Sizes, costs: Costs, placed: Placed, moves: Moves, count: in
             size = placed.chosen[job]
             area = sizes.nodes[size] * sizes.seconds[size]
             keys[idx] = area / (costs.slope[job] + 1e-300) * (1.0 + _uniform(random))
-    if kind != 1 and kind != 3:
+    if kind % 2 == 0:
         keys[0] = -1.0
     for idx in range(1, count):
         job, key = jobs[idx], keys[idx]

@@ -29,7 +29,7 @@ class FreeNodes(NamedTuple):
     #: Shape (chunks, CHUNK): free nodes from then on, less the `shift` of the chunk.
     free: IntArray
     #: Shape (chunks,): steps of each chunk.
-    count: IntArray
+    lengths: IntArray
     #: Shape (chunks,): to be added to `free`.
     shift: IntArray
     #: Shape (chunks,): least and largest number of free nodes.
@@ -63,7 +63,7 @@ def new_free_nodes(num_nodes: int, num_jobs: int) -> FreeNodes:
     made = FreeNodes(
         times=np.zeros((chunks, CHUNK)),
         free=np.zeros((chunks, CHUNK), dtype=np.int64),
-        count=np.zeros(chunks, dtype=np.int64),
+        lengths=np.zeros(chunks, dtype=np.int64),
         shift=np.zeros(chunks, dtype=np.int64),
         low=np.zeros(chunks, dtype=np.int64),
         high=np.zeros(chunks, dtype=np.int64),
@@ -72,7 +72,7 @@ def new_free_nodes(num_nodes: int, num_jobs: int) -> FreeNodes:
         used=np.ones(1, dtype=np.int64),
     )
     made.free[0, 0] = made.low[0] = made.high[0] = num_nodes
-    made.count[0] = 1
+    made.lengths[0] = 1
     return made
 
 
@@ -93,7 +93,7 @@ def _chunk_at(profile: FreeNodes, time: float) -> int:
 def _step_at(profile: FreeNodes, chunk: int, time: float) -> int:
     """Return the last step of a chunk that begins by `time`; -1 if there is none."""
     times = profile.times
-    low, high = -1, profile.count[chunk]
+    low, high = -1, profile.lengths[chunk]
     while high - low > 1:
         middle = (low + high) >> 1
         if times[chunk, middle] <= time:
@@ -108,7 +108,7 @@ def _measure(profile: FreeNodes, chunk: int) -> None:
     """Set the least and the largest number of free nodes of a chunk."""
     free = profile.free
     low = high = free[chunk, 0]
-    for idx in range(1, profile.count[chunk]):
+    for idx in range(1, profile.lengths[chunk]):
         value = free[chunk, idx]
         low = min(low, value)
         high = max(high, value)
@@ -128,8 +128,8 @@ def _halve(profile: FreeNodes, position: int) -> None:
     for idx in range(half, CHUNK):
         profile.times[new, idx - half] = profile.times[chunk, idx]
         profile.free[new, idx - half] = profile.free[chunk, idx]
-    profile.count[chunk] = half
-    profile.count[new] = CHUNK - half
+    profile.lengths[chunk] = half
+    profile.lengths[new] = CHUNK - half
     profile.shift[new] = profile.shift[chunk]
     order[position + 1] = new
     begins[position + 1] = profile.times[new, 0]
@@ -156,14 +156,14 @@ def _join(profile: FreeNodes, position: int) -> None:
     if position < 0 or position + 1 >= profile.used[0]:
         return
     chunk, behind = profile.order[position], profile.order[position + 1]
-    count = profile.count[chunk]
-    if count + profile.count[behind] > CHUNK // 2:
+    count = profile.lengths[chunk]
+    if count + profile.lengths[behind] > CHUNK // 2:
         return
     more = profile.shift[behind] - profile.shift[chunk]
-    for idx in range(profile.count[behind]):
+    for idx in range(profile.lengths[behind]):
         profile.times[chunk, count + idx] = profile.times[behind, idx]
         profile.free[chunk, count + idx] = profile.free[behind, idx] + more
-    profile.count[chunk] = count + profile.count[behind]
+    profile.lengths[chunk] = count + profile.lengths[behind]
     _drop_chunk(profile, position + 1)
     _measure(profile, chunk)
 
@@ -176,18 +176,18 @@ def _begin_step(profile: FreeNodes, time: float) -> None:
     idx = _step_at(profile, chunk, time)
     if profile.times[chunk, idx] == time:
         return
-    if profile.count[chunk] == CHUNK:
+    if profile.lengths[chunk] == CHUNK:
         _halve(profile, position)
         if idx >= CHUNK // 2:
             idx -= CHUNK // 2
             chunk = profile.order[position + 1]
     times, free = profile.times, profile.free
-    for at in range(profile.count[chunk], idx + 1, -1):
+    for at in range(profile.lengths[chunk], idx + 1, -1):
         times[chunk, at] = times[chunk, at - 1]
         free[chunk, at] = free[chunk, at - 1]
     times[chunk, idx + 1] = time
     free[chunk, idx + 1] = free[chunk, idx]
-    profile.count[chunk] += 1
+    profile.lengths[chunk] += 1
 
 
 @called_kernel
@@ -203,15 +203,15 @@ def _forget_step(profile: FreeNodes, time: float) -> None:
         before = profile.free[chunk, idx - 1] + profile.shift[chunk]
     else:
         earlier = profile.order[position - 1]
-        before = profile.free[earlier, profile.count[earlier] - 1] + profile.shift[earlier]
+        before = profile.free[earlier, profile.lengths[earlier] - 1] + profile.shift[earlier]
     if before != value:
         return
     times, free = profile.times, profile.free
-    last = profile.count[chunk] - 1
+    last = profile.lengths[chunk] - 1
     for at in range(idx, last):
         times[chunk, at] = times[chunk, at + 1]
         free[chunk, at] = free[chunk, at + 1]
-    profile.count[chunk] = last
+    profile.lengths[chunk] = last
     if last == 0:
         _drop_chunk(profile, position)
     else:
@@ -238,7 +238,7 @@ def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
             profile.low[chunk] += nodes
             profile.high[chunk] += nodes
         else:
-            idx, count = first, profile.count[chunk]
+            idx, count = first, profile.lengths[chunk]
             while idx < count and times[chunk, idx] < end:
                 free[chunk, idx] += nodes
                 idx += 1
@@ -264,7 +264,7 @@ def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float) -> f
         passed = profile.high[chunk] < nodes if blocked else profile.low[chunk] >= nodes
         if not passed:
             needed = nodes - profile.shift[chunk]
-            for idx in range(first, profile.count[chunk]):
+            for idx in range(first, profile.lengths[chunk]):
                 if blocked:
                     if free[chunk, idx] >= needed:
                         start, blocked = times[chunk, idx], False

@@ -92,6 +92,19 @@ class Plan:
         self.profile = new_free_nodes(problem.num_nodes, len(starts))
         fill(self.profile, sizes, frozen(np.argsort(starts, kind="stable")), self.placed)
 
+    @classmethod
+    def in_order(cls, problem: WorkloadProblem, sizes: Sizes, chosen: IntArray, order: IntArray) -> Plan:
+        """Return the plan of serial generation in this order, with the sizes given.
+
+        In the order of the starts of a feasible plan no job starts later than there.
+        """
+        plan = cls.__new__(cls)
+        plan.problem, plan.sizes = problem, sizes
+        plan.placed = Placed(np.zeros(len(chosen)), chosen.copy())
+        plan.profile = new_free_nodes(problem.num_nodes, len(chosen))
+        plan.put(order)
+        return plan
+
     @property
     def seconds(self) -> FloatArray:
         """Shape (jobs,): for how long each job runs."""
@@ -157,6 +170,11 @@ class BestPlan:
     def plan(self) -> Plan:
         """Return a plan of its own that begins as the best one."""
         return Plan(self.problem, self._sizes, *self._placed)
+
+    def placed(self, sizes: Sizes) -> Placed:
+        """Return the starts and sizes of the best plan, whose sizes are these."""
+        assert sizes is self._sizes
+        return self._placed
 
     def schedule(self) -> WorkloadSchedule:
         """Return the best schedule."""

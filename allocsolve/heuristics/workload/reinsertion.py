@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload.serial import SerialOrder
     from allocsolve.model import (
         Budget,
+        Clock,
         FloatArray,
         IntArray,
         WorkloadObjective,
@@ -48,12 +49,13 @@ _STARTS: tuple[tuple[SerialOrder, float | None], ...] = (
 )
 
 
-def serial_plans(problem: WorkloadProblem) -> Iterator[Plan]:
+def serial_plans(problem: WorkloadProblem, sizes: Sizes | None = None) -> Iterator[Plan]:
     """Yield the plans by serial generation from which a search may start, the one by few nodes first.
 
-    Of moldable jobs also plans in which only sizes of little area are allowed.
+    Of moldable jobs also plans in which only sizes of little area are allowed. The sizes are those of
+    `job_sizes` if they are left out.
     """
-    sizes = job_sizes(problem)
+    sizes = job_sizes(problem) if sizes is None else sizes
     for order, window in _STARTS:
         for factor in (math.inf,) if problem.is_rigid else (math.inf, 2.0, 1.25, 1.0):
             allowed, index = _frugal(sizes, factor)
@@ -233,14 +235,15 @@ def default_moves(problem: WorkloadProblem) -> int:
     return max(_LEAST_MOVES, DEFAULT_MOVES_PER_JOB * len(problem.jobs))
 
 
-def improve(best: BestPlan, moves: int, seed: int) -> Limit | None:
+def improve(best: BestPlan, moves: int, seed: int, clock: Clock | None = None) -> Limit | None:
     """Make moves from the best plan on, as long as there is time; return why they ended.
 
-    None if nothing can be better.
+    None if nothing can be better. The clock is that of `best` if it is left out.
     """
+    clock = best.clock if clock is None else clock
     search = Reinserter(best.plan(), best.objective, seed)
     while moves > 0:
-        if best.clock.remaining == 0:
+        if clock.remaining == 0:
             return Limit.TIME
         count = min(moves, _ROUND)
         if not search.run(count):
