@@ -16,6 +16,7 @@ from allocsolve.model.workload import SLOWDOWN_FLOOR_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from allocsolve.model import IntArray
@@ -43,8 +44,8 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     problem
         All its jobs are rigid.
     certificate
-        ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at which slots
-        begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a price q
+        ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at which
+        slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a price q
         is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
         ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
     objective
@@ -202,7 +203,7 @@ def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
     edges, counts = windows.edges.astype(np.float64), np.diff(windows.offsets)
     steps = float(len(windows.prices)) * (capacity + 1) + len(edges)
     if steps > _MOST_STEPS or capacity > _MOST_STEPS // 1000:
-        msg = f"{len(windows.prices)} prices of the certificate for {capacity} units of nodes are too many to check"
+        msg = f"{len(windows.prices)} prices of the certificate on {capacity} units of nodes are too many"
         raise InvalidAnswer(msg)
     owners = np.repeat(np.arange(len(counts)), counts)
     slots = np.arange(len(windows.prices)) + np.repeat(windows.first - windows.offsets[:-1], counts)
