@@ -18,7 +18,9 @@ from allocsolve.instances.formats.envelope import (
     write_problem,
     write_solution,
 )
-from allocsolve.instances.formats.swf import CleaningReport, SwfLog, read_swf, swf_problem
+from allocsolve.instances.formats.log_swf import read_swf_log
+from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_problem, recorded_schedule
+from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
 from allocsolve.instances.generators.evotree import evotree
@@ -51,6 +53,7 @@ __all__ = [
     "BestKnown",
     "CleaningReport",
     "HistoryEntry",
+    "JobLog",
     "Library",
     "Member",
     "Selection",
@@ -63,6 +66,7 @@ __all__ = [
     "digest",
     "evotree",
     "klein2011",
+    "log_problem",
     "median_worst_case",
     "parse_problem",
     "parse_solution",
@@ -74,6 +78,8 @@ __all__ = [
     "read_solution",
     "read_statements",
     "read_swf",
+    "read_swf_log",
+    "recorded_schedule",
     "regenerate",
     "solution_columns",
     "solution_digest",

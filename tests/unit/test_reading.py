@@ -18,7 +18,7 @@ from json_tools import MINIMAL, PROBLEM, SOLUTION, saved
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import read_problem, read_swf
-from allocsolve.instances.formats import reading, swf
+from allocsolve.instances.formats import log_lines, log_swf, reading
 
 SWF = ("--from-job", 1, "--jobs", 1, "--out")
 
@@ -60,7 +60,7 @@ def test_an_endless_device_is_left_at_a_bound(
     idx: int, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MAX_BYTES", 2**20)
-    monkeypatch.setattr(swf, "_TOTAL", 2**20)
+    monkeypatch.setattr(log_lines, "_TOTAL", 2**20)
     argv = commands("/dev/zero", tmp_path)[idx]
     bound = 4 if argv[0] == "study" else 1
     assert f"/dev/zero: is larger than {bound} MiB" in refused(capsys, *argv)
@@ -231,8 +231,8 @@ def test_of_faulty_lines_a_thousand_are_named_and_all_counted(tmp_path: Path) ->
 def test_logs_end_somewhere(
     name: str, content: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(swf, "_TOTAL", 2**20)
-    monkeypatch.setattr(swf, "_JOBS", 2)
+    monkeypatch.setattr(log_lines, "_TOTAL", 2**20)
+    monkeypatch.setattr(log_swf, "MAX_JOBS", 2)
     path = tmp_path / name
     path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
     with pytest.raises(FormatError) as caught:

@@ -1,0 +1,416 @@
+"""Logs of real machines: their jobs after cleaning, and the workloads made of them.
+
+Real logs break every rule. A line that is no job is dropped, counted and named; a job that cannot be replayed
+is dropped and counted; what is changed is counted; the rest is kept as it is. `CleaningReport` tells all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.model import MAX_INTEGER, FloatArray, IntArray, Jobs, WorkloadProblem, WorkloadSchedule
+from allocsolve.model.checks import choice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from allocsolve.instances.formats.log_lines import Faults
+
+__all__ = ["CleaningReport", "JobLog", "log_problem", "recorded_schedule"]
+
+UNITS: Final = ("nodes", "processors")
+LIMITS: Final = ("at-least-run", "as-given")
+ORIGINS: Final = ("first", "header")
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningReport:
+    """What was dropped of a log, what was changed, what is unusual in the rest; counts of 0 included.
+
+    A line is counted under one reason why it is dropped, the first that applies.
+
+    Of logs of jobs (`JobLog`), dropped are ``faulty`` lines, ``steps`` of jobs, ``partial`` lines of a job
+    that another line sums up, ``cancelled`` jobs that never ran, ``unfinished`` ones, those of ``no_submit``
+    time, ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the machine, and ``duplicates``.
+    Changed are ``requested_size`` (taken where the allocated one is unknown), ``part_of_a_node`` (rounded
+    up), ``raised_limit`` (to the run time), ``resized`` (lines that were joined to the line of their job,
+    which has the largest of the sizes) and ``requeued`` (a later run of a job got a name of its own).
+    Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
+    (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the
+    submission) and ``more_fields``.
+
+    Of windows for evolution problems (`SwfLog`) the reasons are ``faulty``, ``no_run_time``,
+    ``no_processors``, ``too_many_processors``, ``duplicates``; unusual are ``unsorted``,
+    ``requested_processors``, ``no_requested_time``, ``above_requested_time`` and ``rounded``.
+    """
+
+    job_lines: int  #: lines that are neither empty nor comments
+    dropped: Mapping[str, int]
+    unusual: Mapping[str, int]
+    faults: tuple[str, ...]  #: the first 1000 faulty lines, each with its number and what is wrong
+    changed: Mapping[str, int] = field(default_factory=dict)
+
+    def counts(self) -> dict[str, int]:
+        """Return all counts by name; ``kept`` is what the dropped ones leave of the job lines."""
+        remaining = self.job_lines - sum(self.dropped.values()) - self.changed.get("resized", 0)
+        return {
+            "job_lines": self.job_lines,
+            **self.dropped,
+            "kept": remaining,
+            **self.changed,
+            **self.unusual,
+        }
+
+    def __str__(self) -> str:
+        counts = [f"{count} {name.replace('_', ' ')}" for name, count in self.counts().items() if count]
+        shown = self.faults[: FormatError.SHOWN]
+        return "; ".join([", ".join(counts), *shown, *["..."] * (len(shown) < len(self.faults))])
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """How a log is read.
+
+    Parameters
+    ----------
+    num_nodes
+        Size of the machine, in the unit; None takes that of the log.
+    unit
+        Whether sizes are numbers of ``nodes`` or of ``processors``; None lets the reader choose.
+    limits
+        ``at-least-run`` raises a limit below the run time to it, ``as-given`` leaves it.
+
+    Raises
+    ------
+    InvalidOption
+        If a value is none of these.
+    """
+
+    num_nodes: int | None = None
+    unit: str | None = None
+    limits: str = "at-least-run"
+
+    def __post_init__(self) -> None:
+        if self.num_nodes is not None and not 1 <= self.num_nodes <= MAX_INTEGER:
+            msg = f"num_nodes {self.num_nodes} is not in 1..2^53"
+            raise InvalidOption(msg)
+        if self.unit is not None:
+            choice("unit", self.unit, UNITS)
+        choice("limits", self.limits, LIMITS)
+
+
+class MachineSize(NamedTuple):
+    """The machine of a log, and where its size is from."""
+
+    size: int | None  #: None if nothing tells it
+    unit: str  #: of `UNITS`
+    told_by: str
+    per_node: int = 1  #: processors of a node, where sizes were turned into nodes
+
+    def __str__(self) -> str:
+        unit = self.unit if self.size != 1 else self.unit.removesuffix("s")
+        return f"{self.size} {unit} ({self.told_by})"
+
+
+class LogColumns(NamedTuple):
+    """The job lines of a log that can be read, a row each; NaN where a time is unknown."""
+
+    names: Sequence[str]
+    submits: FloatArray  #: seconds, as are the next four
+    starts: FloatArray
+    ends: FloatArray
+    runs: FloatArray
+    limits: FloatArray
+    nodes: FloatArray  #: 0 or less where unknown
+    users: Sequence[str | None]
+    cancelled: NDArray[np.bool_]
+    repeats: NDArray[np.bool_]  #: lines of a job that another line sums up
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobLog:
+    """The jobs of a log that can be replayed, in order of submission; arrays are read-only, one row a job."""
+
+    source: str  #: name of the file, without its folder
+    sha256: str  #: of the file as it lies on disk, in hexadecimal
+    header: Mapping[str, str]  #: of a log with comments, by key
+    machine: MachineSize
+    epoch: float | None  #: Unix time of second 0 of the log, if it tells that
+    names: tuple[str, ...]  #: distinct
+    users: tuple[str | None, ...]
+    submits: FloatArray  #: seconds, as are the next four
+    starts: FloatArray  #: as recorded; NaN if unknown
+    ends: FloatArray  #: as recorded; NaN if unknown
+    runs: FloatArray  #: above 0
+    limits: FloatArray  #: NaN if unknown
+    nodes: IntArray  #: in the unit of the machine
+    options: LogOptions
+    report: CleaningReport
+
+    @property
+    def num_nodes(self) -> int:
+        """Size of the machine, in its unit."""
+        return self.machine.size or 0
+
+
+def cleaned(
+    columns: LogColumns,
+    machine: MachineSize,
+    options: LogOptions,
+    *,
+    source: str,
+    sha256: str,
+    header: Mapping[str, str],
+    epoch: float | None,
+    faults: Faults,
+    dropped: Mapping[str, int] | None = None,
+    changed: Mapping[str, NDArray[np.bool_] | int] | None = None,
+    unusual: Mapping[str, int] | None = None,
+) -> JobLog:
+    """Drop the jobs that cannot be replayed, sort the rest by submission, and count what was done.
+
+    Parameters
+    ----------
+    columns, machine, options, source, sha256, header, epoch
+        As in `JobLog`.
+    faults
+        Lines that could not be read.
+    dropped, changed, unusual
+        What the reader has counted already: lines; rows of `columns` that differ from the log, by mask (of
+        these, the rows that are kept count) or by number; lines.
+
+    Raises
+    ------
+    FormatError
+        If nothing tells the size of the machine.
+    """
+    if machine.size is None:
+        raise FormatError(source, [f"nothing in it tells the size of the machine: {_size_hint(columns)}"])
+    counts = {"faulty": faults.count, **(dropped or {})}
+    lines = sum(counts.values()) + len(columns.names)
+    rows = np.arange(len(columns.names))
+    unknown_run = ~(columns.runs > 0)
+    reasons = {
+        "partial": columns.repeats,
+        "no_submit": np.isnan(columns.submits),
+        "cancelled": columns.cancelled & unknown_run,
+        "unfinished": np.isnan(columns.runs) & ~np.isnan(columns.starts),
+        "no_run_time": unknown_run,
+        "no_size": columns.nodes <= 0,
+        "too_large": columns.nodes > machine.size,
+    }
+    for reason, mask in reasons.items():
+        counts[reason] = int(mask[rows].sum())
+        rows = rows[~mask[rows]]
+    names, rows, repeated, requeued = _distinct(columns, rows)
+    counts["duplicates"] = repeated
+    unsorted = int((np.diff(columns.submits[rows]) < 0).sum())
+    order = np.argsort(columns.submits[rows], kind="stable")
+    rows, names = rows[order], [names[at] for at in order.tolist()]
+    runs, limits = columns.runs[rows], columns.limits[rows]
+    short = limits < runs
+    raises = options.limits == "at-least-run"
+    at_rows = {
+        reason: int(rows_of[rows].sum()) if isinstance(rows_of, np.ndarray) else rows_of
+        for reason, rows_of in (changed or {}).items()
+    }
+    starts = columns.starts[rows]
+    report = CleaningReport(
+        lines + at_rows.get("resized", 0),
+        counts,
+        {
+            "no_limit": int(np.isnan(limits).sum()),
+            "above_limit": 0 if raises else int(short.sum()),
+            "unsorted": unsorted,
+            "no_recorded_start": int(np.isnan(starts).sum()),
+            "starts_early": int((starts < columns.submits[rows]).sum()),
+            **(unusual or {}),
+        },
+        tuple(faults.texts),
+        {**at_rows, "raised_limit": int(short.sum()) if raises else 0, "requeued": requeued},
+    )
+    return JobLog(
+        source=source,
+        sha256=sha256,
+        header=header,
+        machine=machine,
+        epoch=epoch,
+        names=tuple(names),
+        users=tuple([columns.users[row] for row in rows.tolist()]),
+        submits=_fixed(columns.submits[rows]),
+        starts=_fixed(starts),
+        ends=_fixed(columns.ends[rows]),
+        runs=_fixed(runs),
+        limits=_fixed(np.where(short, runs, limits) if raises else limits),
+        nodes=_fixed(columns.nodes[rows].astype(np.int64)),
+        options=options,
+        report=report,
+    )
+
+
+def _distinct(columns: LogColumns, rows: IntArray) -> tuple[list[str], IntArray, int, int]:
+    """Return names and rows without duplicates, how many those are, and how many runs were renamed.
+
+    A second line of a name is a later run of a job that was queued again if it starts when the run before has
+    ended; otherwise it is a duplicate.
+    """
+    last: dict[str, int] = {}
+    runs_of: Counter[str] = Counter()
+    names: list[str] = []
+    distinct: list[int] = []
+    taken = set[str]()
+    repeated = requeued = 0
+    for row in rows.tolist():
+        name = columns.names[row]
+        if name in last:
+            before = last[name]
+            if not columns.starts[row] >= columns.ends[before]:
+                repeated += 1
+                continue
+            requeued += 1
+        last[name] = row
+        runs_of[name] += 1
+        label = name if runs_of[name] == 1 else f"{name}#{runs_of[name]}"
+        while label in taken:
+            label += "'"
+        taken.add(label)
+        names.append(label)
+        distinct.append(row)
+    return names, np.array(distinct, dtype=np.int64), repeated, requeued
+
+
+def _size_hint(columns: LogColumns) -> str:
+    """Return what a user can make of a log without a size of the machine."""
+    ran = ~np.isnan(columns.starts) & (columns.ends > columns.starts) & (columns.nodes > 0)
+    if not ran.any():
+        return "give the number of nodes"
+    times = np.concatenate([columns.ends[ran], columns.starts[ran]])  # ends come first at one time
+    change = np.concatenate([-columns.nodes[ran], columns.nodes[ran]])
+    peak = int(np.cumsum(change[np.argsort(times, kind="stable")]).max())
+    return f"give the number of nodes (jobs held up to {peak} at a time)"
+
+
+_Array = TypeVar("_Array", FloatArray, IntArray)
+
+
+def _fixed(array: _Array) -> _Array:
+    array.setflags(write=False)
+    return array
+
+
+def log_problem(
+    log: JobLog,
+    *,
+    from_job: int = 1,
+    jobs: int | None = None,
+    origin: str = "first",
+    warm_up: float = 0,
+    cool_down: float = 0,
+) -> WorkloadProblem:
+    """Return the workload of a log, or of a window of it.
+
+    ``meta`` tells log, window and cleaning, and as ``unix_time`` when second 0 is, if the log tells that.
+
+    Parameters
+    ----------
+    log
+        The log.
+    from_job, jobs
+        The first job of the window (its position, from 1, among the kept jobs in order of submission), and
+        how many; by default all.
+    origin
+        Second 0 is the submission of the window's ``first`` job, or that of the ``header``: times stay as
+        they are in the log.
+    warm_up, cool_down
+        Jobs submitted less than so many seconds after the first of the window, or before the last, get the
+        weight 0: they run, but do not count.
+
+    Raises
+    ------
+    InvalidOption
+        If the window is empty or reaches out of the log, or an option is out of range.
+    """
+    choice("origin", origin, ORIGINS)
+    for name, seconds in (("warm_up", warm_up), ("cool_down", cool_down)):
+        if not 0 <= seconds <= MAX_INTEGER:
+            msg = f"{name} {seconds} is not in 0..2^53"
+            raise InvalidOption(msg)
+    window = _window(log, from_job, jobs)
+    submits = log.submits[window]
+    zero = _zero(log, window, origin)
+    counts = (submits >= submits[0] + warm_up) & (submits <= submits[-1] - cool_down)
+    stem = log.source.removesuffix(".gz").rsplit(".", 1)[0]
+    count = len(submits)
+    whole = count == len(log.names)
+    problem_meta: dict[str, object] = {
+        "log": log.source,
+        "sha256": log.sha256,
+        "machine": str(log.machine),
+        "limits": log.options.limits,
+        "from_job": from_job,
+        "jobs": count,
+        "origin": origin,
+        "cleaning": {reason: number for reason, number in log.report.counts().items() if number},
+    }
+    if log.epoch is not None:
+        problem_meta["unix_time"] = log.epoch + zero
+    if warm_up or cool_down:
+        problem_meta |= {"warm_up": warm_up, "cool_down": cool_down}
+    return WorkloadProblem(
+        log.num_nodes,
+        Jobs(
+            submits - zero,
+            log.nodes[window],
+            log.runs[window],
+            log.limits[window],
+            names=log.names[window],
+            users=log.users[window],
+            weight=counts.astype(np.float64),
+        ),
+        name=stem if whole else f"{stem}-from{from_job}-jobs{count}",
+        meta=problem_meta,
+    )
+
+
+def recorded_schedule(
+    log: JobLog, *, from_job: int = 1, jobs: int | None = None, origin: str = "first"
+) -> WorkloadSchedule:
+    """Return the schedule that a log records, as an answer to the problem of the same options.
+
+    It is what the log says, whether it keeps the rules or not. A job without a recorded start and end has no
+    piece.
+
+    Raises
+    ------
+    FormatError
+        If the log tells no start of any job of the window.
+    InvalidOption
+        See `log_problem`.
+    """
+    window = _window(log, from_job, jobs)
+    starts, ends = log.starts[window], log.ends[window]
+    known = ~(np.isnan(starts) | np.isnan(ends))
+    if not known.any():
+        raise FormatError(log.source, ["it tells the start of no job: there is no recorded schedule"])
+    zero = _zero(log, window, origin)
+    offsets = np.concatenate([[0], np.cumsum(known)])
+    return WorkloadSchedule(offsets, starts[known] - zero, ends[known] - zero, log.nodes[window][known])
+
+
+def _zero(log: JobLog, window: slice, origin: str) -> float:
+    return float(log.submits[window][0]) if origin == "first" else 0.0
+
+
+def _window(log: JobLog, from_job: int, jobs: int | None) -> slice:
+    last = len(log.names) if jobs is None else from_job - 1 + jobs
+    if from_job < 1 or last < from_job or last > len(log.names):
+        msg = f"jobs {from_job}..{last} of {log.source}: it has {len(log.names)} ({log.report})"
+        raise InvalidOption(msg)
+    return slice(from_job - 1, last)
