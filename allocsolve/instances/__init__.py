@@ -20,6 +20,7 @@ from allocsolve.instances.formats.envelope import (
 )
 from allocsolve.instances.formats.log_swf import read_swf_log
 from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_problem, recorded_schedule
+from allocsolve.instances.formats.sacct import read_sacct_log
 from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
@@ -75,6 +76,7 @@ __all__ = [
     "problem_from_columns",
     "read_best_known",
     "read_problem",
+    "read_sacct_log",
     "read_solution",
     "read_statements",
     "read_swf",

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.instances.formats.log_cleaning import LogColumns, cleaned
 from allocsolve.instances.formats.log_lines import MAX_JOBS, MAX_LINE, Faults, read_lines
-from allocsolve.instances.formats.logs import LogColumns, LogOptions, MachineSize, cleaned
+from allocsolve.instances.formats.logs import LogOptions, MachineSize
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -234,15 +234,15 @@ def read_swf_log(
         if machine.per_node > 1
         else np.zeros(len(sizes), dtype=bool),
     }
-    start = header_size(lines.header, "UnixStartTime")
+    epoch = header_size(lines.header, "UnixStartTime")
     return cleaned(
         columns,
         machine,
         options,
-        source=Path(path).name,
+        path=path,
         sha256=sha256,
         header=lines.header,
-        epoch=start,
+        epoch=epoch,
         faults=lines.faults,
         changed=changed,
         unusual={"more_fields": lines.more_fields},

@@ -6,9 +6,8 @@ is dropped and counted; what is changed is counted; the rest is kept as it is. `
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -17,13 +16,9 @@ from allocsolve.model import MAX_INTEGER, FloatArray, IntArray, Jobs, WorkloadPr
 from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
-    from allocsolve.instances.formats.log_lines import Faults
-
-__all__ = ["CleaningReport", "JobLog", "log_problem", "recorded_schedule"]
+__all__ = ["CleaningReport", "JobLog", "LogOptions", "MachineSize", "log_problem", "recorded_schedule"]
 
 UNITS: Final = ("nodes", "processors")
 LIMITS: Final = ("at-least-run", "as-given")
@@ -119,21 +114,6 @@ class MachineSize(NamedTuple):
         return f"{self.size} {unit} ({self.told_by})"
 
 
-class LogColumns(NamedTuple):
-    """The job lines of a log that can be read, a row each; NaN where a time is unknown."""
-
-    names: Sequence[str]
-    submits: FloatArray  #: seconds, as are the next four
-    starts: FloatArray
-    ends: FloatArray
-    runs: FloatArray
-    limits: FloatArray
-    nodes: FloatArray  #: 0 or less where unknown
-    users: Sequence[str | None]
-    cancelled: NDArray[np.bool_]
-    repeats: NDArray[np.bool_]  #: lines of a job that another line sums up
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class JobLog:
     """The jobs of a log that can be replayed, in order of submission; arrays are read-only, one row a job."""
@@ -143,6 +123,7 @@ class JobLog:
     header: Mapping[str, str]  #: of a log with comments, by key
     machine: MachineSize
     epoch: float | None  #: Unix time of second 0 of the log, if it tells that
+    timezone: str  #: of times without one; empty if all have one
     names: tuple[str, ...]  #: distinct
     users: tuple[str | None, ...]
     submits: FloatArray  #: seconds, as are the next four
@@ -158,151 +139,6 @@ class JobLog:
     def num_nodes(self) -> int:
         """Size of the machine, in its unit."""
         return self.machine.size or 0
-
-
-def cleaned(
-    columns: LogColumns,
-    machine: MachineSize,
-    options: LogOptions,
-    *,
-    source: str,
-    sha256: str,
-    header: Mapping[str, str],
-    epoch: float | None,
-    faults: Faults,
-    dropped: Mapping[str, int] | None = None,
-    changed: Mapping[str, NDArray[np.bool_] | int] | None = None,
-    unusual: Mapping[str, int] | None = None,
-) -> JobLog:
-    """Drop the jobs that cannot be replayed, sort the rest by submission, and count what was done.
-
-    Parameters
-    ----------
-    columns, machine, options, source, sha256, header, epoch
-        As in `JobLog`.
-    faults
-        Lines that could not be read.
-    dropped, changed, unusual
-        What the reader has counted already: lines; rows of `columns` that differ from the log, by mask (of
-        these, the rows that are kept count) or by number; lines.
-
-    Raises
-    ------
-    FormatError
-        If nothing tells the size of the machine.
-    """
-    if machine.size is None:
-        raise FormatError(source, [f"nothing in it tells the size of the machine: {_size_hint(columns)}"])
-    counts = {"faulty": faults.count, **(dropped or {})}
-    lines = sum(counts.values()) + len(columns.names)
-    rows = np.arange(len(columns.names))
-    unknown_run = ~(columns.runs > 0)
-    reasons = {
-        "partial": columns.repeats,
-        "no_submit": np.isnan(columns.submits),
-        "cancelled": columns.cancelled & unknown_run,
-        "unfinished": np.isnan(columns.runs) & ~np.isnan(columns.starts),
-        "no_run_time": unknown_run,
-        "no_size": columns.nodes <= 0,
-        "too_large": columns.nodes > machine.size,
-    }
-    for reason, mask in reasons.items():
-        counts[reason] = int(mask[rows].sum())
-        rows = rows[~mask[rows]]
-    names, rows, repeated, requeued = _distinct(columns, rows)
-    counts["duplicates"] = repeated
-    unsorted = int((np.diff(columns.submits[rows]) < 0).sum())
-    order = np.argsort(columns.submits[rows], kind="stable")
-    rows, names = rows[order], [names[at] for at in order.tolist()]
-    runs, limits = columns.runs[rows], columns.limits[rows]
-    short = limits < runs
-    raises = options.limits == "at-least-run"
-    at_rows = {
-        reason: int(rows_of[rows].sum()) if isinstance(rows_of, np.ndarray) else rows_of
-        for reason, rows_of in (changed or {}).items()
-    }
-    starts = columns.starts[rows]
-    report = CleaningReport(
-        lines + at_rows.get("resized", 0),
-        counts,
-        {
-            "no_limit": int(np.isnan(limits).sum()),
-            "above_limit": 0 if raises else int(short.sum()),
-            "unsorted": unsorted,
-            "no_recorded_start": int(np.isnan(starts).sum()),
-            "starts_early": int((starts < columns.submits[rows]).sum()),
-            **(unusual or {}),
-        },
-        tuple(faults.texts),
-        {**at_rows, "raised_limit": int(short.sum()) if raises else 0, "requeued": requeued},
-    )
-    return JobLog(
-        source=source,
-        sha256=sha256,
-        header=header,
-        machine=machine,
-        epoch=epoch,
-        names=tuple(names),
-        users=tuple([columns.users[row] for row in rows.tolist()]),
-        submits=_fixed(columns.submits[rows]),
-        starts=_fixed(starts),
-        ends=_fixed(columns.ends[rows]),
-        runs=_fixed(runs),
-        limits=_fixed(np.where(short, runs, limits) if raises else limits),
-        nodes=_fixed(columns.nodes[rows].astype(np.int64)),
-        options=options,
-        report=report,
-    )
-
-
-def _distinct(columns: LogColumns, rows: IntArray) -> tuple[list[str], IntArray, int, int]:
-    """Return names and rows without duplicates, how many those are, and how many runs were renamed.
-
-    A second line of a name is a later run of a job that was queued again if it starts when the run before has
-    ended; otherwise it is a duplicate.
-    """
-    last: dict[str, int] = {}
-    runs_of: Counter[str] = Counter()
-    names: list[str] = []
-    distinct: list[int] = []
-    taken = set[str]()
-    repeated = requeued = 0
-    for row in rows.tolist():
-        name = columns.names[row]
-        if name in last:
-            before = last[name]
-            if not columns.starts[row] >= columns.ends[before]:
-                repeated += 1
-                continue
-            requeued += 1
-        last[name] = row
-        runs_of[name] += 1
-        label = name if runs_of[name] == 1 else f"{name}#{runs_of[name]}"
-        while label in taken:
-            label += "'"
-        taken.add(label)
-        names.append(label)
-        distinct.append(row)
-    return names, np.array(distinct, dtype=np.int64), repeated, requeued
-
-
-def _size_hint(columns: LogColumns) -> str:
-    """Return what a user can make of a log without a size of the machine."""
-    ran = ~np.isnan(columns.starts) & (columns.ends > columns.starts) & (columns.nodes > 0)
-    if not ran.any():
-        return "give the number of nodes"
-    times = np.concatenate([columns.ends[ran], columns.starts[ran]])  # ends come first at one time
-    change = np.concatenate([-columns.nodes[ran], columns.nodes[ran]])
-    peak = int(np.cumsum(change[np.argsort(times, kind="stable")]).max())
-    return f"give the number of nodes (jobs held up to {peak} at a time)"
-
-
-_Array = TypeVar("_Array", FloatArray, IntArray)
-
-
-def _fixed(array: _Array) -> _Array:
-    array.setflags(write=False)
-    return array
 
 
 def log_problem(
@@ -361,6 +197,8 @@ def log_problem(
     }
     if log.epoch is not None:
         problem_meta["unix_time"] = log.epoch + zero
+    if log.timezone:
+        problem_meta["timezone"] = log.timezone
     if warm_up or cool_down:
         problem_meta |= {"warm_up": warm_up, "cool_down": cool_down}
     return WorkloadProblem(
