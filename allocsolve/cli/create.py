@@ -1,12 +1,12 @@
-"""The commands that make problems: generate, import-swf."""
+"""The commands that generate problems."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.files import check_absent, check_outputs, make_folder
+from allocsolve.cli.files import check_absent, make_folder
 from allocsolve.cli.output import say, write_json
-from allocsolve.cli.progress import count_bar, time_bar
+from allocsolve.cli.progress import count_bar
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
 from allocsolve.pictures.text import counted
@@ -22,7 +22,6 @@ __all__ = [
     "generate_klein2011",
     "generate_median_worst_case",
     "generate_occupancy",
-    "import_swf",
 ]
 
 
@@ -136,22 +135,4 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
     else:
         span = names[0] if args.count == 1 else f"{names[0]} to {names[-1]}"
         say(f"{counted(args.count, 'problem')} in {args.out}: {span}")
-    return 0
-
-
-def import_swf(args: argparse.Namespace) -> int:
-    """Write a window of a workload log as a problem, and say what was wrong with the log."""
-    from allocsolve.instances import read_swf, swf_problem, write_problem  # noqa: PLC0415 - when the command runs
-
-    check_outputs(args.out, inputs=[args.log], force=args.force)
-    with time_bar(f"reading {args.log}"):
-        log = read_swf(args.log, num_nodes=args.num_nodes)
-        problem = swf_problem(log, from_job=args.from_job, jobs=args.jobs, queued=args.queued)
-        write_problem(problem, args.out)
-    family = family_of(problem)
-    if args.json:
-        cleaning = {"log": log.report.counts(), "faults": log.report.faults}
-        write_json({"problem": args.out, **family.features(problem), **cleaning})
-    else:
-        say(str(log.report), f"{args.out}: {family.view.describe(problem)}")
     return 0

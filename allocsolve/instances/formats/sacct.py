@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from allocsolve.instances.formats.logs import JobLog
     from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.model import FloatArray
 
 __all__ = ["read_sacct_log"]
 
@@ -56,6 +57,7 @@ class _Row(NamedTuple):
     run: float
     limit: float
     size: float
+    processors: float  #: 0 if unknown, or if they are the size
     user: str | None
     state: str
     is_requested: bool  #: whether the size is the requested one
@@ -138,10 +140,19 @@ def read_sacct_log(
         dropped={"headers": table.headers, "steps": table.steps},
         changed={
             "requested_size": _mask([row.is_requested for row in rows]),
+            "part_of_a_node": _shares(columns.nodes, np.array([row.processors for row in rows])),
             "clock_set_back": _mask([row.is_moved for row in rows]),
             "resized": resized,
         },
     )
+
+
+def _shares(nodes: FloatArray, processors: FloatArray) -> NDArray[np.bool_]:
+    """Tell which jobs have fewer processors than their nodes, by the job with the most on a node."""
+    known = (nodes > 0) & (processors > 0)
+    per_node = float((processors[known] / nodes[known]).max(initial=0))
+    shares: NDArray[np.bool_] = known & (processors < per_node * nodes)
+    return shares
 
 
 def _mask(values: Sequence[bool]) -> NDArray[np.bool_]:
@@ -219,6 +230,7 @@ class _Reader:
         }
         self.unit = unit or ("nodes" if sizes["nodes"] else "processors")
         self._sizes = sizes[self.unit]
+        self._processors = sizes["processors"] if self.unit == "nodes" else []
         missing = [f"no column {what}" for what in ("id", "submit") if at[what] is None]
         if at["elapsed"] is None and (at["start"] is None or at["end"] is None):
             missing.append("neither a column Elapsed nor both Start and End")
@@ -260,10 +272,11 @@ class _Reader:
                 moved, start, end = self._unfolded(cells, start, end, run)
         elif at["end"] is None and not math.isnan(run):
             end = start + run
-        size, is_requested = self._size(cells)
+        size, is_requested = self._size(cells, self._sizes)
+        processors = self._size(cells, self._processors)[0]
         user = self._text(cells, "user") or None
         limit = self._seconds(cells, "limit", time_limit)
-        return _Row(name, submit, start, end, run, limit, size, user, state, is_requested, moved)
+        return _Row(name, submit, start, end, run, limit, size, processors, user, state, is_requested, moved)
 
     def _text(self, cells: list[str], what: str) -> str:
         idx = self._at[what]
@@ -296,15 +309,15 @@ class _Reader:
                 return True, *times
         return False, start, end
 
-    def _size(self, cells: list[str]) -> tuple[float, bool]:
+    def _size(self, cells: list[str], columns: list[int]) -> tuple[float, bool]:
         """Return the first size that is known, and whether it is a requested one; 0 if none is."""
-        for idx in self._sizes:
+        for idx in columns:
             text = cells[idx].strip()
             if text.isascii() and text.isdigit() and len(text) < 16:
                 if int(text):
                     return int(text), idx in self._requested
             elif text.lower() not in ("", "unknown", "none", "-1"):
-                msg = f"{text[:20]!r} is no number of {self.unit}"
+                msg = f"{text[:20]!r} is no number of nodes or processors"
                 raise ValueError(msg)
         return 0, False
 
