@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from allocsolve.cli import score, solve, solvers, study
 from allocsolve.cli import options as opt
+from allocsolve.cli import score, solve, solvers, study
 from allocsolve.cli.commands import add_command, commands_of, sentence
 from allocsolve.cli.compare import compare_studies
 from allocsolve.cli.gate import gate

@@ -143,8 +143,11 @@ def _distinct(columns: LogColumns, rows: IntArray) -> tuple[list[str], IntArray,
     A further line of a name is another run of a job that was queued again if it shares no time with those
     above; otherwise it is a duplicate.
     """
+    names = [columns.names[row] for row in rows.tolist()]
+    if len(set(names)) == len(names):
+        return names, rows, 0, 0
+    names.clear()
     runs_of: dict[str, list[tuple[float, float]]] = {}
-    names: list[str] = []
     distinct: list[int] = []
     taken = set(columns.names)
     repeated = requeued = 0

@@ -128,7 +128,7 @@ def _values(text: str, words: list[str]) -> list[float]:
             and min(values) > -MAX_INTEGER
             and values[0] >= 0
             and values[1] >= 0
-            and not any(values[idx - 1] % 1 for idx in _WHOLE)
+            and not (values[0] % 1 or values[4] % 1 or values[7] % 1 or values[10] % 1 or values[11] % 1)
         ):
             return values
     return _checked(text, words)

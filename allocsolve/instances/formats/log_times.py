@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from datetime import UTC, datetime, tzinfo
 from typing import Final
@@ -18,6 +19,7 @@ _UNKNOWN: Final = frozenset(
 _DURATION: Final = re.compile(
     r"(?:(\d{1,7})-)?(?:(\d{1,7}):)?(\d{1,7})(?::(\d{1,7}(?:\.\d{1,9})?))?", re.ASCII
 )
+_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d", re.ASCII)
 _NUMBER: Final = re.compile(r"\d{1,16}(?:\.\d{1,9})?", re.ASCII)
 
 
@@ -53,6 +55,7 @@ class Clock:
         self._local = local
         #: Whether there were times without a zone.
         self.is_local = False
+        self._bases: dict[tuple[str, bool], float] = {}
 
     def read(self, text: str, *, later: bool = False) -> float | None:
         """Return Unix seconds; None where the text says that the time is not known.
@@ -69,6 +72,12 @@ class Clock:
         ValueError
             If it is neither.
         """
+        if _ISO.fullmatch(text):  # nearly all: zones are looked at once in ten minutes of the log
+            key = text[:15], later
+            base = self._bases.get(key)
+            if base is None:
+                base = self._bases[key] = self._moment(f"{text[:15]}0:00", later=later)
+            return base + 60 * int(text[15]) + int(text[17:])
         text = text.strip()
         if text.lower() in _UNKNOWN:
             return None
@@ -78,6 +87,9 @@ class Clock:
                 msg = f"{text[:20]!r} is beyond 2^53"
                 raise ValueError(msg)
             return seconds or None  # Slurm writes 0 for what has not happened
+        return self._moment(text, later=later)
+
+    def _moment(self, text: str, *, later: bool) -> float:
         try:
             moment = datetime.fromisoformat(text)
             if moment.tzinfo is None:
@@ -125,6 +137,7 @@ def time_limit(text: str) -> float | None:
     return seconds or None
 
 
+@functools.lru_cache(maxsize=2**16)
 def _clock_duration(text: str) -> float:
     match = _DURATION.fullmatch(text)
     if match is None or (":" not in text and "-" not in text):

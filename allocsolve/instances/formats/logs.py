@@ -31,12 +31,12 @@ class CleaningReport:
 
     A line is counted under one reason why it is dropped, the first that applies.
 
-    Of logs of jobs (`JobLog`), dropped are ``faulty`` lines, ``steps`` of jobs, repeated ``headers``, ``partial`` lines of a job
-    that another line sums up, ``cancelled`` jobs that never ran, ``unfinished`` ones, those of ``no_submit``
-    time, ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the machine, and ``duplicates``.
-    Changed are ``requested_size`` (taken where the allocated one is unknown), ``part_of_a_node`` (counted
-    as whole nodes), ``raised_limit`` (to the run time), ``resized`` (lines that were joined to the line of their job,
-    which has the largest of the sizes) ``clock_set_back`` (the later
+    Of logs of jobs (`JobLog`), dropped are ``faulty`` lines, ``steps`` of jobs, repeated ``headers``,
+    ``partial`` lines of a job that another line sums up, ``cancelled`` jobs that never ran, ``unfinished``
+    ones, those of ``no_submit`` time, ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the
+    machine, and ``duplicates``. Changed are ``requested_size`` (taken where the allocated one is unknown),
+    ``part_of_a_node`` (counted as whole nodes), ``raised_limit`` (to the run time), ``resized`` (lines that
+    were joined to the line of their job, which has the largest of the sizes), ``clock_set_back`` (the later
     of two equal local times was taken) and ``requeued`` (a later run of a job got a name of its own).
     Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
     (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the

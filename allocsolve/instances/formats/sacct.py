@@ -148,9 +148,10 @@ def read_sacct_log(
 
 
 def _shares(nodes: FloatArray, processors: FloatArray) -> NDArray[np.bool_]:
-    """Tell which jobs have fewer processors than their nodes, by the job with the most on a node."""
+    """Tell which jobs have fewer processors on a node than jobs on several nodes have, by their median."""
     known = (nodes > 0) & (processors > 0)
-    per_node = float((processors[known] / nodes[known]).max(initial=0))
+    several = known & (nodes > 1)
+    per_node = float(np.median(processors[several] / nodes[several])) if several.any() else 0.0
     shares: NDArray[np.bool_] = known & (processors < per_node * nodes)
     return shares
 
