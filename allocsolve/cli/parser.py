@@ -123,7 +123,14 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     help_text = "problems, directories of problems, or names of suites (of mixed ones, what the solvers take)"
     parser.add_argument("files", nargs="+", metavar="FILE|SUITE", help=help_text)
     parser.add_argument(
-        "--solvers", type=opt.solvers, required=True, metavar="A,B,...", help="the solvers to compare"
+        "--solvers", type=opt.solvers, default=[], metavar="A,B,...", help="the solvers to compare"
+    )
+    help_text = (
+        "answers to compare with them, whoever made them: files of this program, CSV tables "
+        "(of schedules job,start,end,nodes, or those of Batsim, evalys, ElastiSim); may be given again"
+    )
+    parser.add_argument(
+        "--answers", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
     )
     exact = ", ".join(f"{family.baseline} for {family.kind}" for family in families())
     help_text = f"the solver that gives bounds and optima, run as well (default: {exact})"
