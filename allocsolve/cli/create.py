@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "generate_churn",
     "generate_klein2011",
+    "generate_lublin1999",
     "generate_median_worst_case",
     "generate_occupancy",
 ]
@@ -42,6 +43,14 @@ def generate_klein2011(args: argparse.Namespace) -> int:
     if args.expand_limit is not None:
         ranges["expand_limit"] = args.expand_limit
     return _generate(args, lambda idx: klein2011([args.seed, idx], **ranges))
+
+
+def generate_lublin1999(args: argparse.Namespace) -> int:
+    """Write workloads of the model of Lublin & Feitelson."""
+    from allocsolve.instances import lublin1999  # noqa: PLC0415 - when the command runs
+
+    sizes = {"num_jobs": args.jobs, "num_nodes": args.num_nodes, "model": args.model}
+    return _generate(args, lambda idx: lublin1999([args.seed, idx], **sizes))
 
 
 def generate_occupancy(args: argparse.Namespace) -> int:

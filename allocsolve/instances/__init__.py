@@ -26,6 +26,7 @@ from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
 from allocsolve.instances.library.best_known import (
@@ -49,6 +50,7 @@ from allocsolve.instances.library.regenerate import regenerate
 
 __all__ = [
     "BEST_KNOWN",
+    "LUBLIN_MODELS",
     "MACHINES",
     "PACKAGED",
     "BestKnown",
@@ -68,6 +70,7 @@ __all__ = [
     "evotree",
     "klein2011",
     "log_problem",
+    "lublin1999",
     "median_worst_case",
     "parse_problem",
     "parse_solution",
