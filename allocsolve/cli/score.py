@@ -50,8 +50,7 @@ def score(args: argparse.Namespace) -> int:
     from allocsolve.bench.scores.contradictions import consistent  # noqa: PLC0415 - when the command runs
     from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
-    named = [*args.solvers, *([args.baseline] if args.baseline else [])]
-    described = {solver.name: solver for solver in describe(named, [args.objective])}
+    described = {solver.name: solver for solver in describe(_named(args), [args.objective])}
     families = _families(args, described.values())
     problems = [
         (suite, with_settings(problem, dict(args.set), source, tighten=True))
@@ -124,21 +123,32 @@ def score(args: argparse.Namespace) -> int:
     return 1 if failed or contradictions else 0
 
 
+def _named(args: argparse.Namespace) -> list[str]:
+    """Return the names of the solvers.
+
+    Raises
+    ------
+    InvalidOption
+        If nothing is to be compared.
+    """
+    if not args.solvers and not args.answers:
+        msg = "nothing to compare: name --solvers, --answers or both"
+        raise InvalidOption(msg)
+    return [*args.solvers, *([args.baseline] if args.baseline else [])]
+
+
 def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[GivenAnswer]:
     """Return the answers that stand in files.
 
     Raises
     ------
     InvalidOption
-        If nothing is to be compared, or it is not clear which problem they answer.
+        If it is not clear which problem they answer.
     FormatError
         If a file cannot be read.
     """
     from allocsolve.bench.runs.answers import given_answer  # noqa: PLC0415 - when the command runs
 
-    if not args.answers and not args.solvers:
-        msg = "name --solvers, --answers or both"
-        raise InvalidOption(msg)
     if not args.answers:
         return []
     if len(problems) != 1:

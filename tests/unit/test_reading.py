@@ -20,8 +20,6 @@ from allocsolve.errors import FormatError
 from allocsolve.instances import read_problem, read_swf
 from allocsolve.instances.formats import log_lines, log_swf, reading
 
-SWF = ("--from-job", 1, "--jobs", 1, "--out")
-
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +40,7 @@ def commands(path: Path | str, folder: Path) -> list[list[object]]:
         ["score", path, "--solvers", "noX"],
         ["study", "run", path, "--out", folder / "s.sqlite"],
         ["gate", "--baseline", path, "--suite", "tiny"],
-        ["import-swf", path, *SWF, folder / "o.json"],
+        ["import", "swf", path, "--out", folder / "o.json"],
     ]
 
 
@@ -263,7 +261,7 @@ def test_a_small_archive_of_an_endless_line_takes_little_memory(tmp_path: Path) 
         "from allocsolve.cli import main\n"
         "print(main(sys.argv[1:]), peak_mb())\n"
     )
-    argv = ["import-swf", str(path), "--from-job", "1", "--jobs", "1", "--out", str(tmp_path / "o.json")]
+    argv = ["import", "swf", str(path), "--out", str(tmp_path / "o.json")]
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True, env=where

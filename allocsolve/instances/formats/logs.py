@@ -65,7 +65,8 @@ class CleaningReport:
         }
 
     def __str__(self) -> str:
-        counts = [f"{count} {name.replace('_', ' ')}" for name, count in self.counts().items() if count]
+        told = {"job_lines": self.job_lines} | {name: count for name, count in self.counts().items() if count}
+        counts = [f"{count} {name.replace('_', ' ')}" for name, count in told.items()]
         shown = self.faults[: FormatError.SHOWN]
         return "; ".join([", ".join(counts), *shown, *["..."] * (len(shown) < len(self.faults))])
 

@@ -223,4 +223,5 @@ def _slot_weights(kind: _Kind) -> FloatArray:
     simpson = np.array([1, *[4, 2] * (_POINTS // 2 - 1), 4, 1])
     weights = np.empty(_SLOTS)
     weights[(first - 1) % _SLOTS] = density @ simpson
-    return weights / weights.mean()
+    rates: FloatArray = weights / weights.mean()
+    return rates
