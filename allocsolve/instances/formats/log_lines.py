@@ -56,8 +56,8 @@ def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) 
     path
         The file.
     parse
-        Takes pairs of a number, from 1, and a line without the white space around it. Of a line of
-        `MAX_LINE` characters or more only so many are given.
+        Takes pairs of a number, from 1, and a line. Of a line of `MAX_LINE` characters or more only so many
+        are given.
 
     Returns
     -------
@@ -113,5 +113,5 @@ def _lines(stream: TextIO, source: str) -> Iterator[tuple[int, str]]:
             raise FormatError(source, [f"is larger than {_TOTAL >> 20} MiB unpacked"])
         if fresh:
             number += 1
-            yield number, part.strip() if len(part) < MAX_LINE else part
+            yield number, part.rstrip("\r\n")
         fresh = part.endswith("\n")

@@ -92,7 +92,8 @@ def _parsed(lines: Iterator[tuple[int, str]], source: str) -> SwfLines:
     jobs = array("d")
     faults = Faults()
     more_fields = 0
-    for number, text in lines:
+    for number, line in lines:
+        text = line.strip() if len(line) < MAX_LINE else line
         if text.startswith(";"):
             if (match := _KEY.match(text)) and number <= _HEADER_LINES:
                 header.setdefault(match[1], []).append(match[2])

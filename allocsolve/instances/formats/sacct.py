@@ -166,23 +166,24 @@ def _read(
     unit: str | None,
     times: Clock,
 ) -> _Table:
-    _, head = next(((number, text) for number, text in lines if text), (0, ""))
+    _, head = next(((number, text) for number, text in lines if text.strip()), (0, ""))
     separator = max(_SEPARATORS, key=head.count)
     if separator not in head:
         fault = "its first line has no column names with | or , between them: use sacct -P"
         raise FormatError(source, [fault])
-    names = [_plain(name) for name in _cells(head, separator)]
+    closed = head.endswith(separator)  # as sacct -p ends each line
+    names = [_plain(name) for name in _cells(head, separator, closed=closed)]
     reader = _Reader(names, source, unit, times)
     rows: list[_Row] = []
     faults = Faults()
     steps = headers = 0
     for number, text in lines:
-        if not text:
+        if not text.strip():
             continue
         if text == head:  # several outputs in one file
             headers += 1
             continue
-        cells = _cells(text, separator)
+        cells = _cells(text, separator, closed=closed)
         try:
             if len(text) >= MAX_LINE:
                 raise ValueError(f"{MAX_LINE} characters or more")
@@ -203,11 +204,12 @@ def _plain(name: str) -> str:
     return name.strip().lower().replace("_", "").replace(" ", "")
 
 
-def _cells(text: str, separator: str) -> list[str]:
+def _cells(text: str, separator: str, *, closed: bool) -> list[str]:
     if '"' in text and separator != "|":
-        return next(csv.reader([text], delimiter=separator), [])
-    cells = text.split(separator)
-    return cells[:-1] if separator == "|" and not cells[-1] else cells
+        cells = next(csv.reader([text], delimiter=separator), [])
+    else:
+        cells = text.split(separator)
+    return cells[:-1] if closed and not cells[-1] else cells
 
 
 class _Reader:
