@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
@@ -24,6 +25,7 @@ __all__ = [
     "names",
     "number",
     "objective",
+    "paths",
     "seconds",
     "setting",
     "shape",
@@ -86,6 +88,11 @@ def setting(text: str) -> tuple[str, str]:
     if fault:
         raise argparse.ArgumentTypeError(fault)
     return name, value
+
+
+def paths(text: str) -> list[Path]:
+    """Read paths of files, separated by commas."""
+    return [Path(name.strip()) for name in text.split(",") if name.strip()]
 
 
 def seconds(text: str) -> float:
