@@ -132,6 +132,8 @@ class Chart:
         Pixels from a row to the next.
     width
         In pixels.
+    height
+        Of the plane between the axes, in pixels, where there are no rows.
     heading
         Lines above all else: the first is the title of the picture.
     names_above
@@ -154,6 +156,7 @@ class Chart:
         marks: Literal["line", "dots", "filled"] = "line",
         pitch: float = 26.0,
         width: float = WIDTH,
+        height: float = HEIGHT,
         heading: Sequence[str] = (),
         names_above: bool = False,
     ) -> None:
@@ -166,7 +169,7 @@ class Chart:
         self._top = 10.0 + _LINE * len(lines)
         places = self._legend_places(legend)
         self._top += 20.0 * len({y for _, y in places})
-        high = self.HEIGHT if y else self._pitch * len(rows)
+        high = height if y else self._pitch * len(rows)
         self.right, self._bottom = width - 24.0, self._top + high
         self.drawing = Drawing(width, self._bottom + 48, title)
         for idx, line in enumerate(lines):
