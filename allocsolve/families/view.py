@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["Exhibit", "Export", "Line", "Picture", "View"]
 
@@ -34,14 +32,15 @@ Line: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Exhibit(NamedTuple):
-    """What a page shows of one problem and several answers to it: a drawing, or a table of texts."""
+    """What a page shows of one problem and several answers to it: a drawing, or a table."""
 
     title: str
     #: What is to be said of it.
     note: str
     drawing: Picture | None = None
     heads: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
+    #: Of each cell what is shown, and the number or text that it is sorted by.
+    rows: tuple[tuple[tuple[str, float | str], ...], ...] = ()
 
 
 class Export(NamedTuple):
@@ -52,17 +51,6 @@ class Export(NamedTuple):
     #: The text of the file; the window is its first and last instant in seconds, None for all there is.
     #: Raises `InvalidOption` where that is more than the other program can take.
     text: Callable[[Any, Any, tuple[float, float] | None], str]
-
-
-_NO_EXPORTS: Final[Mapping[str, Export]] = MappingProxyType({})
-
-
-def _no_exhibits(
-    problem: object, answers: Mapping[str, object], certificates: Sequence[Mapping[str, Any]]
-) -> list[Exhibit]:
-    """Return nothing: the picture of each answer shows all there is to see."""
-    del problem, answers, certificates
-    return []
 
 
 def _no_terminal_picture(problem: object, answer: object, width: int) -> list[Line]:
@@ -91,10 +79,10 @@ class View(Generic[P, A]):
     #: The lines that show an answer in a terminal with so many letters to a line; none if it does not fit.
     terminal_picture: Callable[[P, A, int], Sequence[Line]] = _no_terminal_picture
     #: What is shown of a problem, its answers by the names of their solvers (the best first), and the
-    #: certificates of its bounds.
-    exhibits: Callable[[P, Mapping[str, A], Sequence[Mapping[str, Any]]], Sequence[Exhibit]] = _no_exhibits
+    #: certificates of its bounds (the tightest first); left out where the pictures of answers show it all.
+    exhibits: Callable[[P, Mapping[str, A], Sequence[Mapping[str, Any]]], Sequence[Exhibit]] | None = None
     #: Files for other programs, by the names of their options.
-    exports: Mapping[str, Export] = _NO_EXPORTS
+    exports: Mapping[str, Export] = field(default_factory=dict)
     #: The drawings of several answers on one scale; left out where the scale of `plot` is always the same.
     plot_together: Callable[[P, Sequence[A]], Sequence[Picture]] | None = None
 

@@ -53,6 +53,7 @@ class Axis:
     infinity: str = ""
     write: Callable[[float], str] = plain_tick
     whole: bool = False  #: whether a linear axis has ticks at whole numbers only
+    steps: int = 10  #: of a linear axis, at most so many
 
     @classmethod
     def around(
@@ -64,13 +65,14 @@ class Axis:
         zero: str = "",
         infinity: str = "",
         write: Callable[[float], str] = plain_tick,
+        steps: int = 10,
     ) -> Axis:
         """Return an axis on which the finite values find room, from a tick to a tick; a linear one from 0."""
         shown = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
         if not log:
             high = max(shown, default=0) or 1.0
-            step = _step(high)
-            return cls(title, 0.0, step * math.ceil(high / step - 1e-9), write=write)
+            step = _step(high, steps)
+            return cls(title, 0.0, step * math.ceil(high / step - 1e-9), write=write, steps=steps)
         low, high = _round_down(min(shown, default=1.0)), _round_up(max(shown, default=1.0))
         return cls(
             title, low, high if high > low else 10 * low, log=True, zero=zero, infinity=infinity, write=write
@@ -83,9 +85,9 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[float]:
-        """Return round values of the range, 3 to 11 of them."""
+        """Return round values of the range, 3 to 11 of them unless `steps` asks for fewer."""
         if not self.log:
-            step = max(_step(self.high - self.low), float(self.whole))
+            step = max(_step(self.high - self.low, self.steps), float(self.whole))
             first = math.ceil(self.low / step - 1e-9)
             return [step * idx for idx in range(first, math.floor(self.high / step + 1e-9) + 1)]
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
@@ -107,10 +109,11 @@ def _round_up(value: float) -> float:
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= value * (1 - 1e-9))
 
 
-def _step(span: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, such that a span has 4 to 10 steps."""
+def _step(span: float, most: int = 10) -> float:
+    """Return 1, 2 or 5 times a power of ten, such that a span has `most` steps, or half as many or so."""
     size = 10.0 ** math.floor(math.log10(span))
-    return next(size * part for part in (0.1, 0.2, 0.5, 1) if span / (size * part) <= 10 + 1e-9)
+    parts = (0.1, 0.2, 0.5, 1, 2, 5, 10)
+    return next(size * part for part in parts if span / (size * part) <= most + 1e-9)
 
 
 class Chart:
@@ -153,7 +156,7 @@ class Chart:
         *,
         rows: Sequence[str] = (),
         legend: Sequence[str] = (),
-        marks: Literal["line", "dots", "filled"] = "line",
+        marks: Literal["line", "dots", "filled", "solid"] = "line",
         pitch: float = 26.0,
         width: float = WIDTH,
         height: float = HEIGHT,
@@ -188,9 +191,11 @@ class Chart:
             (16 + step * (idx % columns), self._top + 4 + 20 * (idx // columns)) for idx in range(len(legend))
         ]
 
-    def _mark(self, idx: int, x: float, y: float, marks: Literal["line", "dots", "filled"]) -> None:
+    def _mark(self, idx: int, x: float, y: float, marks: Literal["line", "dots", "filled", "solid"]) -> None:
         if marks == "dots":
             self.drawing.dots(f"d{idx}", [(x + 18, y)])
+        elif marks == "solid":
+            self.drawing.rectangles(f"f{idx}", [(x, y - 6, 26, 12)])
         elif marks == "filled":
             self.drawing.swatch(idx, (x, y - 6, 26, 12))
         else:

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.workload import TIME_TOLERANCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.model import IntArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["StartReason", "lanes", "node_intervals", "pieces_within", "start_reasons", "time_tolerance"]
-
-#: Seconds: instants of problems that are not exact are equal within it, as for the judge.
-_TOLERANCE_S: Final = 1e-6
+__all__ = ["StartReason", "lanes", "node_intervals", "pieces_within", "start_reasons"]
 
 
 class StartReason(NamedTuple):
@@ -34,12 +32,9 @@ class StartReason(NamedTuple):
     head: int
 
 
-def time_tolerance(problem: WorkloadProblem) -> float:
-    """Return within how many seconds two instants of a schedule count as one."""
-    return 0.0 if problem.is_exact else _TOLERANCE_S
-
-
-def pieces_within(schedule: WorkloadSchedule, window: tuple[float, float] | None) -> tuple[IntArray, IntArray]:
+def pieces_within(
+    schedule: WorkloadSchedule, window: tuple[float, float] | None
+) -> tuple[IntArray, IntArray]:
     """Return the pieces that lie in a window of time at least in part, in order of their starts.
 
     Parameters
@@ -127,7 +122,8 @@ def node_intervals(
     -----
     *Complexity*: O(pieces times free intervals).
     """
-    tolerance = time_tolerance(problem)
+    exact = bool((4 * schedule.starts % 1 == 0).all() and (4 * schedule.ends % 1 == 0).all())
+    tolerance = 0.0 if exact else TIME_TOLERANCE_S  # as the judge has it
     free = _FreeNodes(problem.num_nodes)
     running: list[tuple[float, int]] = []
     held: list[tuple[tuple[int, int], ...]] = []
@@ -208,13 +204,12 @@ def start_reasons(problem: WorkloadProblem, schedule: WorkloadSchedule) -> list[
     *Complexity*: O(n log n).
     """
     starts, submit = schedule.first_starts, problem.packed.submit
-    tolerance = time_tolerance(problem)
     queue = np.argsort(submit, kind="stable")
     # The first job of the queue that starts after an instant: the latest starts so far never fall.
     latest = np.fmax.accumulate(starts[queue]) if len(queue) else starts
-    heads = np.searchsorted(latest, starts[queue] + tolerance, side="right")
+    heads = np.searchsorted(latest, starts[queue], side="right")
     reasons = [StartReason("in turn", -1)] * len(queue)
-    at_once = (starts <= submit + tolerance).tolist()
+    at_once = (starts <= submit).tolist()
     for place, (job, head) in enumerate(zip(queue.tolist(), heads.tolist(), strict=True)):
         if head < place:
             reasons[job] = StartReason("backfilled", int(queue[head]))
