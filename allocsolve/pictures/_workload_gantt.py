@@ -22,10 +22,12 @@ __all__ = ["GANTT_PIECES", "busiest_window", "gantt"]
 #: More cannot be told apart.
 GANTT_PIECES: Final = 400
 
-#: Pixels: of the drawing, of the plane of nodes, and the least that a job can be seen by.
-_WIDTH: Final = 480
+#: Pixels: of the drawing, of the plane of nodes, the least that a job can be seen by, and from where on it
+#: can be told apart from its neighbours.
+_WIDTH: Final = Chart.NARROW
 _HEIGHT: Final = 300
 _LEAST: Final = 0.5
+_EDGED: Final = 2.0
 
 #: Why a job started, each in the colour of its place.
 _KINDS: Final = ("in turn", "backfilled", "at once")
@@ -64,8 +66,10 @@ def gantt(
         for first, last in intervals:
             top = chart.y(last + 1)
             boxes.append((left, top, round(width, 1), round(max(chart.y(first) - top, _LEAST), 1)))
-        kind = _KINDS.index(reasons[job].kind)
-        chart.drawing.rectangles(f"f{kind}", boxes, _about(problem, schedule, job, reasons[job]))
+        kind = f"f{_KINDS.index(reasons[job].kind)}"
+        if min(min(box[2:]) for box in boxes) >= _EDGED:
+            kind += " edged"
+        chart.drawing.rectangles(kind, boxes, _about(problem, schedule, job, reasons[job]))
     return chart.drawing
 
 

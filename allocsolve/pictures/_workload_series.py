@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["TimeUnit", "binned", "busy_nodes", "duration", "node_prices", "span", "time_unit", "waiting_jobs"]
+__all__ = [
+    "TimeUnit",
+    "binned",
+    "busy_nodes",
+    "duration",
+    "level_axis",
+    "node_prices",
+    "span",
+    "time_unit",
+    "waiting_jobs",
+]
 
 
 class TimeUnit(NamedTuple):
@@ -35,6 +45,32 @@ _UNITS: Final = (
     TimeUnit("h", 3600, 4 * 86400),
     TimeUnit("d", 86400, float("inf")),
 )
+
+
+#: A linear axis shows nothing of a series whose largest value is so many times below that of another.
+_SKEWED: Final = 8
+
+#: Ticks of the low planes that stand one under another.
+_STEPS: Final = 5
+
+
+def level_axis(title: str, highest: Sequence[float], least: float) -> Axis:
+    """Return the axis of several series from 0, logarithmic if a linear one would flatten some.
+
+    Parameters
+    ----------
+    title
+        Of the axis.
+    highest
+        The largest value of each series.
+    least
+        Values below it are drawn as none on a logarithmic axis.
+    """
+    top = max(highest, default=0.0)
+    if top > _SKEWED * max(min(highest, default=top), least):
+        axis = Axis.around(title, [top], log=True, steps=_STEPS)
+        return Axis(title, least, axis.high, log=True, zero=f"<{least:g}", steps=_STEPS)
+    return Axis.around(title, [top], steps=_STEPS)
 
 
 def time_unit(seconds: float) -> TimeUnit:

@@ -9,13 +9,14 @@ import numpy as np
 
 from allocsolve.pictures._workload_series import (
     busy_nodes,
+    level_axis,
     node_prices,
     span,
     time_unit,
     waiting_jobs,
 )
 from allocsolve.pictures.chart import Axis, Chart
-from allocsolve.pictures.svg import Drawing
+from allocsolve.pictures.svg import SERIES, Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,12 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["Scale", "timeline"]
 
 #: Pixels: of the drawing, of the plane of each strip, and what the next strip covers of the one above.
-_WIDTH: Final = 480
+_WIDTH: Final = Chart.NARROW
 _STRIP: Final = 110
 _OVERLAP: Final = 24
 
 #: A mean for each two pixels or so.
-_BINS: Final = 195
+_BINS: Final = 150
+
+#: The series whose colour is that of prices.
+_PRICE: Final = SERIES - 2
+
+#: Jobs: a shorter queue is drawn as none beside one that is far longer.
+_LEAST_QUEUE: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,8 @@ class Scale:
 
     #: Shape (bins + 1,), seconds.
     edges: FloatArray
-    #: Waiting jobs: the largest mean of a bin.
-    queue: float
+    #: Of waiting jobs.
+    queue: Axis
 
     @classmethod
     def of(cls, problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> Scale:
@@ -48,7 +55,7 @@ class Scale:
         first, last = span(problem, schedules)
         edges = np.linspace(first, last if last > first else first + 1, _BINS + 1)
         queues = [float(waiting_jobs(problem, one, edges).max()) for one in schedules]
-        return cls(edges, max(queues, default=0.0))
+        return cls(edges, level_axis("waiting jobs", queues, _LEAST_QUEUE))
 
 
 def timeline(
@@ -58,7 +65,6 @@ def timeline(
     *,
     heading: Sequence[str] = (),
     certificate: Mapping[str, Any] | None = None,
-    price_unit: str = "",
 ) -> Drawing:
     """Return strips, one under another, over the same time.
 
@@ -74,22 +80,19 @@ def timeline(
         Lines above all.
     certificate
         The bound that prices node-seconds; no strip without one that does.
-    price_unit
-        Of the prices.
     """
     names = list(schedules) if len(schedules) > 1 else []
     busy = [100 * busy_nodes(one, scale.edges) / problem.num_nodes for one in schedules.values()]
     queues = [waiting_jobs(problem, one, scale.edges) for one in schedules.values()]
     prices = None if certificate is None else node_prices(certificate, scale.edges)
-    waiting = Axis.around("waiting jobs", [scale.queue], steps=5)
     title = heading[0] if heading else "busy nodes and waiting jobs"
     strips = [
         _strip(title, scale, Axis("busy nodes [%]", 0, 100, steps=5), busy, names, heading=heading),
-        _strip(title, scale, waiting, queues, list(schedules), last=prices is None),
+        _strip(title, scale, scale.queue, queues, list(schedules), last=prices is None),
     ]
     if prices is not None:
-        price = Axis.around(price_unit, [float(prices.max())], steps=5)
-        strips.append(_strip(title, scale, price, [prices], ["price"], last=True))
+        price = Axis.around("price", [float(prices.max())], steps=5)
+        strips.append(_strip(title, scale, price, [prices], ["price"], last=True, first_idx=_PRICE))
     heights = [strip.size[1] - _OVERLAP for strip in strips]
     whole = Drawing(_WIDTH, sum(heights) + _OVERLAP, title)
     for idx, strip in enumerate(strips):
@@ -106,6 +109,7 @@ def _strip(
     *,
     heading: Sequence[str] = (),
     last: bool = False,
+    first_idx: int = 0,
 ) -> Drawing:
     low, high = float(scale.edges[0]), float(scale.edges[-1])
     unit = time_unit(high - low)
@@ -114,6 +118,7 @@ def _strip(
         unit.axis(low, high, title=last),
         y,
         legend=names if heading else (),
+        marks="solid",
         width=_WIDTH,
         height=_STRIP,
         heading=heading,
@@ -122,5 +127,5 @@ def _strip(
     for idx, means in enumerate(series):
         first, *others = means.tolist()
         label = names[idx] if idx < len(names) else ""
-        chart.steps(idx, list(zip(times, others, strict=True)), first, label=label)
+        chart.steps(first_idx + idx, list(zip(times, others, strict=True)), first, label=label, sort="c")
     return chart.drawing

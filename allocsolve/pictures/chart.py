@@ -53,7 +53,7 @@ class Axis:
     infinity: str = ""
     write: Callable[[float], str] = plain_tick
     whole: bool = False  #: whether a linear axis has ticks at whole numbers only
-    steps: int = 10  #: of a linear axis, at most so many
+    steps: int = 10  #: at most so many between ticks
 
     @classmethod
     def around(
@@ -74,9 +74,8 @@ class Axis:
             step = _step(high, steps)
             return cls(title, 0.0, step * math.ceil(high / step - 1e-9), write=write, steps=steps)
         low, high = _round_down(min(shown, default=1.0)), _round_up(max(shown, default=1.0))
-        return cls(
-            title, low, high if high > low else 10 * low, log=True, zero=zero, infinity=infinity, write=write
-        )
+        high = high if high > low else 10 * low
+        return cls(title, low, high, log=True, zero=zero, infinity=infinity, write=write, steps=steps)
 
     def fraction(self, value: float) -> float:
         """Return where a value of the range lies between `low` (0) and `high` (1)."""
@@ -91,8 +90,8 @@ class Axis:
             first = math.ceil(self.low / step - 1e-9)
             return [step * idx for idx in range(first, math.floor(self.high / step + 1e-9) + 1)]
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-        digits = (1, 2, 5) if last - first <= 3 else (1,)
-        every = -(-(last - first) // 10)
+        digits = (1, 2, 5) if 3 * (last - first) <= self.steps else (1,)
+        every = -(-(last - first) // self.steps)
         values = [digit * 10.0**power for power in range(first, last + 1, every) for digit in digits]
         return [value for value in values if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
 
@@ -259,15 +258,26 @@ class Chart:
         marks += [(pixel(beyond), axis.infinity)] if axis.infinity else []
         return marks
 
-    def steps(self, idx: int, points: Sequence[tuple[float, float]], start: float, *, label: str) -> None:
-        """Draw a step function as a series: `start` at the left end, each value from its x on."""
+    def steps(
+        self,
+        idx: int,
+        points: Sequence[tuple[float, float]],
+        start: float,
+        *,
+        label: str,
+        sort: Literal["s", "c"] = "s",
+    ) -> None:
+        """Draw a step function as a series: `start` at the left end, each value from its x on.
+
+        `sort` is that of the line, see `SERIES`.
+        """
         at, level = self.x(self._x.low), self.y(start)
         path = [(at, level)]
         for x, y in points:
             path += [(self.x(x), level), (self.x(x), self.y(y))]
             level = path[-1][1]
         path.append((self.right, level))
-        self.drawing.line(*_without_repeats(path), kind=f"s{idx}", label=label)
+        self.drawing.line(*_without_repeats(path), kind=f"{sort}{idx}", label=label)
 
 
 def _without_repeats(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -54,6 +54,7 @@ _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 
 #: How many series have classes, each in one colour: ``s0`` is a line with the dashes of the series, ``c0`` a
 #: thin whole one, ``o0`` a thin dotted one, ``d0`` dots, and ``f0`` fills shapes; ``s1`` and so on.
+#: Shapes that are ``edged``, too, are set apart from their neighbours.
 SERIES: Final = len(_SERIES)
 
 _FONT: Final = "font:12px system-ui,sans-serif"
@@ -196,7 +197,6 @@ def rules() -> str:
         shape += (
             f"stroke-dasharray:2 3}}svg .d{idx}{{fill:none;stroke-width:4.4;stroke-linecap:round;opacity:.6}}"
         )
-        shape += f"svg .f{idx}{{stroke-width:.5}}"
     text = f"svg text{{{_FONT}}}svg .heading{{font-weight:600}}"
     return f"{text}{shape}{light}@media(prefers-color-scheme:dark){{{dark}}}"
 
@@ -208,11 +208,9 @@ def _coloured(shade: int) -> str:
         f"{','.join(f'svg .{sort}{idx}' for sort in 'scod')}{{stroke:{pair[shade]}}}"
         for idx, pair in enumerate(_SERIES)
     )
+    solid = "".join(f"svg .f{idx}{{fill:{pair[shade]}}}" for idx, pair in enumerate(_SERIES))
     # Neighbours of one colour are parted by the colour of the page.
-    solid = "".join(
-        f"svg .f{idx}{{fill:{pair[shade]};stroke:{_PAGE[shade]}}}" for idx, pair in enumerate(_SERIES)
-    )
-    return filled + stroked + series + solid
+    return f"{filled}{stroked}{series}{solid}svg .edged{{stroke:{_PAGE[shade]};stroke-width:.5}}"
 
 
 def _text(text: str) -> str:

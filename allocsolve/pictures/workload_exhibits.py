@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.families import Exhibit
 from allocsolve.pictures._workload_gantt import busiest_window, gantt
-from allocsolve.pictures._workload_series import duration, node_prices
+from allocsolve.pictures._workload_series import duration, level_axis, node_prices
 from allocsolve.pictures._workload_timeline import Scale, timeline
 from allocsolve.pictures.chart import Axis, Chart
 
@@ -26,9 +26,10 @@ _GANTTS: Final = 3
 #: Jobs in the table of losses, of each solver.
 _LOSSES: Final = 8
 
-_WIDTH: Final = 480
+_WIDTH: Final = Chart.NARROW
 _HEIGHT: Final = 200
 _HOUR_S: Final = 3600
+_LEAST_WAIT_H: Final = 0.01
 _HOURS: Final = 24
 
 
@@ -77,8 +78,8 @@ def _over_time(
     note = f"Means over {duration(float(scale.edges[1] - scale.edges[0]))} each.{more}"
     if priced is not None:
         note += (
-            " Below: the price of a node-second in the bound, by how much one more node would lower the bound "
-            f"on the sum of {priced.get('term', 'the objective')} over all jobs for each second that it is "
+            " Below: the price of a node-second in the bound, by how much one more node would lower the bound"
+            f" on the sum of {priced.get('term', 'the objective')} over all jobs for each second that it is "
             "there. The machine was scarce where the price is high; where it is 0, more nodes help nobody."
         )
     drawing = timeline(
@@ -87,7 +88,6 @@ def _over_time(
         scale,
         heading=["Busy nodes and waiting jobs"],
         certificate=priced,
-        price_unit="price",
     )
     return Exhibit("Over time", note, drawing)
 
@@ -95,9 +95,12 @@ def _over_time(
 def _by_size(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
     classes = np.ceil(np.log2(problem.packed.nodes)).astype(np.int64)
     top = max(int(classes.max()), 1)
-    axis = Axis(
-        "nodes of the job, up to", 0, top, write=lambda power: str(2 ** int(power)), whole=True, steps=8
-    )
+    largest = int(problem.packed.nodes.max())
+
+    def write(power: float) -> str:
+        return str(min(2 ** int(power), largest))
+
+    axis = Axis("nodes of the job, up to", 0, top, write=write, whole=True, steps=8)
     note = f"Mean wait of the jobs between a power of two and the one before it.{more}"
     return Exhibit("Waiting by size", note, _wait_chart("Waiting by size", problem, schedules, classes, axis))
 
@@ -106,7 +109,7 @@ def _by_hour(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule]
     epoch = problem.meta.get("unix_start_time", 0)
     shift = float(epoch) if isinstance(epoch, int | float) else 0.0
     hours = ((problem.packed.submit + shift) // _HOUR_S % _HOURS).astype(np.int64)
-    axis = Axis("hour of the submission", 0, _HOURS - 1, whole=True, steps=8)
+    axis = Axis("hour of the submission", 0, _HOURS - 1, whole=True, steps=12)
     zone = "in UTC" if shift else "counted from time 0 of the log"
     note = f"Mean wait of the jobs submitted in each hour of the day, {zone}.{more}"
     drawing = _wait_chart("Waiting by hour of the day", problem, schedules, hours, axis)
@@ -128,7 +131,8 @@ def _wait_chart(
     for name, schedule in schedules.items():
         waits = (schedule.first_starts - packed.submit) * packed.weight
         means[name] = np.bincount(classes, weights=waits)[there] / weights[there]
-    y = Axis.around("mean wait [h]", [float(one.max(initial=0)) / _HOUR_S for one in means.values()], steps=5)
+    highest = [float(one.max(initial=0)) / _HOUR_S for one in means.values()]
+    y = level_axis("mean wait [h]", highest, _LEAST_WAIT_H)
     chart = Chart(title, x, y, legend=list(means), width=_WIDTH, height=_HEIGHT, heading=[title])
     for idx, (name, waits) in enumerate(means.items()):
         points = [

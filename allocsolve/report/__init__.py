@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from allocsolve.report.figures import figures
+from allocsolve.report.log_page import log_page
 from allocsolve.report.markdown import markdown
 from allocsolve.report.page import html
 from allocsolve.report.study import Findings, Section, StudyRecords, examine
@@ -14,5 +15,6 @@ __all__ = [
     "examine",
     "figures",
     "html",
+    "log_page",
     "markdown",
 ]
