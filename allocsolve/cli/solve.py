@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from allocsolve.model import Problem, Result, Value
+    from allocsolve.model import Answer, Problem, Result, Value
 
 __all__ = ["check", "solve"]
 
@@ -79,10 +79,8 @@ def solve(args: argparse.Namespace) -> int:
     meta = plain({**claims, **family.features(problem), **budget})
     if args.out is not None and answer is not None:
         write_solution(args.out, stored, answer, meta)
-    if args.plot is not None and answer is not None:
-        args.plot.write_text(str(family_of(problem).view.plot(problem, answer)), encoding="utf-8")
     if answer is not None:
-        write_exports(args, problem, answer)
+        _draw(args, problem, answer)
     if args.json:
         solution = None if answer is None else solution_document(stored, answer, meta)
         write_json({**claims, "metrics": measures, "solution": solution})
@@ -93,6 +91,13 @@ def solve(args: argparse.Namespace) -> int:
         standing = "there was no answer yet" if answer is None else f"the best answer so far is {place}"
         raise KeyboardInterrupt(standing)
     return 0
+
+
+def _draw(args: argparse.Namespace, problem: Problem, answer: Answer) -> None:
+    """Write the picture and the files for other programs that were asked for."""
+    if args.plot is not None:
+        args.plot.write_text(str(family_of(problem).view.plot(problem, answer)), encoding="utf-8")
+    write_exports(args, problem, answer)
 
 
 def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
