@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from allocsolve.report.exhibits import log_page
 from allocsolve.report.figures import figures
-from allocsolve.report.log_page import log_page
 from allocsolve.report.markdown import markdown
 from allocsolve.report.page import html
 from allocsolve.report.study import Findings, Section, StudyRecords, examine

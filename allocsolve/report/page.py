@@ -6,16 +6,16 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.report.embedded import embedded
+from allocsolve.report.exhibits import exhibit_lines, instance_exhibits
 from allocsolve.report.figures import section_figures
-from allocsolve.report.log_page import exhibit_lines, instance_exhibits
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import contradiction_tables, overview_tables, section_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from allocsolve.report.exhibits import InstanceExhibits
     from allocsolve.report.figures import Figure
-    from allocsolve.report.log_page import InstanceExhibits
     from allocsolve.report.study import Findings, StudyRecords
 
 __all__ = ["html"]
@@ -60,7 +60,7 @@ def html(findings: Findings, study: StudyRecords) -> str:
     Notes
     -----
     *Complexity*: one drawing of each answer shown. Pictures beyond `embedded.PICTURE_BYTES` are left out,
-    last sections first, and the page says so; likewise exhibits beyond `log_page.EXHIBIT_BYTES`.
+    last sections first, and the page says so; likewise exhibits beyond `exhibits.EXHIBIT_BYTES`.
     """
     data = embedded(findings, study)
     exhibited = instance_exhibits(findings, study)
