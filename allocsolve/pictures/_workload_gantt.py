@@ -37,7 +37,8 @@ def gantt(
     problem: WorkloadProblem,
     schedule: WorkloadSchedule,
     window: tuple[float, float],
-    heading: Sequence[str],
+    title: str,
+    heading: Sequence[str] = (),
 ) -> Drawing:
     """Return the jobs that run in a window (seconds) as boxes over time and nodes.
 
@@ -46,7 +47,7 @@ def gantt(
     pieces, jobs = pieces_within(schedule, window)
     unit = time_unit(window[1] - window[0])
     chart = Chart(
-        heading[0],
+        title,
         unit.axis(*window),
         Axis("nodes", 0.0, float(problem.num_nodes), whole=True),
         legend=_KINDS,

@@ -47,8 +47,8 @@ _UNITS: Final = (
 )
 
 
-#: A linear axis shows nothing of a series whose largest value is so many times below that of another.
-_SKEWED: Final = 8
+#: A linear axis shows nothing of a value that is so many times below another.
+_SKEWED: Final = 20
 
 #: Ticks of the low planes that stand one under another.
 _STEPS: Final = 5
@@ -62,7 +62,7 @@ def level_axis(title: str, highest: Sequence[float], least: float) -> Axis:
     title
         Of the axis.
     highest
-        The largest value of each series.
+        What is to be told apart: the largest value of each series, or all values.
     least
         Values below it are drawn as none on a logarithmic axis.
     """

@@ -81,14 +81,17 @@ def timeline(
     certificate
         The bound that prices node-seconds; no strip without one that does.
     """
-    names = list(schedules) if len(schedules) > 1 else []
+    names = list(schedules)
     busy = [100 * busy_nodes(one, scale.edges) / problem.num_nodes for one in schedules.values()]
     queues = [waiting_jobs(problem, one, scale.edges) for one in schedules.values()]
     prices = None if certificate is None else node_prices(certificate, scale.edges)
     title = heading[0] if heading else "busy nodes and waiting jobs"
+    legend = names if len(names) > 1 else []
     strips = [
-        _strip(title, scale, Axis("busy nodes [%]", 0, 100, steps=5), busy, names, heading=heading),
-        _strip(title, scale, scale.queue, queues, list(schedules), last=prices is None),
+        _strip(
+            title, scale, Axis("busy nodes [%]", 0, 100, steps=5), busy, names, legend=legend, heading=heading
+        ),
+        _strip(title, scale, scale.queue, queues, names, last=prices is None),
     ]
     if prices is not None:
         price = Axis.around("price", [float(prices.max())], steps=5)
@@ -107,6 +110,7 @@ def _strip(
     series: Sequence[FloatArray],
     names: Sequence[str],
     *,
+    legend: Sequence[str] = (),
     heading: Sequence[str] = (),
     last: bool = False,
     first_idx: int = 0,
@@ -117,7 +121,7 @@ def _strip(
         title,
         unit.axis(low, high, title=last),
         y,
-        legend=names if heading else (),
+        legend=legend,
         marks="solid",
         width=_WIDTH,
         height=_STRIP,
@@ -126,6 +130,5 @@ def _strip(
     times = (scale.edges[1:-1] / unit.seconds).tolist()
     for idx, means in enumerate(series):
         first, *others = means.tolist()
-        label = names[idx] if idx < len(names) else ""
-        chart.steps(first_idx + idx, list(zip(times, others, strict=True)), first, label=label, sort="c")
+        chart.steps(first_idx + idx, list(zip(times, others, strict=True)), first, label=names[idx], sort="c")
     return chart.drawing

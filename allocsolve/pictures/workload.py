@@ -48,9 +48,8 @@ def _plot_together(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedul
         return [timeline(problem, {"": one}, scale, heading=heading) for one in schedules]
     first, last = span(problem, schedules)
     window = first, last if last > first else first + 1
-    return [
-        gantt(problem, one, window, [*heading, "what a job is shows under the mouse"]) for one in schedules
-    ]
+    heading.append("what a job is shows under the mouse")
+    return [gantt(problem, one, window, heading[0], heading) for one in schedules]
 
 
 def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[tuple[str, str]]:

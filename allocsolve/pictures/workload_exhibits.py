@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.families import Exhibit
 from allocsolve.pictures._workload_gantt import busiest_window, gantt
-from allocsolve.pictures._workload_series import duration, level_axis, node_prices
+from allocsolve.pictures._workload_series import duration, level_axis, node_prices, time_unit
 from allocsolve.pictures._workload_timeline import Scale, timeline
 from allocsolve.pictures.chart import Axis, Chart
 
@@ -29,7 +29,9 @@ _LOSSES: Final = 8
 _WIDTH: Final = Chart.NARROW
 _HEIGHT: Final = 200
 _HOUR_S: Final = 3600
-_LEAST_WAIT_H: Final = 0.01
+#: In the unit of the axis: a shorter wait is drawn as none beside one that is far longer.
+_LEAST_WAIT: Final = 0.01
+
 _HOURS: Final = 24
 
 
@@ -45,7 +47,7 @@ def workload_exhibits(
     problem
         The problem.
     answers
-        Feasible schedules by the names of their solvers, the best first: the others are held against it.
+        Feasible schedules by the names of their solvers, the best first: the others are compared with it.
     certificates
         Of bounds; the first that prices time is drawn under the schedules.
 
@@ -80,13 +82,12 @@ def _over_time(
         note += (
             " Below: the price of a node-second in the bound, by how much one more node would lower the bound"
             f" on the sum of {priced.get('term', 'the objective')} over all jobs for each second that it is "
-            "there. The machine was scarce where the price is high; where it is 0, more nodes help nobody."
+            "there. The machine was scarce where the price is high, and large enough where it is 0."
         )
     drawing = timeline(
         problem,
         schedules,
         scale,
-        heading=["Busy nodes and waiting jobs"],
         certificate=priced,
     )
     return Exhibit("Over time", note, drawing)
@@ -106,7 +107,7 @@ def _by_size(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule]
 
 
 def _by_hour(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
-    epoch = problem.meta.get("unix_start_time", 0)
+    epoch = problem.meta.get("unix_time", 0)
     shift = float(epoch) if isinstance(epoch, int | float) else 0.0
     hours = ((problem.packed.submit + shift) // _HOUR_S % _HOURS).astype(np.int64)
     axis = Axis("hour of the submission", 0, _HOURS - 1, whole=True, steps=12)
@@ -127,17 +128,18 @@ def _wait_chart(
     packed = problem.packed
     weights = np.bincount(classes, weights=packed.weight)
     there = np.flatnonzero(weights)
-    means = {}
+    means: dict[str, list[float]] = {}
     for name, schedule in schedules.items():
         waits = (schedule.first_starts - packed.submit) * packed.weight
-        means[name] = np.bincount(classes, weights=waits)[there] / weights[there]
-    highest = [float(one.max(initial=0)) / _HOUR_S for one in means.values()]
-    y = level_axis("mean wait [h]", highest, _LEAST_WAIT_H)
-    chart = Chart(title, x, y, legend=list(means), width=_WIDTH, height=_HEIGHT, heading=[title])
-    for idx, (name, waits) in enumerate(means.items()):
+        means[name] = (np.bincount(classes, weights=waits)[there] / weights[there]).tolist()
+    everything = [wait for waits in means.values() for wait in waits]
+    unit = time_unit(max(everything, default=0.0))
+    y = level_axis(f"mean wait [{unit.name}]", [wait / unit.seconds for wait in everything], _LEAST_WAIT)
+    chart = Chart(title, x, y, legend=list(means), width=_WIDTH, height=_HEIGHT)
+    for idx, (name, column) in enumerate(means.items()):
         points = [
-            (chart.x(place), chart.y(wait / _HOUR_S))
-            for place, wait in zip(there.tolist(), waits.tolist(), strict=True)
+            (chart.x(place), chart.y(wait / unit.seconds))
+            for place, wait in zip(there.tolist(), column, strict=True)
         ]
         if points:
             chart.drawing.line(*points, kind=f"s{idx}", label=name)
@@ -199,14 +201,15 @@ def _windows(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) 
     names = list(answers)
     shown = [*names[: 1 if len(names) > _GANTTS else _GANTTS], *names[1 - _GANTTS :]][:_GANTTS]
     window = busiest_window(problem, answers[names[-1]])
-    where = f"{window[0]:.10g} s to {window[1]:.10g} s"
-    note = (
-        f"Where the queue of {names[-1]} is longest: {where}. Blue jobs were the first of the queue, orange "
-        "ones went past it, green ones never waited; what a job is, and past whom it was backfilled, shows "
-        "under the mouse. A schedule says how many nodes a job has; which, is drawn as they fit best."
+    how = (
+        " Blue jobs were the first of the queue, orange ones went past it, green ones never waited; what a "
+        "job is, and past whom it was backfilled, shows under the mouse. A schedule says how many nodes a job "
+        "has; which, is drawn as they fit best."
     )
-    return [
-        Exhibit(title, note, gantt(problem, answers[name], window, [title, where]))
-        for name in dict.fromkeys(shown)
-        for title in (f"{name}: jobs on nodes",)
-    ]
+    exhibits: list[Exhibit] = []
+    for name in dict.fromkeys(shown):
+        title = f"{name}: jobs on nodes"
+        note = f"From {window[0]:.10g} s to {window[1]:.10g} s, where the queue of {names[-1]} is longest."
+        drawing = gantt(problem, answers[name], window, title)
+        exhibits.append(Exhibit(title, note if exhibits else note + how, drawing))
+    return exhibits
