@@ -29,6 +29,9 @@ _LOSSES: Final = 8
 _WIDTH: Final = Chart.NARROW
 _HEIGHT: Final = 200
 _HOUR_S: Final = 3600
+#: Means of waits are in hours at most.
+_LONGEST_UNIT_S: Final = 86400.0
+
 #: In the unit of the axis: a shorter wait is drawn as none beside one that is far longer.
 _LEAST_WAIT: Final = 0.01
 
@@ -133,7 +136,7 @@ def _wait_chart(
         waits = (schedule.first_starts - packed.submit) * packed.weight
         means[name] = (np.bincount(classes, weights=waits)[there] / weights[there]).tolist()
     everything = [wait for waits in means.values() for wait in waits]
-    unit = time_unit(max(everything, default=0.0))
+    unit = time_unit(min(max(everything, default=0.0), _LONGEST_UNIT_S))
     y = level_axis(f"mean wait [{unit.name}]", [wait / unit.seconds for wait in everything], _LEAST_WAIT)
     chart = Chart(title, x, y, legend=list(means), width=_WIDTH, height=_HEIGHT)
     for idx, (name, column) in enumerate(means.items()):
@@ -203,8 +206,8 @@ def _windows(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) 
     window = busiest_window(problem, answers[names[-1]])
     how = (
         " Blue jobs were the first of the queue, orange ones went past it, green ones never waited; what a "
-        "job is, and past whom it was backfilled, shows under the mouse. A schedule says how many nodes a job "
-        "has; which, is drawn as they fit best."
+        "job is, and past whom it was backfilled, shows under the mouse. A schedule says how many nodes a "
+        "job has; which, is drawn as they fit best."
     )
     exhibits: list[Exhibit] = []
     for name in dict.fromkeys(shown):
