@@ -32,3 +32,5 @@ class PriceBound:
     edges: IntArray
     #: Shape (slots,): what a node-second costs in each slot, in units of the cost of a job (see `JobCosts`).
     prices: FloatArray
+    #: Whether the search for prices was ended by Ctrl-C.
+    interrupted: bool = False
