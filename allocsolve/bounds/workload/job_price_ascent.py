@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from allocsolve.bounds.workload._kernels_job_ascent import dot, turned
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,6 +21,12 @@ _MEMORY: Final = 10
 
 #: A step is taken if it gains so much of what the slope promises (Armijo).
 _GAIN: Final = 1e-4
+
+#: Curvatures, and gradients, that count as 0.
+_FLAT: Final = 1e-12
+
+#: The ascent ends when so many steps together gain too little.
+_PATIENCE: Final = 10
 
 #: How often a step is shortened before the ascent gives up.
 _SHORTER: Final = 12
@@ -56,17 +64,17 @@ def ascend(
     """
     point = start
     value, gradient = function(point)
-    memory: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
-    values: deque[float] = deque([value], maxlen=11)
+    memory = _Memory(len(point), first_step)
+    values: deque[float] = deque([value], maxlen=_PATIENCE + 1)
     for _ in range(steps):
         if stop():
             break
-        direction = _direction(gradient, memory, first_step)
-        slope = float(direction @ gradient)
+        direction = memory.direction(gradient)
+        slope = dot(direction, gradient)
         if slope <= 0:
-            memory.clear()
-            direction = _direction(gradient, memory, first_step)
-            slope = float(direction @ gradient)
+            memory.forget()
+            direction = memory.direction(gradient)
+            slope = dot(direction, gradient)
             if slope <= 0:
                 break
         length = 1.0
@@ -79,35 +87,46 @@ def ascend(
             lost = value + length * slope - ahead_value
             length *= min(0.5, max(0.1, 0.5 * length * slope / lost))
         if ahead_value <= value:
-            if not memory:
+            if memory.is_empty:
                 break
-            memory.clear()
+            memory.forget()
             continue
-        move, turn = ahead - point, gradient - ahead_gradient
-        curvature = float(move @ turn)
-        if curvature > 1e-12 * float(turn @ turn) > 0:
-            memory.append((move, turn, curvature))
+        memory.note(ahead - point, gradient - ahead_gradient)
         point, value, gradient = ahead, ahead_value, ahead_gradient
         values.append(value)
-        if len(values) == values.maxlen and value - values[0] < tolerance * abs(value):
+        if len(values) > _PATIENCE and value - values[0] < tolerance * abs(value):
             break
     return point
 
 
-def _direction(
-    gradient: FloatArray, memory: deque[tuple[FloatArray, FloatArray, float]], first_step: float
-) -> FloatArray:
-    """Return the inverse of the remembered curvature times the gradient (two-loop recursion)."""
-    if not memory:
-        return gradient * (first_step / max(float(np.abs(gradient).max(initial=0.0)), 1e-300))
-    direction = gradient.copy()
-    shares = []
-    for move, turn, curvature in reversed(memory):
-        share = float(move @ direction) / curvature
-        direction -= share * turn
-        shares.append(share)
-    _, turn, curvature = memory[-1]
-    direction *= curvature / float(turn @ turn)
-    for (move, turn, curvature), share in zip(memory, reversed(shares), strict=True):
-        direction += (share - float(turn @ direction) / curvature) * move
-    return direction
+class _Memory:
+    """The last steps and what each changed of the gradient."""
+
+    def __init__(self, size: int, first_step: float) -> None:
+        self._moves, self._turns = np.empty((_MEMORY, size)), np.empty((_MEMORY, size))
+        self._shares = np.empty(_MEMORY)
+        self._noted = self._forgotten = 0
+        self._first_step = first_step
+
+    @property
+    def is_empty(self) -> bool:
+        return self._noted == self._forgotten
+
+    def forget(self) -> None:
+        self._forgotten = self._noted
+
+    def note(self, move: FloatArray, turn: FloatArray) -> None:
+        """Remember a step if the gradient fell along it."""
+        if dot(move, turn) > _FLAT * dot(turn, turn):
+            self._moves[self._noted % _MEMORY] = move
+            self._turns[self._noted % _MEMORY] = turn
+            self._noted += 1
+            self._forgotten = max(self._forgotten, self._noted - _MEMORY)
+
+    def direction(self, gradient: FloatArray) -> FloatArray:
+        """Return the gradient turned by what is remembered, or scaled to the first step."""
+        if self.is_empty:
+            return gradient * (self._first_step / max(float(np.abs(gradient).max(initial=0.0)), _FLAT))
+        direction = gradient.copy()
+        turned(direction, self._moves, self._turns, self._shares, self._forgotten, self._noted)
+        return direction
