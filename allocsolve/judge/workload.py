@@ -179,7 +179,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     turnarounds, waits = ends - packed.submit, starts - packed.submit
     slowdowns = np.maximum(1, turnarounds / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S))
     areas = _job_areas(schedule)
-    span = float(ends.max() - packed.submit.min())
+    span = max(float(ends.max() - packed.submit.min()), TIME_TOLERANCE_S)
     counts = packed.weight > 0
     columns = {"turnaround": turnarounds, "slowdown": slowdowns, "wait": waits}
     fields: dict[str, float] = {}
