@@ -87,7 +87,8 @@ def check_policy(
         Whether it claims that the first job in the queue, once it does not fit, starts no later than the
         running jobs are expected to leave it enough nodes (for estimates that are exact).
     starts_like
-        Which rule it claims to be: a key of ``meta["starts"]`` of `easy_counterexamples`, such as ``"easy"``.
+        Which rule it claims to be, such as ``"easy"``: a key of ``meta["starts"]`` of
+        `allocsolve.instances.easy_counterexamples`.
     order
         In which order it looks at the queue of a view; that of submission if left out.
     examples
