@@ -33,6 +33,7 @@ __all__ = [
     "solver",
     "solver_of",
     "solvers",
+    "window",
     "wrap",
 ]
 
@@ -172,6 +173,19 @@ def share(text: str) -> float:
 def shape(text: str) -> tuple[int, ...]:
     """Read the sides of a machine such as 16x8."""
     return tuple(integer(1)(side) for side in text.lower().split("x"))
+
+
+def window(text: str) -> tuple[float, float]:
+    """Read a window of time such as 0:86400, in seconds."""
+    first, colon, last = text.partition(":")
+    if not colon:
+        msg = f"{_short(text)} is not of the form FROM:TO"
+        raise argparse.ArgumentTypeError(msg)
+    ends = number(first), number(last)
+    if not -math.inf < ends[0] < ends[1] < math.inf:
+        msg = f"the window {_short(text)} does not end after it begins"
+        raise argparse.ArgumentTypeError(msg)
+    return ends
 
 
 def wrap(text: str) -> tuple[bool, ...]:

@@ -12,6 +12,7 @@ from allocsolve.cli import options as opt
 from allocsolve.cli import score, solve, solvers, study
 from allocsolve.cli.commands import add_command, commands_of, sentence
 from allocsolve.cli.compare import compare_studies
+from allocsolve.cli.exports import add_exports
 from allocsolve.cli.gate import gate
 from allocsolve.cli.parser_generate import add_generators
 from allocsolve.cli.parser_import import add_imports
@@ -100,6 +101,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
     parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
+    add_exports(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
@@ -107,6 +109,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
     parser.add_argument("solution", metavar="SOLUTION", help="a solution of it")
     _add_set(parser, "judge under this value of a field instead of that of the file")
+    add_exports(parser)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
 def _add_solvers(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,220 @@
+"""Compiled: the cheapest start and size of each job under the prices of node-seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.model import AMDAHL, SPEEDUP_TABLE
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray, IntArray, PackedJobs
+
+__all__ = ["Cheapest", "PriceList", "cheapest"]
+
+
+class PriceList(NamedTuple):
+    """What a node-second costs: nothing outside the slots."""
+
+    #: Shape (slots + 1,), increasing, seconds.
+    edges: FloatArray
+    #: Shape (slots + 1,): of each slot, and 0 after the last.
+    prices: FloatArray
+    #: Shape (slots + 1,): what a node costs from the first edge to each.
+    integral: FloatArray
+
+
+class Cheapest(NamedTuple):
+    """Where `cheapest` writes."""
+
+    #: Shape (jobs,).
+    costs: FloatArray
+    starts: FloatArray
+    sizes: IntArray
+    #: Shape (slots + 1,): node-seconds used in each slot; one entry for the rest of the time.
+    usage: FloatArray
+    #: Shape (slots + 2,), for the kernel.
+    steps: FloatArray
+
+
+class Run(NamedTuple):
+    """A job on one of its sizes."""
+
+    submit: float
+    slope: float
+    floor: float
+    nodes: int
+    run_time: float
+
+
+@inner_kernel
+def _slot_of(edges: FloatArray, moment: float) -> int:
+    """Return how many edges are at most the moment, less one: the slot, -1 before the first edge."""
+    low, high = 0, len(edges)
+    while low < high:
+        middle = (low + high) >> 1
+        if edges[middle] <= moment:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@inner_kernel
+def _paid(listed: PriceList, slot: int, moment: float) -> float:
+    """Return what a node costs until the moment, which lies in the slot."""
+    if slot < 0:
+        return 0.0
+    paid: float = listed.integral[slot] + listed.prices[slot] * (moment - listed.edges[slot])
+    return paid
+
+
+@inner_kernel
+def _paid_until(listed: PriceList, moment: float) -> float:
+    """Return what a node costs until the moment."""
+    return _paid(listed, _slot_of(listed.edges, moment), moment)
+
+
+@inner_kernel
+def _best_start(listed: PriceList, run: Run, least: float) -> tuple[float, float]:
+    """Return the least cost of a job on so many nodes, and its start; `least` if none is below it.
+
+    The cost is linear in the start between those where the job starts or ends at an edge or leaves its
+    floor. Its minimum is at the submission, or where its slope rises: where the job leaves the floor, starts
+    at an edge at which the price falls, or ends at one at which it rises.
+    """
+    submit, slope, floor, nodes, run_time = run
+    best, start = least, submit
+    paid = _paid_until(listed, submit + run_time) - _paid_until(listed, submit)
+    cost = max(floor, slope * run_time) + nodes * paid
+    best = min(best, cost)
+    if slope == 0:
+        if floor < best:
+            best, start = floor, max(submit, listed.edges[-1])
+        return best, start
+    free = submit + floor / slope - run_time
+    if free > submit and floor < best:
+        cost = floor + nodes * (_paid_until(listed, free + run_time) - _paid_until(listed, free))
+        if cost < best:
+            best, start = cost, free
+    best, start = _best_at_edge(listed, run, best, start)
+    return _best_until_edge(listed, run, best, start)
+
+
+@inner_kernel
+def _best_at_edge(listed: PriceList, run: Run, best: float, start: float) -> tuple[float, float]:
+    """Return the less of the best and of starting at an edge at which the price falls."""
+    edges, prices = listed.edges, listed.prices
+    submit, slope, floor, nodes, run_time = run
+    last = len(edges) - 1
+    until = _slot_of(edges, submit + run_time)
+    for k in range(_slot_of(edges, submit) + 1, last + 1):
+        delayed = max(floor, slope * (edges[k] + run_time - submit))
+        if delayed >= best:
+            break
+        if k > 0 and prices[k] < prices[k - 1]:
+            end = edges[k] + run_time
+            while until < last and edges[until + 1] <= end:
+                until += 1
+            cost = delayed + nodes * (_paid(listed, until, end) - listed.integral[k])
+            if cost < best:
+                best, start = cost, edges[k]
+    return best, start
+
+
+@inner_kernel
+def _best_until_edge(listed: PriceList, run: Run, best: float, start: float) -> tuple[float, float]:
+    """Return the less of the best and of ending at an edge at which the price rises."""
+    edges, prices = listed.edges, listed.prices
+    submit, slope, floor, nodes, run_time = run
+    at = _slot_of(edges, submit)
+    for k in range(_slot_of(edges, submit + run_time) + 1, len(edges)):
+        delayed = max(floor, slope * (edges[k] - submit))
+        if delayed >= best:
+            break
+        if k == 0 or prices[k] > prices[k - 1]:
+            begin = edges[k] - run_time
+            while at < len(edges) - 1 and edges[at + 1] <= begin:
+                at += 1
+            cost = delayed + nodes * (listed.integral[k] - _paid(listed, at, begin))
+            if cost < best:
+                best, start = cost, begin
+    return best, start
+
+
+@inner_kernel
+def _time_factor(law: int, parameter: float, nodes: float) -> float:
+    if law == AMDAHL:
+        return 1 - parameter + parameter / nodes
+    return float(nodes**-parameter)
+
+
+@kernel
+def cheapest(
+    jobs: PackedJobs, slope: FloatArray, floor: FloatArray, slack: float, listed: PriceList, out: Cheapest
+) -> float:
+    """Return the sum of the least costs of all jobs, each alone; write them, and what they use.
+
+    Parameters
+    ----------
+    slope, floor
+        Shape (jobs,): what a job costs by its end, see `JobCosts`.
+    slack
+        Seconds by which run times are taken shorter.
+
+    Notes
+    -----
+    *Complexity*: for each job and each of its sizes O(log slots + edges until its delay alone costs more than
+    its best start). Sizes of a table with a smaller one that is as fast are left out; of a law, all from the
+    fastest on until one costs more than the best by its run time alone.
+    """
+    edges, steps, usage = listed.edges, out.steps, out.usage
+    last = len(edges) - 1
+    steps[:] = 0
+    usage[:] = 0
+    total = 0.0
+    for j in range(len(slope)):
+        law, parameter = jobs.speedup[j], jobs.parameter[j]
+        high = jobs.max_nodes[j] if parameter != 0 else jobs.min_nodes[j]
+        first, count = 0, high - jobs.min_nodes[j] + 1
+        if law == SPEEDUP_TABLE:
+            first = jobs.table_offsets[j]
+            count = jobs.table_offsets[j + 1] - first
+        reference = _time_factor(law, parameter, jobs.nodes[j]) if count > 1 and parameter != 0 else 1.0
+        best, start, size, length, fastest = np.inf, 0.0, 0, 0.0, np.inf
+        for i in range(count):
+            if law == SPEEDUP_TABLE:
+                nodes, run_time = jobs.table_nodes[first + i], jobs.table_seconds[first + i]
+                if run_time >= fastest:
+                    continue
+                fastest = run_time
+            else:
+                nodes, run_time = high - i, jobs.runtime[j]
+                if count > 1 and nodes != jobs.nodes[j]:
+                    run_time *= _time_factor(law, parameter, nodes) / reference
+            run_time = max(0.0, run_time - slack)
+            if max(floor[j], slope[j] * run_time) >= best:
+                if law == SPEEDUP_TABLE:
+                    continue
+                break
+            run = Run(jobs.submit[j], slope[j], floor[j], nodes, run_time)
+            cost, begin = _best_start(listed, run, best)
+            if cost < best:
+                best, start, size, length = cost, begin, nodes, run_time
+        out.costs[j], out.starts[j], out.sizes[j] = best, start, size
+        total += best
+        at, until = _slot_of(edges, start), _slot_of(edges, start + length)
+        if at == until:
+            usage[at] += size * length
+        else:
+            usage[at] += size * (edges[at + 1] - start)
+            usage[until] += size * (start + length - edges[max(until, 0)])
+            steps[at + 1] += size
+            steps[until] -= size
+    level = 0.0
+    for k in range(last):
+        level += steps[k]
+        usage[k] += level * (edges[k + 1] - edges[k])
+    return total

@@ -1,0 +1,137 @@
+"""Cheap lower bounds on the terms of workloads: each job by itself; makespan by areas and by wide jobs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.model import SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.model import FloatArray, WorkloadProblem, WorkloadTerm
+
+__all__ = ["MakespanBound", "least_areas", "makespan_bound", "shortest_run_times", "workload_bound"]
+
+#: Seconds by which times that are no quarters of a second may be off in a valid schedule.
+_TOLERANCE_S = 1e-6
+#: Far above the rounding of a sum, relative.
+_ROUNDING = 2.0**-40
+
+
+class MakespanBound(NamedTuple):
+    """A lower bound on the makespan."""
+
+    #: Seconds.
+    value: float
+    #: JSON data, for `allocsolve.judge`.
+    certificate: Mapping[str, object]
+
+
+def shortest_run_times(problem: WorkloadProblem) -> FloatArray:
+    """Return the least run time of each job, shape (jobs,), in seconds: of a law that on its most nodes."""
+    packed = problem.packed
+    if problem.is_rigid:
+        return packed.runtime
+    times = problem.run_times(packed.max_nodes)
+    for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
+        times[idx] = packed.table_seconds[slice(*packed.table_offsets[idx : idx + 2])].min()
+    return times
+
+
+def least_areas(problem: WorkloadProblem) -> FloatArray:
+    """Return the least node-seconds of each job, shape (jobs,): of a law those on its fewest nodes."""
+    packed = problem.packed
+    if problem.is_rigid:
+        return packed.nodes * packed.runtime
+    areas: FloatArray = packed.min_nodes * problem.run_times(packed.min_nodes)
+    for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
+        rows = slice(*packed.table_offsets[idx : idx + 2])
+        areas[idx] = (packed.table_nodes[rows] * packed.table_seconds[rows]).min()
+    return areas
+
+
+def workload_bound(problem: WorkloadProblem, term: WorkloadTerm) -> float:
+    """Return a cheap lower bound on a term.
+
+    Notes
+    -----
+    Turnaround and slowdown of a job are at least those of its shortest run, started at once; its wait is at
+    least 0. For the makespan see `makespan_bound`. O(jobs log jobs).
+
+    Examples
+    --------
+    >>> from allocsolve.model import Job, WorkloadProblem
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
+    >>> workload_bound(problem, "turnaround"), workload_bound(problem, "makespan")
+    (370.0, 1002.0)
+    """
+    if term == "makespan":
+        return makespan_bound(problem).value
+    packed = problem.packed
+    scale = math.fsum(packed.weight)
+    if term == "wait" or scale == 0:
+        return 0.0
+    times = shortest_run_times(problem)
+    if term == "slowdown":
+        times = np.maximum(1.0, times / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S))
+    # The looseness applies to seconds and, as run times count for 10 s at least, to slowdowns as well.
+    times = np.maximum(0.0, times - _looseness(problem))
+    return math.fsum(packed.weight * times) / scale
+
+
+def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
+    """Return the largest of three lower bounds on the makespan.
+
+    Notes
+    -----
+    *Proof.* ``longest``: a job ends no earlier than its shortest run after its submission. ``area``: what is
+    submitted at t or later runs after t, and takes its least area on N nodes. ``wide``: jobs that need more
+    than N / 2 nodes at least run one after the other.
+
+    If all times are whole seconds (quarters), some optimum starts jobs at such times only: starting each job
+    as early as the jobs before it allow never ends later. So the bound is rounded up to one. Other times may
+    be off by a tolerance in valid schedules, by which jobs are taken shorter.
+
+    *Complexity*: O(jobs log jobs).
+    """
+    packed = problem.packed
+    if not len(problem.jobs):
+        return MakespanBound(0.0, {"kind": "makespan", "rule": "longest", "after": 0.0})
+    less = _looseness(problem)
+    submit = np.maximum(0.0, packed.submit - less)
+    times = np.maximum(0.0, shortest_run_times(problem) - less)
+    areas = np.maximum(0.0, least_areas(problem) - less * packed.max_nodes)
+    wide = np.where(2 * packed.min_nodes > problem.num_nodes, times, 0.0)
+    order = np.argsort(submit, kind="stable")
+    last = int(np.argmax(submit + times))
+    bounds = {"longest": (float(submit[last] + times[last]), last)}
+    for rule, work, num_nodes in (("area", areas, problem.num_nodes), ("wide", wide, 1)):
+        after = np.cumsum(work[order][::-1])[::-1]
+        at = int(np.argmax(submit[order] + after / num_nodes))
+        bounds[rule] = _after(problem, float(submit[order][at]), float(after[at]), num_nodes), int(order[at])
+    rule = max(bounds, key=lambda name: bounds[name][0])
+    value, job_idx = bounds[rule]
+    certificate = {"kind": "makespan", "rule": rule, "after": float(packed.submit[job_idx])}
+    return MakespanBound(value, certificate)
+
+
+def _looseness(problem: WorkloadProblem) -> float:
+    """Return by how much a run in a valid schedule may be shorter."""
+    return 0.0 if problem.is_exact else 2 * _TOLERANCE_S
+
+
+def _after(problem: WorkloadProblem, moment: float, work: float, num_nodes: int) -> float:
+    """Return when work that starts at a moment is done at best; rounded up where that is proven."""
+    value = moment + work / num_nodes
+    # Sums of quarters are exact up to here.
+    if not problem.is_exact or work > 2**51:
+        return value * (1 - _ROUNDING)
+    packed = problem.packed
+    times = (packed.submit, packed.runtime, packed.table_seconds)
+    per_second = 1 if all((column % 1 == 0).all() for column in times) else 4
+    units = int(per_second * moment) * num_nodes + int(per_second * work)
+    return -(-units // num_nodes) / per_second

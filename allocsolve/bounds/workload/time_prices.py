@@ -1,0 +1,309 @@
+"""A lower bound from prices of node-seconds: the Lagrangian dual of the capacity, in continuous time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, cheapest
+from allocsolve.bounds.workload.combinatorial import makespan_bound, shortest_run_times
+from allocsolve.bounds.workload.costs import JobCosts, job_costs
+from allocsolve.bounds.workload.price_bound import PriceBound
+from allocsolve.model import SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
+
+if TYPE_CHECKING:
+    from allocsolve.model import Clock, WorkloadProblem, WorkloadTerm
+
+__all__ = ["time_prices"]
+
+#: Slots at the start, and the most that are halved; the prices of more are worth .01 % on real logs.
+_FEWEST_SLOTS: Final = 16
+_MOST_AT_START: Final = 4096
+_MOST_SLOTS: Final = 50_000
+#: Ascent steps at the first width of slots and at each later one.
+_FIRST_STEPS: Final = 150
+_STEPS: Final = 80
+#: Share of the direction that is that of the step before; steps without gain before the aim is lowered.
+_MOMENTUM: Final = 0.8
+_PATIENCE: Final = 8
+#: How far above the best value the ascent aims at first (relative), and how much further at a new width.
+_FIRST_AIM: Final = 0.01
+_RAISED_AIM: Final = 20.0
+_LEAST_AIM: Final = 1e-6
+#: The ascent is over after so many widths in a row that gain less than this share each.
+_LEAST_GAIN: Final = 1e-6
+_WIDTHS_WITHOUT_GAIN: Final = 2
+#: Bits of the sum of all prices, in units of prices and time; bits of what one job costs.
+_BITS_OF_PRICES: Final = 52
+_BITS_OF_A_JOB: Final = 58
+#: Above the rounding of what a job costs and of a few sums, relative.
+_ROUNDING: Final = 2.0**-49
+#: Of slowdowns, if times are no quarters: the judge rounds run times, of at least 10 s, up to 2^-16 s.
+_LOSS_OF_SLOWDOWN: Final = 4e-6
+#: Prices below this share of the highest are as good as none.
+_NO_PRICE: Final = 1e-6
+
+
+class _Dual:
+    """The value of prices, as a function on slots: the sum of least costs, less what all nodes cost."""
+
+    def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
+        self.problem, self.costs, self.slack = problem, costs, slack
+
+    def on(self, edges: IntArray) -> None:
+        """Take these slots."""
+        num_jobs, num_slots = len(self.costs.slope), len(edges) - 1
+        self.widths = np.diff(edges).astype(np.float64)
+        self._edges = _frozen(edges.astype(np.float64))
+        self.out = Cheapest(
+            np.empty(num_jobs),
+            np.empty(num_jobs),
+            np.empty(num_jobs, dtype=np.int64),
+            np.empty(num_slots + 1),
+            np.empty(num_slots + 2),
+        )
+
+    def __call__(self, prices: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and, per second of each slot, what is used beyond all nodes: its gradient."""
+        integral = np.zeros(len(self._edges))
+        np.cumsum(prices * self.widths, out=integral[1:])
+        listed = PriceList(self._edges, _frozen(np.append(prices, 0.0)), _frozen(integral))
+        slope, floor, *_ = self.costs
+        total = cheapest(self.problem.packed, slope, floor, self.slack, listed, self.out)
+        num_nodes = self.problem.num_nodes
+        return float(total - num_nodes * integral[-1]), self.out.usage[:-1] / self.widths - num_nodes
+
+
+class _Best(NamedTuple):
+    """The best prices so far, one for each slot."""
+
+    edges: IntArray
+    prices: FloatArray
+    value: float
+
+
+@dataclass(slots=True)
+class _Ascent:
+    """The way up: `best` changes as a whole, so it can be taken after an interruption at any time."""
+
+    best: _Best
+    #: How far above the best value the next steps aim.
+    aim: float = 0.0
+
+    def climb(self, dual: _Dual, steps: int, clock: Clock | None) -> None:
+        """Take subgradient steps in the L2 norm over time.
+
+        The step lengths are Polyak's for a value that is `aim` above the best; the aim is doubled when it is
+        half reached, and halved, going back to the best prices, after some steps without gain. The direction
+        is an average over past ones, which damps the zigzag between vertices.
+        """
+        prices = self.best.prices
+        value, gradient = dual(prices)
+        best_gradient = gradient
+        direction = gradient
+        without_gain = 0
+        for _ in range(steps):
+            if clock is not None and clock.remaining <= 0:
+                return
+            direction = _MOMENTUM * direction + (1 - _MOMENTUM) * gradient
+            move = np.where((prices <= 0) & (direction < 0), 0.0, direction)
+            norm = float((move * move * dual.widths).sum())
+            if norm == 0:
+                return
+            prices = np.maximum(0.0, prices + (self.best.value + self.aim - value) / norm * move)
+            value, gradient = dual(prices)
+            if value > self.best.value:
+                if value - self.best.value > self.aim / 2:
+                    self.aim *= 2
+                self.best = _Best(self.best.edges, prices, value)
+                best_gradient = gradient
+                without_gain = 0
+                continue
+            without_gain += 1
+            if without_gain == _PATIENCE:
+                self.aim /= 2
+                prices, value = self.best.prices, self.best.value
+                gradient = direction = best_gradient
+                without_gain = 0
+
+    def refine(self) -> None:
+        """Halve the slots that have a price or touch one; add a slot if the last has a price."""
+        edges, prices, value = self.best
+        priced = prices > _NO_PRICE * prices.max(initial=0.0)
+        near = priced.copy()
+        near[1:] |= priced[:-1]
+        near[:-1] |= priced[1:]
+        near &= edges[1:] - edges[:-1] >= 2
+        if len(edges) > _MOST_SLOTS:
+            near[:] = False
+        middles = (edges[:-1] + edges[1:])[near] // 2
+        prices = np.repeat(prices, 1 + near)
+        if priced[-1]:
+            middles = np.append(middles, edges[-1] + max(1, (edges[-1] - edges[0]) // 8))
+            prices = np.append(prices, 0.0)
+        self.best = _Best(frozen(np.sort(np.concatenate([edges, middles]))), prices, value)
+
+
+def time_prices(
+    problem: WorkloadProblem, term: WorkloadTerm = "turnaround", *, clock: Clock | None = None
+) -> PriceBound:
+    """Bound a term that is a mean over the jobs by prices of node-seconds.
+
+    Parameters
+    ----------
+    problem
+        The problem; rigid and moldable jobs.
+    term
+        ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``.
+    clock
+        When its time is over, the best prices so far are taken; without one, the ascent runs until a further
+        round gains less than 10^-6.
+
+    Returns
+    -------
+    PriceBound
+        Also after Ctrl-C, which is noted there.
+
+    Raises
+    ------
+    InvalidOption
+        If the term is none of these.
+
+    Notes
+    -----
+    *Proof.* Let l(t) >= 0 be the price of a node-second at t. In any schedule at most N nodes are in use at
+    any time, so the integral of l over all node-seconds in use is at most N times the integral of l. Hence
+
+        sum_j f_j(C_j)  >=  sum_j min over starts and sizes of job j of
+                            [ f_j(C) + nodes * integral of l from start to end C ]  -  N * integral of l.
+
+    The prices are constant on slots. They are found by subgradient steps (what the cheapest starts use beyond
+    N nodes is a subgradient) on coarse slots first; then slots that have a price, or touch one, are halved.
+    At last they are rounded to integers, for which the value is taken.
+
+    *Complexity*: a step takes O(jobs * sizes * (log slots + edges that a job looks at)); 1 to 3 ms for 40,000
+    rigid jobs. *Guarantee*: at least the job bound, the value without any prices; at best the value of the
+    linear relaxation that is indexed by time. It is weak where jobs are wide, or few.
+
+    References
+    ----------
+    Step lengths: Polyak, "Minimization of unsmooth functionals", USSR Computational Mathematics and
+    Mathematical Physics 9, 1969. Averaged directions: Camerini, Fratta & Maffioli, "On improving relaxation
+    methods by modified gradient techniques", Mathematical Programming Study 3, 1975.
+    """
+    costs = job_costs(problem, term)
+    per_second = _time_units(problem)
+    dual = _Dual(problem, costs, 0.0 if problem.is_exact else 4 / per_second)
+    edges = _first_edges(problem)
+    ascent = _Ascent(_Best(edges, np.zeros(len(edges) - 1), 0.0))
+    interrupted = False
+    if costs.slope.any():
+        try:
+            _climb(dual, ascent, clock)
+        except KeyboardInterrupt:
+            interrupted = True
+    return _certified(dual, ascent.best, term, per_second, interrupted=interrupted)
+
+
+def _climb(dual: _Dual, ascent: _Ascent, clock: Clock | None) -> None:
+    """Climb on coarse slots, then on finer ones until they gain no more or the time is over."""
+    dual.on(ascent.best.edges)
+    ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
+    ascent.aim = _FIRST_AIM * ascent.best.value
+    ascent.climb(dual, _FIRST_STEPS, clock)
+    idle = 0
+    while idle < _WIDTHS_WITHOUT_GAIN and (clock is None or clock.remaining > 0):
+        before = ascent.best.value
+        ascent.refine()
+        dual.on(ascent.best.edges)
+        ascent.aim = max(_RAISED_AIM * ascent.aim, _LEAST_AIM * before)
+        ascent.climb(dual, _STEPS, clock)
+        idle = idle + 1 if ascent.best.value - before < _LEAST_GAIN * before else 0
+
+
+def _first_edges(problem: WorkloadProblem) -> IntArray:
+    """Return slots of about two mean run times from the first submission on."""
+    run_times = shortest_run_times(problem)
+    if not len(run_times):
+        return frozen(np.zeros(1, dtype=np.int64))
+    first = math.floor(problem.packed.submit.min())
+    last = max(first + 1, math.ceil(makespan_bound(problem).value))
+    wanted = math.ceil((last - first) / (2 * float(run_times.mean())))
+    count = min(last - first, max(_FEWEST_SLOTS, min(wanted, _MOST_AT_START)))
+    return frozen(first + np.arange(count + 1) * (last - first) // count)
+
+
+def _time_units(problem: WorkloadProblem) -> int:
+    """Return the units of a second in which the judge counts: quarters, or as many as surely fit."""
+    if problem.is_exact:
+        return 4
+    return 1 << min(16, 58 - max(1, math.ceil(problem.horizon)).bit_length())
+
+
+def _certified(
+    dual: _Dual, best: _Best, term: WorkloadTerm, per_second: int, *, interrupted: bool
+) -> PriceBound:
+    """Round the prices to integers and take the value for these."""
+    problem, costs = dual.problem, dual.costs
+    weight, scale = problem.packed.weight, costs.scale
+    dual.on(best.edges)
+    dual(best.prices)
+    unit = _price_unit(per_second, float(best.prices @ dual.widths), dual.out.costs.max(initial=0.0))
+    edges, prices = _joined(best.edges, np.round(best.prices * unit))
+    # The judge rounds weights that are no integers down to units of prices.
+    if term == "slowdown":
+        floor = np.floor(weight * (unit * per_second)) / per_second
+        slope = floor / np.maximum(problem.packed.runtime, SLOWDOWN_FLOOR_S)
+    else:
+        floor, slope = np.zeros(len(weight)), np.floor(weight * unit)
+    dual.costs = JobCosts(_frozen(slope), _frozen(floor), costs.offset, scale)
+    dual.on(edges)
+    dual(prices)
+    whole = prices.astype(np.int64)
+    spent = math.fsum(dual.out.costs) / unit
+    total = spent - problem.num_nodes * int(whole @ np.diff(edges)) / unit
+    # Rounding here, and of the cost of each job by the judge.
+    total -= _ROUNDING * (2 * spent + costs.offset)
+    if term == "slowdown":
+        total -= len(weight) / (unit * per_second)
+        if not problem.is_exact:
+            total -= _LOSS_OF_SLOWDOWN * spent
+    return PriceBound(
+        value=max(0.0, (total - costs.offset) / scale),
+        certificate={
+            "kind": "time-prices",
+            "term": term,
+            "edges": edges.tolist(),
+            "prices": whole.tolist(),
+            "unit": unit,
+        },
+        starts=_frozen(dual.out.starts),
+        sizes=frozen(dual.out.sizes),
+        edges=edges,
+        prices=_frozen(prices / unit),
+        interrupted=interrupted,
+    )
+
+
+def _price_unit(per_second: int, price_of_a_node: float, dearest_job: float) -> int:
+    """Return the units of a price: as fine as sums of 64 and of 53 bits allow."""
+    bits = _BITS_OF_A_JOB - math.ceil(math.log2(per_second * max(1.0, dearest_job)))
+    if price_of_a_node > 0:
+        bits = min(bits, _BITS_OF_PRICES - math.ceil(math.log2(per_second * price_of_a_node)))
+    return 1 << max(0, min(bits, _BITS_OF_PRICES))
+
+
+def _joined(edges: IntArray, prices: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the same prices on as few slots as possible, none free of charge at the ends."""
+    steps = np.diff(prices, prepend=0.0, append=0.0) != 0
+    if not steps.any():
+        return frozen(edges[:1].copy()), prices[:0]
+    return frozen(edges[steps]), prices[steps[:-1]][: int(steps.sum()) - 1]
+
+
+def _frozen(values: FloatArray) -> FloatArray:
+    values.setflags(write=False)
+    return values

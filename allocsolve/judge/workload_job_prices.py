@@ -1,0 +1,248 @@
+"""Bounds of workloads that the judge recomputes from a price list for each job, in integers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.judge._kernels_job_prices import JobRows, WindowPrices, fullest_sets, least_costs
+from allocsolve.model import MAX_INTEGER
+from allocsolve.model.arrays import frozen
+from allocsolve.model.workload import SLOWDOWN_FLOOR_S
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from allocsolve.model import IntArray
+    from allocsolve.model.workload import WorkloadProblem
+
+__all__ = ["job_price_bound"]
+
+#: Ticks of a second: for whole seconds, for quarters, and for other reals, which are rounded down to ticks.
+_WHOLE, _QUARTERS, _REALS = 1, 4, 1024
+
+#: Larger sums are refused; doubles decide, so there is room for their rounding.
+_LARGEST: Final = 2.0**62
+
+#: Of the tables, entries times sizes: those of a certificate of more would take minutes.
+_MOST_STEPS: Final = 2 * 10**10
+
+_TERMS = ("turnaround", "slowdown", "wait")
+
+
+def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> float:
+    """Return a lower bound on a weighted mean, recomputed from prices per job.
+
+    Parameters
+    ----------
+    problem
+        All its jobs are rigid.
+    certificate
+        ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at which
+        slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a price q
+        is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
+        ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
+    objective
+        ``turnaround``, ``slowdown`` or ``wait``.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the certificate has not this form or is not for this problem and objective, if its numbers are so
+        large that 64 bits do not hold their sums, or so many that they would take minutes.
+
+    Notes
+    -----
+    *Proof.* Let w(j, t) >= 0 be the price of job j at t and A(t) the jobs that run at t in some schedule. The
+    cost of the schedule is the sum over the jobs of f(end) + (integral of w(j, .) while j runs), less the
+    integral of the sum of w(j, t) over A(t). The first sum is at least the sum of each job's own minimum over
+    all starts from its submission on. The sum over A(t) is at most W(t), the greatest sum of prices of any
+    set of jobs that fits into the cluster. So the sum of the minima less the integral of W is a lower bound.
+
+    The cost of a start is piecewise linear; it turns at the submission, at starts and ends at edges and where
+    the slowdown leaves 1, and behind the last edge it never falls: one of these starts is the cheapest. W is
+    a 0/1 knapsack for each slot. With sizes floor(n / g) and the capacity floor(N / g) only more sets fit.
+
+    *Rounding.* Multiples of 1/4 s are integers in ticks; everything is exact but for weights that are no
+    integers and the division of a slowdown by its run time, which are rounded down for each job to 1/Q. Of
+    other times the submission and the run time are rounded down to 1/1024 s, and one such tick is taken off.
+    The bound is rounded down to a double once, at the end.
+
+    *Complexity*: O(prices * floor(N / g)). It shares no code with the solver.
+    """
+    _check_kind(problem, certificate, objective)
+    tick = _tick(problem)
+    if problem.horizon * tick > MAX_INTEGER:
+        msg = f"the last job may end at {problem.horizon:.3g} s, beyond 2^53 ticks of 1/{tick} s"
+        raise InvalidAnswer(msg)
+    unit, divisor = (_positive(certificate, key) for key in ("unit", "nodes"))
+    windows = _windows(certificate, len(problem.jobs), tick)
+    nodes = frozen(problem.packed.nodes // divisor)
+    capacity = problem.num_nodes // divisor
+    rows = _rows(problem, objective, unit, tick)
+    _check_sums(rows, windows, capacity)
+    costs = np.empty(len(nodes), dtype=np.int64)
+    least_costs(rows, windows, costs)
+    fullest = np.empty(len(windows.edges) - 1, dtype=np.int64)
+    fullest_sets(windows, nodes, capacity, fullest)
+    lengths = np.diff(windows.edges).tolist()
+    paid = sum(length * full for length, full in zip(lengths, fullest.tolist(), strict=True) if full)
+    return _mean(problem, Fraction(sum(costs.tolist()) - paid, unit * tick), objective)
+
+
+def _check_kind(problem: WorkloadProblem, certificate: Mapping[str, object], objective: str) -> None:
+    if objective not in _TERMS:
+        msg = f"prices per job bound {', '.join(_TERMS)}, not {objective}"
+        raise InvalidAnswer(msg)
+    for key, value in (("kind", "job-prices"), ("term", objective)):
+        if certificate.get(key) != value:
+            msg = f"{key} {certificate.get(key)!r} of the certificate is not {value!r}"
+            raise InvalidAnswer(msg)
+    if not problem.is_rigid:
+        msg = "a certificate of prices per job is for rigid jobs only"
+        raise InvalidAnswer(msg)
+
+
+def _tick(problem: WorkloadProblem) -> int:
+    if not problem.is_exact:
+        return _REALS
+    packed = problem.packed
+    whole = all((times == np.floor(times)).all() for times in (packed.submit, packed.runtime))
+    return _WHOLE if whole else _QUARTERS
+
+
+def _positive(certificate: Mapping[str, object], key: str) -> int:
+    value = certificate.get(key)
+    if type(value) is not int or not 1 <= value <= MAX_INTEGER:
+        msg = f"{key} {value!r} of the certificate is not an integer in 1..2^53"
+        raise InvalidAnswer(msg)
+    return value
+
+
+def _integers(certificate: Mapping[str, object], key: str, low: int) -> IntArray:
+    """Return a list of the certificate as an array."""
+    values = certificate.get(key)
+    if not isinstance(values, list):
+        msg = f"{key} of the certificate are {type(values).__name__}, not a list"
+        raise InvalidAnswer(msg)
+    if not set(map(type, values)) <= {int}:
+        at = next(at for at, value in enumerate(values) if type(value) is not int)
+        msg = f"{key}[{at}] {values[at]!r} of the certificate is not an integer"
+        raise InvalidAnswer(msg)
+    if values and not low <= min(values) <= max(values) <= MAX_INTEGER:
+        at = next(at for at, value in enumerate(values) if not low <= value <= MAX_INTEGER)
+        msg = f"{key}[{at}] {values[at]} of the certificate is not in {low}..2^53"
+        raise InvalidAnswer(msg)
+    return np.array(values, dtype=np.int64)
+
+
+def _windows(certificate: Mapping[str, object], jobs: int, tick: int) -> WindowPrices:
+    edges = _integers(certificate, "edges", -MAX_INTEGER // _REALS)
+    first, offsets = _integers(certificate, "first_slots", 0), _integers(certificate, "offsets", 0)
+    prices = _integers(certificate, "prices", 0)
+    if len(edges) < 2 or (np.diff(edges) <= 0).any():
+        msg = f"{len(edges)} edges of the certificate do not rise"
+        raise InvalidAnswer(msg)
+    if edges[-1] > MAX_INTEGER // tick:
+        msg = f"edges of the certificate end at {edges[-1]} s, beyond 2^53 ticks of 1/{tick} s"
+        raise InvalidAnswer(msg)
+    if len(first) != jobs or len(offsets) != jobs + 1:
+        msg = f"{len(first)} first slots and {len(offsets)} offsets in the certificate for {jobs} jobs"
+        raise InvalidAnswer(msg)
+    if offsets[0] != 0 or offsets[-1] != len(prices) or (np.diff(offsets) < 0).any():
+        msg = f"offsets of the certificate do not rise from 0 to its {len(prices)} prices"
+        raise InvalidAnswer(msg)
+    beyond = first + np.diff(offsets) > len(edges) - 1
+    if beyond.any():
+        job = int(np.argmax(beyond))
+        msg = f"prices of job {job} in the certificate reach beyond the last of {len(edges) - 1} slots"
+        raise InvalidAnswer(msg)
+    return WindowPrices(*map(frozen, (edges * tick, first, offsets, prices)))
+
+
+def _rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> JobRows:
+    """Return the jobs in ticks; costs are in units of 1 / (unit * tick)."""
+    packed = problem.packed
+    submit, runtime = _ticks(packed.submit, tick), _ticks(packed.runtime, tick)
+    late = submit + (0 if problem.is_exact else 1)
+    slope = _scaled(packed.weight, unit, tick)
+    if objective == "slowdown":
+        # Rounded up: a longer run time makes less of a delay.
+        divisor = -_ticks(-np.maximum(packed.runtime, SLOWDOWN_FLOOR_S), tick)
+        slope, floor = slope * tick, divisor
+    else:
+        divisor, floor = np.ones_like(slope), np.zeros_like(slope)
+    return JobRows(*map(frozen, (submit, runtime, slope, floor, late, divisor)))
+
+
+def _ticks(times: NDArray[np.float64], tick: int) -> IntArray:
+    """Return times in ticks, rounded down; the product is exact in doubles, being by a power of two."""
+    return np.floor(times * tick).astype(np.int64)
+
+
+def _scaled(weights: NDArray[np.float64], unit: int, tick: int) -> IntArray:
+    """Return weights times the unit, rounded down."""
+    if not len(weights):
+        return np.zeros(0, dtype=np.int64)
+    if float(weights.max()) * unit * tick >= _LARGEST:
+        msg = f"unit {unit} of the certificate times the weight {weights.max():g} in ticks is beyond 2^62"
+        raise InvalidAnswer(msg)
+    if (weights == np.floor(weights)).all():
+        return weights.astype(np.int64) * unit
+    return np.array([math.floor(Fraction(weight) * unit) for weight in weights.tolist()], dtype=np.int64)
+
+
+def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
+    """Refuse numbers whose sums could leave 64 bits, and tables of minutes."""
+    edges, counts = windows.edges.astype(np.float64), np.diff(windows.offsets)
+    steps = float(len(windows.prices)) * (capacity + 1) + len(edges)
+    if steps > _MOST_STEPS or capacity > _MOST_STEPS // 1000:
+        msg = f"{len(windows.prices)} prices of the certificate on {capacity} units of nodes are too many"
+        raise InvalidAnswer(msg)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    slots = np.arange(len(windows.prices)) + np.repeat(windows.first - windows.offsets[:-1], counts)
+    paid = np.bincount(owners, windows.prices * np.diff(edges)[slots], minlength=len(counts))
+    last = np.maximum(rows.submit, windows.edges[windows.first + counts])
+    ends = np.maximum(last + rows.runtime - np.minimum(rows.submit, rows.late), rows.floor)
+    sums = rows.slope.astype(np.float64) * ends + rows.divisor.astype(np.float64) * paid
+    if len(sums) and sums.max() >= _LARGEST:
+        msg = f"costs of job {int(np.argmax(sums))} under the certificate's prices are beyond 2^62"
+        raise InvalidAnswer(msg)
+    full = np.bincount(slots, windows.prices.astype(np.float64))
+    if len(full) and full.max() >= _LARGEST:
+        msg = f"prices in slot {int(np.argmax(full))} of the certificate sum up to more than 2^62"
+        raise InvalidAnswer(msg)
+
+
+def _mean(problem: WorkloadProblem, total: Fraction, objective: str) -> float:
+    """Return the mean of a total, rounded down; the run times are taken off for the wait."""
+    packed = problem.packed
+    weight = _exact_sum(packed.weight)
+    if not weight:
+        return 0.0
+    if objective == "wait":
+        total -= _exact_dot(packed.weight, packed.runtime)
+    mean = total / weight
+    rounded = float(mean)
+    return math.nextafter(rounded, -math.inf) if Fraction(rounded) > mean else rounded
+
+
+def _exact_sum(values: NDArray[np.float64]) -> Fraction:
+    if (values == np.floor(values)).all():
+        return Fraction(sum(map(int, values.tolist())))
+    return sum(map(Fraction, values.tolist()), Fraction(0))
+
+
+def _exact_dot(one: NDArray[np.float64], other: NDArray[np.float64]) -> Fraction:
+    quarters = other * _QUARTERS
+    if (one == np.floor(one)).all() and (quarters == np.floor(quarters)).all():
+        pairs = zip(one.tolist(), quarters.tolist(), strict=True)
+        return Fraction(sum(int(a) * int(b) for a, b in pairs), _QUARTERS)
+    pairs = zip(one.tolist(), other.tolist(), strict=True)
+    return sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))

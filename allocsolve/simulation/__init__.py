@@ -1,0 +1,29 @@
+"""The event engine of workloads: state, views, decisions, rules; no policy in it."""
+
+from __future__ import annotations
+
+from allocsolve.simulation.decisions import Decision, IllegalDecision, Reason, Start, Wake
+from allocsolve.simulation.engine import Engine
+from allocsolve.simulation.outcome import Log, Simulation
+from allocsolve.simulation.rules import Knowledge, Rules
+from allocsolve.simulation.simulate import CompiledPolicy, Policy, run_policy, simulate
+from allocsolve.simulation.view import JobColumns, View
+
+__all__ = [
+    "CompiledPolicy",
+    "Decision",
+    "Engine",
+    "IllegalDecision",
+    "JobColumns",
+    "Knowledge",
+    "Log",
+    "Policy",
+    "Reason",
+    "Rules",
+    "Simulation",
+    "Start",
+    "View",
+    "Wake",
+    "run_policy",
+    "simulate",
+]
