@@ -95,9 +95,6 @@ def _batsim_fields(rows: Rows, problem: WorkloadProblem) -> Document:
         rows.faults.append("there is neither a column allocated_resources nor requested_number_of_resources")
         return {}
     for row, job in enumerate(rows.column("job_id")):
-        if job is None:
-            rows.add(row, "there is no job_id")
-            continue
         name = _known(names, job)
         pieces.job(name, row)
         if starts[row] in (None, -1):  # rejected
