@@ -191,7 +191,7 @@ def check(args: argparse.Namespace) -> int:
         measures = metrics(problem, answer)
     except InvalidAnswer as error:  # numbers too large to be added up, or no metrics of such an answer
         faults = faults or (str(error),)
-    written = () if faults else write_exports(args, problem, answer)
+    written = write_exports(args, problem, answer)
     if args.json:
         features = family_of(problem).features(problem)
         write_json({"feasible": not faults, **features, "violations": faults, "metrics": measures})

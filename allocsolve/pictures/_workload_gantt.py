@@ -57,7 +57,7 @@ def gantt(
         heading=heading,
     )
     reasons = start_reasons(problem, schedule)
-    held = node_intervals(problem, schedule, pieces, jobs)
+    held = node_intervals(problem, schedule, pieces)
     starts = np.clip(schedule.starts[pieces], *window).tolist()
     ends = np.clip(schedule.ends[pieces], *window).tolist()
     for job, start, end, intervals in zip(jobs.tolist(), starts, ends, held, strict=True):

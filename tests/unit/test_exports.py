@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import workload_problems
 
-from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.errors import InvalidOption
 from allocsolve.instances.formats import workload_perfetto
+from allocsolve.instances.formats.schedules import FOREIGN_TABLES
+from allocsolve.instances.formats.tables import read_rows
 from allocsolve.instances.formats.workload_evalys import EVALYS_COLUMNS, evalys_rows, evalys_text
 from allocsolve.instances.formats.workload_perfetto import perfetto_events, perfetto_text
 from allocsolve.instances.formats.workload_window import (
@@ -28,6 +30,9 @@ from allocsolve.instances.formats.workload_window import (
 from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
 from allocsolve.judge.workload import workload_metrics
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Of problems with few jobs, and with many of them on few nodes.
 PROBLEMS = st.one_of(
@@ -50,8 +55,8 @@ def test_no_two_intervals_of_a_lane_overlap_and_no_lane_is_wasted(spans: list[tu
 @given(PROBLEMS)
 def test_every_piece_has_as_many_nodes_as_it_holds_and_shares_none(problem: WorkloadProblem) -> None:
     schedule = first_fit(problem)
-    pieces, jobs = pieces_within(schedule, None)
-    held = node_intervals(problem, schedule, pieces, jobs)
+    pieces, _ = pieces_within(schedule, None)
+    held = node_intervals(problem, schedule, pieces)
     numbers = []
     for piece, intervals in zip(pieces.tolist(), held, strict=True):
         assert all(first <= last for first, last in intervals)
@@ -67,11 +72,16 @@ def test_every_piece_has_as_many_nodes_as_it_holds_and_shares_none(problem: Work
                 assert not numbers[one] & numbers[other]
 
 
-def test_more_nodes_than_there_are_name_job_and_instant() -> None:
-    problem = WorkloadProblem(4, [Job(0, 3, 10), Job(0, 2, 10)])
-    schedule = WorkloadSchedule.of(problem, [0, 5])
-    with pytest.raises(InvalidAnswer, match=r"^job 'j1' at 5 s: 2 nodes, 1 are free$"):
-        node_intervals(problem, schedule, *pieces_within(schedule, None))
+def test_schedules_of_more_nodes_than_there_are_can_be_seen_too() -> None:
+    """A machine that records one node too many, a job that ends before it starts, one that never runs."""
+    problem = WorkloadProblem(4, [Job(0, 3, 10), Job(0, 2, 10), Job(20, 4, 5), Job(30, 1, 1), Job(0, 1, 1)])
+    offsets, times = np.array([0, 1, 2, 3, 4, 4]), np.array([0.0, 5, 20, 30])
+    schedule = WorkloadSchedule(offsets, times, np.array([10.0, 15, 25, 30]), problem.packed.nodes[:4])
+    rows = {row["job_id"]: row["allocated_resources"] for row in evalys_rows(problem, schedule)}
+    assert rows == {"j0": "0-2", "j1": "3-4", "j2": "0-3"}
+    events = json.loads(perfetto_text(problem, schedule))["traceEvents"]
+    assert [one["name"] for one in _checked_trace(events)] == ["j0", "j1", "j2"]
+    assert min(one["args"]["free nodes"] for one in events if one["name"] == "free nodes") == -1
 
 
 @given(PROBLEMS, st.booleans())
@@ -160,6 +170,13 @@ def test_backfilled_jobs_name_whom_they_went_past() -> None:
     assert (late["name"], late["args"]["backfilled_past"]) == ("j2", "j1")
 
 
+def test_times_may_be_as_long_as_any() -> None:
+    problem = WorkloadProblem(2, [Job(2**52, 1, 2**40), Job(2**52 + 1, 2, 0.25)])
+    slices = _checked_trace(perfetto_events(problem, first_fit(problem))["traceEvents"])
+    assert [one["ts"] for one in slices] == [2**52 * 10**6, (2**52 + 2**40) * 10**6]
+    assert len(evalys_rows(problem, first_fit(problem))) == 2
+
+
 def test_a_trace_that_no_viewer_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_workload(1, 30)
     monkeypatch.setattr(workload_perfetto, "_MOST_PIECES", 29)
@@ -194,6 +211,18 @@ def _nodes(intervals: str) -> int:
     ends = [tuple(map(int, one.split("-"))) for one in intervals.split(" ")]
     assert all(len(one) == 1 or one[0] < one[1] for one in ends)
     return sum(one[-1] - one[0] + 1 for one in ends)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_written_for_evalys_is_read_as_the_same_schedule(seed: int, tmp_path: Path) -> None:
+    problem = random_workload(seed, 50)
+    schedule = first_fit(problem)
+    (tmp_path / "jobs.csv").write_text(evalys_text(problem, schedule), encoding="utf-8")
+    table, rows = read_rows(tmp_path / "jobs.csv", FOREIGN_TABLES)
+    fields = table.fields(rows, problem)
+    assert not rows.faults
+    pieces = {job["name"]: tuple(map(tuple, job["pieces"])) for job in fields["jobs"]}
+    assert pieces == {name: schedule.pieces(idx) for idx, name in enumerate(problem.jobs.names)}
 
 
 def test_examples_at_the_edges_are_written() -> None:

@@ -34,7 +34,7 @@ def evalys_rows(
     problem
         The problem.
     schedule
-        A feasible answer.
+        An answer to it, feasible or not.
     window
         First and last instant in seconds; None for all. Jobs that run in it in part are there as a whole.
 
@@ -44,11 +44,6 @@ def evalys_rows(
         A row for each piece, in order of starts. Times are in seconds; stretch is turnaround over run time,
         without a floor. The nodes of a piece are given out greedily by number: disjoint sorted intervals,
         such as ``0-2 5 10-50``.
-
-    Raises
-    ------
-    InvalidAnswer
-        If more nodes are needed than the cluster has.
     """
     pieces, jobs = pieces_within(schedule, window)
     packed, names = problem.packed, problem.jobs.names
@@ -60,7 +55,7 @@ def evalys_rows(
         schedule.nodes[pieces].tolist(),
         packed.submit[jobs].tolist(),
         packed.estimate[jobs].tolist(),
-        node_intervals(problem, schedule, pieces, jobs),
+        node_intervals(problem, schedule, pieces),
     )
     for job, start, end, nodes, submit, estimate, intervals in zip(*columns, strict=True):
         figures = (submit, nodes, estimate, 1, start, end - start, end, start - submit, end - submit)

@@ -36,7 +36,7 @@ def perfetto_events(
     problem
         The problem.
     schedule
-        A feasible answer.
+        An answer to it, feasible or not.
     window
         First and last instant in seconds; None for all. Jobs that run in it in part are there as a whole.
 
@@ -125,8 +125,7 @@ def _name(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
 
 
 def _microseconds(seconds: Any) -> list[int]:  # noqa: ANN401 - an array
-    whole: list[int] = np.rint(seconds * 1e6).astype(np.int64).tolist()
-    return whole
+    return [int(time) for time in np.rint(seconds * 1e6).tolist()]  # of 2^53 s they are beyond 64 bits
 
 
 def _counter(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload import TIME_TOLERANCE_S
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def pieces_within(
     Parameters
     ----------
     schedule
-        Of any jobs.
+        Of any jobs; pieces that end no later than they start are left out.
     window
         First and last instant in seconds; None for all pieces.
 
@@ -50,9 +49,10 @@ def pieces_within(
         Index and job of each piece, both of the shape (pieces,).
     """
     jobs = np.repeat(np.arange(len(schedule.offsets) - 1), np.diff(schedule.offsets))
-    inside = np.arange(len(jobs))
+    there = schedule.ends > schedule.starts
     if window is not None:
-        inside = np.flatnonzero((schedule.ends > window[0]) & (schedule.starts < window[1]))
+        there &= (schedule.ends > window[0]) & (schedule.starts < window[1])
+    inside = np.flatnonzero(there)
     inside = inside[np.lexsort((jobs[inside], schedule.starts[inside]))]
     return inside, jobs[inside]
 
@@ -91,20 +91,21 @@ def lanes(starts: Sequence[float], ends: Sequence[float]) -> list[int]:
 
 
 def node_intervals(
-    problem: WorkloadProblem, schedule: WorkloadSchedule, pieces: IntArray, jobs: IntArray
+    problem: WorkloadProblem, schedule: WorkloadSchedule, pieces: IntArray
 ) -> list[tuple[tuple[int, int], ...]]:
     """Give each piece nodes of its own, by number.
 
     A piece takes the smallest interval of free nodes that suffices, the lowest of these; if none does, the
-    lowest free nodes.
+    lowest free nodes. Where a schedule holds more nodes than there are, as those that machines record may,
+    the numbers go on.
 
     Parameters
     ----------
     problem
         The problem.
     schedule
-        An answer that the judge has confirmed.
-    pieces, jobs
+        Of its jobs.
+    pieces
         As `pieces_within` returns them.
 
     Returns
@@ -112,11 +113,6 @@ def node_intervals(
     list
         Of each piece the first and last number of each interval of nodes: disjoint, sorted, none beside
         another. Nodes are numbered from 0.
-
-    Raises
-    ------
-    InvalidAnswer
-        If more nodes are needed than the cluster has; the message names the job and the instant.
 
     Notes
     -----
@@ -128,18 +124,14 @@ def node_intervals(
     running: list[tuple[float, int]] = []
     held: list[tuple[tuple[int, int], ...]] = []
     rows = zip(
-        jobs.tolist(),
         schedule.starts[pieces].tolist(),
         schedule.ends[pieces].tolist(),
         schedule.nodes[pieces].tolist(),
         strict=True,
     )
-    for idx, (job, start, end, nodes) in enumerate(rows):
+    for idx, (start, end, nodes) in enumerate(rows):
         while running and running[0][0] <= start + tolerance:
             free.give_back(held[heappop(running)[1]])
-        if nodes > free.count:
-            msg = f"job {problem.jobs.names[job]!r} at {start:g} s: {nodes} nodes, {free.count} are free"
-            raise InvalidAnswer(msg)
         held.append(free.take(nodes))
         heappush(running, (end, idx))
     return held
@@ -150,11 +142,15 @@ class _FreeNodes:
 
     def __init__(self, num_nodes: int) -> None:
         self._firsts, self._lasts = [0], [num_nodes - 1]
-        self.count = num_nodes
+        self._count = self._highest = num_nodes
 
     def take(self, nodes: int) -> tuple[tuple[int, int], ...]:
         """Return the intervals of as many nodes as wanted, which are free no more."""
-        self.count -= nodes
+        if nodes > self._count:
+            missing = nodes - self._count
+            self.give_back(((self._highest, self._highest + missing - 1),))
+            self._highest += missing
+        self._count -= nodes
         firsts, lasts = self._firsts, self._lasts
         sizes = [last - first + 1 for first, last in zip(firsts, lasts, strict=True)]
         at = min((idx for idx, size in enumerate(sizes) if size >= nodes), key=sizes.__getitem__, default=-1)
@@ -175,7 +171,7 @@ class _FreeNodes:
         """Take intervals back that were taken."""
         firsts, lasts = self._firsts, self._lasts
         for first, last in intervals:
-            self.count += last - first + 1
+            self._count += last - first + 1
             at = bisect_left(firsts, first)
             begin, end = first, last
             if at < len(firsts) and firsts[at] == last + 1:
