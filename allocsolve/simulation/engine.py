@@ -10,7 +10,6 @@ import numpy as np
 
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown, whole
-from allocsolve.simulation._columns import KnownColumns
 from allocsolve.simulation._kernels_events import (
     COMPLETED,
     FIRST,
@@ -24,6 +23,7 @@ from allocsolve.simulation._kernels_events import (
     start_job,
     to_next_event,
 )
+from allocsolve.simulation.columns import KnownColumns
 from allocsolve.simulation.decisions import IllegalDecision, Reason, Start, Wake
 from allocsolve.simulation.outcome import log_of, schedule_of
 from allocsolve.simulation.rules import Rules

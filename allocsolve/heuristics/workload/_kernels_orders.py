@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.kernels.jit import called_kernel
-from allocsolve.simulation._kernels_events import HEAD, TAIL
+from allocsolve.simulation.kernels import HEAD, TAIL
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import FloatArray, PackedJobs
-    from allocsolve.simulation._kernels_events import State
+    from allocsolve.simulation.kernels import State
 
 __all__ = ["FIRST_AGING", "ORDER_CODES", "sort_queue"]
 

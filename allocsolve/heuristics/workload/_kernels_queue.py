@@ -9,7 +9,8 @@ import numpy as np
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
 from allocsolve.kernels.jit import called_kernel, kernel
 from allocsolve.model.speedup import SPEEDUP_TABLE
-from allocsolve.simulation._kernels_events import (
+from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
+from allocsolve.simulation.kernels import (
     COMPLETED,
     FIRST,
     FREE,
@@ -20,10 +21,11 @@ from allocsolve.simulation._kernels_events import (
     State,
     advance,
     begin,
+    largest_size,
     leave_queue,
+    run_time,
+    time_ratio,
 )
-from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio
-from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray

@@ -20,9 +20,9 @@ from allocsolve.heuristics.workload._kernels_queue import (
     run,
 )
 from allocsolve.model.jobs import PackedJobs
-from allocsolve.simulation._columns import user_numbers
-from allocsolve.simulation._kernels_events import FREE, STARTED, TAIL, initial_state
+from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.decisions import Reason, Start
+from allocsolve.simulation.kernels import FREE, STARTED, TAIL, initial_state
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
