@@ -15,7 +15,7 @@ __all__ = ["JobRows", "WindowPrices", "fullest_sets", "least_costs"]
 
 
 class JobRows(NamedTuple):
-    """Jobs in ticks: an end at t costs `(slope * max(floor, t - late)) / divisor`; read-only, one row a job."""
+    """Jobs in ticks: an end at t costs ``slope * max(floor, t - late) / divisor``; read-only."""
 
     submit: IntArray
     runtime: IntArray
@@ -46,7 +46,9 @@ def least_costs(jobs: JobRows, windows: WindowPrices, costs: IntArray) -> None:
         base, first = windows.offsets[job], windows.first[job]
         count = windows.offsets[job + 1] - base
         for slot in range(count):
-            paid[slot + 1] = paid[slot] + prices[base + slot] * (edges[first + slot + 1] - edges[first + slot])
+            paid[slot + 1] = paid[slot] + prices[base + slot] * (
+                edges[first + slot + 1] - edges[first + slot]
+            )
         submit, runtime = jobs.submit[job], jobs.runtime[job]
         slope, floor, late, divisor = jobs.slope[job], jobs.floor[job], jobs.late[job], jobs.divisor[job]
         best = np.int64(2**63 - 1)

@@ -16,6 +16,7 @@ from allocsolve.model.workload import SLOWDOWN_FLOOR_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from allocsolve.model import IntArray
@@ -43,9 +44,9 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     problem
         All its jobs are rigid.
     certificate
-        ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at which slots
-        begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a price q
-        is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
+        ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at which
+        slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
+        price q is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
         ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
     objective
         ``turnaround``, ``slowdown`` or ``wait``.
@@ -109,11 +110,12 @@ def _check_kind(problem: WorkloadProblem, certificate: Mapping[str, object], obj
 
 
 def _tick(problem: WorkloadProblem) -> int:
-    if not problem.is_exact:
-        return _REALS
-    packed = problem.packed
-    whole = all((times == np.floor(times)).all() for times in (packed.submit, packed.runtime))
-    return _WHOLE if whole else _QUARTERS
+    """Return how many ticks a second has; estimates of run times play no part."""
+    times = np.concatenate((problem.packed.submit, problem.packed.runtime))
+    if (times == np.floor(times)).all():
+        return _WHOLE
+    quarters = times * _QUARTERS
+    return _QUARTERS if (quarters == np.floor(quarters)).all() else _REALS
 
 
 def _positive(certificate: Mapping[str, object], key: str) -> int:
@@ -169,7 +171,7 @@ def _rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> Job
     """Return the jobs in ticks; costs are in units of 1 / (unit * tick)."""
     packed = problem.packed
     submit, runtime = _ticks(packed.submit, tick), _ticks(packed.runtime, tick)
-    late = submit + (0 if problem.is_exact else 1)
+    late = submit + (1 if tick == _REALS else 0)
     slope = _scaled(packed.weight, unit, tick)
     if objective == "slowdown":
         # Rounded up: a longer run time makes less of a delay.
@@ -202,7 +204,7 @@ def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
     edges, counts = windows.edges.astype(np.float64), np.diff(windows.offsets)
     steps = float(len(windows.prices)) * (capacity + 1) + len(edges)
     if steps > _MOST_STEPS or capacity > _MOST_STEPS // 1000:
-        msg = f"{len(windows.prices)} prices of the certificate for {capacity} units of nodes are too many to check"
+        msg = f"{len(windows.prices)} prices of the certificate on {capacity} units of nodes are too many"
         raise InvalidAnswer(msg)
     owners = np.repeat(np.arange(len(counts)), counts)
     slots = np.arange(len(windows.prices)) + np.repeat(windows.first - windows.offsets[:-1], counts)

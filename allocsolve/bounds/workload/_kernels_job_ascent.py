@@ -34,7 +34,12 @@ def dot(one: FloatArray, other: FloatArray) -> float:
 
 @kernel
 def turned(
-    direction: FloatArray, moves: FloatArray, turns: FloatArray, shares: FloatArray, steps_from: int, steps_to: int
+    direction: FloatArray,
+    moves: FloatArray,
+    turns: FloatArray,
+    shares: FloatArray,
+    steps_from: int,
+    steps_to: int,
 ) -> None:
     """Multiply a gradient by the inverse of the curvature of remembered steps, in place (two-loop recursion).
 

@@ -1,4 +1,4 @@
-"""The smoothed dual: a soft minimum over the starts of each job, a soft maximum over the fitting sets of a slot."""
+"""The smoothed dual: soft minima over the starts of each job, soft maxima over the fitting sets of a slot."""
 
 from __future__ import annotations
 

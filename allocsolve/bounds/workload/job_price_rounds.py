@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -11,17 +12,19 @@ from allocsolve.bounds.workload.job_price_ascent import ascend
 from allocsolve.bounds.workload.job_price_dual import PRIOR, DualJobs, JobDual
 from allocsolve.bounds.workload.job_price_windows import JobWindows, joined
 from allocsolve.kernels.threads import run_in_threads
+from allocsolve.model import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from allocsolve.model import FloatArray, IntArray
+    from allocsolve.model import IntArray
 
 __all__ = ["Ascended", "ascended", "ascended_pieces"]
 
 #: Shares of the prior that are taken off the levels before their exact value is computed.
 _SHARES: Final = (0.5, 1.0)
 
+#: An ascent is over when some steps gain less than this share of the value.
 _TOLERANCE: Final = 1e-6
 
 
@@ -39,18 +42,28 @@ def ascended(
     temperatures: Sequence[float],
     *,
     steps: int,
-    stop: Callable[[], bool],
+    clock: Clock,
+    halt: threading.Event | None = None,
     workers: int = 1,
 ) -> Ascended:
-    """Return the best prices met on the way from those of the windows through falling temperatures."""
+    """Return the best prices met on the way from those of the windows through falling temperatures.
+
+    It ends when the clock has run out or `halt` is set.
+    """
+
+    def stop() -> bool:
+        return not clock.remaining or (halt is not None and halt.is_set())
+
     dual = JobDual(jobs, capacity, windows, workers)
     lengths = windows.lengths
     levels = windows.prices * lengths
     best, best_value = levels, dual.exact(levels)
     for temperature in temperatures:
+        if stop():
+            break
         shift = -PRIOR * temperature
         levels = ascend(
-            lambda point, temperature=temperature: dual.soft(point, temperature),  # type: ignore[misc]
+            partial(dual.soft, temperature=temperature),
             levels + shift,
             first_step=temperature,
             steps=steps,
@@ -63,8 +76,6 @@ def ascended(
             if value > best_value:
                 best, best_value = clipped, value
         levels = levels - shift
-        if stop():
-            break
     return Ascended(windows.with_prices(best / lengths), best_value)
 
 
@@ -76,21 +87,22 @@ def ascended_pieces(
     temperatures: Sequence[float],
     *,
     steps: int,
-    stop: Callable[[int], bool],
+    clock: Clock,
     workers: int,
 ) -> JobWindows:
     """Return prices of all jobs after an ascent of each piece of them by itself; pieces run in threads.
 
-    `stop` is asked with the number of pieces that are not done.
+    Each has its share of the time.
     """
     parts: list[tuple[IntArray, JobWindows]] = []
-    waiting = list(enumerate(pieces))[::-1]
+    waiting = list(pieces)[::-1]
     halt = threading.Event()
 
     def work() -> None:
         while waiting:
+            left = len(waiting)
             try:
-                _, piece = waiting.pop()
+                piece = waiting.pop()
             except IndexError:  # another thread took the last one
                 return
             own = ascended(
@@ -99,7 +111,8 @@ def ascended_pieces(
                 windows.of_jobs(piece),
                 temperatures,
                 steps=steps,
-                stop=lambda: halt.is_set() or stop(len(pieces) - len(parts)),
+                clock=Clock(clock.remaining * min(1.0, workers / left)),
+                halt=halt,
             )
             parts.append((piece, own.windows))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["JobWindows", "read_only", "slots_of"]
+__all__ = ["JobWindows", "joined", "read_only", "slots_of"]
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -124,7 +124,7 @@ class JobWindows:
 
 
 def joined(parts: list[tuple[IntArray, JobWindows]], edges: FloatArray, num_jobs: int) -> JobWindows:
-    """Return the windows of all jobs from those of disjoint parts of them, on a grid that has all their edges.
+    """Return the windows of all jobs from those of disjoint parts of them, on a grid with all their edges.
 
     A part is the indices of its jobs and their windows.
     """

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.exact.workload._bounds import term_bound
+from allocsolve.exact.workload._bounds import (
+    ALWAYS_BY_JOB,
+    TermBound,
+    bound_by_jobs,
+    bound_by_time,
+    bound_of_jobs_alone,
+)
 from allocsolve.heuristics.workload.plan import BestPlan, Plan, plan_costs, shown_values
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
 from allocsolve.heuristics.workload.serial import job_sizes
@@ -32,6 +38,8 @@ _TOLERANCE = 1e-9
 _MOVES_PER_JOB = 1_000
 #: Jobs that count for that.
 _MOST_MOVED = 1_000
+#: Shares of the time for prices of node-seconds and per job.
+_BY_TIME, _BY_JOB = 0.05, 0.2
 #: Larger models, counted in sizes of jobs, are not built.
 _MAX_SIZES = 20_000
 
@@ -133,7 +141,7 @@ class _Search:
         grid = grid_of(self.problem, self.sizes)
         model: WorkloadModel | None = None
         for idx, term in enumerate(self.objective):
-            lower = term_bound(self.problem, term, self.sizes, Clock(0.2 * self.clock.remaining))
+            lower = self._lower(idx)
             if idx == 0:
                 self.certificate = lower.certificate
             self.bounds.append(min(lower.value, self.best.values[idx]))
@@ -153,6 +161,18 @@ class _Search:
                 )
                 return
             model.model.add(scaled.expression <= scaled.at_most(self.best.values[idx]))
+
+    def _lower(self, idx: int) -> TermBound:
+        """Return the bound on a term by prices, or a cheap one if the best plan meets that."""
+        term = self.objective[idx]
+        alone = bound_of_jobs_alone(self.problem, term, self.sizes)
+        if alone >= self.best.values[idx]:
+            return TermBound(alone)
+        by_time = bound_by_time(self.problem, term, self.sizes, Clock(_BY_TIME * self.clock.remaining))
+        if by_time.value >= self.best.values[idx] or len(self.problem.jobs) > ALWAYS_BY_JOB:
+            return by_time
+        clock = Clock(_BY_JOB * self.clock.remaining)
+        return bound_by_jobs(self.problem, term, by_time, clock, self.budget.workers)
 
     def _latest(self, grid: Grid) -> list[int]:
         """Return by when each job ends in every schedule that is as good as the best, in units of the grid."""

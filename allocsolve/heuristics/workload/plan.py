@@ -125,6 +125,22 @@ class Plan:
         """Return the schedule as it is now."""
         return schedule_of_sizes(self.problem, self.placed.starts.copy(), self.sizes, self.placed.chosen)
 
+    def free_nodes(self, begin: float, end: float) -> tuple[FloatArray, IntArray]:
+        """Return the steps of the free nodes that overlap a span: when they begin (s), and the numbers."""
+        profile = self.profile
+        used = int(profile.used[0])
+        first = max(0, int(np.searchsorted(profile.begins[:used], begin, side="right")) - 1)
+        last = max(first + 1, int(np.searchsorted(profile.begins[:used], end, side="left")))
+        times, free = [], []
+        for chunk in profile.order[first:last].tolist():
+            count = int(profile.lengths[chunk])
+            times.append(profile.times[chunk, :count])
+            free.append(profile.free[chunk, :count] + profile.shift[chunk])
+        begins, numbers = np.concatenate(times), np.concatenate(free)
+        low = max(0, int(np.searchsorted(begins, begin, side="right")) - 1)
+        high = int(np.searchsorted(begins, end, side="left"))
+        return begins[low:high], numbers[low:high]
+
     def take_out(self, jobs: IntArray) -> None:
         """Take jobs out; they keep their sizes."""
         take_out(self.profile, self.sizes, frozen(jobs), self.placed)

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
         WorkloadSchedule,
     )
 
-__all__ = ["DEFAULT_MOVES_PER_JOB", "Reinserter", "Reinsertion", "default_moves", "improve", "serial_plans"]
+__all__ = [
+    "DEFAULT_MOVES_PER_JOB",
+    "Reinserter",
+    "Reinsertion",
+    "default_moves",
+    "dual_plans",
+    "improve",
+    "serial_plans",
+]
 
 #: Moves if the budget limits neither seconds nor iterations: so many for each job, and at least so many.
 DEFAULT_MOVES_PER_JOB, _LEAST_MOVES = 50, 20_000
@@ -48,6 +56,9 @@ _STARTS: tuple[tuple[SerialOrder, float | None], ...] = (
     ("area", 3_600.0),
 )
 
+#: Windows (s) of starts under prices.
+_DUAL_WINDOWS = (900.0, 3_600.0, 7_200.0, 14_400.0)
+
 
 def serial_plans(problem: WorkloadProblem, sizes: Sizes | None = None) -> Iterator[Plan]:
     """Yield the plans by serial generation from which a search may start, the one by few nodes first.
@@ -61,6 +72,27 @@ def serial_plans(problem: WorkloadProblem, sizes: Sizes | None = None) -> Iterat
             allowed, index = _frugal(sizes, factor)
             starts, chosen = serial_plan(problem, serial_order(problem, order, window), allowed)
             yield Plan(problem, sizes, starts, index[chosen])
+
+
+def dual_plans(problem: WorkloadProblem, starts: FloatArray, nodes: IntArray, sizes: Sizes) -> Iterator[Plan]:
+    """Yield plans by serial generation in the order of starts, or of windows of them.
+
+    Parameters
+    ----------
+    problem, sizes
+        The problem, and the sizes that jobs may take.
+    starts, nodes
+        Shape (jobs,): where each job is cheapest under the prices of a bound, seconds and its nodes there.
+    """
+    chosen = sizes.offsets[:-1].copy()
+    for job in np.flatnonzero(np.diff(sizes.offsets) > 1).tolist():
+        choices = sizes.nodes[sizes.offsets[job] : sizes.offsets[job + 1]]
+        chosen[job] += int(np.argmin(np.abs(choices - nodes[job])))
+    for window in (None, *_DUAL_WINDOWS):
+        order = serial_order(problem, "area", window, starts)
+        yield Plan.in_order(problem, sizes, chosen, order)
+        if not problem.is_rigid:
+            yield Plan(problem, sizes, *serial_plan(problem, order, sizes))
 
 
 def _frugal(sizes: Sizes, factor: float) -> tuple[Sizes, IntArray]:
@@ -144,6 +176,26 @@ class Reinserter:
         submit = plan.problem.packed.submit
         reinsert(plan.profile, plan.sizes, submit, first, second, plan.placed, self._moves, moves)
         return True
+
+    def excess(self) -> FloatArray:
+        """Return what each job costs beyond its least, by the first term of the objective."""
+        return _excess(self._leading(), self.plan.placed.starts, self.plan.seconds)
+
+    def slopes(self, jobs: IntArray) -> FloatArray:
+        """Return what a second of delay costs of these jobs."""
+        slopes: FloatArray = self._leading().slope[jobs]
+        return slopes
+
+    def cost_of(self, jobs: IntArray) -> float:
+        """Return what these jobs cost."""
+        costs, plan = self._leading(), self.plan
+        times = plan.placed.starts[jobs] + plan.seconds[jobs] * costs.of_end
+        return math.fsum(
+            np.maximum(costs.floor[jobs], costs.slope[jobs] * (times - costs.reference[jobs])).tolist()
+        )
+
+    def _leading(self) -> Costs:
+        return self._makespan if self.objective[0] == "makespan" else self._means[0]
 
 
 def _excess(costs: Costs, starts: FloatArray, seconds: FloatArray) -> FloatArray:
@@ -235,13 +287,16 @@ def default_moves(problem: WorkloadProblem) -> int:
     return max(_LEAST_MOVES, DEFAULT_MOVES_PER_JOB * len(problem.jobs))
 
 
-def improve(best: BestPlan, moves: int, seed: int, clock: Clock | None = None) -> Limit | None:
+def improve(
+    best: BestPlan, moves: int, seed: int, clock: Clock | None = None, target: float = 0.0
+) -> Limit | None:
     """Make moves from the best plan on, as long as there is time; return why they ended.
 
-    None if nothing can be better. The clock is that of `best` if it is left out.
+    None if nothing can be better. The clock is that of `best` if it is left out; `target` is a bound on the
+    makespan.
     """
     clock = best.clock if clock is None else clock
-    search = Reinserter(best.plan(), best.objective, seed)
+    search = Reinserter(best.plan(), best.objective, seed, target)
     while moves > 0:
         if clock.remaining == 0:
             return Limit.TIME

@@ -1,0 +1,252 @@
+"""Bounds of workloads that the judge recomputes from certificates, in integers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.judge._kernels_workload_prices import HIGHEST, Delays, Prices, least_costs
+from allocsolve.model import MAX_INTEGER, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE, frozen
+from allocsolve.model.checks import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.model import FloatArray, IntArray, WorkloadObjective, WorkloadProblem
+
+__all__ = ["workload_certified_bound"]
+
+#: Starts that are looked at, of all jobs together.
+_MOST_STEPS: Final = 10**8
+#: Bits of a moment in units of time, and units of a second (as bits) if times are no quarters.
+_TIME_BITS: Final = 58
+_FINEST_BITS: Final = 16
+#: Seconds by which times that are no quarters may be off in a valid schedule, at a start and at an end.
+_LOOSE_S: Final = 2e-6
+
+
+def workload_certified_bound(
+    problem: WorkloadProblem, certificate: Mapping[str, object], objective: WorkloadObjective
+) -> float:
+    """Return a lower bound on the first term of the objective, recomputed from a certificate.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    certificate
+        ``kind`` says which one. ``time-prices``: ``term``, a mean over the jobs; ``edges``, rising integers
+        >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for each slot; ``unit``
+        Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one of ``longest``,
+        ``area`` and ``wide``; ``after``, a number. ``job-prices``: see the judge of these.
+    objective
+        Its first term is the one of the certificate.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the certificate has not this form, or is one of another term.
+
+    Notes
+    -----
+    *Proof (time prices).* In any schedule at most N nodes are in use at any time, so the price of all that is
+    in use is at most that of N nodes all the time. Hence the cost of all jobs is at least the sum of the
+    least costs of each job alone, its nodes paid for, less the price of N nodes. Which integers >= 0 the
+    prices are does not matter.
+
+    A job that ends at C costs max(floor, slope (C - submit)). This is linear in the start but where the job
+    leaves its floor, or starts or ends at an edge, and never falls: the least cost is at one of these starts
+    or at the submission, and no start whose delay alone costs more need be looked at.
+
+    *Numbers.* Times are integers: quarters of a second. Where they are no quarters (or run times follow a
+    law), they are rounded down to 2^-16 s, submissions below and run times by another 2 units: this is more
+    than the tolerance of the judge, so the bound holds for every schedule that the judge admits. What a job
+    costs is rounded down to 1 / Q of a unit of time; weights that are no integers are rounded down to 1 / Q.
+    Costs beyond 2^61 count as 2^61, and beyond 10^8 starts a job counts with its delay. All of this lowers
+    the bound, and nothing else is rounded but the result, downwards.
+
+    *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
+    shortest run after its submission. ``area``: what is submitted then takes its least area on N nodes.
+    ``wide``: of it, jobs on more than N / 2 nodes run one after the other. If all times are whole seconds
+    (quarters), some optimum starts jobs at such times only, and the bound is rounded up to one.
+
+    *Complexity*: O(jobs * (log slots + edges until the delay of a job alone costs more than its best start)),
+    for each size of a moldable job.
+    """
+    kind, term = certificate.get("kind"), objective[0]
+    if kind == "makespan":
+        named: object = kind
+    else:
+        named = certificate.get("term")
+    if named != term:
+        msg = f"the certificate bounds {shown(named)}, not {term}"
+        raise InvalidAnswer(msg)
+    if kind == "makespan":
+        return _makespan(problem, certificate)
+    if kind == "time-prices":
+        return _time_prices(problem, certificate, term)
+    if kind == "job-prices":
+        from allocsolve.judge.workload_job_prices import job_price_bound  # noqa: PLC0415 - has large kernels
+
+        return job_price_bound(problem, certificate, term)
+    msg = f"kind {shown(kind)} of the certificate is none of time-prices, job-prices and makespan"
+    raise InvalidAnswer(msg)
+
+
+def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> float:
+    if term == "wait" and not problem.is_rigid:
+        msg = "prices do not bound the wait of moldable jobs"
+        raise InvalidAnswer(msg)
+    edges, listed, unit = _parsed(certificate)
+    packed = problem.packed
+    exact = problem.is_exact
+    latest = max(math.ceil(problem.horizon), edges[-1], 1)
+    per_second = 4 if exact else 1 << max(0, min(_FINEST_BITS, _TIME_BITS - latest.bit_length()))
+    prices = _packed_prices(edges, listed, per_second)
+    submit = np.floor(packed.submit * per_second).astype(np.int64)
+    ones = np.ones(len(submit), dtype=np.int64)
+    if term == "slowdown":
+        numerator = _rounded_down(packed.weight, unit * per_second)
+        seconds = np.maximum(packed.runtime, SLOWDOWN_FLOOR_S)
+        divisor = np.ceil(seconds * per_second).astype(np.int64)
+        floor = numerator
+    else:
+        numerator, divisor, floor = _rounded_down(packed.weight, unit), ones, 0 * ones
+    delays = Delays(*map(frozen, (submit, numerator // divisor, numerator % divisor, divisor, floor)))
+    free = frozen(submit + (divisor if term == "slowdown" else 0))
+    # Run times are shorter by more than the tolerance and the rounding of submissions together.
+    units = float(per_second), 0.0 if exact else 2.0
+    high, low = least_costs(packed, delays, free, units, prices, _MOST_STEPS)
+    total = (int(high) << 31) + int(low) - problem.num_nodes * int(prices.integral[-1])
+    value = Fraction(total, unit * per_second)
+    if term == "wait":
+        value -= _sum_of_products(packed.weight, packed.runtime)
+    scale = _sum_of_products(packed.weight, np.ones(len(submit)))
+    return _down(value / scale) if value > 0 and scale > 0 else 0.0
+
+
+def _packed_prices(edges: list[int], listed: list[int], per_second: int) -> Prices:
+    """Return the prices as arrays; refuse those whose sum does not fit."""
+    widths = (later - earlier for earlier, later in pairwise(edges))
+    total = sum(price * width for price, width in zip(listed, widths, strict=True))
+    if total * per_second >= HIGHEST or edges[-1] * per_second >= HIGHEST:
+        msg = f"edges up to {edges[-1]} and prices of the certificate, {total} in all, are beyond 2^61 units"
+        raise InvalidAnswer(msg)
+    ends = np.array(edges, dtype=np.int64) * per_second
+    prices = np.array([*listed, 0], dtype=np.int64)
+    integral = np.zeros(len(ends), dtype=np.int64)
+    np.cumsum(prices[:-1] * np.diff(ends), out=integral[1:])
+    return Prices(frozen(ends), frozen(prices), frozen(integral))
+
+
+def _rounded_down(weight: FloatArray, factor: int) -> IntArray:
+    """Return weights times a factor, rounded down; those beyond 2^61 lowered to what fits."""
+    highest = HIGHEST // factor
+    whole = np.minimum(np.floor(weight), float(min(highest, MAX_INTEGER))).astype(np.int64)
+    if not (weight % 1).any() and not factor > HIGHEST:
+        return whole * factor
+    lowered = np.minimum(np.nextafter(weight * float(factor), 0.0), float(HIGHEST // 2))
+    return np.floor(np.maximum(lowered, 0.0)).astype(np.int64)
+
+
+def _sum_of_products(left: FloatArray, right: FloatArray) -> Fraction:
+    """Return the sum of left * right, or slightly more where they are no multiples of a quarter."""
+    if (4 * left % 1 == 0).all() and (4 * right % 1 == 0).all():
+        pairs = zip((4 * left).astype(np.int64).tolist(), (4 * right).astype(np.int64).tolist(), strict=True)
+        return Fraction(sum(first * second for first, second in pairs), 16)
+    return Fraction(math.fsum(left * right) * (1 + 2.0**-50))
+
+
+def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> float:
+    rule, after = certificate.get("rule"), certificate.get("after")
+    if rule not in {"longest", "area", "wide"}:
+        msg = f"rule {shown(rule)} of the certificate is none of longest, area and wide"
+        raise InvalidAnswer(msg)
+    if not isinstance(after, int | float) or isinstance(after, bool) or not 0 <= after <= MAX_INTEGER:
+        msg = f"after {shown(after)} of the certificate is not a number in 0..2^53"
+        raise InvalidAnswer(msg)
+    packed, exact = problem.packed, problem.is_exact
+    late = packed.submit >= after
+    if not late.any():
+        return 0.0
+    loose = Fraction(0.0 if exact else _LOOSE_S)
+    times, areas = _least_times_and_areas(problem)
+    start = Fraction(after)
+    if rule == "longest":
+        value = Fraction(float((packed.submit + times)[late].max()))
+    elif rule == "area":
+        value = (
+            start + (_exact_sum(areas[late]) - loose * int(packed.max_nodes[late].sum())) / problem.num_nodes
+        )
+    else:
+        wide = late & (2 * packed.min_nodes > problem.num_nodes)
+        value = start + _exact_sum(times[wide]) - loose * int(wide.sum())
+    if not exact:
+        return _down(max(Fraction(0), value * (1 - Fraction(1, 2**45)) - loose))
+    units = (
+        1
+        if all((column % 1 == 0).all() for column in (packed.submit, packed.runtime, packed.table_seconds))
+        else 4
+    )
+    return _down(Fraction(math.ceil(value * units), units))
+
+
+def _least_times_and_areas(problem: WorkloadProblem) -> tuple[FloatArray, FloatArray]:
+    """Return the least seconds and the least node-seconds of each job.
+
+    On more nodes of a law a job is faster and takes more node-seconds.
+    """
+    packed = problem.packed
+    times = problem.run_times(packed.max_nodes).copy()
+    areas = packed.min_nodes * problem.run_times(packed.min_nodes)
+    for j in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
+        rows = slice(packed.table_offsets[j], packed.table_offsets[j + 1])
+        times[j] = packed.table_seconds[rows].min()
+        areas[j] = (packed.table_nodes[rows] * packed.table_seconds[rows]).min()
+    return times, areas
+
+
+def _exact_sum(values: FloatArray) -> Fraction:
+    """Return the sum of values that are >= 0; slightly less where they are no quarters, or rounded."""
+    if (4 * values % 1 == 0).all() and values.max(initial=0.0) < 2**50:
+        return Fraction(sum((4 * values).astype(np.int64).tolist()), 4)
+    return Fraction(math.fsum(values) * (1 - 2.0**-50))
+
+
+def _down(value: Fraction) -> float:
+    """Return the largest float that is not above the value."""
+    nearest = float(value)
+    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > value else nearest
+
+
+def _parsed(certificate: Mapping[str, object]) -> tuple[list[int], list[int], int]:
+    """Return edges, prices and unit."""
+    edges, prices = (_integers(name, certificate.get(name)) for name in ("edges", "prices"))
+    (unit,) = _integers("unit", [certificate.get("unit")])
+    if len(prices) != len(edges) - 1:
+        msg = f"{len(prices)} prices between {len(edges)} edges of the certificate"
+        raise InvalidAnswer(msg)
+    for at, (earlier, later) in enumerate(pairwise(edges), start=1):
+        if later <= earlier:
+            msg = f"edges of the certificate: {later} after {earlier}, at position {at}"
+            raise InvalidAnswer(msg)
+    if unit < 1:
+        msg = f"unit {unit} of the certificate is below 1"
+        raise InvalidAnswer(msg)
+    return edges, prices, unit
+
+
+def _integers(name: str, values: object) -> list[int]:
+    if not isinstance(values, list):
+        msg = f"{name} {shown(values)} of the certificate are not a list"
+        raise InvalidAnswer(msg)
+    for at, value in enumerate(values):
+        if type(value) is not int or not 0 <= value <= MAX_INTEGER:
+            msg = f"{name} of the certificate: {shown(value)} at position {at} is not an integer in 0..2^53"
+            raise InvalidAnswer(msg)
+    return values
