@@ -122,7 +122,7 @@ class Conservative:
     *Guarantee*: with ``"compress"`` or ``"none"``, no job starts after the reservation that it got when it
     was submitted, as long as no job runs longer than estimated. With exact estimates nothing is ever
     compressed, and the schedule is that of list scheduling in queue order. *Complexity*: O(queued jobs x
-    segments of the plan) at each end of a job; 41,524 jobs of Cori KNL take 0.7 s (``"replan"``: 5 s).
+    segments of the plan) at each end of a job; 41,524 jobs of Cori KNL take 1 s (``"replan"``: 5 s).
 
     References
     ----------
