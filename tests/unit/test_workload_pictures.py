@@ -65,7 +65,7 @@ def test_what_a_job_is_shows_under_the_mouse() -> None:
     drawn = _jobs(parsed(WORKLOAD_VIEW.plot(problem, first_fit(problem))))
     assert list(drawn) == [
         "a: 3 nodes from 0 s to 100 s (1.7 min); never waited; started on its submission",
-        "c of ada: 1 nodes from 2 s to 5402 s (1.5 h); never waited; backfilled past b",
+        "c of ada: 1 node from 2 s to 5402 s (1.5 h); never waited; backfilled past b",
         "b: 4 nodes from 5402 s to 5412 s (10 s); waited 1.5 h; started as the first of the queue",
     ]
 
