@@ -9,6 +9,7 @@ import numpy as np
 from allocsolve.instances.formats.workload_window import node_intervals, pieces_within, start_reasons
 from allocsolve.pictures._workload_series import duration, span, time_unit
 from allocsolve.pictures.chart import Axis, Chart
+from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +80,7 @@ def _about(problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, reaso
     table, packed = problem.jobs, problem.packed
     user = f" of {table.users[job]}" if table.users and table.users[job] else ""
     pieces = schedule.pieces(job)
-    nodes = " then ".join(str(count) for _, _, count in pieces)
+    nodes = " then ".join(counted(count, "node") for _, _, count in pieces)
     start, end = pieces[0][0], pieces[-1][1]
     waited = (
         f"waited {duration(start - packed.submit[job])}" if start > packed.submit[job] else "never waited"
@@ -90,7 +91,7 @@ def _about(problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, reaso
         "backfilled": f"backfilled past {table.names[reason.head]}",
     }[reason.kind]
     return (
-        f"{table.names[job]}{user}: {nodes} nodes from {start:.10g} s to {end:.10g} s "
+        f"{table.names[job]}{user}: {nodes} from {start:.10g} s to {end:.10g} s "
         f"({duration(end - start)}); {waited}; {why}"
     )
 

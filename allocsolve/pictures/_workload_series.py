@@ -134,26 +134,48 @@ def waiting_jobs(problem: WorkloadProblem, schedule: WorkloadSchedule, edges: Fl
     return binned(np.concatenate([submit[waits], starts[waits]]), np.concatenate([ones, -ones]), edges)
 
 
-def node_prices(certificate: Mapping[str, Any], edges: FloatArray) -> FloatArray | None:
+def node_prices(
+    problem: WorkloadProblem, certificate: Mapping[str, Any], edges: FloatArray
+) -> FloatArray | None:
     """Return the price of a node-second of a certificate, as means over the bins between edges (seconds).
 
     Parameters
     ----------
+    problem
+        The problem.
     certificate
-        Of a bound; one of the kind ``time-prices`` has a price for each slot of time: ``prices`` divided by
-        ``unit`` between ``edges``, and 0 elsewhere.
+        Of a bound that prices time: ``time-prices``, or ``job-prices``, of which the price of a node-second
+        is what the jobs that pay most for a node would pay together, were they to fill all nodes, by node.
     edges
         Shape (bins + 1,), rising.
 
     Returns
     -------
     numpy.ndarray
-        Shape (bins,), in units of the objective times its scale; None if there is no price of time in it.
+        Shape (bins,), in units of the sum of the objective over all jobs; None if nothing prices time.
     """
-    if certificate.get("kind") != "time-prices":
+    if certificate.get("kind") not in ("time-prices", "job-prices"):
         return None
     slots = np.asarray(certificate["edges"], dtype=np.float64)
     prices = np.asarray(certificate["prices"], dtype=np.float64) / float(certificate["unit"])
+    if certificate["kind"] == "job-prices":
+        prices = _filled(problem, certificate, prices, len(slots) - 1)
     if len(slots) != len(prices) + 1 or not len(prices):
         return None
     return binned(slots, np.diff(prices, prepend=0.0, append=0.0), edges)
+
+
+def _filled(
+    problem: WorkloadProblem, certificate: Mapping[str, Any], prices: FloatArray, num_slots: int
+) -> FloatArray:
+    """Return for each slot what the dearest jobs, by node, pay for a node if they fill the cluster."""
+    offsets = np.asarray(certificate["offsets"], dtype=np.int64)
+    first = np.asarray(certificate["first_slots"], dtype=np.int64)
+    jobs = np.repeat(np.arange(len(first)), np.diff(offsets))
+    slots, nodes = np.arange(len(prices)) - offsets[jobs] + first[jobs], problem.packed.nodes[jobs]
+    order = np.lexsort((-prices / nodes, slots))
+    slots, nodes, prices = slots[order], nodes[order], prices[order]
+    before = np.cumsum(nodes) - nodes
+    before -= before[np.searchsorted(slots, slots)]
+    seated = np.clip(problem.num_nodes - before, 0, nodes)
+    return np.bincount(slots, prices * seated / nodes, minlength=num_slots) / problem.num_nodes

@@ -84,7 +84,7 @@ def timeline(
     names = list(schedules)
     busy = [100 * busy_nodes(one, scale.edges) / problem.num_nodes for one in schedules.values()]
     queues = [waiting_jobs(problem, one, scale.edges) for one in schedules.values()]
-    prices = None if certificate is None else node_prices(certificate, scale.edges)
+    prices = None if certificate is None else node_prices(problem, certificate, scale.edges)
     title = heading[0] if heading else "busy nodes and waiting jobs"
     legend = names if len(names) > 1 else []
     strips = [

@@ -79,7 +79,7 @@ def _over_time(
     more: str,
 ) -> Exhibit:
     scale = Scale.of(problem, list(schedules.values()))
-    priced = next((one for one in certificates if node_prices(one, scale.edges) is not None), None)
+    priced = next((one for one in certificates if node_prices(problem, one, scale.edges) is not None), None)
     note = f"Means over {duration(float(scale.edges[1] - scale.edges[0]))} each.{more}"
     if priced is not None:
         note += (

@@ -171,7 +171,7 @@ def test_backfilled_jobs_name_whom_they_went_past() -> None:
 
 
 def test_times_may_be_as_long_as_any() -> None:
-    problem = WorkloadProblem(2, [Job(2**52, 1, 2**40), Job(2**52 + 1, 2, 0.25)])
+    problem = WorkloadProblem(2, [Job(2**52, 1, 2**40), Job(2**52 + 1, 2, 1)])
     slices = _checked_trace(perfetto_events(problem, first_fit(problem))["traceEvents"])
     assert [one["ts"] for one in slices] == [2**52 * 10**6, (2**52 + 2**40) * 10**6]
     assert len(evalys_rows(problem, first_fit(problem))) == 2

@@ -65,7 +65,7 @@ def test_what_a_job_is_shows_under_the_mouse() -> None:
     drawn = _jobs(parsed(WORKLOAD_VIEW.plot(problem, first_fit(problem))))
     assert list(drawn) == [
         "a: 3 nodes from 0 s to 100 s (1.7 min); never waited; started on its submission",
-        "c of ada: 1 nodes from 2 s to 5402 s (1.5 h); never waited; backfilled past b",
+        "c of ada: 1 node from 2 s to 5402 s (1.5 h); never waited; backfilled past b",
         "b: 4 nodes from 5402 s to 5412 s (10 s); waited 1.5 h; started as the first of the queue",
     ]
 
@@ -136,10 +136,27 @@ def test_bins_have_the_means_of_the_function_second_by_second(
 
 def test_prices_are_those_of_the_slots_and_nothing_outside() -> None:
     certificate: dict[str, Any] = {"kind": "time-prices", "edges": [10, 20, 40], "prices": [6, 3], "unit": 2}
-    prices = node_prices(certificate, np.array([0.0, 10.0, 15.0, 30.0, 50.0]))
+    problem = WorkloadProblem(4, [Job(0, 3, 9), Job(0, 2, 9), Job(0, 4, 9)])
+    prices = node_prices(problem, certificate, np.array([0.0, 10.0, 15.0, 30.0, 50.0]))
     assert prices is not None
     assert np.allclose(prices, [0, 3, (5 * 3 + 10 * 1.5) / 15, 10 * 1.5 / 20])
-    assert node_prices({"kind": "job-prices"}, np.array([0.0, 1.0])) is None
+    assert node_prices(problem, {"kind": "makespan"}, np.array([0.0, 1.0])) is None
+
+
+def test_of_prices_per_job_those_count_that_pay_most_for_a_node() -> None:
+    problem = WorkloadProblem(4, [Job(0, 3, 9), Job(0, 2, 9), Job(0, 4, 9)])
+    certificate = {
+        "kind": "job-prices",
+        "edges": [0, 10, 20, 30],
+        "unit": 2,
+        "first_slots": [0, 1, 0],
+        "offsets": [0, 2, 3, 3],
+        "prices": [6, 12, 12],
+    }
+    prices = node_prices(problem, certificate, np.array([0.0, 10.0, 20.0, 30.0]))
+    assert prices is not None
+    # One job of 3 nodes; then that of 2 nodes, and two of the three nodes of the other; then none.
+    assert np.allclose(prices, [3 / 4, (6 + 6 * 2 / 3) / 4, 0])
 
 
 @pytest.mark.parametrize(
