@@ -72,7 +72,7 @@ def term_slopes(problem: WorkloadProblem, term: WorkloadTerm, grid: Grid) -> lis
     if term == "slowdown":
         runtimes = packed.runtime.tolist()
         slopes = [
-            slope / max(Fraction(runtime), SLOWDOWN_FLOOR_S)
+            slope / max(Fraction(runtime), Fraction(SLOWDOWN_FLOOR_S))
             for slope, runtime in zip(slopes, runtimes, strict=True)
         ]
     return slopes

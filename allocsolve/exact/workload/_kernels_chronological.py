@@ -163,14 +163,13 @@ def _cost(instance: Instance, job: int, start: int, time: int) -> float:
 
 
 @called_kernel
-def _bound(
-    instance: Instance, tables: Tables, tree: Tree, depth: int, job: int, size: int, start: int
-) -> float:
+def _bound(instance: Instance, tables: Tables, tree: Tree, depth: int, child: tuple[int, int, int]) -> float:
     """Return a lower bound on all schedules that start this job next, then, on this size.
 
     Cost so far; what the running jobs pay from then on; the least that each other job costs from then on, and
     not before its nodes are free; less what all nodes cost from then on.
     """
+    job, size, start = child
     step = tables.step
     cell, above = start // step, (start + step - 1) // step
     end = start + instance.times[size]
@@ -186,7 +185,7 @@ def _bound(
     for other in range(len(instance.release)):
         if other != job and not (tree.started[depth] >> other) & 1:
             total += tables.ahead[other, min(last, max(start, tree.earliest[other]) // step)]
-    return total
+    return float(total)
 
 
 @called_kernel
@@ -204,7 +203,7 @@ def _expand(instance: Instance, tables: Tables, tree: Tree, depth: int) -> None:
         begin, first = max(now, instance.release[job]), np.int64(1) << 62
         for size in range(instance.offsets[job], instance.offsets[job + 1]):
             start = _first_fit(instance, tree, depth, begin, instance.nodes[size])
-            first = min(first, start)
+            first = min(first, np.int64(start))
             least_end = min(least_end, start + instance.times[size])
         tree.earliest[job] = first
     children = 0
@@ -219,7 +218,7 @@ def _expand(instance: Instance, tables: Tables, tree: Tree, depth: int) -> None:
             start = _first_fit(instance, tree, depth, begin, instance.nodes[size])
             if start >= least_end or start + instance.times[size] > instance.latest[job]:
                 continue
-            bound = _bound(instance, tables, tree, depth, job, size, start)
+            bound = _bound(instance, tables, tree, depth, (job, size, start))
             if bound > tree.cutoff[0]:
                 continue
             at = children
@@ -269,6 +268,30 @@ def _descend(instance: Instance, tree: Tree, depth: int, child: int) -> None:
 
 
 @called_kernel
+def _holds_no_more(tree: Tree, at: int, depth: int) -> bool:
+    """Tell whether a state seen before holds more nodes at no time: looked at where this one frees some."""
+    now, seen = tree.time[depth], tree.seen_running[at]
+    mine, theirs, other = 0, 0, 0
+    for idx in range(tree.running[depth]):
+        mine += tree.held[depth, idx]
+    for idx in range(seen):
+        if tree.seen_ends[at, idx] > now:
+            theirs += tree.seen_held[at, idx]
+        else:
+            other = idx + 1
+    if theirs > mine:
+        return False
+    for idx in range(tree.running[depth]):
+        mine -= tree.held[depth, idx]
+        while other < seen and tree.seen_ends[at, other] <= tree.ends[depth, idx]:
+            theirs -= tree.seen_held[at, other]
+            other += 1
+        if theirs > mine:
+            return False
+    return True
+
+
+@called_kernel
 def _dominated(tree: Tree, depth: int) -> bool:
     """Tell whether a state seen before is no worse: it is remembered otherwise.
 
@@ -280,30 +303,11 @@ def _dominated(tree: Tree, depth: int) -> bool:
     mixed = (started ^ (started >> 31)) * np.int64(0x2545F4914F6CDD1D)
     place = ((mixed >> 33) & (_BUCKETS - 1)) * _BUCKET
     for at in range(place, place + _BUCKET):
-        kept = tree.seen_running[at]
-        if kept < 0 or tree.seen_started[at] != started:
+        if tree.seen_running[at] < 0 or tree.seen_started[at] != started:
             continue
         if tree.seen_time[at] > now or tree.seen_cost[at] > cost:
             continue
-        # Nodes held from each instant on, at which the state holds fewer.
-        mine, theirs, other = 0, 0, 0
-        for idx in range(count):
-            mine += tree.held[depth, idx]
-        for idx in range(kept):
-            if tree.seen_ends[at, idx] > now:
-                theirs += tree.seen_held[at, idx]
-            else:
-                other = idx + 1
-        worse = theirs > mine
-        for idx in range(count):
-            if worse:
-                break
-            mine -= tree.held[depth, idx]
-            while other < kept and tree.seen_ends[at, other] <= tree.ends[depth, idx]:
-                theirs -= tree.seen_held[at, other]
-                other += 1
-            worse = theirs > mine
-        if not worse:
+        if _holds_no_more(tree, at, depth):
             return True
     if count <= _RUNNING:
         at = place + tree.at[1] % _BUCKET

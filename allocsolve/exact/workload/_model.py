@@ -28,7 +28,7 @@ _MOST = 2**58
 class ScaledTerm(NamedTuple):
     """A term as an integer expression: its value is at least ``expression * factor + offset``."""
 
-    expression: cp_model.LinearExprT
+    expression: cp_model.LinearExpr
     factor: Fraction
     offset: Fraction
     #: Whether the value is exactly that.
@@ -74,7 +74,7 @@ class WorkloadModel:
         self.model = cp_model.CpModel()
         self._latest = latest
         self.starts: list[cp_model.IntVar] = []
-        self.ends: list[cp_model.LinearExprT] = []
+        self.ends: list[cp_model.LinearExpr] = []
         #: For each job one literal for each of its sizes; empty if it has one size.
         self.on_size: list[list[cp_model.IntVar]] = []
         self._intervals: list[cp_model.IntervalVar] = []
@@ -134,7 +134,7 @@ class WorkloadModel:
             self.model.add_no_overlap(wide)
 
     def _add_twins(self) -> None:
-        """start_i <= start_j for jobs of equal shape and weight, i submitted first: they can change places."""
+        """start_i <= start_j for jobs of equal shape and weight, i submitted first: they can swap."""
         packed = self.problem.packed
         last: dict[tuple[float, ...], int] = {}
         for job in np.argsort(packed.submit, kind="stable").tolist():
@@ -156,7 +156,7 @@ class WorkloadModel:
                 self.model.add(latest >= end)
             return ScaledTerm(latest, grid.unit, grid.origin, grid.exact, 0 if grid.exact else None)
         all_slopes = term_slopes(self.problem, term, grid)
-        delays: list[cp_model.LinearExprT] = []
+        delays: list[cp_model.LinearExpr] = []
         slopes: list[Fraction] = []
         most: list[int] = []
         for job, slope in enumerate(all_slopes):
@@ -166,7 +166,7 @@ class WorkloadModel:
             delay = (self.starts[job] if term == "wait" else self.ends[job]) - release
             largest = self._latest[job] - release
             if term == "slowdown":
-                least = math.floor(max(Fraction(float(packed.runtime[job])), SLOWDOWN_FLOOR_S) / grid.unit)
+                least = math.floor(Fraction(max(float(packed.runtime[job]), SLOWDOWN_FLOOR_S)) / grid.unit)
                 largest = max(largest, least)
                 longer = self.model.new_int_var(least, largest, f"d{job}")
                 self.model.add(longer >= delay)
@@ -175,16 +175,16 @@ class WorkloadModel:
             slopes.append(slope)
             most.append(max(largest, 1))
         if not slopes:
-            return ScaledTerm(0, Fraction(1), Fraction(0), exact=True, rounding=0)
+            return ScaledTerm(cp_model.LinearExpr.sum([]), Fraction(1), Fraction(0), exact=True, rounding=0)
         factor, coefficients = _scaled(slopes, most)
         whole = all(number * factor == slope for number, slope in zip(coefficients, slopes, strict=True))
-        expression = sum(number * delay for number, delay in zip(coefficients, delays, strict=True))
+        expression = cp_model.LinearExpr.weighted_sum(delays, coefficients)
         rounding = (0 if whole else sum(most)) if grid.exact else None
         return ScaledTerm(expression, factor, Fraction(0), grid.exact and whole, rounding)
 
     # Read-back
 
-    def read(self, value: Callable[[cp_model.LinearExprT], int]) -> tuple[FloatArray, IntArray]:
+    def read(self, value: Callable[[cp_model.LinearExpr], int]) -> tuple[FloatArray, IntArray]:
         """Return the starts in seconds and the indices of the sizes of an answer, shape (jobs,) each."""
         starts = np.array([self.grid.seconds(value(start)) for start in self.starts], dtype=np.float64)
         chosen = self.sizes.offsets[:-1].copy()
@@ -201,7 +201,7 @@ class WorkloadModel:
 
 
 def _scaled(slopes: list[Fraction], most: list[int]) -> tuple[Fraction, list[int]]:
-    """Return a factor and integers whose multiples are the slopes, rounded down if sums would be too large."""
+    """Return a factor and integers whose multiples are the slopes, rounded down if too large."""
     factor = value_step(slopes)
     largest = sum((slope * top for slope, top in zip(slopes, most, strict=True)), Fraction(0))
     if largest / factor > _MOST:

@@ -28,6 +28,8 @@ _ROUND = 20_000
 _MOST_STATES = 50_000_000
 #: The longest plan, in units of the grid, and the most entries of a table.
 _MOST_UNITS, _MOST_ENTRIES = 2_000_000, 4_000_000
+#: States hold 32-bit numbers of nodes.
+_MOST_NODES = 2**31 - 1
 
 
 class ChronologicalOutcome(NamedTuple):
@@ -47,6 +49,7 @@ def chronological_search(
     sizes: Sizes,
     grid: Grid,
     prices: PriceBound,
+    *,
     latest: Sequence[int],
     value: float,
     gain: float,
@@ -84,10 +87,15 @@ def chronological_search(
     counted = np.flatnonzero(costs.slope > 0)
     total = math.fsum(problem.packed.weight.tolist())
     units = max(latest, default=0) + 1
-    if not 0 < len(counted) <= MAX_JOBS or units > _MOST_UNITS or not grid.exact:
+    if (
+        not 0 < len(counted) <= MAX_JOBS
+        or units > _MOST_UNITS
+        or not grid.exact
+        or problem.num_nodes > _MOST_NODES
+    ):
         return ChronologicalOutcome(proven=False, order=None, chosen=None)
     instance, index = _instance(problem, costs, sizes, grid, latest, counted)
-    tables = _tables(problem, grid, prices, instance, counted, units)
+    tables = _tables(problem, grid, prices, instance, counted)
     # What is better costs less by `gain` at least; three quarters of that leave room for rounding.
     step = 0.75 * gain * total
     tree = new_tree(len(counted), len(instance.nodes), value * total - step)
@@ -152,10 +160,9 @@ def _tables(
     prices: PriceBound,
     instance: Instance,
     counted: IntArray,
-    units: int,
 ) -> Tables:
     """Return the prices of the jobs that count, by cells of the grid."""
-    jobs = len(counted)
+    jobs, units = len(counted), int(instance.latest.max()) + 1
     step = max(1, -(-jobs * units // _MOST_ENTRIES))
     cells = -(-units // step) + 1
     by_job = prices.certificate["kind"] == "job-prices"
@@ -193,7 +200,7 @@ def _time_rows(problem: WorkloadProblem, prices: PriceBound) -> tuple[FloatArray
 def _job_rows(
     problem: WorkloadProblem, prices: PriceBound, counted: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return edges, the integral of the price of each job up to each, and that of the dearest sets of jobs."""
+    """Return edges, the integral of the price of each job up to each, and of the dearest sets of jobs."""
     certificate = cast("dict[str, Any]", prices.certificate)
     edges = np.array(certificate["edges"], dtype=np.float64)
     lengths = np.diff(edges)

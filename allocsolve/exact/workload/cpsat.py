@@ -76,7 +76,8 @@ class WorkloadCpSat:
     *Method*: a schedule by serial generation and reinsertion; the bound by prices per job
     (`allocsolve.bounds.workload`); for up to 62 jobs a branch and bound over schedules in order of starts,
     whose states these prices bound, in 60 % of the time. What is still open CP-SAT gets, with the schedule as
-    a hint and the bound, which is above what CP-SAT proves by itself; no job may end so late that it alone makes the schedule worse than the best known one.
+    a hint and the bound, which is above what CP-SAT proves by itself; no job may end so late that it alone
+    makes the schedule worse than the best known one.
     Times are integers: multiples of the greatest common divisor of all. Where they are no multiples of a
     quarter of a second they are rounded down, so the bound holds, but is never met (limit ``size``).
     *Guarantee*: ``optimal`` is a proof, to a relative difference of 1e-9 for slowdowns and weights whose sums
@@ -152,7 +153,7 @@ class _Search:
             if idx == 0:
                 self.certificate = lower.certificate
             self.bounds.append(min(lower.value, self.best.values[idx]))
-            if not small or len(self.sizes.nodes) > _MAX_SIZES:
+            if not small or not self._fits(grid):
                 if self.bounds[idx] < self.best.values[idx]:
                     self.limit = Limit.SIZE
                     return
@@ -173,6 +174,11 @@ class _Search:
                 return
             model.model.add(scaled.expression <= scaled.at_most(self.best.values[idx]))
 
+    def _fits(self, grid: Grid) -> bool:
+        """Return whether the model is not too large, nor its sums for 64 bits."""
+        horizon = grid.point(self.problem.horizon) + 1
+        return len(self.sizes.nodes) <= _MAX_SIZES and horizon * self.problem.num_nodes < 2**60
+
     def _lower(self, idx: int) -> TermBound:
         """Return the bound on a term by prices, or a cheap one if the best plan meets that."""
         term = self.objective[idx]
@@ -186,7 +192,7 @@ class _Search:
         return bound_by_jobs(self.problem, term, by_time, clock, self.budget.workers)
 
     def _latest(self, grid: Grid) -> list[int]:
-        """Return by when each job ends in every schedule that is as good as the best, in units of the grid."""
+        """Return by when each job ends in a schedule as good as the best one, in units of the grid."""
         term, value = self.objective[0], self.best.values[0]
         horizon = grid.point(self.problem.horizon) + 1
         if term == "makespan":
@@ -195,7 +201,7 @@ class _Search:
         slack = value * float(self.problem.packed.weight.sum()) - float(costs.least.sum())
         allowed = (slack + costs.least) * (1 + 1e-9) + 1e-9 * abs(value)
         longest = self.sizes.seconds[self.sizes.offsets[1:] - 1] * (1 - costs.of_end[0])
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             ends = costs.reference + np.where(costs.slope > 0, allowed / costs.slope, np.inf) + longest
         return [horizon if end == np.inf else min(horizon, grid.point(end) + 1) for end in ends.tolist()]
 
@@ -209,10 +215,10 @@ class _Search:
             self.sizes,
             grid,
             prices,
-            self._latest(grid),
-            value,
-            max(step, _TOLERANCE * value),
-            Clock(_IN_ORDER * self.clock.remaining),
+            latest=self._latest(grid),
+            value=value,
+            gain=max(step, _TOLERANCE * value),
+            clock=Clock(_IN_ORDER * self.clock.remaining),
         )
         if outcome.order is not None and outcome.chosen is not None:
             self.best.offer(Plan.in_order(self.problem, self.sizes, outcome.chosen, outcome.order))
