@@ -10,8 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_workload_optimum import naive_earliest, naive_optimum, naive_values
 
+from allocsolve.bounds.workload import time_prices
+from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.exact.workload import Prices, WorkloadCpSat
+from allocsolve.exact.workload._grid import grid_of, term_slopes, value_step
 from allocsolve.exact.workload._windows import search_window
+from allocsolve.exact.workload.chronological import chronological_search
 from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
 from allocsolve.heuristics.workload.plan import Plan
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
@@ -196,3 +200,35 @@ def test_a_window_never_makes_a_plan_worse(problem: WorkloadProblem, seed: int) 
     runs = list(zip(schedule.starts.tolist(), schedule.ends.tolist(), strict=True))
     assert naive_values(problem, ("turnaround",), runs) == pytest.approx(plan.values(("turnaround",)))
     assert plan.values(("turnaround",)) <= before
+
+
+@settings(max_examples=60)
+@given(workloads(max_jobs=4), st.sampled_from(("turnaround", "slowdown")), st.booleans())
+def test_the_search_in_order_of_starts_proves_the_optimum(
+    problem: WorkloadProblem, term: Any, by_jobs: bool
+) -> None:
+    """From nothing: no best schedule is known, and prices are those of node-seconds, or per job."""
+    sizes = job_sizes(problem, every=True)
+    grid = grid_of(problem, sizes)
+    prices = time_prices(problem, term)
+    if by_jobs:
+        prices = job_prices(problem, term, prices, clock=Clock(60))
+    outcome = chronological_search(
+        problem,
+        term,
+        sizes,
+        grid,
+        prices,
+        latest=[grid.point(problem.horizon)] * len(problem.jobs),
+        value=1e6,
+        gain=float(value_step(term_slopes(problem, term, grid))),
+        clock=Clock(60),
+    )
+    if not problem.packed.weight.any():
+        assert not outcome.proven
+        return
+    assert outcome.proven
+    assert outcome.order is not None
+    assert outcome.chosen is not None
+    plan = Plan.in_order(problem, sizes, outcome.chosen, outcome.order)
+    assert plan.values((term,)) == pytest.approx(naive_optimum(problem, (term,)), rel=1e-9)

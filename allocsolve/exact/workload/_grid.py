@@ -18,6 +18,8 @@ __all__ = ["Grid", "grid_of", "term_slopes", "value_step"]
 
 #: Grid points per second where times are no multiples of a quarter.
 _FINE = 1024
+#: Sums of quarters are exact up to here in doubles.
+_MOST_SECONDS = 2.0**50
 
 
 class Grid(NamedTuple):
@@ -53,7 +55,9 @@ def grid_of(problem: WorkloadProblem, sizes: Sizes) -> Grid:
     if not len(packed.submit):
         return Grid(Fraction(0), Fraction(1), exact=True)
     origin = Fraction(float(packed.submit.min()))
-    if not problem.is_exact:
+    # What users asked for does not matter here, so this is less than `WorkloadProblem.is_exact`.
+    exact = all(bool((4 * times % 1 == 0).all()) for times in (packed.submit, sizes.seconds))
+    if not exact or problem.horizon > _MOST_SECONDS:
         return Grid(Fraction(math.floor(origin)), Fraction(1, _FINE), exact=False)
     quarters = [SLOWDOWN_FLOOR_S * 4]
     quarters += [
