@@ -23,9 +23,9 @@ def family(seed: int) -> WorkloadProblem:
         num_nodes,
         [
             Job(
-                int(random.integers(0, 7)),
+                int(random.integers(0, 12)),
                 int(random.integers(1, num_nodes + 1)),
-                int(random.integers(1, 8)),
+                int(random.integers(1, 7)),
             )
             for _ in range(int(random.integers(4, 8)))
         ],
@@ -45,22 +45,26 @@ def cost(job: Job, end: float | Fraction, term: str) -> Fraction:
 def optimum(problem: WorkloadProblem, term: str = "turnaround") -> Fraction:
     """The least mean of all schedules: some order of the jobs, each at its earliest place, is optimal."""
     jobs = list(problem.jobs)
-    weight = sum(Fraction(job.weight) for job in jobs)
-    least = None
-    for order in itertools.permutations(range(len(jobs))):
-        placed: list[tuple[float, float, int]] = []
-        total = Fraction(0)
-        for idx in order:
-            end = _place(placed, jobs[idx], problem.num_nodes)
-            total += cost(jobs[idx], end, term)
-            if least is not None and total >= least:
-                break
-        else:
-            least = total
-    return least / weight if least is not None and weight else Fraction(0)
+    weight = sum((Fraction(job.weight) for job in jobs), Fraction(0))
+    alone = [cost(job, Fraction(job.submit) + Fraction(job.runtime), term) for job in jobs]
+    best = [Fraction(10**15)]
+
+    def extend(placed: list[tuple[float, float, int]], waiting: list[int], total: Fraction) -> None:
+        if total + sum(alone[idx] for idx in waiting) >= best[0]:
+            return
+        if not waiting:
+            best[0] = total
+        for idx in waiting:
+            start = _earliest(placed, jobs[idx], problem.num_nodes)
+            end = start + jobs[idx].runtime
+            rest = [other for other in waiting if other != idx]
+            extend([*placed, (start, end, jobs[idx].nodes)], rest, total + cost(jobs[idx], end, term))
+
+    extend([], list(range(len(jobs))), Fraction(0))
+    return best[0] / weight if weight else Fraction(0)
 
 
-def _place(placed: list[tuple[float, float, int]], job: Job, num_nodes: int) -> float:
+def _earliest(placed: list[tuple[float, float, int]], job: Job, num_nodes: int) -> float:
     for start in sorted({job.submit, *(end for _, end, _ in placed if end > job.submit)}):
         end = start + job.runtime
         instants = [start, *(begin for begin, _, _ in placed if start < begin < end)]
@@ -68,8 +72,7 @@ def _place(placed: list[tuple[float, float, int]], job: Job, num_nodes: int) -> 
             sum(nodes for begin, over, nodes in placed if begin <= at < over) + job.nodes <= num_nodes
             for at in instants
         ):
-            placed.append((start, end, job.nodes))
-            return end
+            return start
     raise AssertionError
 
 
@@ -123,9 +126,7 @@ def _fullest(sizes: Sequence[int], prices: Sequence[Fraction], capacity: int) ->
     return best
 
 
-def soft_slot(
-    sizes: Sequence[int], odds: Sequence[float], capacity: int
-) -> tuple[float, list[float]]:
+def soft_slot(sizes: Sequence[int], odds: Sequence[float], capacity: int) -> tuple[float, list[float]]:
     """Logarithm of the sum over all fitting sets of e^(sum of their odds), and how likely each item is in."""
     weights = []
     for chosen in itertools.product((False, True), repeat=len(sizes)):

@@ -45,8 +45,8 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
         All its jobs are rigid.
     certificate
         ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at which
-        slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a price q
-        is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
+        slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
+        price q is q / Q units of cost per second. ``first_slots``: for each job the first slot with a price.
         ``offsets``: one more; job j has the prices ``prices[offsets[j]:offsets[j + 1]]``, integers >= 0.
     objective
         ``turnaround``, ``slowdown`` or ``wait``.
@@ -110,11 +110,12 @@ def _check_kind(problem: WorkloadProblem, certificate: Mapping[str, object], obj
 
 
 def _tick(problem: WorkloadProblem) -> int:
-    if not problem.is_exact:
-        return _REALS
-    packed = problem.packed
-    whole = all((times == np.floor(times)).all() for times in (packed.submit, packed.runtime))
-    return _WHOLE if whole else _QUARTERS
+    """Return how many ticks a second has; estimates of run times play no part."""
+    times = np.concatenate((problem.packed.submit, problem.packed.runtime))
+    if (times == np.floor(times)).all():
+        return _WHOLE
+    quarters = times * _QUARTERS
+    return _QUARTERS if (quarters == np.floor(quarters)).all() else _REALS
 
 
 def _positive(certificate: Mapping[str, object], key: str) -> int:
@@ -170,7 +171,7 @@ def _rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> Job
     """Return the jobs in ticks; costs are in units of 1 / (unit * tick)."""
     packed = problem.packed
     submit, runtime = _ticks(packed.submit, tick), _ticks(packed.runtime, tick)
-    late = submit + (0 if problem.is_exact else 1)
+    late = submit + (1 if tick == _REALS else 0)
     slope = _scaled(packed.weight, unit, tick)
     if objective == "slowdown":
         # Rounded up: a longer run time makes less of a delay.

@@ -1,8 +1,8 @@
 """What a job pays under prices of its own, at every start that can be the cheapest one.
 
 The price of a job is constant on each slot of its window and 0 outside; its *levels* are what it pays for
-the whole of a slot. So the cost of a start is piecewise linear: it turns at the submission, where the start or the
-end meets an edge of a slot of the window, and where the cost of an end leaves its floor.
+the whole of a slot. So the cost of a start is piecewise linear: it turns at the submission, where the start
+or the end meets an edge of a slot of the window, and where the cost of an end leaves its floor.
 """
 
 from __future__ import annotations

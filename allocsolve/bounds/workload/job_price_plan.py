@@ -43,7 +43,7 @@ class Round(NamedTuple):
     by_pieces: bool = False
 
 
-_FINE_ROUNDS = (Round(1, (3.0, 1.0, 0.3, 0.1, 0.03)),)
+_FINE_ROUNDS = (Round(1, (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)),)
 _COARSE_ROUNDS = (
     Round(1, (0.5, 0.15, 0.05)),
     Round(2, (0.05, 0.015)),
