@@ -141,7 +141,7 @@ def least_costs(
                 nodes, seconds = jobs.table_nodes[first + row], jobs.table_seconds[first + row]
             else:
                 nodes, seconds = jobs.min_nodes[j] + row, jobs.runtime[j]
-                if nodes != jobs.nodes[j]:
+                if count > 1:  # what is rounded up is less than what is taken off
                     seconds *= _speedup_ratio(law, jobs.parameter[j], nodes, jobs.nodes[j]) * (1 - 2.0**-50)
             length = seconds * per_second - shorter
             if length < 0 or (delays.whole[j] == 0 and delays.rest[j] == 0):

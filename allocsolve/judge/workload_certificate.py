@@ -148,10 +148,12 @@ def _rounded_down(weight: FloatArray, factor: int) -> IntArray:
     """Return weights times a factor, rounded down; those beyond 2^61 lowered to what fits."""
     highest = HIGHEST // factor
     whole = np.minimum(np.floor(weight), float(min(highest, MAX_INTEGER))).astype(np.int64)
-    if not (weight % 1).any() and not factor > HIGHEST:
+    if factor <= HIGHEST and not (weight % 1).any():
         return whole * factor
-    lowered = np.minimum(np.nextafter(weight * float(factor), 0.0), float(HIGHEST // 2))
-    return np.floor(np.maximum(lowered, 0.0)).astype(np.int64)
+    product = weight * float(factor)
+    if factor & (factor - 1):  # by powers of two it is not rounded
+        product = np.nextafter(product, 0.0)
+    return np.floor(np.minimum(product, float(HIGHEST // 2))).astype(np.int64)
 
 
 def _sum_of_products(left: FloatArray, right: FloatArray) -> Fraction:
@@ -176,23 +178,19 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
         return 0.0
     loose = Fraction(0.0 if exact else _LOOSE_S)
     times, areas = _least_times_and_areas(problem)
-    start = Fraction(after)
+    start = max(Fraction(0), Fraction(after) - loose)
     if rule == "longest":
-        value = Fraction(float((packed.submit + times)[late].max()))
+        value = Fraction(float((packed.submit + times)[late].max())) - loose
     elif rule == "area":
-        value = (
-            start + (_exact_sum(areas[late]) - loose * int(packed.max_nodes[late].sum())) / problem.num_nodes
-        )
+        least_area = _exact_sum(areas[late]) - loose * int(packed.max_nodes[late].sum())
+        value = start + least_area / problem.num_nodes
     else:
         wide = late & (2 * packed.min_nodes > problem.num_nodes)
         value = start + _exact_sum(times[wide]) - loose * int(wide.sum())
     if not exact:
-        return _down(max(Fraction(0), value * (1 - Fraction(1, 2**45)) - loose))
-    units = (
-        1
-        if all((column % 1 == 0).all() for column in (packed.submit, packed.runtime, packed.table_seconds))
-        else 4
-    )
+        return _down(max(Fraction(0), value * (1 - Fraction(1, 2**45))))
+    times_in_seconds = (packed.submit, packed.runtime, packed.table_seconds)
+    units = 1 if all((column % 1 == 0).all() for column in times_in_seconds) else 4
     return _down(Fraction(math.ceil(value * units), units))
 
 

@@ -103,12 +103,12 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
         return MakespanBound(0.0, {"kind": "makespan", "rule": "longest", "after": 0.0})
     less = _looseness(problem)
     submit = np.maximum(0.0, packed.submit - less)
-    times = np.maximum(0.0, shortest_run_times(problem) - less)
-    areas = np.maximum(0.0, least_areas(problem) - less * packed.max_nodes)
+    times = shortest_run_times(problem) - less
+    areas = least_areas(problem) - less * packed.max_nodes
     wide = np.where(2 * packed.min_nodes > problem.num_nodes, times, 0.0)
     order = np.argsort(submit, kind="stable")
     last = int(np.argmax(submit + times))
-    bounds = {"longest": (float(submit[last] + times[last]), last)}
+    bounds = {"longest": (_rounded(problem, float(submit[last] + times[last])), last)}
     for rule, work, num_nodes in (("area", areas, problem.num_nodes), ("wide", wide, 1)):
         after = np.cumsum(work[order][::-1])[::-1]
         at = int(np.argmax(submit[order] + after / num_nodes))
@@ -122,6 +122,11 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
 def _looseness(problem: WorkloadProblem) -> float:
     """Return by how much a run in a valid schedule may be shorter."""
     return 0.0 if problem.is_exact else 2 * _TOLERANCE_S
+
+
+def _rounded(problem: WorkloadProblem, value: float) -> float:
+    """Return a sum, or slightly less where it may be rounded."""
+    return value if problem.is_exact else value * (1 - _ROUNDING)
 
 
 def _after(problem: WorkloadProblem, moment: float, work: float, num_nodes: int) -> float:

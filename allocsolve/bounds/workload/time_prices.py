@@ -33,9 +33,9 @@ _PATIENCE: Final = 8
 _FIRST_AIM: Final = 0.01
 _RAISED_AIM: Final = 20.0
 _LEAST_AIM: Final = 1e-6
-#: The ascent is over after so many widths in a row that gain less than this share each.
+#: The ascent is over after so many widths, or after two in a row that gain no more than this share each.
+_MOST_WIDTHS: Final = 16
 _LEAST_GAIN: Final = 1e-6
-_WIDTHS_WITHOUT_GAIN: Final = 2
 #: Bits of the sum of all prices, in units of prices and time; bits of what one job costs.
 _BITS_OF_PRICES: Final = 52
 _BITS_OF_A_JOB: Final = 58
@@ -159,8 +159,8 @@ def time_prices(
     term
         ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``.
     clock
-        When its time is over, the best prices so far are taken; without one, the ascent runs until a further
-        round gains less than 10^-6.
+        When its time is over, the best prices so far are taken. The ascent ends by itself when slots were
+        halved 16 times, or finer ones gain no more than 10^-6.
 
     Returns
     -------
@@ -215,13 +215,15 @@ def _climb(dual: _Dual, ascent: _Ascent, clock: Clock | None) -> None:
     ascent.aim = _FIRST_AIM * ascent.best.value
     ascent.climb(dual, _FIRST_STEPS, clock)
     idle = 0
-    while idle < _WIDTHS_WITHOUT_GAIN and (clock is None or clock.remaining > 0):
+    for _ in range(_MOST_WIDTHS):
+        if idle == 2 or (clock is not None and clock.remaining <= 0):
+            return
         before = ascent.best.value
         ascent.refine()
         dual.on(ascent.best.edges)
         ascent.aim = max(_RAISED_AIM * ascent.aim, _LEAST_AIM * before)
         ascent.climb(dual, _STEPS, clock)
-        idle = idle + 1 if ascent.best.value - before < _LEAST_GAIN * before else 0
+        idle = idle + 1 if ascent.best.value - before <= _LEAST_GAIN * before else 0
 
 
 def _first_edges(problem: WorkloadProblem) -> IntArray:
@@ -240,7 +242,7 @@ def _time_units(problem: WorkloadProblem) -> int:
     """Return the units of a second in which the judge counts: quarters, or as many as surely fit."""
     if problem.is_exact:
         return 4
-    return 1 << min(16, 58 - max(1, math.ceil(problem.horizon)).bit_length())
+    return 1 << min(16, 56 - max(1, math.ceil(problem.horizon)).bit_length())
 
 
 def _certified(
@@ -272,7 +274,7 @@ def _certified(
         if not problem.is_exact:
             total -= _LOSS_OF_SLOWDOWN * spent
     return PriceBound(
-        value=max(0.0, (total - costs.offset) / scale),
+        value=max(0.0, (1 - _ROUNDING) * (total - costs.offset) / scale),
         certificate={
             "kind": "time-prices",
             "term": term,

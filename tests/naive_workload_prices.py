@@ -1,0 +1,120 @@
+"""Slow twins: the optimum of a tiny workload, and prices of node-seconds by trying all starts on a grid."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise, permutations, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.model import SPEEDUP_TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from allocsolve.model import WorkloadProblem
+
+__all__ = ["cost_of", "least_cost", "price_value", "workload_optimum"]
+
+
+def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
+    """Return the sizes of a job and its seconds on each."""
+    packed = problem.packed
+    if packed.speedup[job_idx] == SPEEDUP_TABLE:
+        return list(problem.jobs.speedups[job_idx].rows)
+    sizes = range(packed.min_nodes[job_idx], packed.max_nodes[job_idx] + 1)
+    return [
+        (n, float(problem.run_times(np.maximum(np.minimum(n, packed.max_nodes), packed.min_nodes))[job_idx]))
+        for n in sizes
+    ]
+
+
+def cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fraction:
+    """Return the weighted cost of a job that ends then, the wait counted with its run time."""
+    job = problem.jobs[job_idx]
+    turnaround = Fraction(end) - Fraction(job.submit)
+    if term == "slowdown":
+        return Fraction(job.weight) * max(1, turnaround / max(Fraction(job.runtime), 10))
+    return Fraction(job.weight) * turnaround
+
+
+def _value(problem: WorkloadProblem, term: str, ends: Sequence[float]) -> Fraction:
+    if term == "makespan":
+        return Fraction(max(ends))
+    scale = sum(Fraction(job.weight) for job in problem.jobs)
+    total = sum(cost_of(problem, term, j, end) for j, end in enumerate(ends))
+    if term == "wait":
+        total -= sum(Fraction(job.weight) * Fraction(job.runtime) for job in problem.jobs)
+    return total / scale if scale else Fraction(0)
+
+
+def workload_optimum(problem: WorkloadProblem, term: str) -> Fraction:
+    """Return the least value: of all orders and sizes, each job as early as those before it allow."""
+    choices = [runs_of(problem, j) for j in range(len(problem.jobs))]
+    best: Fraction | None = None
+    for runs in product(*choices):
+        for order in permutations(range(len(runs))):
+            ends = [0.0] * len(runs)
+            placed: list[tuple[float, float, int]] = []
+            for j in order:
+                nodes, seconds = runs[j]
+                start = _earliest(placed, problem.num_nodes, nodes, seconds, problem.jobs[j].submit)
+                placed.append((start, start + seconds, nodes))
+                ends[j] = start + seconds
+            value = _value(problem, term, ends)
+            best = value if best is None else min(best, value)
+    assert best is not None
+    return best
+
+
+def _earliest(
+    placed: list[tuple[float, float, int]], num_nodes: int, nodes: int, seconds: float, submit: float
+) -> float:
+    for start in sorted({submit, *(end for _, end, _ in placed if end > submit)}):
+        moments = [start, *(begin for begin, _, _ in placed if start < begin < start + seconds)]
+        used = (sum(n for begin, end, n in placed if begin <= moment < end) for moment in moments)
+        if all(busy + nodes <= num_nodes for busy in used):
+            return start
+    raise AssertionError
+
+
+def price_until(edges: Sequence[int], prices: Sequence[int], moment: Fraction) -> Fraction:
+    """Return the integral of the prices up to a moment."""
+    slots = zip(pairwise(edges), prices, strict=True)
+    return sum(
+        (price * max(Fraction(0), min(moment, Fraction(end)) - begin) for (begin, end), price in slots),
+        Fraction(0),
+    )
+
+
+def least_cost(
+    problem: WorkloadProblem, term: str, job_idx: int, edges: Sequence[int], prices: Sequence[int], unit: int
+) -> Fraction:
+    """Return the least cost of a job over all sizes and all starts at quarters of a second."""
+    costs = []
+    for nodes, seconds in runs_of(problem, job_idx):
+        for start in _quarters(problem.jobs[job_idx].submit, edges[-1]):
+            end = start + Fraction(seconds)
+            paid = price_until(edges, prices, end) - price_until(edges, prices, start)
+            costs.append(cost_of(problem, term, job_idx, float(end)) + nodes * paid / unit)
+    return min(costs)
+
+
+def _quarters(submit: float, last: float) -> Iterator[Fraction]:
+    first = Fraction(submit)
+    for k in range(max(0, math.ceil(4 * (last - submit))) + 80):
+        yield first + Fraction(k, 4)
+
+
+def price_value(
+    problem: WorkloadProblem, term: str, edges: Sequence[int], prices: Sequence[int], unit: int
+) -> Fraction:
+    """Return the bound that follows from prices ``q / unit`` of a node-second."""
+    total = sum(least_cost(problem, term, j, edges, prices, unit) for j in range(len(problem.jobs)))
+    total -= problem.num_nodes * price_until(edges, prices, Fraction(edges[-1])) / unit
+    if term == "wait":
+        total -= sum(Fraction(job.weight) * Fraction(job.runtime) for job in problem.jobs)
+    scale = sum(Fraction(job.weight) for job in problem.jobs)
+    return max(Fraction(0), total / scale) if scale else Fraction(0)

@@ -1,0 +1,234 @@
+"""Bounds of workloads: examples, certificates that are refused, limits of numbers, interruption."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from allocsolve.bounds.workload import (
+    job_costs,
+    least_areas,
+    makespan_bound,
+    shortest_run_times,
+    time_prices,
+    workload_bound,
+)
+from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.model import Amdahl, Budget, Job, Jobs, SpeedupTable, WorkloadProblem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: One job after the other, the shortest first, is best: turnarounds 1, 3, 6.
+QUEUE = WorkloadProblem(4, [Job(0, 4, 1), Job(0, 4, 2), Job(0, 4, 3)])
+SMALL = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
+TABLE = SpeedupTable([(1, 12), (2, 8), (4, 6)])
+MOLDABLE = WorkloadProblem(
+    4,
+    [
+        Job(0, 2, 8, min_nodes=1, max_nodes=4, speedup=TABLE),
+        Job(0, 2, 10, min_nodes=1, max_nodes=4, speedup=Amdahl(1)),
+    ],
+)
+GOOD: dict[str, Any] = {
+    "kind": "time-prices",
+    "term": "turnaround",
+    "edges": [0, 4, 6],
+    "prices": [3, 1],
+    "unit": 8,
+}
+
+
+def certified(problem: WorkloadProblem, certificate: dict[str, Any], term: str = "turnaround") -> float:
+    return workload_certified_bound(problem, certificate, (term,))
+
+
+def test_tight_where_jobs_run_one_after_the_other() -> None:
+    bound = time_prices(QUEUE)
+    assert 3.33 < bound.value <= certified(QUEUE, dict(bound.certificate)) <= 10 / 3
+    assert json.loads(json.dumps(bound.certificate)) == bound.certificate
+    assert bound.sizes.tolist() == [4, 4, 4]
+    assert not any(array.flags.writeable for array in (bound.starts, bound.sizes, bound.edges, bound.prices))
+
+
+def test_without_any_wait_there_are_no_prices() -> None:
+    problem = WorkloadProblem(4, [Job(0, 2, 5), Job(1, 2, 6)])
+    bound = time_prices(problem)
+    assert bound.certificate["prices"] == []
+    assert bound.starts.tolist() == [0, 1]
+    assert certified(problem, dict(bound.certificate)) == workload_bound(problem, "turnaround") == 5.5
+
+
+@pytest.mark.parametrize("weight", [0, 1])
+def test_nothing_to_do(weight: int) -> None:
+    jobs = [Job(0, 1, 5, weight=0)] * weight
+    problem = WorkloadProblem(4, jobs)
+    for term in ("turnaround", "slowdown", "wait"):
+        bound = time_prices(problem, term)
+        assert bound.value == certified(problem, dict(bound.certificate), term) == 0
+    assert makespan_bound(problem).value == 5 * weight
+    assert certified(problem, dict(makespan_bound(problem).certificate), "makespan") == 5 * weight
+
+
+def test_costs_of_jobs() -> None:
+    problem = WorkloadProblem(4, [Job(0, 1, 5), Job(0, 1, 20, weight=2)])
+    slope, floor, offset, scale = job_costs(problem, "slowdown")
+    assert (slope.tolist(), floor.tolist(), offset, scale) == ([0.1, 0.1], [1, 2], 0, 3)
+    slope, floor, offset, scale = job_costs(problem, "wait")
+    assert (slope.tolist(), floor.tolist(), offset, scale) == ([1, 2], [0, 0], 45, 3)
+    for wrong, term in ((problem, "makespan"), (MOLDABLE, "wait")):
+        with pytest.raises(InvalidOption, match=term):
+            job_costs(wrong, term)
+
+
+def test_of_moldable_jobs() -> None:
+    assert shortest_run_times(MOLDABLE).tolist() == [6, 5]
+    assert least_areas(MOLDABLE).tolist() == [12, 20]
+    assert workload_bound(MOLDABLE, "turnaround") == pytest.approx(5.5)
+    assert workload_bound(MOLDABLE, "slowdown") == pytest.approx(1)
+    bound = time_prices(MOLDABLE)
+    assert 6.5 < bound.value <= 9
+    with pytest.raises(InvalidAnswer, match="wait of moldable"):
+        certified(MOLDABLE, {**GOOD, "term": "wait"}, "wait")
+
+
+def test_makespan_rules() -> None:
+    longest, area, wide = (
+        WorkloadProblem(4, [Job(3, 1, 10)]),
+        WorkloadProblem(4, [Job(2, 1, 5)] * 1 + [Job(2, 2, 5), Job(2, 2, 5), Job(7, 1, 1)]),
+        WorkloadProblem(4, [Job(5, 3, 5), Job(5, 3, 5.5), Job(0, 1, 10)]),
+    )
+    values = []
+    for problem, rule in ((longest, "longest"), (area, "area"), (wide, "wide")):
+        value, certificate = makespan_bound(problem)
+        assert certificate["rule"] == rule
+        assert certified(problem, dict(certificate), "makespan") == value
+        values.append(value)
+    assert values == [13, 9, 15.5]  # the area alone: 8.5
+
+
+def test_ctrl_c_returns_the_best_prices() -> None:
+    from allocsolve.bounds.workload import time_prices as _  # noqa: F401, PLC0415
+    import allocsolve.bounds.workload.time_prices  # noqa: F401, PLC0415
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "prices"}, "kind"),
+        ({"kind": None}, "kind"),
+        ({"term": "slowdown"}, "bounds slowdown, not turnaround"),
+        ({"term": None}, "bounds None"),
+        ({"edges": [0, 4, 4]}, "4 after 4, at position 2"),
+        ({"edges": [0, 6, 4]}, "4 after 6"),
+        ({"edges": [-1, 4, 6]}, "edges .* -1 at position 0"),
+        ({"edges": [0, 4.0, 6]}, "edges .* 4.0 at position 1"),
+        ({"edges": [0, True, 6]}, "edges .* True at position 1"),
+        ({"edges": [0, 4, 2**60]}, "edges"),
+        ({"edges": "046"}, "edges '046'"),
+        ({"edges": None}, "edges None"),
+        ({"edges": []}, "2 prices between 0 edges"),
+        ({"edges": [0, 4]}, "2 prices between 2 edges"),
+        ({"prices": [3, -1]}, "prices .* -1 at position 1"),
+        ({"prices": [3, None]}, "prices .* None at position 1"),
+        ({"prices": [3, 0.5]}, "prices .* 0.5 at position 1"),
+        ({"prices": [3, 10**30]}, "prices .* beyond 10"),
+        ({"prices": [2**53, 2**53], "edges": [0, 2**30, 2**40]}, "beyond 2.61"),
+        ({"prices": [3]}, "1 prices between 3 edges"),
+        ({"unit": 0}, "unit 0"),
+        ({"unit": -8}, "unit"),
+        ({"unit": 8.0}, "unit"),
+        ({"unit": "8"}, "unit"),
+    ],
+)
+def test_malformed_certificates_are_refused(change: dict[str, Any], message: str) -> None:
+    assert certified(SMALL, GOOD) > 370
+    with pytest.raises(InvalidAnswer, match=message):
+        certified(SMALL, {**GOOD, **change})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rule": "energy"}, "rule"),
+        ({"rule": None}, "rule"),
+        ({"rule": ["area"]}, "rule"),
+        ({"after": None}, "after"),
+        ({"after": True}, "after"),
+        ({"after": float("nan")}, "after"),
+        ({"after": -1}, "after"),
+        ({"after": "0"}, "after"),
+    ],
+)
+def test_malformed_makespan_certificates_are_refused(change: dict[str, Any], message: str) -> None:
+    good = {"kind": "makespan", "rule": "longest", "after": 0}
+    assert certified(SMALL, good, "makespan") == 1002
+    with pytest.raises(InvalidAnswer, match=message):
+        certified(SMALL, {**good, **change}, "makespan")
+    with pytest.raises(
+        InvalidAnswer, match="bounds 'makespan', not turnaround|bounds makespan, not turnaround"
+    ):
+        certified(SMALL, good)
+
+
+def test_other_prices_bound_too_but_are_no_forgery() -> None:
+    """Whoever changes prices changes the bound, never beyond the optimum: 374 (200 + 10 + 1000, by hand)."""
+    best = time_prices(SMALL)
+    for prices in ([0, 0], [100, 0], [2**20, 2**20]):
+        assert certified(SMALL, {**GOOD, "prices": prices}) <= 376
+    assert certified(SMALL, dict(best.certificate)) <= 376
+
+
+@pytest.mark.parametrize("term", ["turnaround", "slowdown", "wait"])
+def test_extreme_numbers(term: str) -> None:
+    """Weights and times up to 2^53: the bound is low at worst, and never above the optimum."""
+    for weight, runtime in ((2**53, 1), (1, 2**50), (2**50, 2**40), (1e-300, 1), (1e-12, 2**45)):
+        problem = WorkloadProblem(2, [Job(0, 2, runtime, weight=weight), Job(0, 2, runtime, weight=weight)])
+        optimum = {"turnaround": 1.5 * runtime, "slowdown": max(1, 1.5 * runtime / max(runtime, 10))}
+        best = {**optimum, "wait": runtime / 2}[term]
+        bound = time_prices(problem, term)
+        assert 0 <= bound.value <= best * (1 + 1e-12)
+        for unit in (1, 2**53):
+            certificate = {**GOOD, "term": term, "unit": unit}
+            assert certified(problem, certificate, term) <= best * (1 + 1e-12)
+        assert certified(problem, dict(bound.certificate), term) <= best * (1 + 1e-12)
+
+
+def test_wide_ranges_of_sizes_end() -> None:
+    """A job that may run on up to 2^40 nodes, and gains little: the judge looks at a part of its sizes."""
+    job = Job(0, 2**39, 1000.0, min_nodes=1, max_nodes=2**40, speedup=Amdahl(0.5))
+    problem = WorkloadProblem(2**40, [job, Job(0, 2**40, 5000.0)])
+    with mock.patch("allocsolve.judge.workload_certificate._MOST_STEPS", 10**5):
+        bound = certified(problem, {**GOOD, "prices": [1, 1]})
+    assert 0 <= bound <= 5500
+
+
+def test_limits_of_time() -> None:
+    rng = np.random.default_rng(13)
+    jobs = Jobs(rng.integers(0, 5000, 300), rng.integers(1, 9, 300), rng.integers(1, 500, 300))
+    problem = WorkloadProblem(8, jobs)
+    cheap = workload_bound(problem, "turnaround")
+    none = time_prices(problem, clock=Budget(seconds=1e-9).start())
+    full = time_prices(problem)
+    assert none.value == pytest.approx(cheap)
+    assert none.value <= full.value
+    assert full.value > 1.5 * cheap
+    assert certified(problem, dict(full.certificate)) == pytest.approx(full.value, rel=1e-12)
+
+
+def test_kth_log(traces: Path) -> None:
+    """Five seconds are more than enough for a bound that is 4 % above the sum of the run times."""
+    from allocsolve.instances.formats.swf import read_swf  # noqa: PLC0415
+
+    log = read_swf(traces / "KTH-SP2-1996-2.1-cln.swf.gz")
+    problem = WorkloadProblem(log.max_procs, Jobs(log.submits - log.submits.min(), log.procs, log.runs))
+    assert workload_bound(problem, "turnaround") == pytest.approx(8874.657)
+    with mock.patch("allocsolve.bounds.workload.time_prices._MOST_WIDTHS", 0):
+        bound = time_prices(problem)  # coarse slots only: fixed work
+    assert bound.value > 9290
+    assert bound.value <= certified(problem, dict(bound.certificate)) <= bound.value * (1 + 1e-12)
