@@ -63,8 +63,9 @@ class KnownColumns:
 
     def reveal(self, submitted: IntArray) -> None:
         """Show what is known of jobs at their submission."""
-        for filled, values in self._pairs:
-            filled[submitted] = values[submitted]
+        for job in submitted.tolist():
+            for filled, values in self._pairs:
+                filled[job] = values[job]
 
     def complete(self, jobs: IntArray, now: float) -> None:
         """Show that jobs have ended now."""

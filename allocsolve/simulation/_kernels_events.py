@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 __all__ = [
     "ARRIVED",
     "COMPLETED",
+    "FIRST",
     "FREE",
     "HEAD",
-    "ORDERED",
+    "LAST",
     "RUNNING",
     "STARTED",
     "SUBMITTED",
@@ -37,7 +38,7 @@ __all__ = [
 
 #: Places in `State.counts`: free nodes; jobs that have been submitted; the queue is ``queue[head:tail]``;
 #: running jobs; jobs that completed and that were submitted in the last advance; jobs that have started;
-#: whether running jobs are also held in the order of their keys.
+#: whether running jobs are also held in the order of their keys, and between which places then.
 FREE: Final = 0
 ARRIVED: Final = 1
 HEAD: Final = 2
@@ -47,6 +48,11 @@ COMPLETED: Final = 5
 SUBMITTED: Final = 6
 STARTED: Final = 7
 ORDERED: Final = 8
+FIRST: Final = 9
+LAST: Final = 10
+
+#: The list of running jobs is made dense when it has more gaps than jobs and so many.
+_GAPS: Final = 64
 
 
 class State(NamedTuple):
@@ -57,7 +63,7 @@ class State(NamedTuple):
 
     #: Shape (1,): now, in seconds.
     clock: FloatArray
-    #: Shape (9,), see `FREE` and the constants after it.
+    #: Shape (11,), see `FREE` and the constants after it.
     counts: IntArray
     #: Jobs in the order of their submission, and when they are submitted.
     arrivals: IntArray
@@ -67,9 +73,11 @@ class State(NamedTuple):
     #: Heap of running jobs by (end, job): what comes next.
     end_times: FloatArray
     end_jobs: IntArray
-    #: Running jobs by (key, start), the key being when a policy expects them to end.
+    #: Running jobs by (key, start), the key being when a policy expects them to end, and their nodes: from
+    #: ``FIRST`` to ``LAST``, with gaps where jobs have ended: job -1, no nodes.
     ordered_keys: FloatArray
     ordered_jobs: IntArray
+    ordered_nodes: IntArray
     #: Jobs that completed in the last advance, then jobs that were submitted in it.
     events: IntArray
     #: Jobs in the order in which they started.
@@ -105,7 +113,7 @@ def initial_state(num_nodes: int, submit: FloatArray, *, ordered: bool, num_jobs
     arrivals = np.argsort(submit, kind="stable")
     arrival_times = submit[arrivals]
     arrival_times.setflags(write=False)
-    counts = np.zeros(9, dtype=np.int64)
+    counts = np.zeros(11, dtype=np.int64)
     counts[FREE], counts[ORDERED] = num_nodes, ordered
     return State(
         clock=np.zeros(1),
@@ -117,6 +125,7 @@ def initial_state(num_nodes: int, submit: FloatArray, *, ordered: bool, num_jobs
         end_jobs=np.empty(count, dtype=np.int64),
         ordered_keys=np.empty(count),
         ordered_jobs=np.empty(count, dtype=np.int64),
+        ordered_nodes=np.empty(count, dtype=np.int64),
         events=np.empty(count, dtype=np.int64),
         started=np.empty(count, dtype=np.int64),
         start=np.full(count, np.nan),
@@ -171,9 +180,8 @@ def _pop_end(state: State) -> int:
 
 
 @inner_kernel
-def _after(keys: FloatArray, count: int, key: float) -> int:
-    """Return how many of the first `count` keys, which are sorted, are at most `key`."""
-    low, high = 0, count
+def _after(keys: FloatArray, low: int, high: int, key: float) -> int:
+    """Return the first of the places from `low` to `high`, whose keys are sorted, with a larger key."""
     while low < high:
         middle = (low + high) >> 1
         if keys[middle] <= key:
@@ -181,6 +189,68 @@ def _after(keys: FloatArray, count: int, key: float) -> int:
         else:
             high = middle
     return low
+
+
+@called_kernel
+def _move(state: State, source: int, target: int) -> None:
+    """Move a running job in the order of keys."""
+    state.ordered_keys[target] = state.ordered_keys[source]
+    state.ordered_jobs[target] = state.ordered_jobs[source]
+    state.ordered_nodes[target] = state.ordered_nodes[source]
+
+
+@called_kernel
+def _put_in_order(state: State, job: int, nodes: int, key: float) -> None:
+    """Put a running job where its key belongs: those between there and the nearest gap move."""
+    counts, jobs = state.counts, state.ordered_jobs
+    first, last = counts[FIRST], counts[LAST]
+    place = _after(state.ordered_keys, first, last, key)
+    left, right = place - 1, place
+    while True:
+        if right == last or jobs[right] < 0:
+            counts[LAST] = max(last, right + 1)
+            for at in range(right, place, -1):
+                _move(state, at - 1, at)
+            break
+        right += 1
+        if left >= 0:
+            if left < first or jobs[left] < 0:
+                counts[FIRST] = min(first, left)
+                place -= 1
+                for at in range(left, place):
+                    _move(state, at + 1, at)
+                break
+            left -= 1
+    state.ordered_keys[place], jobs[place], state.ordered_nodes[place] = key, job, nodes
+
+
+@called_kernel
+def _close_gaps(state: State) -> None:
+    """Make the list of running jobs dense. O(running jobs and gaps)."""
+    dense = state.counts[FIRST]
+    for at in range(dense, state.counts[LAST]):
+        if state.ordered_jobs[at] >= 0:
+            _move(state, at, dense)
+            dense += 1
+    state.counts[LAST] = dense
+
+
+@called_kernel
+def _take_out_of_order(state: State, job: int) -> None:
+    """Leave a gap where a running job was. O(log running) on average."""
+    counts, jobs = state.counts, state.ordered_jobs
+    first, last = counts[FIRST], counts[LAST]
+    at = _after(state.ordered_keys, first, last, state.key[job]) - 1
+    while jobs[at] != job:
+        at -= 1
+    jobs[at], state.ordered_nodes[at] = -1, 0
+    while first < last and jobs[first] < 0:
+        first += 1
+    while first < last and jobs[last - 1] < 0:
+        last -= 1
+    counts[FIRST], counts[LAST] = first, last
+    if last - first > 2 * counts[RUNNING] + _GAPS:
+        _close_gaps(state)
 
 
 @called_kernel
@@ -195,13 +265,7 @@ def begin(  # noqa: PLR0917 - kernels take no keywords
     now, counts = state.clock[0], state.counts
     end = now + run_time
     if counts[ORDERED]:
-        keys, jobs = state.ordered_keys, state.ordered_jobs
-        at = counts[RUNNING]
-        place = _after(keys, at, key)
-        while at > place:
-            keys[at], jobs[at] = keys[at - 1], jobs[at - 1]
-            at -= 1
-        keys[place], jobs[place] = key, job
+        _put_in_order(state, job, nodes, key)
     _push_end(state, end, job)
     counts[FREE] -= nodes
     state.start[job] = now
@@ -222,13 +286,7 @@ def _complete(state: State) -> int:
     job = _pop_end(state)
     counts[FREE] += state.size[job]
     if counts[ORDERED]:
-        keys, jobs = state.ordered_keys, state.ordered_jobs
-        at = _after(keys, counts[RUNNING] + 1, state.key[job]) - 1
-        while jobs[at] != job:
-            at -= 1
-        while at < counts[RUNNING]:
-            keys[at], jobs[at] = keys[at + 1], jobs[at + 1]
-            at += 1
+        _take_out_of_order(state, job)
     return job
 
 
@@ -279,8 +337,10 @@ def leave_queue(state: State, at: int) -> None:
 
 @kernel
 def to_next_event(state: State, wake: float, coalesce: bool) -> bool:  # noqa: FBT001 - as `begin`
-    """Advance, for a driver in Python."""
-    return advance(state, wake, coalesce)
+    """Advance, for a driver in Python, and close the gaps in the list of running jobs."""
+    called = advance(state, wake, coalesce)
+    _close_gaps(state)
+    return called
 
 
 @kernel

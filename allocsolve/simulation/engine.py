@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from allocsolve.model.checks import shown, whole
 from allocsolve.simulation._columns import KnownColumns
 from allocsolve.simulation._kernels_events import (
     COMPLETED,
+    FIRST,
     FREE,
     HEAD,
+    LAST,
     RUNNING,
     SUBMITTED,
     TAIL,
@@ -37,6 +39,11 @@ if TYPE_CHECKING:
     from allocsolve.simulation.outcome import Log
 
 __all__ = ["Engine"]
+
+#: Job, nodes, code of the reason, blocked job or -1.
+_Chosen: TypeAlias = tuple[int, int, int, int]
+
+_REASONS = frozenset(reason.value for reason in Reason)
 
 
 class Engine:
@@ -83,38 +90,39 @@ class Engine:
 
         Jobs may still be queued then, if the policy did not start them.
         """
-        state, wakes = self._state, self._wakes
-        counts = state.counts
-        # Without a job that waits or is to come, there is nothing left to decide.
-        if not (counts[TAIL] > counts[HEAD] or counts[RUNNING] or len(state.arrivals) > counts[TAIL]):
+        state, wakes, coalesce = self._state, self._wakes, self.rules.coalesce
+        if not self._is_going_on() or not to_next_event(state, wakes[0] if wakes else math.inf, coalesce):
             return None
-        if not to_next_event(state, wakes[0] if wakes else math.inf, self.rules.coalesce):
-            return None
-        completed, submitted = int(counts[COMPLETED]), int(counts[SUBMITTED])
+        counts = state.counts.tolist()
+        completed, num_events = counts[COMPLETED], counts[COMPLETED] + counts[SUBMITTED]
         now = float(state.clock[0])
-        events = frozen(state.events[: completed + submitted].copy())
-        woken = bool(wakes) and wakes[0] == now and (self.rules.coalesce or not len(events))
+        events = frozen(state.events[:num_events].copy())
+        woken = bool(wakes) and wakes[0] == now and (coalesce or not num_events)
         if woken:
             wakes.pop(0)
         ended, entered = events[:completed], events[completed:]
-        if completed:
-            self._known.complete(ended, now)
-        if submitted:
-            self._known.reveal(entered)
-        running = frozen(state.ordered_jobs[: counts[RUNNING]].copy())
+        self._known.complete(ended, now)
+        self._known.reveal(entered)
+        listed = slice(counts[FIRST], counts[LAST])
         return View(
             now=now,
             completed=ended,
             submitted=entered,
             woken=woken,
             num_nodes=self.problem.num_nodes,
-            free=int(counts[FREE]),
+            free=counts[FREE],
             queue=frozen(state.queue[counts[HEAD] : counts[TAIL]].copy()),
-            running=running,
-            expected_ends=_at_least(state.ordered_keys[: counts[RUNNING]], now),
-            held=frozen(state.size[running]),
+            running=frozen(state.ordered_jobs[listed].copy()),
+            expected_ends=_at_least(state.ordered_keys[listed], now),
+            held=frozen(state.ordered_nodes[listed].copy()),
             jobs=self._known.seen,
         )
+
+    def _is_going_on(self) -> bool:
+        """Return whether there is a job that waits, runs or is to come."""
+        counts = self._state.counts.tolist()
+        waits, runs = counts[TAIL] > counts[HEAD], counts[RUNNING] > 0
+        return bool(waits or runs or counts[TAIL] < len(self._state.arrivals))
 
     def apply(self, decisions: Iterable[Decision]) -> None:
         """Do what was decided, in this order, all or nothing.
@@ -126,18 +134,16 @@ class Engine:
         """
         starts, wakes = self._checked(decisions)
         packed = self.problem.packed
-        for start in starts:
-            job, nodes = start.job, start.nodes
+        for job, nodes, reason, blocked in starts:
             seconds = run_time(packed, job, nodes)
             estimate = float(self._estimates[job]) * relative_time(packed, job, nodes)
-            blocked = -1 if start.blocked is None else start.blocked
-            start_job(self._state, job, nodes, seconds, estimate, int(start.reason), blocked)
+            start_job(self._state, job, nodes, seconds, estimate, reason, blocked)
         for at in wakes:
             if at not in self._wakes:
                 bisect.insort(self._wakes, at)
 
-    def _checked(self, decisions: Iterable[Decision]) -> tuple[list[Start], list[float]]:
-        starts: list[Start] = []
+    def _checked(self, decisions: Iterable[Decision]) -> tuple[list[_Chosen], list[float]]:
+        starts: list[_Chosen] = []
         wakes: list[float] = []
         free, chosen = int(self._state.counts[FREE]), set[int]()
         for decision in decisions:
@@ -147,32 +153,34 @@ class Engine:
             if not isinstance(decision, Start):
                 raise IllegalDecision(None, f"{shown(decision)} is no decision")
             start = self._checked_start(decision)
-            if start.job in chosen:
-                raise IllegalDecision(start.job, "is started twice")
-            if start.nodes > free:
-                raise IllegalDecision(start.job, f"starts on {start.nodes} nodes, but {free} are free")
-            free -= start.nodes
-            chosen.add(start.job)
+            job, nodes = start[:2]
+            if job in chosen:
+                raise IllegalDecision(job, "is started twice")
+            if nodes > free:
+                raise IllegalDecision(job, f"starts on {nodes} nodes, but {free} are free")
+            free -= nodes
+            chosen.add(job)
             starts.append(start)
         return starts, wakes
 
-    def _checked_start(self, start: Start) -> Start:
-        jobs, state = self.problem.packed, self._state
+    def _checked_start(self, start: Start) -> _Chosen:
+        jobs, count, at = self.problem.packed, len(self.problem.jobs), self._state.start
         try:
-            job, nodes = whole(start.job), whole(start.nodes)
-            blocked = None if start.blocked is None else whole(start.blocked)
-            reason = Reason(start.reason)
-        except (TypeError, ValueError):
+            job, nodes, reason = whole(start.job), whole(start.nodes), whole(start.reason)
+            blocked = -1 if start.blocked is None else whole(start.blocked)
+        except TypeError:
             raise IllegalDecision(None, f"{shown(start)} is malformed") from None
-        if not (0 <= job < len(jobs.submit) and self._known.seen.nodes[job]):
+        if not (0 <= job < count and self._known.seen.nodes[job]):
             raise IllegalDecision(job, "is not in the queue: no such job has been submitted")
-        if not math.isnan(state.start[job]):
-            raise IllegalDecision(job, f"is not in the queue: it started at {state.start[job]:.15g} s")
+        if not math.isnan(at[job]):
+            raise IllegalDecision(job, f"is not in the queue: it started at {at[job]:.15g} s")
         if not can_run_on(jobs, job, nodes):
             raise IllegalDecision(job, f"cannot run on {nodes} nodes")
-        if blocked is not None and not 0 <= blocked < len(jobs.submit):
-            raise IllegalDecision(job, f"is backfilled before job {blocked}, which does not exist")
-        return Start(job, nodes, reason, blocked)
+        if reason not in _REASONS:
+            raise IllegalDecision(job, f"reason {reason} is none")
+        if start.blocked is not None and not 0 <= blocked < count:
+            raise IllegalDecision(job, f"is backfilled before job {blocked}, which is none")
+        return job, nodes, reason, blocked
 
     def _checked_wake(self, wake: Wake) -> float:
         try:
@@ -184,7 +192,7 @@ class Engine:
         return at
 
     def result(self) -> WorkloadSchedule:
-        """Return the schedule so far: running jobs to their ends; jobs that have not started have no pieces."""
+        """Return the schedule so far: running jobs to their ends, others without pieces."""
         return schedule_of(self._state)
 
     @property
@@ -194,6 +202,6 @@ class Engine:
 
 
 def _at_least(values: FloatArray, least: float) -> FloatArray:
-    bounded = np.maximum(values, least)
+    bounded = np.maximum(values, least) if len(values) and values[0] < least else values.copy()
     bounded.setflags(write=False)
     return bounded

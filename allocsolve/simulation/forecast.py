@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,17 +16,27 @@ from allocsolve.simulation.decisions import Start, Wake
 from allocsolve.simulation.engine import Engine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.model.speedup import Speedup
+    from allocsolve.simulation.decisions import Decision
     from allocsolve.simulation.rules import Rules
     from allocsolve.simulation.simulate import Policy
     from allocsolve.simulation.view import JobColumns, View
 
-__all__ = ["PromiseError", "forecast", "promise_error", "promised_starts"]
+__all__ = ["Decider", "PromiseError", "forecast", "promise_error", "promised_starts"]
 
 
-def forecast(view: View, policy: Policy, rules: Rules | None = None) -> FloatArray:
+class Decider(Protocol):
+    """A policy that is an object, such as those of `allocsolve.heuristics`."""
+
+    def decide(self, view: View) -> Iterable[Decision]:
+        """Return what is decided on a view."""
+
+
+def forecast(view: View, policy: Policy | Decider, rules: Rules | None = None) -> FloatArray:
     """Return when each queued job will start if jobs run as long as expected and no more are submitted.
 
     The same policy is run forward from the view on, on a copy of itself.
@@ -73,27 +83,31 @@ def forecast(view: View, policy: Policy, rules: Rules | None = None) -> FloatArr
     [100.0, 112.5]
     """
     runner = copy.deepcopy(policy)
-    decide = getattr(runner, "decide", runner)
+    decide: Any = getattr(runner, "decide", runner)
     members = np.sort(np.concatenate([view.running, view.queue]))
     held = np.zeros(len(view.jobs.submit), dtype=np.int64)
     held[view.running] = view.held
     held = held[members]
     engine = Engine(_expected(view, members), rules or getattr(policy, "rules", None))
+    missing = len(view.running)
     while (seen := engine.advance()) is not None:
-        # Jobs that run already start when they did; until now nothing else is decided.
+        # Jobs that run already start when they did; until all of them do, nothing else is decided.
         given = [Start(job, int(held[job])) for job in seen.queue.tolist() if held[job]]
         if seen.now < view.now:
             engine.apply([*given, Wake(view.now)])
-        elif given:
-            engine.apply([*given, Wake(math.nextafter(seen.now, math.inf))])
+        elif missing:
+            engine.apply([*given, Wake(math.nextafter(view.now, math.inf))])
         else:
             engine.apply(decide(seen))
+        missing -= len(given)
     queued: FloatArray = engine.result().first_starts[np.searchsorted(members, view.queue)]
     queued[queued <= math.nextafter(view.now, math.inf)] = view.now
     return queued
 
 
-def promised_starts(problem: WorkloadProblem, policy: Policy, rules: Rules | None = None) -> FloatArray:
+def promised_starts(
+    problem: WorkloadProblem, policy: Policy | Decider, rules: Rules | None = None
+) -> FloatArray:
     """Return what the forecast for each job says when it is submitted.
 
     Parameters
@@ -113,7 +127,7 @@ def promised_starts(problem: WorkloadProblem, policy: Policy, rules: Rules | Non
     *Complexity*: that of one `forecast` for each instant at which jobs are submitted.
     """
     promised = np.full(len(problem.jobs), np.nan)
-    decide = getattr(policy, "decide", policy)
+    decide: Any = getattr(policy, "decide", policy)
     engine = Engine(problem, rules or getattr(policy, "rules", None))
     while (view := engine.advance()) is not None:
         if len(view.submitted):

@@ -52,7 +52,10 @@ def relative_time(jobs: SizedJobs, job: int, nodes: int) -> float:
 
 def run_time(jobs: SizedJobs, job: int, nodes: int) -> float:
     """Return how long a job runs on so many nodes, which it allows, in seconds; from a table exactly."""
-    if jobs.speedup[job] == SPEEDUP_TABLE:
+    law = jobs.speedup[job]
+    if law == NO_SPEEDUP:
+        return float(jobs.runtime[job])
+    if law == SPEEDUP_TABLE:
         return _time_factor(jobs, job, nodes)
     return float(jobs.runtime[job]) * relative_time(jobs, job, nodes)
 

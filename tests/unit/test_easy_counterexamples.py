@@ -10,9 +10,11 @@ import pytest
 from naive_conservative import Interval, earliest_hole
 
 from allocsolve.heuristics.workload.conservative import Conservative
+from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.judge.workload import workload_violations
 from allocsolve.model import Budget, WorkloadSchedule
+from allocsolve.simulation import CompiledPolicy, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +80,19 @@ def test_rules_start_the_jobs_when_the_case_says(case: WorkloadProblem) -> None:
     schedule = Conservative()(case, Budget()).answer
     assert schedule is not None
     assert schedule.first_starts.tolist() == starts["conservative"]
+
+
+@each
+def test_built_in_policies_start_the_jobs_when_the_case_says(case: WorkloadProblem) -> None:
+    policies: dict[str, CompiledPolicy] = {
+        "easy": Easy(),
+        "fcfs": Fcfs(),
+        "first-fit": FirstFit(),
+        "conservative": Conservative(),
+    }
+    presets: dict[str, CompiledPolicy] = {tool: Easy(like=tool) for tool in EASY_PRESETS}
+    for rule, starts in starts_of(case).items():
+        assert simulate(case, (policies | presets)[rule]).first_starts.tolist() == starts
 
 
 @each

@@ -11,9 +11,10 @@ from allocsolve.kernels.jit import called_kernel, kernel
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation._kernels_events import (
     COMPLETED,
+    FIRST,
     FREE,
     HEAD,
-    RUNNING,
+    LAST,
     SUBMITTED,
     TAIL,
     State,
@@ -69,6 +70,25 @@ class QueueRule(NamedTuple):
     learning: bool
 
 
+class Blocked(NamedTuple):
+    """The reservation of the last call: as long as no job completes, only new jobs can start beside it.
+
+    Those that waited have less time until the shadow time than before, and no more nodes. That does not hold
+    for jobs that choose their sizes, and new jobs have to come last.
+    """
+
+    #: Shape (2,): whether it can be used at all, and whether there is one.
+    flags: IntArray
+    #: Shape (1,): the shadow time, in seconds, and the extra nodes that are left.
+    shadow_time: FloatArray
+    extra: IntArray
+
+
+def nothing_blocked(*, usable: bool) -> Blocked:
+    """Return what is remembered before the first call."""
+    return Blocked(np.array([usable, 0], dtype=np.int64), np.empty(1), np.empty(1, dtype=np.int64))
+
+
 class Estimates(NamedTuple):
     """What a policy knows of run times, in seconds on the nodes of the jobs. Shape (jobs,) or as said."""
 
@@ -111,14 +131,14 @@ def reservation(state: State, needed: int) -> tuple[float, int]:
     A job that has run longer than expected is expected to end now. All that end at the shadow time count.
     O(running jobs).
     """
-    now, count = state.clock[0], state.counts[RUNNING]
-    free, shadow_time, at = state.counts[FREE], now, 0
-    while at < count and free < needed:
-        free += state.size[state.ordered_jobs[at]]
+    now, last = state.clock[0], state.counts[LAST]
+    free, shadow_time, at = state.counts[FREE], now, state.counts[FIRST]
+    while at < last and free < needed:
+        free += state.ordered_nodes[at]
         shadow_time = max(now, state.ordered_keys[at])
         at += 1
-    while at < count and state.ordered_keys[at] <= shadow_time:
-        free += state.size[state.ordered_jobs[at]]
+    while at < last and state.ordered_keys[at] <= shadow_time:
+        free += state.ordered_nodes[at]
         at += 1
     return shadow_time, free - needed
 
@@ -153,14 +173,22 @@ def harmless_size(
 
 @called_kernel
 def backfill(
-    jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, shadow_time: float, extra: int
-) -> None:
-    """Start jobs behind the head that end by the shadow time or need no more than the extra nodes."""
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    shadow_time: float,
+    extra: int,
+    at: int,
+) -> int:
+    """Start jobs that end by the shadow time or need no more than the extra nodes, from this place on.
+
+    Returns the extra nodes that are left.
+    """
     counts, queue, now = state.counts, state.queue, state.clock[0]
     head = counts[HEAD]
     blocked = queue[head]
     stop = min(counts[TAIL], head + 1 + rule.scan_limit)
-    at = head + 1
     while at < stop and counts[FREE]:
         job = queue[at]
         if jobs.min_nodes[job] <= counts[FREE]:
@@ -173,16 +201,18 @@ def backfill(
                 leave_queue(state, at)
                 start(jobs, state, estimates, job, nodes, rule.kind, blocked)
         at += 1
+    return extra
 
 
 @called_kernel
 def shadow_by_limit(state: State, needed: int) -> float:
     """Return the shadow time as RAPS has it: running jobs release nodes in the order of their limits."""
-    free, shadow_time, at = state.counts[FREE], 0.0, 0
-    while at < state.counts[RUNNING] and free < needed:
+    free, shadow_time, at = state.counts[FREE], 0.0, state.counts[FIRST]
+    while at < state.counts[LAST] and free < needed:
         job = state.ordered_jobs[at]
-        free += state.size[job]
-        shadow_time = state.expected[job]
+        if job >= 0:
+            free += state.size[job]
+            shadow_time = state.expected[job]
         at += 1
     return shadow_time
 
@@ -225,9 +255,14 @@ def pass_mjs2023(jobs: PackedJobs, state: State, estimates: Estimates, rule: Que
 
 
 @called_kernel
-def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
+def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked) -> None:
     """Make the decisions of one call."""
     counts, queue = state.counts, state.queue
+    if memory.flags[1] and not counts[COMPLETED] and memory.shadow_time[0] >= state.clock[0]:
+        new = counts[TAIL] - counts[SUBMITTED]
+        memory.extra[0] = backfill(jobs, state, estimates, rule, memory.shadow_time[0], memory.extra[0], new)
+        return
+    memory.flags[1] = 0
     if rule.kind == MJS2023:
         pass_mjs2023(jobs, state, estimates, rule)
         return
@@ -243,11 +278,16 @@ def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRu
         return
     if rule.kind == RAPS:
         backfill_raps(jobs, state, estimates, rule)
-    elif rule.kind == FIRST_FIT or (rule.kind == HPCOPT and counts[HEAD] > first):
-        backfill(jobs, state, estimates, rule, np.inf, 0)
-    else:
+        return
+    shadow_time, extra = np.inf, 0
+    if rule.kind != FIRST_FIT and not (rule.kind == HPCOPT and counts[HEAD] > first):
         shadow_time, extra = reservation(state, jobs.min_nodes[queue[counts[HEAD]]])
-        backfill(jobs, state, estimates, rule, shadow_time, extra if rule.extra_nodes else 0)
+        if not rule.extra_nodes:
+            extra = 0
+    extra = backfill(jobs, state, estimates, rule, shadow_time, extra, counts[HEAD] + 1)
+    if memory.flags[0]:
+        memory.flags[1] = 1
+        memory.shadow_time[0], memory.extra[0] = shadow_time, extra
 
 
 @called_kernel
@@ -274,7 +314,9 @@ def learn(state: State, estimates: Estimates) -> None:
 
 
 @kernel
-def run(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, coalesce: bool) -> None:
+def run(
+    jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked, coalesce: bool
+) -> None:
     """Run a workload to its end under a policy."""
     while advance(state, np.inf, coalesce):
         if rule.learning:
@@ -282,7 +324,7 @@ def run(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, c
         if rule.order:
             first = state.counts[TAIL] - state.counts[SUBMITTED]
             sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
-        one_pass(jobs, state, estimates, rule)
+        one_pass(jobs, state, estimates, rule, memory)
 
 
 @kernel
@@ -291,6 +333,7 @@ def decide(
     state: State,
     estimates: Estimates,
     rule: QueueRule,
+    memory: Blocked,
     running: IntArray,
     starts: FloatArray,
 ) -> None:
@@ -303,4 +346,4 @@ def decide(
     state.clock[0] = now
     if rule.order:
         sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.counts[HEAD])
-    one_pass(jobs, state, estimates, rule)
+    one_pass(jobs, state, estimates, rule, memory)

@@ -10,11 +10,13 @@ import numpy as np
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
+    FIRST_FIT,
     HPCOPT,
     RAPS,
     Estimates,
     QueueRule,
     decide,
+    nothing_blocked,
     run,
 )
 from allocsolve.model.jobs import PackedJobs
@@ -67,7 +69,8 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: Rules) -> Si
         packed.estimate, sources[policy.running], sources[policy.queued], users, scored=policy.rule.order != 0
     )
     state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _RESERVING)
-    run(packed, state, estimates, policy.rule, rules.coalesce)
+    memory = nothing_blocked(usable=problem.is_rigid and _looks_at_all(policy.rule))
+    run(packed, state, estimates, policy.rule, memory, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
 
@@ -96,7 +99,8 @@ def decide_view(view: View, policy: QueuePolicy) -> tuple[Start, ...]:
     state.queue[: len(waiting)] = waiting
     state.size[view.running] = view.held
     state.counts[FREE] = view.free + view.held.sum()
-    decide(PackedJobs(*jobs[:12]), state, estimates, policy.rule, running, jobs.start[running])
+    memory = nothing_blocked(usable=False)
+    decide(PackedJobs(*jobs[:12]), state, estimates, policy.rule, memory, running, jobs.start[running])
     chosen = state.started[len(running) : state.counts[STARTED]].tolist()
     return tuple(
         Start(
@@ -113,6 +117,12 @@ _NO_ARRIVALS = np.empty(0)
 _NO_ARRIVALS.setflags(write=False)
 
 
+def _looks_at_all(rule: QueueRule) -> bool:
+    """Return whether new jobs come last, and those that may not start now may not before the next end."""
+    plain = rule.kind == FIRST_FIT or (rule.kind == EASY and not rule.strict)
+    return plain and rule.order == 0 and rule.scan_limit == ALL_JOBS
+
+
 def _estimates(
     limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray, *, scored: bool
 ) -> Estimates:
@@ -127,7 +137,7 @@ def _estimates(
 
 
 def _learned(view: View, wanted: IntArray) -> FloatArray:
-    """Return estimates as `learn` makes them at the submission of each job,"""
+    """Return estimates of these jobs as `learn` makes them at their submission. O(jobs log jobs)."""
     jobs = view.jobs
     learned = jobs.estimate.copy()
     completed = np.flatnonzero(jobs.end <= view.now)

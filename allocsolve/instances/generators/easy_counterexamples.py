@@ -19,8 +19,8 @@ def easy_counterexamples() -> Iterator[WorkloadProblem]:
     """Yield all cases.
 
     ``meta`` of each has its ``reason``, the ``tool`` that it refutes, and as ``starts`` when each job starts
-    (seconds) by the rule: ``"easy"`` (shadow time and extra nodes: Feitelson & Weil 1998), ``"fcfs"``,
-    ``"first-fit"``, ``"conservative"``, and what the tool does, under the name of the preset that does it.
+    (seconds) by the rule: ``"easy"`` (shadow time and extra nodes), ``"fcfs"``, ``"first-fit"``,
+    ``"conservative"``, and what the tool does, under the name of the preset that does it.
 
     Examples
     --------
