@@ -57,7 +57,7 @@ def bound_by_time(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, cl
 def bound_by_jobs(
     problem: WorkloadProblem, term: WorkloadTerm, start: TermBound, clock: Clock, workers: int
 ) -> TermBound:
-    """Return the bound by prices per job, from prices of node-seconds on; the same bound if it is no better."""
+    """Return the bound by prices per job, from those of node-seconds on; never a worse one."""
     if start.prices is None or not problem.is_rigid:
         return start
     prices = job_prices(problem, term, start.prices, clock=clock, workers=workers)

@@ -9,69 +9,26 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from ortools.sat.python import cp_model
 
+from allocsolve.exact.workload._grid import term_slopes, value_step
 from allocsolve.model import SLOWDOWN_FLOOR_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from allocsolve.exact.workload._grid import Grid
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
-__all__ = ["Grid", "ScaledTerm", "WorkloadModel", "grid_of"]
+__all__ = ["ScaledTerm", "WorkloadModel"]
 
 #: Sums in models stay below this.
 _MOST = 2**58
-#: Grid points per second where times are no multiples of a quarter.
-_FINE = 1024
-
-
-class Grid(NamedTuple):
-    """Times as integers: (seconds - origin) / unit, rounded down where they are no multiples."""
-
-    origin: Fraction
-    unit: Fraction
-    #: Whether nothing is rounded.
-    exact: bool
-
-    def down(self, seconds: float) -> int:
-        """Return a duration in units, rounded down."""
-        return math.floor(Fraction(seconds) / self.unit)
-
-    def point(self, seconds: float) -> int:
-        """Return an instant in units from the origin, rounded down."""
-        return math.floor((Fraction(seconds) - self.origin) / self.unit)
-
-    def seconds(self, point: int) -> float:
-        """Return an instant in seconds."""
-        return float(self.origin + point * self.unit)
-
-
-def grid_of(problem: WorkloadProblem, sizes: Sizes) -> Grid:
-    """Return the coarsest grid on which some optimal schedule lies.
-
-    In some optimal schedule of each term a job starts when it is submitted or when another one ends, so all
-    starts are submissions plus sums of run times. Where these are no multiples of a quarter of a second the
-    grid is fine and rounds down: what is optimal on it is a lower bound, since every schedule stays one when
-    jobs come earlier and run for less.
-    """
-    packed = problem.packed
-    if not len(packed.submit):
-        return Grid(Fraction(0), Fraction(1), exact=True)
-    origin = Fraction(float(packed.submit.min()))
-    if not problem.is_exact:
-        return Grid(Fraction(math.floor(origin)), Fraction(1, _FINE), exact=False)
-    quarters = [SLOWDOWN_FLOOR_S * 4]
-    quarters += [
-        int(np.gcd.reduce((4 * times).astype(np.int64)))
-        for times in (packed.submit - float(origin), sizes.seconds)
-    ]
-    return Grid(origin, Fraction(math.gcd(*quarters), 4), exact=True)
 
 
 class ScaledTerm(NamedTuple):
     """A term as an integer expression: its value is at least ``expression * factor + offset``."""
 
-    expression: cp_model.LinearExprT
+    expression: cp_model.LinearExpr
     factor: Fraction
     offset: Fraction
     #: Whether the value is exactly that.
@@ -117,7 +74,7 @@ class WorkloadModel:
         self.model = cp_model.CpModel()
         self._latest = latest
         self.starts: list[cp_model.IntVar] = []
-        self.ends: list[cp_model.LinearExprT] = []
+        self.ends: list[cp_model.LinearExpr] = []
         #: For each job one literal for each of its sizes; empty if it has one size.
         self.on_size: list[list[cp_model.IntVar]] = []
         self._intervals: list[cp_model.IntervalVar] = []
@@ -177,7 +134,7 @@ class WorkloadModel:
             self.model.add_no_overlap(wide)
 
     def _add_twins(self) -> None:
-        """start_i <= start_j for jobs of equal shape and weight, i submitted first: they can change places."""
+        """start_i <= start_j for jobs of equal shape and weight, i submitted first: they can swap."""
         packed = self.problem.packed
         last: dict[tuple[float, ...], int] = {}
         for job in np.argsort(packed.submit, kind="stable").tolist():
@@ -198,39 +155,36 @@ class WorkloadModel:
             for end in self.ends:
                 self.model.add(latest >= end)
             return ScaledTerm(latest, grid.unit, grid.origin, grid.exact, 0 if grid.exact else None)
-        weights = [Fraction(weight) for weight in packed.weight.tolist()]
-        total = sum(weights)
-        if not total:
-            return ScaledTerm(0, Fraction(1), Fraction(0), exact=True, rounding=0)
-        delays: list[cp_model.LinearExprT] = []
+        all_slopes = term_slopes(self.problem, term, grid)
+        delays: list[cp_model.LinearExpr] = []
         slopes: list[Fraction] = []
         most: list[int] = []
-        for job, weight in enumerate(weights):
-            if not weight:
+        for job, slope in enumerate(all_slopes):
+            if not slope:
                 continue
-            submit = float(packed.submit[job])
-            release = math.ceil((Fraction(submit) - grid.origin) / grid.unit)
+            release = math.ceil((Fraction(float(packed.submit[job])) - grid.origin) / grid.unit)
             delay = (self.starts[job] if term == "wait" else self.ends[job]) - release
-            slope, largest = weight * grid.unit / total, self._latest[job] - release
+            largest = self._latest[job] - release
             if term == "slowdown":
-                runtime = max(Fraction(float(packed.runtime[job])), Fraction(SLOWDOWN_FLOOR_S))
-                least = math.floor(runtime / grid.unit)
-                slope, largest = slope / runtime, max(largest, least)
+                least = math.floor(Fraction(max(float(packed.runtime[job]), SLOWDOWN_FLOOR_S)) / grid.unit)
+                largest = max(largest, least)
                 longer = self.model.new_int_var(least, largest, f"d{job}")
                 self.model.add(longer >= delay)
                 delay = longer
             delays.append(delay)
             slopes.append(slope)
             most.append(max(largest, 1))
+        if not slopes:
+            return ScaledTerm(cp_model.LinearExpr.sum([]), Fraction(1), Fraction(0), exact=True, rounding=0)
         factor, coefficients = _scaled(slopes, most)
         whole = all(number * factor == slope for number, slope in zip(coefficients, slopes, strict=True))
-        expression = sum(number * delay for number, delay in zip(coefficients, delays, strict=True))
+        expression = cp_model.LinearExpr.weighted_sum(delays, coefficients)
         rounding = (0 if whole else sum(most)) if grid.exact else None
         return ScaledTerm(expression, factor, Fraction(0), grid.exact and whole, rounding)
 
     # Read-back
 
-    def read(self, value: Callable[[cp_model.LinearExprT], int]) -> tuple[FloatArray, IntArray]:
+    def read(self, value: Callable[[cp_model.LinearExpr], int]) -> tuple[FloatArray, IntArray]:
         """Return the starts in seconds and the indices of the sizes of an answer, shape (jobs,) each."""
         starts = np.array([self.grid.seconds(value(start)) for start in self.starts], dtype=np.float64)
         chosen = self.sizes.offsets[:-1].copy()
@@ -247,10 +201,8 @@ class WorkloadModel:
 
 
 def _scaled(slopes: list[Fraction], most: list[int]) -> tuple[Fraction, list[int]]:
-    """Return a factor and integers whose multiples are the slopes, rounded down if sums would be too large."""
-    factor = Fraction(
-        math.gcd(*(slope.numerator for slope in slopes)), math.lcm(*(slope.denominator for slope in slopes))
-    )
+    """Return a factor and integers whose multiples are the slopes, rounded down if too large."""
+    factor = value_step(slopes)
     largest = sum((slope * top for slope, top in zip(slopes, most, strict=True)), Fraction(0))
     if largest / factor > _MOST:
         factor = largest / _MOST

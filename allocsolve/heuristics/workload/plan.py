@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         WorkloadTerm,
     )
 
-__all__ = ["BestPlan", "Plan", "plan_costs", "plan_values", "shown_values"]
+__all__ = ["BestPlan", "Costs", "Plan", "plan_costs", "plan_values", "shown_values"]
 
 
 def plan_costs(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, target: float = 0.0) -> Costs:
