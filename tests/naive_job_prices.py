@@ -123,9 +123,7 @@ def _fullest(sizes: Sequence[int], prices: Sequence[Fraction], capacity: int) ->
     return best
 
 
-def soft_slot(
-    sizes: Sequence[int], odds: Sequence[float], capacity: int
-) -> tuple[float, list[float]]:
+def soft_slot(sizes: Sequence[int], odds: Sequence[float], capacity: int) -> tuple[float, list[float]]:
     """Logarithm of the sum over all fitting sets of e^(sum of their odds), and how likely each item is in."""
     weights = []
     for chosen in itertools.product((False, True), repeat=len(sizes)):
