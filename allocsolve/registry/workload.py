@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allocsolve.families import Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats import workload as codec
@@ -12,10 +12,19 @@ from allocsolve.instances.formats.schedules import FOREIGN_TABLES
 from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
 from allocsolve.judge.workload import value_of_workload_metrics, workload_metrics, workload_violations
 from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.model import WORKLOAD_OBJECTIVES, Job, SpeedupTable, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import (
+    WORKLOAD_OBJECTIVES,
+    Job,
+    SpeedupTable,
+    WorkloadProblem,
+    WorkloadSchedule,
+    parse_workload_objective,
+)
 from allocsolve.pictures.workload import WORKLOAD_VIEW
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allocsolve.model import Solver
 
 __all__ = ["WORKLOAD"]
@@ -110,7 +119,13 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
 def _bound(problem: WorkloadProblem, term: str) -> float:
     from allocsolve.bounds import workload_bound  # noqa: PLC0415 - loaded when asked for
 
-    return workload_bound(problem, term)
+    return workload_bound(problem, parse_workload_objective(term)[0])
+
+
+def _certified_bound(
+    problem: WorkloadProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
+) -> float:
+    return workload_certified_bound(problem, certificate, parse_workload_objective(objective))
 
 
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
@@ -140,7 +155,7 @@ WORKLOAD: Final = Family(
         workload_violations,
         workload_metrics,
         value_of_workload_metrics,
-        workload_certified_bound,
+        _certified_bound,
         tolerance=_TOLERANCE,
     ),
     codec=Codec(

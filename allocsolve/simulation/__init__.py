@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from allocsolve.simulation.decisions import Decision, IllegalDecision, Reason, Start, Wake
 from allocsolve.simulation.engine import Engine
+from allocsolve.simulation.forecast import PromiseError, forecast, promise_error, promised_starts
 from allocsolve.simulation.outcome import Log, Simulation
 from allocsolve.simulation.rules import Knowledge, Rules
 from allocsolve.simulation.simulate import CompiledPolicy, Policy, run_policy, simulate
@@ -18,12 +19,16 @@ __all__ = [
     "Knowledge",
     "Log",
     "Policy",
+    "PromiseError",
     "Reason",
     "Rules",
     "Simulation",
     "Start",
     "View",
     "Wake",
+    "forecast",
+    "promise_error",
+    "promised_starts",
     "run_policy",
     "simulate",
 ]

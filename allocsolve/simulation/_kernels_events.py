@@ -254,7 +254,7 @@ def _take_out_of_order(state: State, job: int) -> None:
 
 
 @called_kernel
-def begin(  # noqa: PLR0917 - kernels take no keywords
+def begin(
     state: State, job: int, nodes: int, run_time: float, estimate: float, key: float, why: int, blocked: int
 ) -> None:
     """Start a job now; whoever calls takes it out of the queue.
@@ -291,7 +291,7 @@ def _complete(state: State) -> int:
 
 
 @called_kernel
-def advance(state: State, wake: float, coalesce: bool) -> bool:  # noqa: FBT001 - as `begin`
+def advance(state: State, wake: float, coalesce: bool) -> bool:
     """Go on to the next event, or to all events of the next instant; False if there is none.
 
     `wake` is when somebody wants to be called, infinite for never.
@@ -336,7 +336,7 @@ def leave_queue(state: State, at: int) -> None:
 
 
 @kernel
-def to_next_event(state: State, wake: float, coalesce: bool) -> bool:  # noqa: FBT001 - as `begin`
+def to_next_event(state: State, wake: float, coalesce: bool) -> bool:
     """Advance, for a driver in Python, and close the gaps in the list of running jobs."""
     called = advance(state, wake, coalesce)
     _close_gaps(state)
@@ -344,7 +344,7 @@ def to_next_event(state: State, wake: float, coalesce: bool) -> bool:  # noqa: F
 
 
 @kernel
-def start_job(  # noqa: PLR0917 - kernels take no keywords
+def start_job(
     state: State, job: int, nodes: int, run_time: float, estimate: float, why: int, blocked: int
 ) -> None:
     """Take a job out of the queue and start it, for a driver in Python. O(queued and running jobs)."""

@@ -113,8 +113,8 @@ def test_makespan_rules() -> None:
 
 
 def test_ctrl_c_returns_the_best_prices() -> None:
-    from allocsolve.bounds.workload import time_prices as _  # noqa: F401, PLC0415
     import allocsolve.bounds.workload.time_prices  # noqa: F401, PLC0415
+    from allocsolve.bounds.workload import time_prices as _  # noqa: F401, PLC0415
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ class Checker:
             return value
         return fallback
 
-    def number(
+    def real_number(
         self,
         value: object,
         place: str,

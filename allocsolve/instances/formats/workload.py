@@ -130,12 +130,14 @@ def _decode_job(check: Checker, fields: Document, place: str, num_nodes: int) ->
     nodes = nodes_of("nodes", 1)
     limit, user = fields.get("limit"), fields.get("user")
     return {
-        "submit": check.number(fields.get("submit", 0), f"{place}.submit", "submit", 0),
+        "submit": check.real_number(fields.get("submit", 0), f"{place}.submit", "submit", 0),
         "nodes": nodes,
-        "runtime": check.number(fields.get("runtime", 1), f"{place}.runtime", "runtime", 0, above=True),
-        "limit": np.nan if limit is None else check.number(limit, f"{place}.limit", "limit", 0, above=True),
+        "runtime": check.real_number(fields.get("runtime", 1), f"{place}.runtime", "runtime", 0, above=True),
+        "limit": np.nan
+        if limit is None
+        else check.real_number(limit, f"{place}.limit", "limit", 0, above=True),
         "user": None if user is None else check.typed(str, user, f"{place}.user"),
-        "weight": check.number(fields.get("weight", 1), f"{place}.weight", "weight", 0),
+        "weight": check.real_number(fields.get("weight", 1), f"{place}.weight", "weight", 0),
         "min_nodes": nodes_of("min_nodes", nodes),
         "max_nodes": nodes_of("max_nodes", nodes),
         "speedup": _decode_speedup(check, fields.get("speedup"), f"{place}.speedup"),
@@ -152,7 +154,7 @@ def _decode_speedup(check: Checker, value: object, place: str) -> Speedup | None
     ((law, parameter),) = fields.items()
     if law == "table":
         return _decode_table(check, parameter, f"{place}.table")
-    share = check.number(parameter, f"{place}.{law}", law, 0, high=1)
+    share = check.real_number(parameter, f"{place}.{law}", law, 0, high=1)
     return Amdahl(share) if law == "amdahl" else PowerLaw(share)
 
 
@@ -163,7 +165,7 @@ def _decode_table(check: Checker, value: object, place: str) -> SpeedupTable | N
             check.add(f"{place}[{idx}]", f"must be a pair [nodes, seconds], not {show(row)}")
             continue
         nodes = check.integer(row[0], f"{place}[{idx}][0]", "nodes", 1)
-        rows.append((nodes, check.number(row[1], f"{place}[{idx}][1]", "seconds", 0, above=True)))
+        rows.append((nodes, check.real_number(row[1], f"{place}[{idx}][1]", "seconds", 0, above=True)))
     try:
         return SpeedupTable(rows)
     except InvalidProblem as error:
@@ -286,8 +288,8 @@ def _check_pieces(check: Checker, listed: list[Any], place: str) -> None:
         if not isinstance(row, list) or len(row) != 3:
             check.add(where, f"must be a piece [start, end, nodes], not {show(row)}")
             continue
-        check.number(row[0], f"{where}[0]", "start", -MAX_INTEGER)
-        check.number(row[1], f"{where}[1]", "end", -MAX_INTEGER)
+        check.real_number(row[0], f"{where}[0]", "start", -MAX_INTEGER)
+        check.real_number(row[1], f"{where}[1]", "end", -MAX_INTEGER)
         check.integer(row[2], f"{where}[2]", "nodes", 0)
 
 

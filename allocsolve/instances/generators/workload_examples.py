@@ -12,6 +12,8 @@ from allocsolve.model import Amdahl, Job, Jobs, PowerLaw, SpeedupTable, Workload
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from allocsolve.model import Speedup
+
 __all__ = ["random_workload", "workload_examples"]
 
 
@@ -63,7 +65,7 @@ def workload_examples() -> Iterator[WorkloadProblem]:
     yield WorkloadProblem(
         3, [Job(0, 3, 2), Job(2**40, 2, 5), Job(2**40, 2, 1)], name="submitted after 2^40 s"
     )
-    laws = (Amdahl(0.9), PowerLaw(0.5), SpeedupTable([(1, 8), (2, 5), (3, 4)]))
+    laws: tuple[Speedup, ...] = (Amdahl(0.9), PowerLaw(0.5), SpeedupTable([(1, 8), (2, 5), (3, 4)]))
     yield WorkloadProblem(
         3,
         [Job(idx, 2, 5, min_nodes=1, max_nodes=3, speedup=law) for idx, law in enumerate(laws)],
