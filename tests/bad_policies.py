@@ -10,12 +10,12 @@ from allocsolve.simulation import Start
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.simulation import View
+    from allocsolve.simulation import QueueView
 
 __all__ = ["BAD_POLICIES"]
 
 
-def first_fit(view: View) -> Iterator[Start]:
+def first_fit(view: QueueView) -> Iterator[Start]:
     free = view.free
     for job in view.queue.tolist():
         nodes = int(view.jobs.nodes[job])
@@ -24,7 +24,7 @@ def first_fit(view: View) -> Iterator[Start]:
             yield Start(job, nodes)
 
 
-def fcfs(view: View) -> Iterator[Start]:
+def fcfs(view: QueueView) -> Iterator[Start]:
     free = view.free
     for job in view.queue.tolist():
         nodes = int(view.jobs.nodes[job])
@@ -37,7 +37,7 @@ def fcfs(view: View) -> Iterator[Start]:
 CALLS = itertools.count()
 
 
-def remembers(view: View) -> list[Start]:
+def remembers(view: QueueView) -> list[Start]:
     return list(fcfs(view))[: 1 + next(CALLS) % 2]
 
 
@@ -49,44 +49,44 @@ class KeepsState:
     def reset(self, seed: int) -> None:
         assert seed == 0
 
-    def decide(self, view: View) -> list[Start]:
+    def decide(self, view: QueueView) -> list[Start]:
         self.calls += 1
         return list(fcfs(view))[: 1 + self.calls % 2]
 
 
-def overcommits(view: View) -> list[Start]:
+def overcommits(view: QueueView) -> list[Start]:
     return [Start(job, int(view.jobs.nodes[job])) for job in view.queue.tolist()]
 
 
-def starts_twice(view: View) -> list[Start]:
+def starts_twice(view: QueueView) -> list[Start]:
     return [decision for decision in fcfs(view) for _ in range(2)]
 
 
-def starts_what_runs(view: View) -> list[Start]:
+def starts_what_runs(view: QueueView) -> list[Start]:
     return [Start(job, 1) for job in view.running.tolist()] or list(fcfs(view))
 
 
-def wrong_size(view: View) -> list[Start]:
+def wrong_size(view: QueueView) -> list[Start]:
     return [Start(decision.job, max(1, decision.nodes - 1)) for decision in fcfs(view)]
 
 
-def clairvoyant(view: View) -> list[Start]:
+def clairvoyant(view: QueueView) -> list[Start]:
     return [decision for decision in fcfs(view) if int(view.jobs.runtime[decision.job])]
 
 
-def no_decision(view: View) -> Any:
+def no_decision(view: QueueView) -> Any:
     return [(decision.job, decision.nodes) for decision in fcfs(view)]
 
 
-def nothing_at_all(_: View) -> None:
+def nothing_at_all(_: QueueView) -> None:
     return None
 
 
-def never_starts_wide_jobs(view: View) -> list[Start]:
+def never_starts_wide_jobs(view: QueueView) -> list[Start]:
     return [decision for decision in first_fit(view) if decision.nodes < view.num_nodes]
 
 
-def one_a_call(view: View) -> list[Start]:
+def one_a_call(view: QueueView) -> list[Start]:
     return list(fcfs(view))[:1]
 
 

@@ -166,7 +166,7 @@ def _sum_of_products(left: FloatArray, right: FloatArray) -> Fraction:
 
 def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> float:
     rule, after = certificate.get("rule"), certificate.get("after")
-    if rule not in {"longest", "area", "wide"}:
+    if rule not in ("longest", "area", "wide"):
         msg = f"rule {shown(rule)} of the certificate is none of longest, area and wide"
         raise InvalidAnswer(msg)
     if not isinstance(after, int | float) or isinstance(after, bool) or not 0 <= after <= MAX_INTEGER:

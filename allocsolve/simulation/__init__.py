@@ -6,25 +6,25 @@ from allocsolve.simulation.decisions import Decision, IllegalDecision, Reason, S
 from allocsolve.simulation.engine import Engine
 from allocsolve.simulation.forecast import PromiseError, forecast, promise_error, promised_starts
 from allocsolve.simulation.outcome import Log, Simulation
-from allocsolve.simulation.rules import Knowledge, Rules
+from allocsolve.simulation.rules import EngineRules, Knowledge
 from allocsolve.simulation.simulate import CompiledPolicy, Policy, run_policy, simulate
-from allocsolve.simulation.view import JobColumns, View
+from allocsolve.simulation.view import JobColumns, QueueView
 
 __all__ = [
     "CompiledPolicy",
     "Decision",
     "Engine",
+    "EngineRules",
     "IllegalDecision",
     "JobColumns",
     "Knowledge",
     "Log",
     "Policy",
     "PromiseError",
+    "QueueView",
     "Reason",
-    "Rules",
     "Simulation",
     "Start",
-    "View",
     "Wake",
     "forecast",
     "promise_error",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
-    from allocsolve.simulation.rules import Rules
+    from allocsolve.simulation.rules import EngineRules
 
 __all__ = ["KnownColumns", "user_numbers"]
 
@@ -33,7 +33,7 @@ class KnownColumns:
         Shape (jobs,): starts in seconds, NaN before; filled by the engine.
     """
 
-    def __init__(self, problem: WorkloadProblem, rules: Rules, start: FloatArray) -> None:
+    def __init__(self, problem: WorkloadProblem, rules: EngineRules, start: FloatArray) -> None:
         packed, count = problem.packed, len(problem.jobs)
         truth = {name: getattr(packed, name) for name in _AT_SUBMISSION}
         truth["user"] = user_numbers(problem)

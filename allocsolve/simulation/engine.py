@@ -26,9 +26,9 @@ from allocsolve.simulation._kernels_events import (
 from allocsolve.simulation.columns import KnownColumns
 from allocsolve.simulation.decisions import IllegalDecision, Reason, Start, Wake
 from allocsolve.simulation.outcome import log_of, schedule_of
-from allocsolve.simulation.rules import Rules
+from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.sizes import can_run_on, relative_time, run_time
-from allocsolve.simulation.view import View
+from allocsolve.simulation.view import QueueView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,9 +75,9 @@ class Engine:
     allocsolve.simulation.decisions.IllegalDecision: job 1: starts on 2 nodes, but 1 are free
     """
 
-    def __init__(self, problem: WorkloadProblem, rules: Rules | None = None) -> None:
+    def __init__(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> None:
         self.problem = problem
-        self.rules = rules or Rules()
+        self.rules = rules or EngineRules()
         self._state = initial_state(problem.num_nodes, problem.packed.submit, ordered=True)
         self._known = KnownColumns(problem, self.rules, self._state.start)
         self._estimates = (
@@ -85,7 +85,7 @@ class Engine:
         )
         self._wakes: list[float] = []
 
-    def advance(self) -> View | None:
+    def advance(self) -> QueueView | None:
         """Go on to the next instant at which a policy may speak; None if nothing will happen any more.
 
         Jobs may still be queued then, if the policy did not start them.
@@ -104,7 +104,7 @@ class Engine:
         self._known.complete(ended, now)
         self._known.reveal(entered)
         listed = slice(counts[FIRST], counts[LAST])
-        return View(
+        return QueueView(
             now=now,
             completed=ended,
             submitted=entered,

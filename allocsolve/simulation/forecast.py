@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from allocsolve.model.jobs import FloatArray
     from allocsolve.model.speedup import Speedup
     from allocsolve.simulation.decisions import Decision
-    from allocsolve.simulation.rules import Rules
+    from allocsolve.simulation.rules import EngineRules
     from allocsolve.simulation.simulate import Policy
-    from allocsolve.simulation.view import JobColumns, View
+    from allocsolve.simulation.view import JobColumns, QueueView
 
 __all__ = ["Decider", "PromiseError", "forecast", "promise_error", "promised_starts"]
 
@@ -32,11 +32,11 @@ __all__ = ["Decider", "PromiseError", "forecast", "promise_error", "promised_sta
 class Decider(Protocol):
     """A policy that is an object, such as those of `allocsolve.heuristics`."""
 
-    def decide(self, view: View) -> Iterable[Decision]:
+    def decide(self, view: QueueView) -> Iterable[Decision]:
         """Return what is decided on a view."""
 
 
-def forecast(view: View, policy: Policy | Decider, rules: Rules | None = None) -> FloatArray:
+def forecast(view: QueueView, policy: Policy | Decider, rules: EngineRules | None = None) -> FloatArray:
     """Return when each queued job will start if jobs run as long as expected and no more are submitted.
 
     The same policy is run forward from the view on, on a copy of itself.
@@ -106,7 +106,7 @@ def forecast(view: View, policy: Policy | Decider, rules: Rules | None = None) -
 
 
 def promised_starts(
-    problem: WorkloadProblem, policy: Policy | Decider, rules: Rules | None = None
+    problem: WorkloadProblem, policy: Policy | Decider, rules: EngineRules | None = None
 ) -> FloatArray:
     """Return what the forecast for each job says when it is submitted.
 
@@ -190,7 +190,7 @@ def promise_error(promised: object, starts: object) -> PromiseError:
     )
 
 
-def _expected(view: View, members: IntArray) -> WorkloadProblem:
+def _expected(view: QueueView, members: IntArray) -> WorkloadProblem:
     """Return the jobs that run or wait, with the run times that are expected of them."""
     jobs = view.jobs
     submit, nodes = jobs.submit.copy(), jobs.nodes.copy()

@@ -7,14 +7,14 @@ from typing import Literal, TypeAlias, get_args
 
 from allocsolve.model.checks import choice, flag
 
-__all__ = ["Knowledge", "Rules"]
+__all__ = ["EngineRules", "Knowledge"]
 
 #: What a policy may know of run times: what users said, or the truth.
 Knowledge: TypeAlias = Literal["estimate", "actual"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class EngineRules:
     """When a policy is called, and what it may know.
 
     Parameters

@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 from allocsolve.simulation.decisions import Decision
 from allocsolve.simulation.engine import Engine
 from allocsolve.simulation.outcome import Simulation
-from allocsolve.simulation.view import View
+from allocsolve.simulation.view import QueueView
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
-    from allocsolve.simulation.rules import Rules
+    from allocsolve.simulation.rules import EngineRules
 
 __all__ = ["CompiledPolicy", "Policy", "run_policy", "simulate"]
 
 #: From what a policy sees to what it decides.
-Policy: TypeAlias = Callable[[View], Iterable[Decision]]
+Policy: TypeAlias = Callable[[QueueView], Iterable[Decision]]
 
 
 @runtime_checkable
 class CompiledPolicy(Protocol):
     """A policy that runs inside the compiled event loop."""
 
-    def simulated(self, problem: WorkloadProblem, rules: Rules | None = None) -> Simulation:
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end; without rules, by those of the policy."""
 
 
-def run_policy(problem: WorkloadProblem, policy: Policy, rules: Rules | None = None) -> Simulation:
+def run_policy(problem: WorkloadProblem, policy: Policy, rules: EngineRules | None = None) -> Simulation:
     """Run a workload to its end under a policy, whatever it is, from Python.
 
     Parameters
@@ -36,7 +36,7 @@ def run_policy(problem: WorkloadProblem, policy: Policy, rules: Rules | None = N
     problem
         The workload.
     policy
-        Called with a `View` at each event; returns decisions.
+        Called with a `QueueView` at each event; returns decisions.
     rules
         Those of the policy (its attribute ``rules``) if left out, or `Rules()` if it has none.
 
@@ -52,7 +52,7 @@ def run_policy(problem: WorkloadProblem, policy: Policy, rules: Rules | None = N
 
 
 def simulate(
-    problem: WorkloadProblem, policy: Policy | CompiledPolicy, rules: Rules | None = None
+    problem: WorkloadProblem, policy: Policy | CompiledPolicy, rules: EngineRules | None = None
 ) -> WorkloadSchedule:
     """Return the schedule of a workload under a policy: compiled where it can be, else as `run_policy`.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
 
-__all__ = ["JobColumns", "View"]
+__all__ = ["JobColumns", "QueueView"]
 
 
 class JobColumns(NamedTuple):
@@ -48,7 +48,7 @@ class JobColumns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class QueueView:
     """The state of the cluster at an instant at which a policy is called: a snapshot.
 
     All arrays are read-only. Lists of jobs hold indices of the problem.

@@ -13,12 +13,12 @@ import numpy as np
 from allocsolve.errors import UnknownName
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.model import Amdahl, Job, Jobs, WorkloadProblem
-from allocsolve.simulation import Engine, IllegalDecision, Rules, Start
+from allocsolve.simulation import Engine, EngineRules, IllegalDecision, Start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.simulation import Decision, View
+    from allocsolve.simulation import Decision, QueueView
 
 __all__ = ["PolicyConformance", "check_policy", "example_workloads"]
 
@@ -58,8 +58,8 @@ def _random_workload(seed: int) -> WorkloadProblem:
 class _Claims:
     """What a policy says of itself, see `check_policy`."""
 
-    rules: Rules
-    order: Callable[[View], Sequence[int]]
+    rules: EngineRules
+    order: Callable[[QueueView], Sequence[int]]
     reserves_head: bool
     starts_like: str | None
 
@@ -69,7 +69,7 @@ def check_policy(
     *,
     reserves_head: bool = False,
     starts_like: str | None = None,
-    order: Callable[[View], Sequence[int]] | None = None,
+    order: Callable[[QueueView], Sequence[int]] | None = None,
     examples: Sequence[WorkloadProblem] | None = None,
 ) -> None:
     """Check that a policy keeps the contract of queue policies, on small workloads.
@@ -113,15 +113,15 @@ def check_policy(
 def _apply(
     check: _Check,
     policy: Subject,
-    claimed: tuple[Callable[[View], Sequence[int]], bool, str | None],
+    claimed: tuple[Callable[[QueueView], Sequence[int]], bool, str | None],
     examples: Sequence[WorkloadProblem] | None,
 ) -> None:
     subject = policy() if isinstance(policy, type) else policy
-    claims = _Claims(getattr(subject, "rules", Rules()), *claimed)
+    claims = _Claims(getattr(subject, "rules", EngineRules()), *claimed)
     check(subject, claims, example_workloads() if examples is None else examples)
 
 
-def _submission(view: View) -> Sequence[int]:
+def _submission(view: QueueView) -> Sequence[int]:
     return tuple(view.queue.tolist())
 
 
@@ -216,7 +216,7 @@ _CHECKS: tuple[_Check, ...] = (
 
 def _calls(
     policy: Subject, claims: _Claims, problem: WorkloadProblem
-) -> Iterator[tuple[View, tuple[Decision, ...]]]:
+) -> Iterator[tuple[QueueView, tuple[Decision, ...]]]:
     """Run a workload; give each view and what is decided on it, and then do it."""
     if hasattr(policy, "reset"):
         policy.reset(0)
@@ -231,7 +231,7 @@ def _calls(
             raise AssertionError(msg) from error
 
 
-def _decisions(policy: Subject, view: View, problem: WorkloadProblem) -> tuple[Decision, ...]:
+def _decisions(policy: Subject, view: QueueView, problem: WorkloadProblem) -> tuple[Decision, ...]:
     decide: Any = getattr(policy, "decide", policy)
     try:
         return tuple(decide(view))
@@ -241,12 +241,12 @@ def _decisions(policy: Subject, view: View, problem: WorkloadProblem) -> tuple[D
 
 
 def _same(
-    problem: WorkloadProblem, view: View, first: tuple[Decision, ...], again: tuple[Decision, ...]
+    problem: WorkloadProblem, view: QueueView, first: tuple[Decision, ...], again: tuple[Decision, ...]
 ) -> None:
     assert first == again, f"{_at(problem, view)}: decides {first}, then on the same view {again}"
 
 
-def _shadow_time(view: View, before: Sequence[int], head: int) -> float:
+def _shadow_time(view: QueueView, before: Sequence[int], head: int) -> float:
     """Return when enough nodes are expected to be free for the head, with those before it running."""
     jobs = view.jobs
     ends: list[tuple[float, int]] = list(zip(view.expected_ends.tolist(), view.held.tolist(), strict=True))
@@ -268,7 +268,7 @@ def _exact(problem: WorkloadProblem) -> WorkloadProblem:
     return WorkloadProblem(problem.num_nodes, jobs, name=problem.name)
 
 
-def _at(problem: WorkloadProblem, view: View) -> str:
+def _at(problem: WorkloadProblem, view: QueueView) -> str:
     return f"{problem.name} at {view.now:.15g} s"
 
 
@@ -294,7 +294,7 @@ class PolicyConformance:
     starts_like: ClassVar[str | None] = None
     examples: ClassVar[Sequence[WorkloadProblem] | None] = None
 
-    def order(self, view: View) -> Sequence[int]:
+    def order(self, view: QueueView) -> Sequence[int]:
         """Return the queue of a view in the order of the policy: override it if that is not submission."""
         return _submission(view)
 

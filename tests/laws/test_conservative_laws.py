@@ -14,7 +14,7 @@ from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, Conservative, conservative_plan
 from allocsolve.judge.workload import workload_violations
 from allocsolve.model import Budget, Job, WorkloadProblem
-from allocsolve.simulation import Reason, Rules, simulate
+from allocsolve.simulation import EngineRules, Reason, simulate
 
 compressions = pytest.mark.parametrize("compression", COMPRESSIONS)
 
@@ -101,7 +101,7 @@ def test_the_log_says_who_was_passed(problem: WorkloadProblem, compression: Any)
 
 def test_other_rules_are_refused() -> None:
     with pytest.raises(InvalidOption, match="coalesce"):
-        Conservative().simulated(WorkloadProblem(1, []), Rules(coalesce=False))
+        Conservative().simulated(WorkloadProblem(1, []), EngineRules(coalesce=False))
 
 
 def test_the_arrays_of_the_plan_are_moved_to_the_front() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
-from allocsolve.simulation import Engine, Rules, Start, simulate
+from allocsolve.simulation import Engine, EngineRules, Start, simulate
 from allocsolve.simulation.forecast import PromiseError, forecast, promise_error, promised_starts
 
 POLICIES = (
@@ -107,7 +107,7 @@ def test_a_job_that_the_policy_never_starts_has_no_forecast() -> None:
 
 
 def test_what_has_started_at_the_same_instant_runs() -> None:
-    engine = Engine(WorkloadProblem(2, [Job(3, 2, 8), Job(3, 1, 4)]), Rules(coalesce=False))
+    engine = Engine(WorkloadProblem(2, [Job(3, 2, 8), Job(3, 1, 4)]), EngineRules(coalesce=False))
     view = engine.advance()
     assert view is not None
     engine.apply([Start(0, 2)])

@@ -23,7 +23,7 @@ from naive_workload_engine import (
 from allocsolve.heuristics.workload.orders import QUEUE_ORDERS
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
 from allocsolve.model import Job, WorkloadProblem
-from allocsolve.simulation import Reason, Rules, run_policy
+from allocsolve.simulation import EngineRules, Reason, run_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ def seen(simulation: Simulation) -> tuple[list[tuple[int, int, int]], list[Any]]
 
 
 def check(problem: WorkloadProblem, policy: QueuePolicy, *, coalesce: bool) -> None:
-    rules = Rules(coalesce, "actual")
+    rules = EngineRules(coalesce, "actual")
     ran, starts = naive_run(problem, twin_of(policy), coalesce=coalesce)
     pieces = [((ran[job].start, ran[job].end, ran[job].nodes),) for job in range(len(problem.jobs))]
     assert seen(policy.simulated(problem, rules)) == (starts, pieces)

@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_workload_prices import least_cost, price_value, workload_optimum
 
@@ -80,7 +80,6 @@ def price_lists(draw: st.DrawFn, highest: int = 40) -> dict[str, object]:
 ANY = st.one_of(workloads(), workloads(moldable=False), workloads(REALS, laws=True), workloads(laws=True))
 
 
-@settings(max_examples=100)
 @given(problem=ANY, term=MEANS)
 def test_never_above_the_optimum_and_what_the_judge_recomputes(problem: WorkloadProblem, term: str) -> None:
     bound = time_prices(problem, term)
@@ -95,7 +94,6 @@ def test_never_above_the_optimum_and_what_the_judge_recomputes(problem: Workload
     assert cheap <= bound.value + (1e-9 if problem.is_exact else 1e-3)
 
 
-@settings(max_examples=100)
 @given(problem=ANY, term=MEANS, certificate=price_lists())
 def test_any_prices_are_a_bound(problem: WorkloadProblem, term: str, certificate: dict[str, object]) -> None:
     certified = workload_certified_bound(problem, {**certificate, "term": term}, (term,))
@@ -179,7 +177,6 @@ def test_least_costs_are_those_on_a_fine_grid(
     assert out.usage[:-1] == pytest.approx(held)
 
 
-@settings(max_examples=100)
 @given(problem=st.one_of(ANY, workloads(st.integers(1, 9))))
 def test_makespans(problem: WorkloadProblem) -> None:
     bound = makespan_bound(problem)

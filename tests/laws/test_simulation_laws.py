@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_workload_engine import draw_problem, naive_run
 
-from allocsolve.simulation import Engine, IllegalDecision, Rules, Start, View, Wake
+from allocsolve.simulation import Engine, EngineRules, IllegalDecision, QueueView, Start, Wake
 
 if TYPE_CHECKING:
     from naive_workload_engine import Cluster
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
 
 
-def random_starts(view: View, rng: random.Random) -> list[Start]:
+def random_starts(view: QueueView, rng: random.Random) -> list[Start]:
     """Return starts that fit, of jobs and on nodes at random."""
     free, starts = view.free, []
     for job in rng.sample(view.queue.tolist(), len(view.queue)):
@@ -30,7 +30,7 @@ def random_starts(view: View, rng: random.Random) -> list[Start]:
     return starts
 
 
-def wrong(view: View, rng: random.Random, num_jobs: int) -> Start | Wake:
+def wrong(view: QueueView, rng: random.Random, num_jobs: int) -> Start | Wake:
     """Return a decision that is illegal beside any others."""
     choices: list[Start | Wake] = [Start(num_jobs, 1), Start(-1, 1), Wake(view.now)]
     choices += [Start(job, view.num_nodes + 1) for job in view.queue.tolist()]
@@ -41,7 +41,7 @@ def wrong(view: View, rng: random.Random, num_jobs: int) -> Start | Wake:
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_the_engine_equals_the_twin_under_random_decisions(rng: random.Random, coalesce: bool) -> None:
     problem = draw_problem(rng, moldable=True)
-    engine = Engine(problem, Rules(coalesce=coalesce))
+    engine = Engine(problem, EngineRules(coalesce=coalesce))
     calls: list[tuple[float, list[int], list[int], list[Start]]] = []
     while (view := engine.advance()) is not None:
         starts = random_starts(view, rng)
@@ -72,7 +72,7 @@ def pieces_of(engine: Engine, problem: WorkloadProblem) -> dict[int, Any]:
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_a_view_counts_nodes_right(rng: random.Random, coalesce: bool) -> None:
     problem = draw_problem(rng, moldable=True)
-    engine = Engine(problem, Rules(coalesce, "actual"))
+    engine = Engine(problem, EngineRules(coalesce, "actual"))
     while (view := engine.advance()) is not None:
         assert view.free + view.held.sum() == view.num_nodes
         assert (np.diff(view.expected_ends) >= 0).all()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from allocsolve.simulation import View
+    from allocsolve.simulation import QueueView
 
 #: Window turnaround in seconds.
 KNL = {Fcfs(): 6822.59, FirstFit(): 4550.60, Easy(): 5077.82, Easy(extra_nodes=False): 5205.63}
@@ -51,7 +51,7 @@ def test_easy_on_300_000_jobs(benchmark: BenchmarkFixture) -> None:
 def test_a_policy_in_python(benchmark: BenchmarkFixture) -> None:
     problem = generated(20_000)
 
-    def first_fit(view: View) -> list[Start]:
+    def first_fit(view: QueueView) -> list[Start]:
         free, starts = view.free, []
         needs = view.jobs.nodes[view.queue]
         fitting = needs <= free

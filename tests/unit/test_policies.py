@@ -8,7 +8,7 @@ from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
 from allocsolve.heuristics.workload.policies_run import decide_view
 from allocsolve.model import Amdahl, Budget, Job, SpeedupTable, Status, WorkloadProblem
-from allocsolve.simulation import Engine, Reason, Rules, run_policy, simulate
+from allocsolve.simulation import Engine, EngineRules, Reason, run_policy, simulate
 
 
 def starts(problem: WorkloadProblem, policy: Fcfs | FirstFit | Easy) -> list[float]:
@@ -17,8 +17,8 @@ def starts(problem: WorkloadProblem, policy: Fcfs | FirstFit | Easy) -> list[flo
     return [float(start) for start in compiled.first_starts]
 
 
-def _rules(policy: Fcfs | FirstFit | Easy) -> Rules:
-    return policy.rules if isinstance(policy, Easy) else Rules()
+def _rules(policy: Fcfs | FirstFit | Easy) -> EngineRules:
+    return policy.rules if isinstance(policy, Easy) else EngineRules()
 
 
 def problem_of(num_nodes: int, *jobs: tuple[float, int, float]) -> WorkloadProblem:
@@ -167,7 +167,7 @@ def test_bad_options_are_refused() -> None:
 def test_knowledge_that_the_rules_hide_is_refused() -> None:
     easy = Easy(estimate="actual")
     with pytest.raises(InvalidOption, match="hides actual run times"):
-        simulate(DELAYED, easy, Rules())
+        simulate(DELAYED, easy, EngineRules())
     view = Engine(DELAYED).advance()
     assert view is not None
     with pytest.raises(InvalidOption, match="hides actual run times"):

@@ -13,11 +13,11 @@ from allocsolve.errors import UnknownName
 from allocsolve.model import Amdahl, Job, SpeedupTable, WorkloadProblem
 from allocsolve.simulation import (
     Engine,
+    EngineRules,
     IllegalDecision,
+    QueueView,
     Reason,
-    Rules,
     Start,
-    View,
     Wake,
     run_policy,
     simulate,
@@ -26,15 +26,15 @@ from allocsolve.simulation import (
 PROBLEM = WorkloadProblem(4, [Job(0, 3, 100, 50, user="a"), Job(1, 2, 10), Job(1, 1, 5, 7), Job(120, 1, 9)])
 
 
-def advanced(problem: WorkloadProblem = PROBLEM, calls: int = 1, **rules: Any) -> tuple[Engine, View]:
-    engine = Engine(problem, Rules(**rules))
+def advanced(problem: WorkloadProblem = PROBLEM, calls: int = 1, **rules: Any) -> tuple[Engine, QueueView]:
+    engine = Engine(problem, EngineRules(**rules))
     for _ in range(calls):
         view = engine.advance()
     assert view is not None
     return engine, view
 
 
-def next_view(engine: Engine) -> View:
+def next_view(engine: Engine) -> QueueView:
     view = engine.advance()
     assert view is not None
     return view
@@ -154,10 +154,10 @@ def test_wakes_come_between_events() -> None:
 def test_without_coalescing_each_event_is_a_call() -> None:
     problem = WorkloadProblem(4, [Job(0, 2, 5), Job(0, 2, 5), Job(5, 1, 1)])
 
-    def calls(rules: Rules) -> list[tuple[float, list[int], list[int], bool]]:
+    def calls(rules: EngineRules) -> list[tuple[float, list[int], list[int], bool]]:
         seen = []
 
-        def policy(view: View) -> list[Start | Wake]:
+        def policy(view: QueueView) -> list[Start | Wake]:
             seen.append((view.now, view.completed.tolist(), view.submitted.tolist(), view.woken))
             wakes: list[Start | Wake] = [Wake(5)] if view.now < 5 else []
             return wakes + [Start(job, int(view.jobs.nodes[job])) for job in view.queue.tolist()]
@@ -166,8 +166,8 @@ def test_without_coalescing_each_event_is_a_call() -> None:
         return seen
 
     together = [(0, [], [0, 1], False), (5, [0, 1], [2], True), (6, [2], [], False)]
-    assert calls(Rules()) == together
-    assert calls(Rules(coalesce=False)) == [
+    assert calls(EngineRules()) == together
+    assert calls(EngineRules(coalesce=False)) == [
         (0, [], [0], False),
         (0, [], [1], False),
         (5, [0], [], False),
@@ -206,4 +206,4 @@ def test_a_run_time_that_vanishes_beside_the_time_is_no_endless_loop() -> None:
 
 def test_knowledge_has_a_name() -> None:
     with pytest.raises(UnknownName, match="knowledge"):
-        Rules(knowledge="all")  # type: ignore[arg-type]
+        EngineRules(knowledge="all")  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -17,12 +18,15 @@ from allocsolve.bounds.workload import (
     time_prices,
     workload_bound,
 )
+from allocsolve.bounds.workload.time_prices import _Dual
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Budget, Job, Jobs, SpeedupTable, WorkloadProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from allocsolve.model import FloatArray
 
 #: One job after the other, the shortest first, is best: turnarounds 1, 3, 6.
 QUEUE = WorkloadProblem(4, [Job(0, 4, 1), Job(0, 4, 2), Job(0, 4, 3)])
@@ -90,7 +94,7 @@ def test_of_moldable_jobs() -> None:
     assert shortest_run_times(MOLDABLE).tolist() == [6, 5]
     assert least_areas(MOLDABLE).tolist() == [12, 20]
     assert workload_bound(MOLDABLE, "turnaround") == pytest.approx(5.5)
-    assert workload_bound(MOLDABLE, "slowdown") == pytest.approx(1)
+    assert workload_bound(MOLDABLE, "slowdown") == 1
     bound = time_prices(MOLDABLE)
     assert 6.5 < bound.value <= 9
     with pytest.raises(InvalidAnswer, match="wait of moldable"):
@@ -101,7 +105,7 @@ def test_makespan_rules() -> None:
     longest, area, wide = (
         WorkloadProblem(4, [Job(3, 1, 10)]),
         WorkloadProblem(4, [Job(2, 1, 5)] * 1 + [Job(2, 2, 5), Job(2, 2, 5), Job(7, 1, 1)]),
-        WorkloadProblem(4, [Job(5, 3, 5), Job(5, 3, 5.5), Job(0, 1, 10)]),
+        WorkloadProblem(4, [Job(5, 3, 5), Job(5, 3, 5.5, 6), Job(0, 1, 10)]),
     )
     values = []
     for problem, rule in ((longest, "longest"), (area, "area"), (wide, "wide")):
@@ -112,9 +116,24 @@ def test_makespan_rules() -> None:
     assert values == [13, 9, 15.5]  # the area alone: 8.5
 
 
-def test_ctrl_c_returns_the_best_prices() -> None:
-    import allocsolve.bounds.workload.time_prices  # noqa: F401, PLC0415
-    from allocsolve.bounds.workload import time_prices as _  # noqa: F401, PLC0415
+@pytest.mark.parametrize("calls", [1, 2, 40])
+def test_ctrl_c_returns_the_best_prices(calls: int) -> None:
+    """Whenever the key is pressed, what is returned is a certified bound."""
+    made, original = [], _Dual.__call__
+
+    def evaluated(dual: _Dual, prices: FloatArray) -> tuple[float, FloatArray]:
+        made.append(1)
+        if len(made) == calls:
+            raise KeyboardInterrupt
+        return original(dual, prices)
+
+    with mock.patch.object(_Dual, "__call__", evaluated):
+        bound = time_prices(QUEUE)
+    assert bound.interrupted
+    assert len(made) > calls
+    assert workload_bound(QUEUE, "turnaround") * (1 - 1e-12) <= bound.value
+    assert bound.value <= certified(QUEUE, dict(bound.certificate)) <= 10 / 3
+    assert not time_prices(QUEUE).interrupted
 
 
 @pytest.mark.parametrize(
@@ -122,7 +141,7 @@ def test_ctrl_c_returns_the_best_prices() -> None:
     [
         ({"kind": "prices"}, "kind"),
         ({"kind": None}, "kind"),
-        ({"term": "slowdown"}, "bounds slowdown, not turnaround"),
+        ({"term": "slowdown"}, "bounds 'slowdown', not turnaround"),
         ({"term": None}, "bounds None"),
         ({"edges": [0, 4, 4]}, "4 after 4, at position 2"),
         ({"edges": [0, 6, 4]}, "4 after 6"),
@@ -170,9 +189,7 @@ def test_malformed_makespan_certificates_are_refused(change: dict[str, Any], mes
     assert certified(SMALL, good, "makespan") == 1002
     with pytest.raises(InvalidAnswer, match=message):
         certified(SMALL, {**good, **change}, "makespan")
-    with pytest.raises(
-        InvalidAnswer, match="bounds 'makespan', not turnaround|bounds makespan, not turnaround"
-    ):
+    with pytest.raises(InvalidAnswer, match="bounds 'makespan', not turnaround"):
         certified(SMALL, good)
 
 
@@ -210,7 +227,7 @@ def test_wide_ranges_of_sizes_end() -> None:
 
 def test_limits_of_time() -> None:
     rng = np.random.default_rng(13)
-    jobs = Jobs(rng.integers(0, 5000, 300), rng.integers(1, 9, 300), rng.integers(1, 500, 300))
+    jobs = Jobs(rng.integers(0, 2000, 100), rng.integers(1, 9, 100), rng.integers(1, 500, 100))
     problem = WorkloadProblem(8, jobs)
     cheap = workload_bound(problem, "turnaround")
     none = time_prices(problem, clock=Budget(seconds=1e-9).start())
@@ -222,13 +239,14 @@ def test_limits_of_time() -> None:
 
 
 def test_kth_log(traces: Path) -> None:
-    """Five seconds are more than enough for a bound that is 4 % above the sum of the run times."""
+    """Prices on coarse slots are worth more than 4 % over the run times alone."""
     from allocsolve.instances.formats.swf import read_swf  # noqa: PLC0415
 
     log = read_swf(traces / "KTH-SP2-1996-2.1-cln.swf.gz")
     problem = WorkloadProblem(log.max_procs, Jobs(log.submits - log.submits.min(), log.procs, log.runs))
     assert workload_bound(problem, "turnaround") == pytest.approx(8874.657)
-    with mock.patch("allocsolve.bounds.workload.time_prices._MOST_WIDTHS", 0):
+    # The function has the name of its module.
+    with mock.patch.object(import_module("allocsolve.bounds.workload.time_prices"), "_MOST_WIDTHS", 0):
         bound = time_prices(problem)  # coarse slots only: fixed work
-    assert bound.value > 9290
+    assert bound.value > 9270
     assert bound.value <= certified(problem, dict(bound.certificate)) <= bound.value * (1 + 1e-12)

@@ -75,11 +75,9 @@ def workload_bound(problem: WorkloadProblem, term: WorkloadTerm) -> float:
     scale = math.fsum(packed.weight)
     if term == "wait" or scale == 0:
         return 0.0
-    times = shortest_run_times(problem)
+    times = np.maximum(0.0, shortest_run_times(problem) - _looseness(problem))
     if term == "slowdown":
         times = np.maximum(1.0, times / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S))
-    # The looseness applies to seconds and, as run times count for 10 s at least, to slowdowns as well.
-    times = np.maximum(0.0, times - _looseness(problem))
     return math.fsum(packed.weight * times) / scale
 
 

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["time_prices"]
 
-#: Slots at the start, and the most that are halved; the prices of more are worth .01 % on real logs.
+#: Slots at the start.
 _FEWEST_SLOTS: Final = 16
 _MOST_AT_START: Final = 4096
+#: No slots are halved beyond so many for each job and some more, or so many at all; more are worth .01 %.
+_SLOTS_OF_A_JOB: Final = 2
+_FREE_SLOTS: Final = 256
 _MOST_SLOTS: Final = 50_000
 #: Ascent steps at the first width of slots and at each later one.
 _FIRST_STEPS: Final = 150
@@ -129,15 +132,18 @@ class _Ascent:
                 gradient = direction = best_gradient
                 without_gain = 0
 
-    def refine(self) -> None:
-        """Halve the slots that have a price or touch one; add a slot if the last has a price."""
+    def refine(self, most_slots: int) -> None:
+        """Halve the slots that have a price or touch one, and add a slot if the last has a price.
+
+        Beyond so many slots none is halved any more.
+        """
         edges, prices, value = self.best
         priced = prices > _NO_PRICE * prices.max(initial=0.0)
         near = priced.copy()
         near[1:] |= priced[:-1]
         near[:-1] |= priced[1:]
         near &= edges[1:] - edges[:-1] >= 2
-        if len(edges) > _MOST_SLOTS:
+        if len(edges) > most_slots:
             near[:] = False
         middles = (edges[:-1] + edges[1:])[near] // 2
         prices = np.repeat(prices, 1 + near)
@@ -214,12 +220,13 @@ def _climb(dual: _Dual, ascent: _Ascent, clock: Clock | None) -> None:
     ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
     ascent.aim = _FIRST_AIM * ascent.best.value
     ascent.climb(dual, _FIRST_STEPS, clock)
+    most_slots = min(_MOST_SLOTS, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
     idle = 0
     for _ in range(_MOST_WIDTHS):
         if idle == 2 or (clock is not None and clock.remaining <= 0):
             return
         before = ascent.best.value
-        ascent.refine()
+        ascent.refine(most_slots)
         dual.on(ascent.best.edges)
         ascent.aim = max(_RAISED_AIM * ascent.aim, _LEAST_AIM * before)
         ascent.climb(dual, _STEPS, clock)
@@ -264,9 +271,13 @@ def _certified(
     dual.costs = JobCosts(_frozen(slope), _frozen(floor), costs.offset, scale)
     dual.on(edges)
     dual(prices)
-    whole = prices.astype(np.int64)
-    spent = math.fsum(dual.out.costs) / unit
-    total = spent - problem.num_nodes * int(whole @ np.diff(edges)) / unit
+    whole = prices.astype(np.int64).tolist()
+    price_of_a_node = sum(price * width for price, width in zip(whole, np.diff(edges).tolist(), strict=True))
+    if price_of_a_node * per_second >= 1 << _BITS_OF_A_JOB:  # beyond what the judge takes
+        return _certified(dual, _Best(edges[:1], prices[:0], 0.0), term, per_second, interrupted=interrupted)
+    # The judge counts no job with more than 61 bits.
+    spent = math.fsum(np.minimum(dual.out.costs, 2.0**60 / per_second)) / unit
+    total = spent - problem.num_nodes * price_of_a_node / unit
     # Rounding here, and of the cost of each job by the judge.
     total -= _ROUNDING * (2 * spent + costs.offset)
     if term == "slowdown":
@@ -279,7 +290,7 @@ def _certified(
             "kind": "time-prices",
             "term": term,
             "edges": edges.tolist(),
-            "prices": whole.tolist(),
+            "prices": whole,
             "unit": unit,
         },
         starts=_frozen(dual.out.starts),

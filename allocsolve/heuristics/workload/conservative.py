@@ -19,7 +19,7 @@ from allocsolve.heuristics.workload._kernels_conservative import (
 from allocsolve.model import Budget, Result, Status, WorkloadProblem, WorkloadSchedule
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, instance
-from allocsolve.simulation import Log, Rules, Simulation
+from allocsolve.simulation import EngineRules, Log, Simulation
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 
 if TYPE_CHECKING:
@@ -150,11 +150,11 @@ class Conservative:
         return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> EngineRules:
         """The rules of a simulation that has this policy."""
-        return Rules(knowledge="actual" if self.estimate == "actual" else "estimate")
+        return EngineRules(knowledge="actual" if self.estimate == "actual" else "estimate")
 
-    def simulated(self, problem: WorkloadProblem, rules: Rules | None = None) -> Simulation:
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in a compiled loop of its own, with the reasons of all starts.
 
         Raises

@@ -25,11 +25,11 @@ from allocsolve.heuristics.workload.policies_run import (
 )
 from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, flag, natural, shown
-from allocsolve.simulation import Rules
+from allocsolve.simulation import EngineRules
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
-    from allocsolve.simulation import Simulation, Start, View
+    from allocsolve.simulation import QueueView, Simulation, Start
 
 __all__ = ["EASY_PRESETS", "Easy", "Fcfs", "FirstFit", "Moldable", "Preset"]
 
@@ -78,13 +78,13 @@ class Fcfs:
         """Run the workload; the budget limits nothing."""
         return _solved(self, problem, budget)
 
-    def decide(self, view: View) -> tuple[Start, ...]:
+    def decide(self, view: QueueView) -> tuple[Start, ...]:
         """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
         return decide_view(view, self._policy)
 
-    def simulated(self, problem: WorkloadProblem, rules: Rules | None = None) -> Simulation:
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return run_queue(problem, self._policy, rules or Rules())
+        return run_queue(problem, self._policy, rules or EngineRules())
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +124,13 @@ class FirstFit:
         """Run the workload; the budget limits nothing."""
         return _solved(self, problem, budget)
 
-    def decide(self, view: View) -> tuple[Start, ...]:
+    def decide(self, view: QueueView) -> tuple[Start, ...]:
         """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
         return decide_view(view, self._policy)
 
-    def simulated(self, problem: WorkloadProblem, rules: Rules | None = None) -> Simulation:
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return run_queue(problem, self._policy, rules or Rules())
+        return run_queue(problem, self._policy, rules or EngineRules())
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Easy:
         backfilled if it would delay the head on so many; ``min``: on the fewest; ``fit``: as ``max``, but
         backfilled on as many as do not delay the head. The reservation is for the fewest nodes of the head.
     coalesce
-        As of `allocsolve.simulation.Rules`.
+        As of `allocsolve.simulation.EngineRules`.
     like
         Behave as the EASY of a tool, defects included; then all other options stay as they are by default.
         ``flux`` (flux-core, sched-backfill): no extra nodes. ``accasim``: no reservation. ``cqsim``: jobs
@@ -221,11 +221,11 @@ class Easy:
                 raise InvalidOption(msg)
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> EngineRules:
         """The rules of a simulation that has this policy, if nobody says otherwise."""
         policy = self._policy
         knows_all = "actual" in {policy.running, policy.queued}
-        return Rules(self.coalesce and self.like != "mjs2023", "actual" if knows_all else "estimate")
+        return EngineRules(self.coalesce and self.like != "mjs2023", "actual" if knows_all else "estimate")
 
     @property
     def _policy(self) -> QueuePolicy:
@@ -246,11 +246,11 @@ class Easy:
         """Run the workload; the budget limits nothing."""
         return _solved(self, problem, budget)
 
-    def decide(self, view: View) -> tuple[Start, ...]:
+    def decide(self, view: QueueView) -> tuple[Start, ...]:
         """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
         return decide_view(view, self._policy)
 
-    def simulated(self, problem: WorkloadProblem, rules: Rules | None = None) -> Simulation:
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
         return run_queue(problem, self._policy, rules or self.rules)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
-    from allocsolve.simulation import Rules, View
+    from allocsolve.simulation import EngineRules, QueueView
 
 __all__ = ["EstimateSource", "QueuePolicy", "decide_view", "run_queue"]
 
@@ -51,14 +51,14 @@ class QueuePolicy:
     running: EstimateSource = "limit"
     queued: EstimateSource = "limit"
 
-    def check(self, rules: Rules) -> None:
+    def check(self, rules: EngineRules) -> None:
         """Refuse rules that hide what the policy needs."""
         if rules.knowledge != "actual" and "actual" in {self.running, self.queued}:
             msg = f"knowledge {rules.knowledge!r} hides actual run times, which the policy needs"
             raise InvalidOption(msg)
 
 
-def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: Rules) -> Simulation:
+def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules) -> Simulation:
     """Run a workload to its end under a policy."""
     policy.check(rules)
     packed = problem.packed
@@ -74,7 +74,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: Rules) -> Si
     return Simulation(schedule_of(state), log_of(state))
 
 
-def decide_view(view: View, policy: QueuePolicy) -> tuple[Start, ...]:
+def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
     """Return what a policy decides on a view. O(running^2 + queue) at worst, and the cost of the policy."""
     jobs = view.jobs
     waiting, running = view.queue, view.running
@@ -136,7 +136,7 @@ def _estimates(
     )
 
 
-def _learned(view: View, wanted: IntArray) -> FloatArray:
+def _learned(view: QueueView, wanted: IntArray) -> FloatArray:
     """Return estimates of these jobs as `learn` makes them at their submission. O(jobs log jobs)."""
     jobs = view.jobs
     learned = jobs.estimate.copy()

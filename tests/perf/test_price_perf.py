@@ -1,0 +1,71 @@
+"""Speed of the bounds by prices: one evaluation of the dual, and the judge, on a generated month.
+
+Fixed work: 20,000 jobs on 256 nodes, one seed, hourly slots with random prices.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from allocsolve.bounds.workload import job_costs, time_prices
+from allocsolve.bounds.workload.time_prices import _Dual
+from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.model import Budget, Jobs, WorkloadProblem, frozen
+
+if TYPE_CHECKING:
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+JOBS = 20_000
+HOUR = 3600
+HOURS = 30 * 24
+
+
+@pytest.fixture(scope="module")
+def month() -> WorkloadProblem:
+    rng = np.random.default_rng(13)
+    submit = np.sort(rng.integers(0, HOURS * HOUR, JOBS))
+    nodes = 2 ** rng.integers(0, 7, JOBS)
+    runtime = np.ceil(rng.lognormal(6.5, 1.5, JOBS))
+    return WorkloadProblem(256, Jobs(submit, nodes, runtime))
+
+
+@pytest.fixture(scope="module")
+def certificate() -> dict[str, Any]:
+    rng = np.random.default_rng(13)
+    prices = np.where(rng.random(HOURS) < 0.3, rng.integers(0, 100, HOURS), 0)
+    edges = (np.arange(HOURS + 1) * HOUR).tolist()
+    return {
+        "kind": "time-prices",
+        "term": "turnaround",
+        "edges": edges,
+        "prices": prices.tolist(),
+        "unit": 1000,
+    }
+
+
+def test_one_evaluation(
+    benchmark: BenchmarkFixture, month: WorkloadProblem, certificate: dict[str, Any]
+) -> None:
+    dual = _Dual(month, job_costs(month, "turnaround"), 0.0)
+    dual.on(frozen(np.array(certificate["edges"])))
+    prices = np.array(certificate["prices"]) / certificate["unit"]
+    dual(prices)
+    benchmark(dual, prices)
+
+
+def test_judge(benchmark: BenchmarkFixture, month: WorkloadProblem, certificate: dict[str, Any]) -> None:
+    workload_certified_bound(month, certificate, ("turnaround",))
+    benchmark(workload_certified_bound, month, certificate, ("turnaround",))
+
+
+def test_ascent_on_coarse_slots(
+    benchmark: BenchmarkFixture, month: WorkloadProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time_prices(month, clock=Budget(seconds=1e-9).start())
+    # The function has the name of its module.
+    monkeypatch.setattr(import_module("allocsolve.bounds.workload.time_prices"), "_MOST_WIDTHS", 2)
+    benchmark.pedantic(time_prices, (month,), rounds=3)
