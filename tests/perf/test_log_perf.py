@@ -1,7 +1,8 @@
 """What a problem of the size of a workload log costs: to be imported, and the harness beside its solver.
 
-The harness is to take 0.5 s a run for 40,000 jobs: sent to the process of the solver and back, judged, on disk. What is
-done once for a problem (digest, sending it, its bound) is told apart from what every further run costs.
+The harness is to take 0.5 s a run for 40,000 jobs: sent to the process of the solver and back, judged, on
+disk. What is done once for a problem (digest, sending it, its bound) is told apart from what every
+further run costs.
 """
 
 from __future__ import annotations
@@ -79,17 +80,17 @@ def _log(path: Path) -> tuple[str, ...]:
     jobs = list(enumerate(zip(submits, waits, runs, sizes, strict=True), 1))
     if path.suffix == ".swf":
         rows = [
-            f"{job} {submit} {wait} {run} {size} -1 -1 {size} {2 * run} -1 1 {job % 500} 1 -1 -1 -1 -1 -1"
-            for job, (submit, wait, run, size) in jobs
+            f"{job} {submit} {wait} {length} {size} -1 -1 {size} {2 * length} -1 1 {job % 500} 1{5 * ' -1'}"
+            for job, (submit, wait, length, size) in jobs
         ]
         path.write_text("\n".join(["; MaxProcs: 256", *rows]))
         return ()
     first = datetime(2024, 1, 1, tzinfo=UTC)
     rows = ["JobID|User|Submit|Start|End|Elapsed|Timelimit|AllocNodes|State"]
-    for job, (submit, wait, run, size) in jobs:
-        times = (first + timedelta(seconds=at) for at in (submit, submit + wait, submit + wait + run))
+    for job, (submit, wait, length, size) in jobs:
+        times = (first + timedelta(seconds=at) for at in (submit, submit + wait, submit + wait + length))
         stamps = "|".join(f"{time:%Y-%m-%dT%H:%M:%S}" for time in times)
-        elapsed = f"{run // 3600:02}:{run // 60 % 60:02}:{run % 60:02}"
+        elapsed = f"{length // 3600:02}:{length // 60 % 60:02}:{length % 60:02}"
         rows.append(f"{job}|u{job % 500}|{stamps}|{elapsed}|1-00:00:00|{size}|COMPLETED")
     path.write_text("\n".join(rows))
     return ("--nodes", "256", "--timezone", "America/New_York")

@@ -17,9 +17,9 @@ from strategies import workload_problems
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.formats import workload_perfetto
-from allocsolve.instances.formats.schedules import FOREIGN_TABLES
 from allocsolve.instances.formats.tables import read_rows
 from allocsolve.instances.formats.workload_evalys import EVALYS_COLUMNS, evalys_rows, evalys_text
+from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
 from allocsolve.instances.formats.workload_perfetto import perfetto_events, perfetto_text
 from allocsolve.instances.formats.workload_window import (
     lanes,

@@ -109,7 +109,7 @@ OF_A_FAMILY = (
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
     *("instances/formats/swf.py", "instances/formats/sacct.py", "instances/formats/log"),
-    *("instances/formats/schedules", "pictures/_workload"),
+    *("instances/formats/workload_foreign", "pictures/_workload"),
     *("instances/generators", "instances/library/regenerate.py"),
     *("registry/evolution.py", "registry/partition.py", "registry/workload.py", "registry/allocators.py"),
     *("bench/library/design.py", "bench/library/selections.py"),  # which problems are in the library

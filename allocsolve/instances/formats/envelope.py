@@ -195,7 +195,7 @@ def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], Non
     """Read a solution of `problem`, from a table if the name of the file ends in ``.csv``.
 
     It need not be feasible: that is for the judge to say. A table may also be one that another program has
-    written, see `allocsolve.instances.formats.schedules`.
+    written, see `allocsolve.instances.formats.workload_foreign`.
 
     Parameters
     ----------
