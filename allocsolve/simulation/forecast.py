@@ -50,7 +50,7 @@ def forecast(view: QueueView, policy: Policy | Decider, rules: EngineRules | Non
         A function from views to decisions, or one of `allocsolve.heuristics` that has a ``decide``. It sees
         jobs numbered anew, those that wait and run only.
     rules
-        Those of the policy (its attribute ``rules``) if left out, or `Rules()` if it has none.
+        Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
 
     Returns
     -------

@@ -38,7 +38,7 @@ def run_policy(problem: WorkloadProblem, policy: Policy, rules: EngineRules | No
     policy
         Called with a `QueueView` at each event; returns decisions.
     rules
-        Those of the policy (its attribute ``rules``) if left out, or `Rules()` if it has none.
+        Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
 
     Raises
     ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 import threading
@@ -256,10 +257,8 @@ def test_timing_problems_grow(kind: str) -> None:
     family = next(family for family in families() if family.kind == kind)
     problems = [ladder_problem(kind, name) for name in timing_problems(kind)]
     assert all(isinstance(problem, family.problem) for problem in problems)
-    sizes = [
-        len(p.applications) if isinstance(p, EvolutionProblem) else p.topology.num_nodes  # type: ignore[attr-defined]  # the other family has a topology
-        for p in problems
-    ]
+    sizes = [int(re.split(r"[-]", name)[0]) for name in timing_problems(kind)]
+    assert len({digest(problem) for problem in problems}) == len(problems)
     assert sizes == sorted({*sizes})
 
 
