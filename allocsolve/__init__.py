@@ -15,6 +15,8 @@ from allocsolve.model import (
     EvolutionProblem,
     EvolutionProfile,
     EvolutionSchedule,
+    Job,
+    Jobs,
     Mesh,
     Partition,
     PartitionProblem,
@@ -22,6 +24,8 @@ from allocsolve.model import (
     Status,
     Topology,
     Torus,
+    WorkloadProblem,
+    WorkloadSchedule,
 )
 from allocsolve.notebook import plot
 from allocsolve.registry import solve
@@ -34,6 +38,8 @@ __all__ = [
     "EvolutionProblem",
     "EvolutionProfile",
     "EvolutionSchedule",
+    "Job",
+    "Jobs",
     "Mesh",
     "Partition",
     "PartitionProblem",
@@ -41,6 +47,8 @@ __all__ = [
     "Status",
     "Topology",
     "Torus",
+    "WorkloadProblem",
+    "WorkloadSchedule",
     "plot",
     "solve",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -35,8 +36,10 @@ def traces() -> Path:
 def press_ctrl_c() -> Iterator[Callable[[], None]]:
     """Return a function that has Ctrl-C pressed after 1.5 s more of work, in CPU time, not waiting for it.
 
-    SIGINT is handled as in a terminal, also if it was ignored: so it is in a shell's background jobs.
+    SIGINT is handled as in a terminal, also if it was ignored: so it is in a shell's background jobs. While
+    memory is collected nothing else may be called: what is raised in a callback of that is lost.
     """
+    callbacks, gc.callbacks[:] = gc.callbacks[:], []
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     over = threading.Event()
     threads = []
@@ -55,4 +58,5 @@ def press_ctrl_c() -> Iterator[Callable[[], None]]:
     over.set()
     for thread in threads:
         thread.join()
+    gc.callbacks[:] = callbacks
     signal.signal(signal.SIGINT, handler)

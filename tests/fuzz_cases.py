@@ -37,6 +37,17 @@ __all__ = ["Case", "draw_case"]
 
 SEED: Final = 2026
 
+#: A log of sacct with a step, an array, a job that was resized and one that never ran.
+SACCT: Final = """\
+JobID|User|Submit|Start|End|Elapsed|Timelimit|AllocNodes|State
+1|u|2024-01-01T00:00:00|2024-01-01T00:01:00|2024-01-01T01:01:00|01:00:00|02:00:00|4|COMPLETED
+1.batch||2024-01-01T00:01:00|2024-01-01T00:01:00|2024-01-01T01:01:00|01:00:00||4|COMPLETED
+2_7|v|1704067300|1704067400|1704067500|100|1-00|9|COMPLETED
+3|v|2024-01-01T00:03:00|Unknown|Unknown|00:00:00|UNLIMITED|0|PENDING
+4|u|2024-01-01T00:05:00|2024-01-01T02:00:00|2024-01-01T02:10:00|00:10:00|30|2|RESIZING
+4|u|2024-01-01T00:05:00|2024-01-01T02:10:00|2024-01-01T02:30:00|00:20:00|30|1|COMPLETED
+"""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -144,6 +155,7 @@ iterations = 100
         "a.csv": _file(lambda path: write_solution(path, KLEIN[0], answer, {}), "a.csv"),
         "b.csv": _file(lambda path: write_solution(path, MESH, square, {}), "b.csv"),
         "log.swf": log.encode(),
+        "log.txt": SACCT.encode(),
         "log.swf.gz": gzip.compress(log.encode(), mtime=0),
         "study.toml": study.encode(),
         "gate.json": _text(gate),
@@ -184,8 +196,9 @@ def _answer(rng: random.Random) -> tuple[tuple[str, ...], str]:
 
 
 def _log(rng: random.Random) -> tuple[tuple[str, ...], str]:
-    name = rng.choice(("log.swf", "log.swf.gz"))
-    return ("import-swf", name, "--from-job", "2", "--jobs", "3", "--out", "out.json"), name
+    name = rng.choice(("log.swf", "log.swf.gz", "log.txt"))
+    options = ("sacct", name, "--nodes", "9") if name == "log.txt" else ("swf", name)
+    return ("import", *options, "--recorded", "answer.json", "--out", "out.json"), name
 
 
 def _study(rng: random.Random) -> tuple[tuple[str, ...], str]:
@@ -247,7 +260,8 @@ solve p.json --solver noX --set expand_limit=1 --out o.json --force
 check p.json a.json --set expand_limit=2 --json
 check q.json b.json
 solvers noX
-import-swf log.swf --from-job 2 --jobs 3 --out o.json --num-nodes 9 --queued
+import swf log.swf --from-job 2 --jobs 3 --out o.json --nodes 9 --unit nodes --limits as-given --origin header
+import sacct log.txt --nodes 9 --timezone Europe/Berlin --warm-up 5 --recorded a.json --out o.json
 generate klein2011 --count 2 --seed 1 --apps 2-3 --steps 1-2 --out d
 generate klein2011 --count 1 --seed 1 --nodes 1-5 --num-nodes 9 --out d
 generate occupancy --shape 4x3 --busy 0.3 --size 3 --count 1 --seed 1 --out d

@@ -20,6 +20,7 @@ from numba.core.dispatcher import Dispatcher
 
 from allocsolve.families import AnyFamily, family_named
 from allocsolve.instances import klein2011, uniform_occupancy
+from allocsolve.instances.generators.workload_examples import random_workload
 from allocsolve.model import (
     Budget,
     EvolutionProblem,
@@ -28,6 +29,7 @@ from allocsolve.model import (
     PartitionProblem,
     Topology,
     Torus,
+    WorkloadProblem,
 )
 from allocsolve.registry import make_solver, ready, solver_names
 
@@ -68,8 +70,19 @@ def partition() -> list[PartitionProblem]:
     ]
 
 
+def workload() -> list[WorkloadProblem]:
+    """Return problems that take other ways through the solvers: few and many jobs, quarters of seconds."""
+    few, many = random_workload(1, 8, 8), random_workload(2, 300)
+    quarters = replace(few.jobs[0], name="quarter", runtime=0.75)
+    return [many, few, WorkloadProblem(8, [*few.jobs, quarters]), random_workload(3, 30, 16)]
+
+
 #: By kind, those from which most is to be done first.
-PROBLEMS: dict[str, Callable[[], Sequence[Problem]]] = {"evolution": evolution, "partition": partition}
+PROBLEMS: dict[str, Callable[[], Sequence[Problem]]] = {
+    "evolution": evolution,
+    "partition": partition,
+    "workload": workload,
+}
 
 
 def dispatchers() -> list[Dispatcher]:

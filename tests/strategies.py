@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from allocsolve.model import EvolutionProblem, EvolutionProfile, Partition, PartitionProblem, Topology
+from allocsolve.model import (
+    Amdahl,
+    EvolutionProblem,
+    EvolutionProfile,
+    Job,
+    Partition,
+    PartitionProblem,
+    PowerLaw,
+    SpeedupTable,
+    Topology,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +36,8 @@ __all__ = [
     "partition_problems",
     "partitions",
     "topologies",
+    "workload_problems",
+    "workload_schedules",
 ]
 
 #: No expansion, a limit that floors, small whole limits, no limit.
@@ -122,3 +136,68 @@ def partitions(draw: DrawFn, problem: PartitionProblem) -> Partition:
     """Any `size` distinct free nodes; they need not be connected."""
     free = st.permutations([node for node, free in enumerate(problem.free.tolist()) if free])
     return Partition(np.array(draw(free)[: problem.size], dtype=np.int64))
+
+
+@st.composite
+def workload_problems(
+    draw: DrawFn,
+    *,
+    min_jobs: int = 0,
+    max_jobs: int = 5,
+    max_nodes: int = 4,
+    max_runtime: int = 6,
+    max_submit: int = 8,
+    times: SearchStrategy[float] | None = None,
+    moldable: bool = True,
+    weights: bool = True,
+) -> WorkloadProblem:
+    """Few jobs on few nodes; run times and submissions are integers, or of `times` (above 0) if given."""
+    num_nodes = draw(st.integers(1, max_nodes))
+    rows = []
+    for _ in range(draw(st.integers(min_jobs, max_jobs))):
+        runtime = draw(times if times is not None else st.integers(1, max_runtime))
+        nodes = draw(st.integers(1, num_nodes))
+        elastic: dict[str, Any] = {}
+        if moldable and draw(st.integers(0, 3)) == 0:
+            elastic = draw(_elastic(num_nodes, nodes, runtime))
+        rows.append(
+            Job(
+                submit=draw(st.integers(0, max_submit) if times is None else st.just(0) | times),
+                nodes=nodes,
+                runtime=runtime,
+                limit=draw(st.none() | st.integers(1, 3 * max_runtime)),
+                user=draw(st.sampled_from([None, "ada", "ben"])),
+                weight=draw(st.sampled_from([1, 1, 1, 0, 3])) if weights else 1,
+                **elastic,
+            )
+        )
+    return WorkloadProblem(num_nodes, rows)
+
+
+@st.composite
+def _elastic(draw: DrawFn, num_nodes: int, nodes: int, runtime: float) -> dict[str, Any]:
+    low, high = draw(st.integers(1, nodes)), draw(st.integers(nodes, num_nodes))
+    kind = draw(st.sampled_from(["amdahl", "power", "table"]))
+    if kind == "table":
+        sizes = sorted({low, nodes, high})
+        rows = [(size, runtime if size == nodes else draw(st.integers(1, 9))) for size in sizes]
+        return {"min_nodes": low, "max_nodes": high, "speedup": SpeedupTable(rows)}
+    share = draw(st.sampled_from([0.0, 0.5, 0.9, 1.0]))
+    law = Amdahl(share) if kind == "amdahl" else PowerLaw(share)
+    return {"min_nodes": low, "max_nodes": high, "speedup": law}
+
+
+@st.composite
+def workload_schedules(draw: DrawFn, problem: WorkloadProblem, *, max_start: int = 20) -> WorkloadSchedule:
+    """Any schedule with sizes that the jobs allow: mostly one that over-commits the cluster."""
+    packed = problem.packed
+    sizes = []
+    for idx in range(len(problem.jobs)):
+        low, high = int(packed.min_nodes[idx]), int(packed.max_nodes[idx])
+        law = problem.jobs.speedups[idx] if problem.jobs.speedups else None
+        if isinstance(law, SpeedupTable):
+            sizes.append(draw(st.sampled_from([nodes for nodes, _ in law.rows])))
+        else:
+            sizes.append(draw(st.integers(low, high)))
+    starts = [draw(st.integers(0, max_start)) for _ in problem.jobs]
+    return WorkloadSchedule.of(problem, starts, np.array(sizes, dtype=np.int64))

@@ -72,6 +72,7 @@ class MemoryStudy:
     records: list[Record] = field(default_factory=list)
     problems: dict[str, Problem] = field(default_factory=dict)
     answers: dict[RecordKey, Answer] = field(default_factory=dict)
+    certificates: dict[RecordKey, Mapping[str, Any]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
@@ -81,6 +82,9 @@ class MemoryStudy:
 
     def answer(self, key: RecordKey, /) -> Answer | None:
         return self.answers.get(key)
+
+    def certificate(self, key: RecordKey, /) -> Mapping[str, Any] | None:
+        return self.certificates.get(key)
 
 
 def run_study(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.families import Alias, Codec, Family, Rules, Setting, SolverRow, View
+from allocsolve.families import Alias, Codec, Export, Family, Rules, Setting, SolverRow, View
 from allocsolve.instances.formats import Checker
 from allocsolve.model import Budget, Result, Status
 from allocsolve.pictures import Drawing
@@ -185,6 +185,12 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
         undrawable=lambda problem: "too many jobs to draw" if len(problem.jobs) > 1000 else "",
         plot=plot,
         metric_fields=metric_fields,
+        exports={
+            "listing": Export(
+                "a line of text",
+                lambda problem, answer, window: f"{problem.jobs} on {answer.machine_of} in {window}\n",
+            )
+        },
     ),
     solvers=(
         SolverRow("greedy", "heuristic", "each job to the machine that is free first", Greedy),

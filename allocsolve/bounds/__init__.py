@@ -12,6 +12,7 @@ from allocsolve.bounds.evolution import (
 )
 from allocsolve.bounds.partition import partition_bound, star_bound
 from allocsolve.bounds.town import town
+from allocsolve.bounds.workload import workload_bound
 
 __all__ = [
     "configuration_lp",
@@ -23,4 +24,5 @@ __all__ = [
     "star_bound",
     "total_completion",
     "town",
+    "workload_bound",
 ]

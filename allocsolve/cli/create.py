@@ -1,12 +1,12 @@
-"""The commands that make problems: generate, import-swf."""
+"""The commands that generate problems."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.files import check_absent, check_outputs, make_folder
+from allocsolve.cli.files import check_absent, make_folder
 from allocsolve.cli.output import say, write_json
-from allocsolve.cli.progress import count_bar, time_bar
+from allocsolve.cli.progress import count_bar
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
 from allocsolve.pictures.text import counted
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "generate_churn",
     "generate_klein2011",
+    "generate_lublin1999",
     "generate_median_worst_case",
     "generate_occupancy",
-    "import_swf",
 ]
 
 
@@ -43,6 +43,14 @@ def generate_klein2011(args: argparse.Namespace) -> int:
     if args.expand_limit is not None:
         ranges["expand_limit"] = args.expand_limit
     return _generate(args, lambda idx: klein2011([args.seed, idx], **ranges))
+
+
+def generate_lublin1999(args: argparse.Namespace) -> int:
+    """Write workloads of the model of Lublin & Feitelson."""
+    from allocsolve.instances import lublin1999  # noqa: PLC0415 - when the command runs
+
+    sizes = {"num_jobs": args.jobs, "num_nodes": args.num_nodes, "model": args.model}
+    return _generate(args, lambda idx: lublin1999([args.seed, idx], **sizes))
 
 
 def generate_occupancy(args: argparse.Namespace) -> int:
@@ -136,22 +144,4 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
     else:
         span = names[0] if args.count == 1 else f"{names[0]} to {names[-1]}"
         say(f"{counted(args.count, 'problem')} in {args.out}: {span}")
-    return 0
-
-
-def import_swf(args: argparse.Namespace) -> int:
-    """Write a window of a workload log as a problem, and say what was wrong with the log."""
-    from allocsolve.instances import read_swf, swf_problem, write_problem  # noqa: PLC0415 - when the command runs
-
-    check_outputs(args.out, inputs=[args.log], force=args.force)
-    with time_bar(f"reading {args.log}"):
-        log = read_swf(args.log, num_nodes=args.num_nodes)
-        problem = swf_problem(log, from_job=args.from_job, jobs=args.jobs, queued=args.queued)
-        write_problem(problem, args.out)
-    family = family_of(problem)
-    if args.json:
-        cleaning = {"log": log.report.counts(), "faults": log.report.faults}
-        write_json({"problem": args.out, **family.features(problem), **cleaning})
-    else:
-        say(str(log.report), f"{args.out}: {family.view.describe(problem)}")
     return 0

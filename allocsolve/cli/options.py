@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
@@ -24,6 +25,7 @@ __all__ = [
     "names",
     "number",
     "objective",
+    "paths",
     "seconds",
     "setting",
     "shape",
@@ -31,6 +33,7 @@ __all__ = [
     "solver",
     "solver_of",
     "solvers",
+    "window",
     "wrap",
 ]
 
@@ -86,6 +89,11 @@ def setting(text: str) -> tuple[str, str]:
     if fault:
         raise argparse.ArgumentTypeError(fault)
     return name, value
+
+
+def paths(text: str) -> list[Path]:
+    """Read paths of files, separated by commas."""
+    return [Path(name.strip()) for name in text.split(",") if name.strip()]
 
 
 def seconds(text: str) -> float:
@@ -165,6 +173,19 @@ def share(text: str) -> float:
 def shape(text: str) -> tuple[int, ...]:
     """Read the sides of a machine such as 16x8."""
     return tuple(integer(1)(side) for side in text.lower().split("x"))
+
+
+def window(text: str) -> tuple[float, float]:
+    """Read a window of time such as 0:86400, in seconds."""
+    first, colon, last = text.partition(":")
+    if not colon:
+        msg = f"{_short(text)} is not of the form FROM:TO"
+        raise argparse.ArgumentTypeError(msg)
+    ends = number(first), number(last)
+    if not -math.inf < ends[0] < ends[1] < math.inf:
+        msg = f"the window {_short(text)} does not end after it begins"
+        raise argparse.ArgumentTypeError(msg)
+    return ends
 
 
 def wrap(text: str) -> tuple[bool, ...]:

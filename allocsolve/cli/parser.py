@@ -8,12 +8,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from allocsolve.cli import create, score, solve, solvers, study
 from allocsolve.cli import options as opt
+from allocsolve.cli import score, solve, solvers, study
 from allocsolve.cli.commands import add_command, commands_of, sentence
 from allocsolve.cli.compare import compare_studies
+from allocsolve.cli.exports import add_exports
 from allocsolve.cli.gate import gate
 from allocsolve.cli.parser_generate import add_generators
+from allocsolve.cli.parser_import import add_imports
 from allocsolve.cli.parser_library import add_library
 from allocsolve.cli.parser_reproduce import add_papers
 from allocsolve.cli.report import report_study
@@ -75,9 +77,7 @@ def make_parser() -> Parser:
         return commands.add_parser(name, help=summary, description=sentence(description or summary))
 
     add_generators(group("generate", "write problems"))
-    _add_import_swf(
-        command("import-swf", create.import_swf, "turn a window of a workload log into a problem")
-    )
+    add_imports(group("import", "turn logs of real machines into problems"))
     _add_solve(command("solve", solve.solve, "solve one problem with one solver"))
     _add_check(command("check", solve.check, "judge a solution: violations and metrics"))
     _add_solvers(command("solvers", solvers.solvers, "list the solvers, or show one with its options"))
@@ -91,25 +91,6 @@ def make_parser() -> Parser:
     return parser
 
 
-def _add_import_swf(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", help="a log in the standard workload format, .swf or .swf.gz")
-    parser.add_argument(
-        "--from-job",
-        type=opt.integer(1),
-        required=True,
-        metavar="I",
-        help="the first job: its place, from 1, in order of submission",
-    )
-    parser.add_argument("--jobs", type=opt.integer(1), required=True, metavar="N", help="how many jobs")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the problem to write")
-    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
-    parser.add_argument(
-        "--queued", action="store_true", help="all jobs are there at time 0, whenever submitted"
-    )
-    help_text = "nodes of the machine (default: as the log says)"
-    parser.add_argument("--num-nodes", type=opt.integer(1), metavar="M", help=help_text)
-
-
 def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
     help_text = "as `allocsolve solvers` lists them, or package.module:object; name(option=value, ...)"
@@ -120,6 +101,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
     parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
+    add_exports(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
@@ -127,6 +109,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
     parser.add_argument("solution", metavar="SOLUTION", help="a solution of it")
     _add_set(parser, "judge under this value of a field instead of that of the file")
+    add_exports(parser)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
 def _add_solvers(parser: argparse.ArgumentParser) -> None:
@@ -143,7 +127,14 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     help_text = "problems, directories of problems, or names of suites (of mixed ones, what the solvers take)"
     parser.add_argument("files", nargs="+", metavar="FILE|SUITE", help=help_text)
     parser.add_argument(
-        "--solvers", type=opt.solvers, required=True, metavar="A,B,...", help="the solvers to compare"
+        "--solvers", type=opt.solvers, default=[], metavar="A,B,...", help="the solvers to compare"
+    )
+    help_text = (
+        "answers to compare with them, whoever made them: files of this program, CSV tables "
+        "(of schedules job,start,end,nodes, or those of Batsim, evalys, ElastiSim); may be given again"
+    )
+    parser.add_argument(
+        "--answers", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
     )
     exact = ", ".join(f"{family.baseline} for {family.kind}" for family in families())
     help_text = f"the solver that gives bounds and optima, run as well (default: {exact})"

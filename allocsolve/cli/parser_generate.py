@@ -10,6 +10,7 @@ from allocsolve.cli import create
 from allocsolve.cli import options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.families import family_named
+from allocsolve.instances import LUBLIN_MODELS
 from allocsolve.model import MAX_INTEGER
 from allocsolve.registry.registered import registered_names
 
@@ -34,6 +35,9 @@ def add_generators(parser: argparse.ArgumentParser) -> None:
 
     _add_klein2011(
         generator("klein2011", create.generate_klein2011, "evolution problems of Klein & Perez 2011")
+    )
+    _add_lublin1999(
+        generator("lublin1999", create.generate_lublin1999, "workloads of the model of Lublin & Feitelson")
     )
     _add_occupancy(
         generator(
@@ -80,6 +84,16 @@ def _add_klein2011(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
     help_text = "write this expand limit into the problems (default: inf): 1, 2, 1.5, inf"
     parser.add_argument("--expand-limit", type=_expand_limit, metavar="L", help=help_text)
+
+
+def _add_lublin1999(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    help_text = "jobs of a problem"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), required=True, metavar="J", help=help_text)
+    help_text = "nodes of the cluster (default: %(default)s, for which the model was fitted)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=128, metavar="M", help=help_text)
+    help_text = "batch and interactive jobs, one kind for both, or one of the two (default: %(default)s)"
+    parser.add_argument("--model", choices=LUBLIN_MODELS, default=LUBLIN_MODELS[0], help=help_text)
 
 
 def _add_occupancy(parser: argparse.ArgumentParser) -> None:

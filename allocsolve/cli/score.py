@@ -10,6 +10,7 @@ from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.report import struck_out
 from allocsolve.cli.study import Reused, keys_again, with_resume_hint
+from allocsolve.errors import InvalidOption
 from allocsolve.families import AnyFamily, families, family_of, with_settings
 from allocsolve.pictures.text import counted, time_text
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from allocsolve.bench import Description, Gaps, SolverScore
+    from allocsolve.bench.runs.answers import GivenAnswer
     from allocsolve.model import Problem
 
 __all__ = ["score"]
@@ -48,8 +50,7 @@ def score(args: argparse.Namespace) -> int:
     from allocsolve.bench.scores.contradictions import consistent  # noqa: PLC0415 - when the command runs
     from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
-    named = [*args.solvers, *([args.baseline] if args.baseline else [])]
-    described = {solver.name: solver for solver in describe(named, [args.objective])}
+    described = {solver.name: solver for solver in describe(_named(args), [args.objective])}
     families = _families(args, described.values())
     problems = [
         (suite, with_settings(problem, dict(args.set), source, tighten=True))
@@ -57,12 +58,14 @@ def score(args: argparse.Namespace) -> int:
         for suite, source, problem in _chosen(list(problems_of(name)), families)
     ]
     family = family_of_all([problem for _, problem in problems])
+    answers = _answers(args, [problem for _, problem in problems])
     args.objective = ",".join(family.parse_objective(args.objective))
     args.baseline = args.baseline or family.baseline
     solvers = [*described.values(), *({args.baseline} - {*described})]
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
     stated = Catalogue(references=references_of(args.files))
-    tasks = plan(problems, solvers, objective=args.objective, budgets=[budget])
+    given = plan(problems, answers, objective=args.objective, budgets=[budget])
+    tasks = [*plan(problems, solvers, objective=args.objective, budgets=[budget]), *given]
     make_folder(args.out)
     rows, table = args.out / "records.sqlite", args.out / "scores.csv"
     check_writable(table)
@@ -77,6 +80,8 @@ def score(args: argparse.Namespace) -> int:
             count_bar("starting") as progress,
             open_executor("local", jobs=1) as cells,
         ):
+            run(given, store=store, again=again)  # in this process: no other can make them by a name
+            again -= {task.key for task in given}
             records = run(tasks, store=store, again=again, executor=cells, progress=progress, announce=remark)
     export(records, table)
     counting, stated, contradictions = consistent(records, stated)
@@ -116,6 +121,40 @@ def score(args: argparse.Namespace) -> int:
             f"Records: {rows}, CSV: {table}",
         )
     return 1 if failed or contradictions else 0
+
+
+def _named(args: argparse.Namespace) -> list[str]:
+    """Return the names of the solvers.
+
+    Raises
+    ------
+    InvalidOption
+        If nothing is to be compared.
+    """
+    if not args.solvers and not args.answers:
+        msg = "nothing to compare: name --solvers, --answers or both"
+        raise InvalidOption(msg)
+    return [*args.solvers, *([args.baseline] if args.baseline else [])]
+
+
+def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[GivenAnswer]:
+    """Return the answers that stand in files.
+
+    Raises
+    ------
+    InvalidOption
+        If it is not clear which problem they answer.
+    FormatError
+        If a file cannot be read.
+    """
+    from allocsolve.bench.runs.answers import given_answer  # noqa: PLC0415 - when the command runs
+
+    if not args.answers:
+        return []
+    if len(problems) != 1:
+        msg = f"--answers are of one problem, not of {len(problems)}"
+        raise InvalidOption(msg)
+    return [given_answer(path, problems[0], tell=remark) for path in args.answers]
 
 
 def _families(args: argparse.Namespace, solvers: Collection[Description]) -> list[AnyFamily]:

@@ -6,6 +6,7 @@ import math
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from allocsolve.cli.exports import check_exports, export_paths, write_exports
 from allocsolve.cli.files import check_outputs, problem_from, source_name
 from allocsolve.cli.output import plain, remark, say, show_fields, show_lines, terminal_width, write_json
 from allocsolve.cli.progress import time_bar
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from allocsolve.model import Problem, Result, Value
+    from allocsolve.model import Answer, Problem, Result, Value
 
 __all__ = ["check", "solve"]
 
@@ -47,11 +48,12 @@ def solve(args: argparse.Namespace) -> int:
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - when the command runs
 
     source = source_name(args.file)
-    check_outputs(args.out, args.plot, inputs=[args.file], force=args.force)
+    check_outputs(args.out, args.plot, *export_paths(args).values(), inputs=[args.file], force=args.force)
     stored = problem_from(args.file)
     problem = with_settings(stored, dict(args.set), source, tighten=True)
     family = family_of(problem)
     args.objective = ",".join(family.parse_objective(args.objective))
+    check_exports(args, problem)
     if args.plot is not None and (reason := family_of(problem).view.undrawable(problem)):
         msg = f"--plot: {reason}"
         raise InvalidOption(msg)
@@ -77,8 +79,8 @@ def solve(args: argparse.Namespace) -> int:
     meta = plain({**claims, **family.features(problem), **budget})
     if args.out is not None and answer is not None:
         write_solution(args.out, stored, answer, meta)
-    if args.plot is not None and answer is not None:
-        args.plot.write_text(str(family_of(problem).view.plot(problem, answer)), encoding="utf-8")
+    if answer is not None:
+        _draw(args, problem, answer)
     if args.json:
         solution = None if answer is None else solution_document(stored, answer, meta)
         write_json({**claims, "metrics": measures, "solution": solution})
@@ -89,6 +91,13 @@ def solve(args: argparse.Namespace) -> int:
         standing = "there was no answer yet" if answer is None else f"the best answer so far is {place}"
         raise KeyboardInterrupt(standing)
     return 0
+
+
+def _draw(args: argparse.Namespace, problem: Problem, answer: Answer) -> None:
+    """Write the picture and the files for other programs that were asked for."""
+    if args.plot is not None:
+        args.plot.write_text(str(family_of(problem).view.plot(problem, answer)), encoding="utf-8")
+    write_exports(args, problem, answer)
 
 
 def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
@@ -125,7 +134,8 @@ def _show(
         say("")
         show_fields(view.metric_fields(problem, measures))
         show_lines(view.terminal_picture(problem, result.answer, terminal_width()))
-    written = [(what, path) for what, path in (("solution", args.out), ("plot", args.plot)) if path]
+    asked = {"solution": args.out, "plot": args.plot, **export_paths(args)}
+    written = [(what, path) for what, path in asked.items() if path]
     say(
         *([""] if written else []),
         *(
@@ -168,7 +178,10 @@ def check(args: argparse.Namespace) -> int:
     from allocsolve.instances import read_solution  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import metrics, violations  # noqa: PLC0415 - when the command runs
 
+    inputs = [args.file, args.solution]
+    check_outputs(*export_paths(args).values(), inputs=inputs, force=args.force)
     problem = problem_from(args.file)
+    check_exports(args, problem)
     answer = read_solution(args.solution, problem)
     problem = with_settings(problem, dict(args.set), source_name(args.file))
     measures = None
@@ -178,6 +191,7 @@ def check(args: argparse.Namespace) -> int:
         measures = metrics(problem, answer)
     except InvalidAnswer as error:  # numbers too large to be added up, or no metrics of such an answer
         faults = faults or (str(error),)
+    written = write_exports(args, problem, answer)
     if args.json:
         features = family_of(problem).features(problem)
         write_json({"feasible": not faults, **features, "violations": faults, "metrics": measures})
@@ -192,4 +206,5 @@ def check(args: argparse.Namespace) -> int:
     if measures is not None:
         say("")
         show_fields(family_of(problem).view.metric_fields(problem, measures))
+    say(*(f"{what} written to {path}" for what, path in written))
     return 1 if faults else 0

@@ -10,6 +10,7 @@ from allocsolve.exact.evolution.relaxation import pairs_relaxation
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.exact.partition.cpsat import PartitionCpSat
 from allocsolve.exact.partition.milp import PartitionMilp
+from allocsolve.exact.workload import Prices, WorkloadCpSat
 
 __all__ = [
     "EvolutionConflictSearch",
@@ -19,5 +20,7 @@ __all__ = [
     "PartitionBranchAndBound",
     "PartitionCpSat",
     "PartitionMilp",
+    "Prices",
+    "WorkloadCpSat",
     "pairs_relaxation",
 ]

@@ -16,13 +16,15 @@ from allocsolve.families.contract import (
 )
 from allocsolve.families.settings import setting_fault, with_settings
 from allocsolve.families.table import families, family_named, family_of, unusable_families
-from allocsolve.families.view import Line, Picture, View
+from allocsolve.families.view import Exhibit, Export, Line, Picture, View
 
 __all__ = [
     "Alias",
     "AnyFamily",
     "AnySolver",
     "Codec",
+    "Exhibit",
+    "Export",
     "Family",
     "Feature",
     "Line",

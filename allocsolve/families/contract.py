@@ -57,6 +57,8 @@ class Rules(Generic[P, A]):
     #: A lower bound on the first term of an objective, recomputed from the certificate of a result; None for
     #: a family whose bounds carry none. Raises `InvalidAnswer` for what is no certificate of the problem.
     certified_bound: Callable[[P, Mapping[str, Any], tuple[str, ...]], float] | None = None
+    #: By what part of a value the claims of solvers may differ from what is judged: 0 where values are exact.
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,10 @@ class TableFormat:
     fields: Callable[..., Document]
     #: The columns of a problem, or of a problem and its answer: arrays of equal length.
     columns: Callable[..., Mapping[str, Any]]
+    #: Whether columns of other names are passed over.
+    is_open: bool = False
+    #: What readers of such a table should know of it, a line.
+    caution: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,8 @@ class Codec(Generic[P, A]):
     #: None: there are no tables of them.
     problem_table: TableFormat | None = None
     answer_table: TableFormat | None = None
+    #: Tables in which other programs write answers; they are read only.
+    foreign_tables: tuple[TableFormat, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,11 @@ __all__ = ["GROUP", "families", "family_named", "family_of", "unusable_families"
 
 #: The families of this package, in the order in which they are shown: the only table of them. They are loaded
 #: when a problem is first asked about, so that files and judge need not import solvers.
-FAMILIES: Final = ("allocsolve.registry.evolution:EVOLUTION", "allocsolve.registry.partition:PARTITION")
+FAMILIES: Final = (
+    "allocsolve.registry.evolution:EVOLUTION",
+    "allocsolve.registry.partition:PARTITION",
+    "allocsolve.registry.workload:WORKLOAD",
+)
 
 #: The group of entry points in which a distribution names its families; an entry is called like its kind.
 GROUP: Final = "allocsolve.families"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Line", "Picture", "View"]
+__all__ = ["Exhibit", "Export", "Line", "Picture", "View"]
 
 P = TypeVar("P")
 A = TypeVar("A")
@@ -29,6 +29,28 @@ class Picture(Protocol):
 
 #: A line of a terminal: texts side by side, each with the name of its style (as ``rich`` has them) or "".
 Line: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class Exhibit(NamedTuple):
+    """What a page shows of one problem and several answers to it: a drawing, or a table."""
+
+    title: str
+    #: What is to be said of it.
+    note: str
+    drawing: Picture | None = None
+    heads: tuple[str, ...] = ()
+    #: Of each cell what is shown, and the number or text that it is sorted by.
+    rows: tuple[tuple[tuple[str, float | str], ...], ...] = ()
+
+
+class Export(NamedTuple):
+    """A file that another program reads, made of a problem, an answer and a window of time."""
+
+    #: For whom it is, in a few words: the help of its option.
+    summary: str
+    #: The text of the file; the window is its first and last instant in seconds, None for all there is.
+    #: Raises `InvalidOption` where that is more than the other program can take.
+    text: Callable[[Any, Any, tuple[float, float] | None], str]
 
 
 def _no_terminal_picture(problem: object, answer: object, width: int) -> list[Line]:
@@ -56,6 +78,11 @@ class View(Generic[P, A]):
     metric_fields: Callable[[P, Any], list[tuple[str, str]]]
     #: The lines that show an answer in a terminal with so many letters to a line; none if it does not fit.
     terminal_picture: Callable[[P, A, int], Sequence[Line]] = _no_terminal_picture
+    #: What is shown of a problem, its answers by the names of their solvers (the best first), and the
+    #: certificates of its bounds (the tightest first); left out where the pictures of answers show it all.
+    exhibits: Callable[[P, Mapping[str, A], Sequence[Mapping[str, Any]]], Sequence[Exhibit]] | None = None
+    #: Files for other programs, by the names of their options.
+    exports: Mapping[str, Export] = field(default_factory=dict)
     #: The drawings of several answers on one scale; left out where the scale of `plot` is always the same.
     plot_together: Callable[[P, Sequence[A]], Sequence[Picture]] | None = None
 

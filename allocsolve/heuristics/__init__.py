@@ -40,11 +40,23 @@ from allocsolve.heuristics.partition.nearest import (
     mc1x1,
 )
 from allocsolve.heuristics.partition.submesh import Submesh, submesh
+from allocsolve.heuristics.workload import (
+    Conservative,
+    Easy,
+    Fcfs,
+    FirstFit,
+    Reinsertion,
+    SerialGeneration,
+)
 
 __all__ = [
     "ORDERS",
     "Annealing",
+    "Conservative",
     "CurveFit",
+    "Easy",
+    "Fcfs",
+    "FirstFit",
     "Fit",
     "GenAlg",
     "Growth",
@@ -57,8 +69,10 @@ __all__ = [
     "Paging",
     "Placement",
     "RandomNodes",
+    "Reinsertion",
     "ResourceProfile",
     "Rigid",
+    "SerialGeneration",
     "Submesh",
     "best_fit_run",
     "compact",

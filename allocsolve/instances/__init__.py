@@ -18,11 +18,16 @@ from allocsolve.instances.formats.envelope import (
     write_problem,
     write_solution,
 )
-from allocsolve.instances.formats.swf import CleaningReport, SwfLog, read_swf, swf_problem
+from allocsolve.instances.formats.log_swf import read_swf_log
+from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_problem, recorded_schedule
+from allocsolve.instances.formats.sacct import read_sacct_log
+from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
+from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
 from allocsolve.instances.library.best_known import (
@@ -46,11 +51,13 @@ from allocsolve.instances.library.regenerate import regenerate
 
 __all__ = [
     "BEST_KNOWN",
+    "LUBLIN_MODELS",
     "MACHINES",
     "PACKAGED",
     "BestKnown",
     "CleaningReport",
     "HistoryEntry",
+    "JobLog",
     "Library",
     "Member",
     "Selection",
@@ -61,8 +68,11 @@ __all__ = [
     "churned_occupancy",
     "counterexamples",
     "digest",
+    "easy_counterexamples",
     "evotree",
     "klein2011",
+    "log_problem",
+    "lublin1999",
     "median_worst_case",
     "parse_problem",
     "parse_solution",
@@ -71,9 +81,12 @@ __all__ = [
     "problem_from_columns",
     "read_best_known",
     "read_problem",
+    "read_sacct_log",
     "read_solution",
     "read_statements",
     "read_swf",
+    "read_swf_log",
+    "recorded_schedule",
     "regenerate",
     "solution_columns",
     "solution_digest",

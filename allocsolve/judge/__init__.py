@@ -27,12 +27,24 @@ from allocsolve.judge.verdict import (
     value,
     violations,
 )
+from allocsolve.judge.workload import (
+    TIME_TOLERANCE_S,
+    WindowMetrics,
+    WorkloadMetrics,
+    window_metrics,
+    workload_metrics,
+    workload_value,
+    workload_violations,
+)
 
 __all__ = [
+    "TIME_TOLERANCE_S",
     "ApplicationMetrics",
     "EvolutionMetrics",
     "PartitionMetrics",
     "Verdict",
+    "WindowMetrics",
+    "WorkloadMetrics",
     "application_metrics",
     "assess",
     "certify",
@@ -48,4 +60,8 @@ __all__ = [
     "partition_violations",
     "value",
     "violations",
+    "window_metrics",
+    "workload_metrics",
+    "workload_value",
+    "workload_violations",
 ]

@@ -130,24 +130,50 @@ def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) ->
         raise InvalidAnswer(msg)
     measured = family.rules.metrics(problem, result.answer)
     judged = family.rules.value(measured, objective)
-    if result.objective is not None and result.objective != judged:
+    tolerance = family.rules.tolerance
+    if result.objective is not None and not _agree(result.objective, judged, tolerance):
         msg = f"the solver claims {','.join(objective)} {result.objective}, the judge finds {judged}"
         raise InvalidAnswer(msg)
-    if result.incumbents and terms(result.incumbents[-1][1]) < terms(judged):
+    if result.incumbents and _below(result.incumbents[-1][1], judged, tolerance):
         msg = f"the solver claims to have met {result.incumbents[-1][1]}, its answer has {judged}"
         raise InvalidAnswer(msg)
-    if terms(result.bound) > terms(judged):
+    if _below(judged, result.bound, tolerance):
         msg = f"the solver claims the bound {result.bound}, its own answer has {judged}"
         raise InvalidAnswer(msg)
-    if terms(certified_bound) > terms(judged):
+    if _below(judged, certified_bound, tolerance):
         msg = f"the certificate proves the bound {certified_bound}, the answer has {judged}"
         raise InvalidAnswer(msg)
     # A solver that claims no value may still have met a bound that it knows.
-    closed = terms(result.bound) == terms(judged)
+    closed = result.status is Status.OPTIMAL or terms(result.bound) >= terms(judged)
     confirmed = replace(
         result,
         objective=judged,
+        bound=judged if closed else result.bound,
+        incumbents=_not_below(result.incumbents, judged),
         status=Status.OPTIMAL if closed else result.status,
         limit=None if closed else result.limit,
     )
-    return Verdict(confirmed, measured, certified_bound)
+    return Verdict(confirmed, measured, min(certified_bound, judged, key=terms))
+
+
+def _agree(claim: Value, judged: Value, tolerance: float) -> bool:
+    """Return whether a claim is the judged value, as far as the rules of the family can tell."""
+    pairs = zip(terms(claim), terms(judged), strict=False)
+    return len(terms(claim)) == len(terms(judged)) and all(
+        one == other or abs(one - other) <= tolerance * max(abs(one), abs(other)) for one, other in pairs
+    )
+
+
+def _below(lower: Value, upper: Value, tolerance: float) -> bool:
+    """Return whether a value is below another in the lexicographic order, by more than the tolerance."""
+    count = min(len(terms(lower)), len(terms(upper)))
+    if tolerance and _agree(terms(lower)[:count], terms(upper)[:count], tolerance):
+        return False
+    return terms(lower) < terms(upper)
+
+
+def _not_below(incumbents: tuple[tuple[float, Value], ...], judged: Value) -> tuple[tuple[float, Value], ...]:
+    """Return the incumbents with the judged value in place of what is a rounding error below it."""
+    if not incumbents or terms(incumbents[-1][1]) >= terms(judged):
+        return incumbents
+    return (*(one for one in incumbents[:-1] if terms(one[1]) > terms(judged)), (incumbents[-1][0], judged))

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allocsolve.errors import InvalidProblem
-from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
 from allocsolve.model.checks import instance, items, shown
-from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, POWER, SPEEDUP_TABLE, Amdahl, PowerLaw, SpeedupTable
+from allocsolve.model.columns import (
+    FloatArray,
+    counts_column,
+    frozen_floats,
+    packed_speedups,
+    plain,
+    seconds_column,
+    texts_column,
+    within,
+)
+from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
+    from allocsolve.model.arrays import IntArray
     from allocsolve.model.speedup import Speedup
 
 __all__ = ["DEFAULT_LIMIT_FACTOR", "FloatArray", "Job", "Jobs", "PackedJobs"]
-
-#: Seconds that may have fractions, weights.
-FloatArray: TypeAlias = NDArray[np.float64]
 
 #: What a user without an estimate is taken to ask for, in run times (Zojer et al. 2025).
 DEFAULT_LIMIT_FACTOR = 1.25
@@ -148,29 +156,31 @@ class Jobs(Sequence[Job]):
         max_nodes: object = None,
         speedups: Iterable[Speedup | None] | None = None,
     ) -> None:
-        starts = _seconds("submit", submit)
+        starts = seconds_column("submit", submit)
         count = len(starts)
-        self.names = tuple(f"j{idx}" for idx in range(count)) if names is None else _texts("names", names)
-        self.users = () if users is None else _texts("users", users, none=True)
+        self.names = (
+            tuple(f"j{idx}" for idx in range(count)) if names is None else texts_column("names", names)
+        )
+        self.users = () if users is None else texts_column("users", users, none=True)
         self.speedups = () if speedups is None else items("speedups", speedups)
         if not any(self.users):
             self.users = ()
         if all(law is None for law in self.speedups):
             self.speedups = ()
-        self.limit = np.full(count, np.nan) if limit is None else _seconds("limit", limit)
+        self.limit = np.full(count, np.nan) if limit is None else seconds_column("limit", limit)
         self.limit.setflags(write=False)
-        needed, lengths = _counts("nodes", nodes), _seconds("runtime", runtime)
+        needed, lengths = counts_column("nodes", nodes), seconds_column("runtime", runtime)
         packed = PackedJobs(
             submit=starts,
             nodes=needed,
-            min_nodes=needed if min_nodes is None else _counts("min_nodes", min_nodes),
-            max_nodes=needed if max_nodes is None else _counts("max_nodes", max_nodes),
+            min_nodes=needed if min_nodes is None else counts_column("min_nodes", min_nodes),
+            max_nodes=needed if max_nodes is None else counts_column("max_nodes", max_nodes),
             runtime=lengths,
-            estimate=_frozen(np.where(np.isnan(self.limit), DEFAULT_LIMIT_FACTOR * lengths, self.limit))
+            estimate=frozen_floats(np.where(np.isnan(self.limit), DEFAULT_LIMIT_FACTOR * lengths, self.limit))
             if len(lengths) == len(self.limit)
             else lengths,
-            weight=_frozen(np.ones(count)) if weight is None else _seconds("weight", weight),
-            **_packed_speedups(self.speedups, count),
+            weight=frozen_floats(np.ones(count)) if weight is None else seconds_column("weight", weight),
+            **packed_speedups(self.speedups, count),
         )
         self.packed = packed
         self._check()
@@ -208,13 +218,13 @@ class Jobs(Sequence[Job]):
         idx = range(len(self))[at]
         limit = float(self.limit[idx])
         return Job(
-            submit=_plain(packed.submit[idx]),
+            submit=plain(packed.submit[idx]),
             nodes=int(packed.nodes[idx]),
-            runtime=_plain(packed.runtime[idx]),
-            limit=None if np.isnan(limit) else _plain(limit),
+            runtime=plain(packed.runtime[idx]),
+            limit=None if np.isnan(limit) else plain(limit),
             name=self.names[idx],
             user=self.users[idx] if self.users else None,
-            weight=_plain(packed.weight[idx]),
+            weight=plain(packed.weight[idx]),
             min_nodes=int(packed.min_nodes[idx]),
             max_nodes=int(packed.max_nodes[idx]),
             speedup=self.speedups[idx] if self.speedups else None,
@@ -268,20 +278,20 @@ class Jobs(Sequence[Job]):
             raise InvalidProblem(msg)
         given = ~np.isnan(self.limit)
         for name, values, good, range_ in (
-            ("submit", packed.submit, _within(packed.submit, 0), "0..2^53"),
+            ("submit", packed.submit, within(packed.submit, 0), "0..2^53"),
             (
                 "runtime",
                 packed.runtime,
-                _within(packed.runtime, 0) & (packed.runtime > 0),
+                within(packed.runtime, 0) & (packed.runtime > 0),
                 "0..2^53, above 0",
             ),
             (
                 "limit",
                 self.limit,
-                ~given | (_within(self.limit, 0) & (self.limit > 0)),
+                ~given | (within(self.limit, 0) & (self.limit > 0)),
                 "0..2^53, above 0",
             ),
-            ("weight", packed.weight, _within(packed.weight, 0), "0..2^53"),
+            ("weight", packed.weight, within(packed.weight, 0), "0..2^53"),
             ("nodes", packed.nodes, packed.nodes >= 1, "1..2^53"),
             ("min_nodes", packed.min_nodes, packed.min_nodes >= 1, "1..2^53"),
         ):
@@ -297,7 +307,7 @@ class Jobs(Sequence[Job]):
     def _refuse(self, what: str, values: Any, good: NDArray[np.bool_], range_: str) -> None:  # noqa: ANN401 - arrays
         if not good.all():
             idx = int(np.argmin(good))
-            msg = f"job {self.names[idx]!r}: {what} {shown(_plain(values[idx]))} is not in {range_}"
+            msg = f"job {self.names[idx]!r}: {what} {shown(plain(values[idx]))} is not in {range_}"
             raise InvalidProblem(msg)
 
     def _check_table(self, idx: int) -> None:
@@ -327,75 +337,3 @@ def _restored(*columns: Any) -> Jobs:  # noqa: ANN401 - as `Jobs` takes them
         max_nodes=max_nodes,
         speedups=speedups or None,
     )
-
-
-def _packed_speedups(speedups: Sequence[Speedup | None], count: int) -> dict[str, Any]:
-    codes, parameters = np.zeros(count, dtype=np.int64), np.zeros(count)
-    sizes = np.zeros(count + 1, dtype=np.int64)
-    rows: list[tuple[int, float]] = []
-    for idx, law in enumerate(speedups[:count]):
-        if isinstance(law, Amdahl):
-            codes[idx], parameters[idx] = AMDAHL, law.parallel
-        elif isinstance(law, PowerLaw):
-            codes[idx], parameters[idx] = POWER, law.exponent
-        elif isinstance(law, SpeedupTable):
-            codes[idx], sizes[idx + 1] = SPEEDUP_TABLE, len(law.rows)
-            rows += law.rows
-        elif law is not None:
-            msg = f"speedup {shown(law)} of job {idx} is none of Amdahl, PowerLaw and SpeedupTable"
-            raise InvalidProblem(msg)
-    return {
-        "speedup": frozen(codes),
-        "parameter": _frozen(parameters),
-        "table_offsets": frozen(np.cumsum(sizes)),
-        "table_nodes": frozen(np.array([nodes for nodes, _ in rows], dtype=np.int64)),
-        "table_seconds": _frozen(np.array([seconds for _, seconds in rows], dtype=np.float64)),
-    }
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    array.setflags(write=False)
-    return array
-
-
-def _within(values: FloatArray, low: float) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (values >= low) & (values <= MAX_INTEGER)
-    return inside
-
-
-def _positive(values: FloatArray) -> NDArray[np.bool_]:
-    return _within(values, 0) & (values > 0)
-
-
-def _seconds(what: str, values: object) -> FloatArray:
-    """Return numbers as a read-only column; what is no number is refused."""
-    array = array_of(values if isinstance(values, np.ndarray) else list(items(what, values)))  # type: ignore[arg-type]
-    if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
-        msg = f"{what} {shown(values)} are not numbers"
-        raise InvalidProblem(msg)
-    return _frozen(array.astype(np.float64))
-
-
-def _counts(what: str, values: object) -> IntArray:
-    """Return whole numbers as a read-only column."""
-    numbers = _seconds(what, values)
-    good = _within(numbers, -MAX_INTEGER) & (numbers == np.floor(numbers))
-    if not good.all():
-        idx = int(np.argmin(good))
-        msg = f"job {idx}: {what} {shown(_plain(numbers[idx]))} is not an integer up to 2^53"
-        raise InvalidProblem(msg)
-    return frozen(numbers.astype(np.int64))
-
-
-def _texts(what: str, values: Iterable[Any], *, none: bool = False) -> tuple[Any, ...]:
-    texts = items(what, values)
-    for idx, text in enumerate(texts):
-        if not (isinstance(text, str) or (none and text is None)):
-            msg = f"job {idx}: {what} {shown(text)} is not of the type str"
-            raise InvalidProblem(msg)
-    return texts
-
-
-def _plain(number: Any) -> Any:  # noqa: ANN401 - an integer if it is whole
-    value = float(number)
-    return int(value) if value.is_integer() else value

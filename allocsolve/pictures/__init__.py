@@ -5,5 +5,6 @@ from __future__ import annotations
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
 from allocsolve.pictures.partition import PARTITION_VIEW
 from allocsolve.pictures.svg import Drawing
+from allocsolve.pictures.workload import WORKLOAD_VIEW
 
-__all__ = ["EVOLUTION_VIEW", "PARTITION_VIEW", "Drawing"]
+__all__ = ["EVOLUTION_VIEW", "PARTITION_VIEW", "WORKLOAD_VIEW", "Drawing"]

@@ -53,6 +53,7 @@ class Axis:
     infinity: str = ""
     write: Callable[[float], str] = plain_tick
     whole: bool = False  #: whether a linear axis has ticks at whole numbers only
+    steps: int = 10  #: at most so many between ticks
 
     @classmethod
     def around(
@@ -64,17 +65,17 @@ class Axis:
         zero: str = "",
         infinity: str = "",
         write: Callable[[float], str] = plain_tick,
+        steps: int = 10,
     ) -> Axis:
         """Return an axis on which the finite values find room, from a tick to a tick; a linear one from 0."""
         shown = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
         if not log:
             high = max(shown, default=0) or 1.0
-            step = _step(high)
-            return cls(title, 0.0, step * math.ceil(high / step - 1e-9), write=write)
+            step = _step(high, steps)
+            return cls(title, 0.0, step * math.ceil(high / step - 1e-9), write=write, steps=steps)
         low, high = _round_down(min(shown, default=1.0)), _round_up(max(shown, default=1.0))
-        return cls(
-            title, low, high if high > low else 10 * low, log=True, zero=zero, infinity=infinity, write=write
-        )
+        high = high if high > low else 10 * low
+        return cls(title, low, high, log=True, zero=zero, infinity=infinity, write=write, steps=steps)
 
     def fraction(self, value: float) -> float:
         """Return where a value of the range lies between `low` (0) and `high` (1)."""
@@ -83,14 +84,14 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[float]:
-        """Return round values of the range, 3 to 11 of them."""
+        """Return round values of the range, 3 to 11 of them unless `steps` asks for fewer."""
         if not self.log:
-            step = max(_step(self.high - self.low), float(self.whole))
+            step = max(_step(self.high - self.low, self.steps), float(self.whole))
             first = math.ceil(self.low / step - 1e-9)
             return [step * idx for idx in range(first, math.floor(self.high / step + 1e-9) + 1)]
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-        digits = (1, 2, 5) if last - first <= 3 else (1,)
-        every = -(-(last - first) // 10)
+        digits = (1, 2, 5) if 3 * (last - first) <= self.steps else (1,)
+        every = -(-(last - first) // self.steps)
         values = [digit * 10.0**power for power in range(first, last + 1, every) for digit in digits]
         return [value for value in values if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
 
@@ -107,10 +108,11 @@ def _round_up(value: float) -> float:
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= value * (1 - 1e-9))
 
 
-def _step(span: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, such that a span has 4 to 10 steps."""
+def _step(span: float, most: int = 10) -> float:
+    """Return 1, 2 or 5 times a power of ten, such that a span has `most` steps, or half as many or so."""
     size = 10.0 ** math.floor(math.log10(span))
-    return next(size * part for part in (0.1, 0.2, 0.5, 1) if span / (size * part) <= 10 + 1e-9)
+    parts = (0.1, 0.2, 0.5, 1, 2, 5, 10)
+    return next(size * part for part in parts if span / (size * part) <= most + 1e-9)
 
 
 class Chart:
@@ -132,6 +134,8 @@ class Chart:
         Pixels from a row to the next.
     width
         In pixels.
+    height
+        Of the plane between the axes, in pixels, where there are no rows.
     heading
         Lines above all else: the first is the title of the picture.
     names_above
@@ -151,9 +155,10 @@ class Chart:
         *,
         rows: Sequence[str] = (),
         legend: Sequence[str] = (),
-        marks: Literal["line", "dots", "filled"] = "line",
+        marks: Literal["line", "dots", "filled", "solid"] = "line",
         pitch: float = 26.0,
         width: float = WIDTH,
+        height: float = HEIGHT,
         heading: Sequence[str] = (),
         names_above: bool = False,
     ) -> None:
@@ -166,7 +171,7 @@ class Chart:
         self._top = 10.0 + _LINE * len(lines)
         places = self._legend_places(legend)
         self._top += 20.0 * len({y for _, y in places})
-        high = self.HEIGHT if y else self._pitch * len(rows)
+        high = height if y else self._pitch * len(rows)
         self.right, self._bottom = width - 24.0, self._top + high
         self.drawing = Drawing(width, self._bottom + 48, title)
         for idx, line in enumerate(lines):
@@ -185,9 +190,11 @@ class Chart:
             (16 + step * (idx % columns), self._top + 4 + 20 * (idx // columns)) for idx in range(len(legend))
         ]
 
-    def _mark(self, idx: int, x: float, y: float, marks: Literal["line", "dots", "filled"]) -> None:
+    def _mark(self, idx: int, x: float, y: float, marks: Literal["line", "dots", "filled", "solid"]) -> None:
         if marks == "dots":
             self.drawing.dots(f"d{idx}", [(x + 18, y)])
+        elif marks == "solid":
+            self.drawing.rectangles(f"f{idx}", [(x, y - 6, 26, 12)])
         elif marks == "filled":
             self.drawing.swatch(idx, (x, y - 6, 26, 12))
         else:
@@ -251,15 +258,26 @@ class Chart:
         marks += [(pixel(beyond), axis.infinity)] if axis.infinity else []
         return marks
 
-    def steps(self, idx: int, points: Sequence[tuple[float, float]], start: float, *, label: str) -> None:
-        """Draw a step function as a series: `start` at the left end, each value from its x on."""
+    def steps(
+        self,
+        idx: int,
+        points: Sequence[tuple[float, float]],
+        start: float,
+        *,
+        label: str,
+        sort: Literal["s", "c"] = "s",
+    ) -> None:
+        """Draw a step function as a series: `start` at the left end, each value from its x on.
+
+        `sort` is that of the line, see `SERIES`.
+        """
         at, level = self.x(self._x.low), self.y(start)
         path = [(at, level)]
         for x, y in points:
             path += [(self.x(x), level), (self.x(x), self.y(y))]
             level = path[-1][1]
         path.append((self.right, level))
-        self.drawing.line(*_without_repeats(path), kind=f"s{idx}", label=label)
+        self.drawing.line(*_without_repeats(path), kind=f"{sort}{idx}", label=label)
 
 
 def _without_repeats(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -49,10 +49,12 @@ _SERIES: Final = (
     ("#7a4a21", "#d4a373"),
     ("#4d4d4d", "#c9c9c9"),
 )
+_PAGE: Final = ("#ffffff", "#16191c")
 _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 
 #: How many series have classes, each in one colour: ``s0`` is a line with the dashes of the series, ``c0`` a
-#: thin whole one, ``o0`` a thin dotted one, and ``d0`` dots; ``s1`` and so on.
+#: thin whole one, ``o0`` a thin dotted one, ``d0`` dots, and ``f0`` fills shapes; ``s1`` and so on.
+#: Shapes that are ``edged``, too, are set apart from their neighbours.
 SERIES: Final = len(_SERIES)
 
 _FONT: Final = "font:12px system-ui,sans-serif"
@@ -73,11 +75,17 @@ class Drawing:
         self._size = width, height
         self._parts = [f"<title>{_text(title)}</title>"]
 
-    def rectangles(self, kind: str, boxes: Sequence[tuple[float, float, float, float]]) -> None:
-        """Fill boxes (left, top, width, height) in the colour of a class, as one shape."""
+    def rectangles(
+        self, kind: str, boxes: Sequence[tuple[float, float, float, float]], label: str = ""
+    ) -> None:
+        """Fill boxes (left, top, width, height) in the colour of a class, as one shape.
+
+        `label` shows under the mouse.
+        """
         d = "".join(f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y, w, h in boxes)
+        title = f"><title>{_text(label)}</title></path>" if label else "/>"
         if d:
-            self._parts.append(f'<path class="{kind}" d="{d}"/>')
+            self._parts.append(f'<path class="{kind}" d="{d}"{title}')
 
     def squares(self, kind: str, rows: Iterable[tuple[int, int, int]]) -> None:
         """Draw rows of unit squares as one shape: of each the left end, the middle line and the length."""
@@ -200,7 +208,9 @@ def _coloured(shade: int) -> str:
         f"{','.join(f'svg .{sort}{idx}' for sort in 'scod')}{{stroke:{pair[shade]}}}"
         for idx, pair in enumerate(_SERIES)
     )
-    return filled + stroked + series
+    solid = "".join(f"svg .f{idx}{{fill:{pair[shade]}}}" for idx, pair in enumerate(_SERIES))
+    # Neighbours of one colour are parted by the colour of the page.
+    return f"{filled}{stroked}{series}{solid}svg .edged{{stroke:{_PAGE[shade]};stroke-width:.5}}"
 
 
 def _text(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allocsolve.report.exhibits import log_page
 from allocsolve.report.figures import figures
 from allocsolve.report.markdown import markdown
 from allocsolve.report.page import html
@@ -14,5 +15,6 @@ __all__ = [
     "examine",
     "figures",
     "html",
+    "log_page",
     "markdown",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from allocsolve.bench import Comparison, Record, RecordKey, compare
 from allocsolve.bench.scores.catalogue import Catalogue
@@ -42,6 +42,9 @@ class StudyRecords(Protocol):
 
     def answer(self, key: RecordKey, /) -> Answer | None:
         """Return the answer of a record; None if it has none, or it was not recorded."""
+
+    def certificate(self, key: RecordKey, /) -> Mapping[str, Any] | None:
+        """Return the certificate of the bound of a record; None if it has none, or it is damaged."""
 
 
 @dataclass(frozen=True, slots=True)

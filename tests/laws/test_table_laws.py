@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import evolution_problems, partition_problems, partitions
+from strategies import (
+    evolution_problems,
+    partition_problems,
+    partitions,
+    workload_problems,
+    workload_schedules,
+)
 
 from allocsolve.instances import (
     digest,
@@ -24,7 +31,7 @@ from allocsolve.instances import (
     write_problem,
     write_solution,
 )
-from allocsolve.model import EvolutionProblem, EvolutionSchedule
+from allocsolve.model import EvolutionProblem, EvolutionSchedule, SpeedupTable, WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,12 +55,26 @@ def named_problems(draw: st.DrawFn) -> EvolutionProblem:
     return EvolutionProblem(*parts)
 
 
-PROBLEMS: SearchStrategy[Problem] = st.one_of(named_problems(), partition_problems())
+@st.composite
+def named_workloads(draw: st.DrawFn) -> WorkloadProblem:
+    """Workloads without tables of speedups, which tables of jobs cannot hold."""
+    problem = draw(workload_problems(min_jobs=1, moldable=draw(st.booleans())))
+    rows = [row for row in problem.jobs if not isinstance(row.speedup, SpeedupTable)]
+    names = draw(st.lists(NAMES, min_size=len(rows), max_size=len(rows), unique=True))
+    assume(rows and "" not in names)  # no name is the default one
+    jobs = [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
+    return WorkloadProblem(problem.num_nodes, jobs)
+
+
+PROBLEMS: SearchStrategy[Problem] = st.one_of(named_problems(), partition_problems(), named_workloads())
 
 
 def same_columns(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return list(one) == list(other) and all(
-        np.array_equal(one[name], other[name]) and len(one[name]) == len(one[next(iter(one))]) for name in one
+        # NaN stands for a limit that is not given.
+        bool(((one[name] == other[name]) | ((one[name] != one[name]) & (other[name] != other[name]))).all())
+        and len(one[name]) == len(one[next(iter(one))])
+        for name in one
     )
 
 
@@ -88,6 +109,9 @@ def test_the_order_of_rows_and_columns_matters_to_the_order_of_applications_only
     if isinstance(problem, EvolutionProblem):
         assert isinstance(again, EvolutionProblem)
         assert _by_name(again) == _by_name(problem)
+    elif isinstance(problem, WorkloadProblem):
+        assert isinstance(again, WorkloadProblem)
+        assert {job.name: job for job in again.jobs} == {job.name: job for job in problem.jobs}
     else:
         assert digest(again) == digest(problem)
 
@@ -139,6 +163,30 @@ def test_partitions_are_read_back(problem: PartitionProblem, data: DataObject) -
         path = Path(folder, "nodes.csv")
         write_solution(path, problem, partition, {})
         assert read_solution(path, problem) == partition
+
+
+@given(named_workloads(), st.data())
+def test_schedules_of_workloads_are_read_back(problem: WorkloadProblem, data: DataObject) -> None:
+    schedule = data.draw(workload_schedules(problem))
+    columns = solution_columns(problem, schedule)
+    assert solution_from_columns(columns, problem) == schedule
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "schedule.csv")
+        write_solution(path, problem, schedule, {})
+        assert read_solution(path, problem) == schedule
+        path = Path(folder, "schedule.json")
+        write_solution(path, problem, schedule, {})
+        assert read_solution(path, problem) == schedule
+
+
+@given(workload_problems())
+def test_workloads_are_read_back_from_json(problem: WorkloadProblem) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "workload.json")
+        write_problem(problem, path)
+        again = read_problem(path)
+        assert again == problem
+        assert digest(again) == digest(problem)
 
 
 @given(named_problems())

@@ -1,21 +1,25 @@
-"""What a problem of the size of a workload log costs the harness beside its solver, per run.
+"""What a problem of the size of a workload log costs: to be imported, and the harness beside its solver.
 
-To be had in 0.5 s a run for 40,000 jobs: sent to the process of the solver and back, judged, on disk. What is
-done once for a problem (digest, sending it, its bound) is told apart from what every further run costs.
+The harness is to take 0.5 s a run for 40,000 jobs: sent to the process of the solver and back, judged, on
+disk. What is done once for a problem (digest, sending it, its bound) is told apart from what every
+further run costs.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import toy_family
 from plugin_tools import site
 from toy_family import MachinesProblem
 
 from allocsolve.bench import RecordStore, open_executor, plan, run
+from allocsolve.cli import main
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 
 JOBS = 40_000
 RUNS = 6
+#: Of a log that is imported, in 10 s at most.
+LINES = 300_000
 
 
 @pytest.fixture(autouse=True)
@@ -64,3 +70,35 @@ def test_overhead_of_40000_jobs(benchmark: BenchmarkFixture, tmp_path: Path) -> 
     benchmark.extra_info["plan_s"] = min(planned)
     benchmark.extra_info["first_run_with_start_of_the_process_s"] = min(first)
     benchmark.extra_info["further_run_s"] = min(itertools.chain(*further))
+
+
+def _log(path: Path) -> tuple[str, ...]:
+    """Write a log of `LINES` jobs in the format that its name tells; return the options of its import."""
+    rng = np.random.default_rng(1)
+    sizes, runs, waits = (rng.integers(1, high, LINES).tolist() for high in (64, 40_000, 9000))
+    submits = np.cumsum(rng.integers(0, 60, LINES)).tolist()
+    jobs = list(enumerate(zip(submits, waits, runs, sizes, strict=True), 1))
+    if path.suffix == ".swf":
+        rows = [
+            f"{job} {submit} {wait} {length} {size} -1 -1 {size} {2 * length} -1 1 {job % 500} 1{5 * ' -1'}"
+            for job, (submit, wait, length, size) in jobs
+        ]
+        path.write_text("\n".join(["; MaxProcs: 256", *rows]))
+        return ()
+    first = datetime(2024, 1, 1, tzinfo=UTC)
+    rows = ["JobID|User|Submit|Start|End|Elapsed|Timelimit|AllocNodes|State"]
+    for job, (submit, wait, length, size) in jobs:
+        times = (first + timedelta(seconds=at) for at in (submit, submit + wait, submit + wait + length))
+        stamps = "|".join(f"{time:%Y-%m-%dT%H:%M:%S}" for time in times)
+        elapsed = f"{length // 3600:02}:{length // 60 % 60:02}:{length % 60:02}"
+        rows.append(f"{job}|u{job % 500}|{stamps}|{elapsed}|1-00:00:00|{size}|COMPLETED")
+    path.write_text("\n".join(rows))
+    return ("--nodes", "256", "--timezone", "America/New_York")
+
+
+@pytest.mark.parametrize("format_", ["swf", "sacct"])
+def test_import_of_300000_lines(format_: str, benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    log = tmp_path / f"log.{format_}"
+    options = _log(log)
+    argv = ["import", format_, str(log), *options, "--out", str(tmp_path / "p.json"), "--force"]
+    assert benchmark.pedantic(main, args=(argv,), rounds=3) == 0

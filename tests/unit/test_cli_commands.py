@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 from dataclasses import replace
@@ -356,26 +355,6 @@ def test_solvers_with_options(tmp_path: Path, capsys: Capture) -> None:
     said = refused(capsys, "solve", file, "--solver", "noX(ordr=longest)")
     assert said.count("\n") == 1
     assert "unknown option 'ordr'; did you mean order? (its options: expand_limit, compacting, order)" in said
-
-
-def swf_line(number: int, submit: int, duration: int, procs: int) -> str:
-    return " ".join(map(str, [number, submit, 0, duration, procs, -1, -1, procs, *[-1] * 10]))
-
-
-@pytest.mark.parametrize("queued", [False, True])
-def test_import_swf(*, queued: bool, tmp_path: Path, capsys: Capture) -> None:
-    jobs = [swf_line(number, 10 * number, 60 + number, number) for number in range(1, 8)]
-    log, out = tmp_path / "log.swf.gz", tmp_path / "window.json"
-    log.write_bytes(gzip.compress("\n".join(["; MaxProcs: 9", *jobs, "not a job"]).encode()))
-    args = ("import-swf", log, "--from-job", 2, "--jobs", 3, "--out", out)
-    text = run(capsys, *args, *(["--queued"] if queued else []))
-    assert "8 job lines" in text
-    assert "3 applications, 9 nodes" in text
-    problem = read_evolution(out)
-    assert [app.steps for app in problem.applications] == [((62, 2),), ((63, 3),), ((64, 4),)]
-    assert problem.releases == ((0, 0, 0) if queued else (0, 10, 20))
-    run(capsys, *args, "--num-nodes", 5, "--force")
-    assert read_evolution(out).num_nodes == 5
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path, capsys: Capture) -> None:

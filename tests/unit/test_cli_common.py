@@ -84,7 +84,7 @@ LOG = """; MaxProcs: 8
 def test_what_is_imported_is_described(tmp_path: Path, capsys: Capture) -> None:
     log, out = tmp_path / "log.swf", tmp_path / "problem.json"
     log.write_text(LOG, encoding="utf-8")
-    told = run_json(capsys, "import-swf", log, "--from-job", 1, "--jobs", 2, "--out", out)
+    told = run_json(capsys, "import", "swf", log, "--out", out)
     assert told["problem"] == str(out)
     assert told["log"]["job_lines"] == 3
     assert told["log"]["kept"] == 2

@@ -97,10 +97,10 @@ def refused(capsys: Capture, *argv: object) -> str:
         ),
         (["reproduce", "klein2012", "--tests", "3"], ["klein2012", "klein2011"]),
         (["reproduce", "klein2011", "--tests", "0"], ["--tests", "'0' is below 1"]),
-        (["import-swf", "x.swf", "--from-job", "0", "--jobs", "3", "--out", "p"], ["--from-job", "'0'"]),
-        (["import-swf", "x.swf", "--from-job", "1", "--jobs", "-3", "--out", "p"], ["--jobs", "'-3'"]),
+        (["import", "swf", "x.swf", "--from-job", "0", "--out", "p"], ["--from-job", "'0'"]),
+        (["import", "swf", "x.swf", "--jobs", "-3", "--out", "p"], ["--jobs", "'-3'"]),
         (
-            ["import-swf", "gone.swf", "--from-job", "1", "--jobs", "3", "--out", "p"],
+            ["import", "swf", "gone.swf", "--out", "p"],
             ["gone.swf", "No such file"],
         ),
     ],
@@ -236,7 +236,7 @@ def test_unwritable_places(file: Path, tmp_path: Path, capsys: Capture) -> None:
     for argv in (score, generate):
         assert f"{file}: is not a directory" in refused(capsys, *argv, "--out", file)
         assert str(file / "below") in refused(capsys, *argv, "--out", file / "below")
-    swf = ["import-swf", file, "--from-job", 1, "--jobs", 1]
+    swf = ["import", "swf", file]
     assert "gone" in refused(capsys, *swf, "--out", tmp_path / "gone" / "x.json")
     (tmp_path / "out" / "scores.csv").mkdir(parents=True)
     assert "scores.csv: cannot be written: is a directory" in refused(
@@ -255,9 +255,9 @@ def test_damaged_records(file: Path, tmp_path: Path, capsys: Capture) -> None:
 def test_log_without_a_machine(tmp_path: Path, capsys: Capture) -> None:
     log = tmp_path / "log.swf"
     log.write_text("1 0 0 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n")
-    argv = ["import-swf", log, "--from-job", 1, "--out", tmp_path / "out.json"]
+    argv = ["import", "swf", log, "--out", tmp_path / "out.json"]
     assert f"{log}: " in refused(capsys, *argv, "--jobs", 1)
-    err = refused(capsys, *argv, "--jobs", 2, "--num-nodes", 4)
+    err = refused(capsys, *argv, "--jobs", 2, "--nodes", 4)
     assert "1..2" in err
     assert not (tmp_path / "out.json").exists()
 

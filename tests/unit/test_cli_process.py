@@ -23,7 +23,7 @@ def start(*argv: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
 def test_module_runs_and_help_names_every_command() -> None:
     out, err = start("--help").communicate()
     assert err == ""
-    for command in ("generate", "solve", "check", "solvers", "import-swf", "score", "library", "reproduce"):
+    for command in ("generate", "solve", "check", "solvers", "import", "score", "library", "reproduce"):
         assert f"\n    {command} " in out
 
 
@@ -33,7 +33,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("generate", "solve", "check", "solvers", "import-swf", "score", "library", "reproduce"):
+    for command in ("generate", "solve", "check", "solvers", "import", "score", "library", "reproduce"):
         assert main([command, "--help"]) == 0
         assert f"usage: allocsolve {command}" in capsys.readouterr().out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 import threading
@@ -256,10 +257,8 @@ def test_timing_problems_grow(kind: str) -> None:
     family = next(family for family in families() if family.kind == kind)
     problems = [ladder_problem(kind, name) for name in timing_problems(kind)]
     assert all(isinstance(problem, family.problem) for problem in problems)
-    sizes = [
-        len(p.applications) if isinstance(p, EvolutionProblem) else p.topology.num_nodes  # type: ignore[attr-defined]  # the other family has a topology
-        for p in problems
-    ]
+    sizes = [int(re.split(r"[-]", name)[0]) for name in timing_problems(kind)]
+    assert len({digest(problem) for problem in problems}) == len(problems)
     assert sizes == sorted({*sizes})
 
 
@@ -315,10 +314,15 @@ DIGESTS = {
     "64-of-32x32": "256704e93966",
     "256-of-64x64": "498618797038",
     "4096-of-256x256": "a3a89317c1a1",
+    "10-jobs": "c1d3303392e7",
+    "100-jobs": "15902cee1c87",
+    "1000-jobs": "a2220cdbd615",
+    "10000-jobs": "fce45c21d4b7",
+    "100000-jobs": "2548e23a377c",
 }
 
 
-@pytest.mark.parametrize("kind", ["evolution", "partition"])
+@pytest.mark.parametrize("kind", ["evolution", "partition", "workload"])
 def test_problems_in_baselines_never_change(kind: str) -> None:
     names = timing_problems(kind)
     assert {name: digest(ladder_problem(kind, name))[:12] for name in names} == {

@@ -108,7 +108,8 @@ OF_A_FAMILY = (
     *("judge/evolution.py", "judge/partition", "judge/workload"),
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
-    *("instances/formats/swf.py", "instances/formats/sacct.py", "instances/formats/logs"),
+    *("instances/formats/swf.py", "instances/formats/sacct.py", "instances/formats/log"),
+    *("instances/formats/workload_foreign", "pictures/_workload"),
     *("instances/generators", "instances/library/regenerate.py"),
     *("registry/evolution.py", "registry/partition.py", "registry/workload.py", "registry/allocators.py"),
     *("bench/library/design.py", "bench/library/selections.py"),  # which problems are in the library

@@ -29,13 +29,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 SOLVE = ("solve", "problem.json", "--solver", "noX")
-SWF = ("import-swf", "log.swf", "--from-job", "1", "--jobs", "2")
+SWF = ("import", "swf", "log.swf", "--jobs", "2")
 EXPORT = ("study", "export", "study.sqlite")
 REPORT = ("study", "report", "study.sqlite")
 WRITERS = [
     (*SOLVE, "--out"),
     (*SOLVE, "--plot"),
     (*SWF, "--out"),
+    (*SWF, "--out", "new.json", "--recorded"),
     (*EXPORT, "--out"),
     (*REPORT, "--out"),
     (*REPORT, "--out", "new.html", "--markdown"),
@@ -64,7 +65,7 @@ def test_no_force_replaces_what_the_command_reads(
     argv: tuple[str, ...], folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    source = Path(argv[1] if argv[0] != "study" else argv[2])
+    source = Path(argv[2] if argv[0] in ("study", "import") else argv[1])
     alias = Path("alias.csv")
     alias.symlink_to(source)
     content = source.read_bytes()

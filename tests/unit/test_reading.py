@@ -18,9 +18,7 @@ from json_tools import MINIMAL, PROBLEM, SOLUTION, saved
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import read_problem, read_swf
-from allocsolve.instances.formats import reading, swf
-
-SWF = ("--from-job", 1, "--jobs", 1, "--out")
+from allocsolve.instances.formats import log_lines, log_swf, reading
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +40,7 @@ def commands(path: Path | str, folder: Path) -> list[list[object]]:
         ["score", path, "--solvers", "noX"],
         ["study", "run", path, "--out", folder / "s.sqlite"],
         ["gate", "--baseline", path, "--suite", "tiny"],
-        ["import-swf", path, *SWF, folder / "o.json"],
+        ["import", "swf", path, "--out", folder / "o.json"],
     ]
 
 
@@ -60,7 +58,7 @@ def test_an_endless_device_is_left_at_a_bound(
     idx: int, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MAX_BYTES", 2**20)
-    monkeypatch.setattr(swf, "_TOTAL", 2**20)
+    monkeypatch.setattr(log_lines, "_TOTAL", 2**20)
     argv = commands("/dev/zero", tmp_path)[idx]
     bound = 4 if argv[0] == "study" else 1
     assert f"/dev/zero: is larger than {bound} MiB" in refused(capsys, *argv)
@@ -231,8 +229,8 @@ def test_of_faulty_lines_a_thousand_are_named_and_all_counted(tmp_path: Path) ->
 def test_logs_end_somewhere(
     name: str, content: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(swf, "_TOTAL", 2**20)
-    monkeypatch.setattr(swf, "_JOBS", 2)
+    monkeypatch.setattr(log_lines, "_TOTAL", 2**20)
+    monkeypatch.setattr(log_swf, "MAX_JOBS", 2)
     path = tmp_path / name
     path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
     with pytest.raises(FormatError) as caught:
@@ -263,7 +261,7 @@ def test_a_small_archive_of_an_endless_line_takes_little_memory(tmp_path: Path) 
         "from allocsolve.cli import main\n"
         "print(main(sys.argv[1:]), peak_mb())\n"
     )
-    argv = ["import-swf", str(path), "--from-job", "1", "--jobs", "1", "--out", str(tmp_path / "o.json")]
+    argv = ["import", "swf", str(path), "--out", str(tmp_path / "o.json")]
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True, env=where

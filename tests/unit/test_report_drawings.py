@@ -12,7 +12,7 @@ from study_tools import MemoryStudy, row
 
 from allocsolve.families import View
 from allocsolve.pictures import Drawing
-from allocsolve.report import embedded, examine, html
+from allocsolve.report import embedded, examine, exhibits, html
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,8 @@ def _show(monkeypatch: pytest.MonkeyPatch, plot: Callable[[int, int], Drawing]) 
         plot=plot,
         metric_fields=lambda length, metrics: [("share", f"{metrics / length}")],
     )
-    monkeypatch.setattr(embedded, "family_of", lambda _: SimpleNamespace(view=view))
+    for module in (embedded, exhibits):
+        monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=view))
 
 
 def _rods(folder: Path, records: list[Record], lengths: dict[str, int]) -> Path:

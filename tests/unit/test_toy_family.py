@@ -53,7 +53,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_it_is_found_by_kind_and_by_problem() -> None:
-    assert [family.kind for family in families()] == ["evolution", "partition", "machines"]
+    assert [family.kind for family in families()] == ["evolution", "partition", "workload", "machines"]
     assert family_named("machines") is family_of(PROBLEM) is family_of(MachinesProblem) is TOY
     assert not unusable_families()
     assert len(example_problems("machines")) == 4
@@ -222,3 +222,29 @@ def test_another_process_finds_it_too(third: Site, file: Path) -> None:
     argv = [sys.executable, "-c", code, "solve", str(file), "--solver", "greedy", "--json"]
     done = subprocess.run(argv, check=True, capture_output=True, text=True)
     assert json.loads(done.stdout)["objective"] == 7
+
+
+def test_its_export_is_an_option(file: Path, tmp_path: Path, capsys: Capture) -> None:
+    solution, table = tmp_path / "solution.json", tmp_path / "out.txt"
+    words = ["solve", file, "--solver", "greedy", "--out", solution, "--listing", table]
+    assert f"listing written to {table}" in run(capsys, *words)
+    whole = table.read_text(encoding="utf-8")
+    assert refused(capsys, *words, "--window", "0:9") == (
+        f"allocsolve: error: {solution}: exists; --force replaces it\n"
+    )
+    words = ["check", file, solution, "--listing", table]
+    assert refused(capsys, *words) == f"allocsolve: error: {table}: exists; --force replaces it\n"
+    assert f"listing written to {table}" in run(capsys, *words, "--force", "--window", "1:2.5")
+    assert table.read_text(encoding="utf-8") == whole.replace("None", "(1.0, 2.5)")
+    alone = refused(capsys, "check", file, solution, "--window", "0:9")
+    assert alone.startswith("allocsolve: error: --window is for --")
+    assert alone.endswith("--listing\n")
+    for window in ("9:0", "9", "0:inf", "a:9"):
+        assert "--window" in refused(capsys, *words, "--window", window)
+    other = tmp_path / "other.json"
+    write_problem(next(iter(example_problems("evolution"))), other)
+    words = ["solve", other, "--solver", "rigid", "--listing", tmp_path / "new.txt"]
+    assert refused(capsys, *words) == (
+        "allocsolve: error: --listing: there is no such file of a problem of the kind evolution\n"
+    )
+    assert not (tmp_path / "new.txt").exists()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from allocsolve import registry
+from allocsolve.bench.runs.answers import GivenAnswer
 from allocsolve.bench.runs.describe import Description, describe, identity_of, recorded_name
 from allocsolve.bench.runs.records import RecordKey
 from allocsolve.errors import AllocsolveError, InvalidOption, PluginError, UnknownName
@@ -161,7 +162,8 @@ def _contestant(solver: SolverLike | Description, family: AnyFamily, objective: 
         (solver,) = describe([solver], [objective])
     if not isinstance(solver, Description):
         text = registry.identity(solver)
-        return _Contestant(text, text, registry.code_of(solver), solver)
+        name = solver.name if isinstance(solver, GivenAnswer) else text
+        return _Contestant(name, text, registry.code_of(solver), solver)
     identity = solver.identities.get((family.kind, objective))
     if identity is None:  # asked under other objectives, or for problems of other kinds
         if not registry.plugin_place(solver.name):

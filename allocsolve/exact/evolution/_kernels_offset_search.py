@@ -3,7 +3,7 @@
 A decision closes one side of a hole for a pair of applications. With no open hole left, the earliest times
 are an answer unless a clause of the problem fails at them, which is then decided upon.
 """
-# ruff: noqa: C901, PLR0912, PLR0915
+# ruff: noqa: PLR0915
 # A call of a kernel is one loop.
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Variables are times x of N = applications + 1 points: the starts of the applicat
 
 Every raise is noted on a trail with its reason, so that it can be undone and explained.
 """
-# ruff: noqa: C901, PLR0912, PLR0915, PLR0917
+# ruff: noqa: PLR0915
 # Kernels take their arguments by position, and a call is one loop.
 
 from __future__ import annotations

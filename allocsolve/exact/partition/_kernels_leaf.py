@@ -1,5 +1,5 @@
 """What the counts leave open: whether cells with given counts exist, and whether cells are connected."""
-# ruff: noqa: C901, PLR0912, SIM110
+# ruff: noqa: SIM110
 # A call of a kernel is one loop: a function per branch costs time and hides the invariant. Numba compiles no
 # generators into all().
 

@@ -9,7 +9,6 @@ rounding anywhere.
 The counts of a walk are constrained jointly, so the bound is that of the convex hull of whole walks, not of
 single cuts.
 """
-# ruff: noqa: C901
 # A call of a kernel is one loop: a function per branch costs time and hides the invariant.
 
 from __future__ import annotations

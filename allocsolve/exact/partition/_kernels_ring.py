@@ -9,7 +9,6 @@ at (c, k), for every c.
 
 An axis has its n + 1 positions followed by its n + 1 stages in `low`, `high` and `halves`.
 """
-# ruff: noqa: C901, PLR0912
 # A call of a kernel is one loop: a function per branch costs time and hides the invariant.
 
 from __future__ import annotations

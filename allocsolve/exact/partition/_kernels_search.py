@@ -4,7 +4,7 @@ A node is bounded by a few subgradient steps, narrowed by what its bound rules o
 position where the mix of counts that attains the bound is cheapest compared with any single count. A kernel
 call does a given amount of work and comes back, so that its caller can look at the clock.
 """
-# ruff: noqa: C901, PLR0912, PLR0915, PLR0917
+# ruff: noqa: PLR0915
 # Kernels take their arguments by position, and a call is one loop.
 
 from __future__ import annotations

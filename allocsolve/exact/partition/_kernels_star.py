@@ -1,5 +1,4 @@
 """Stars: the total distance from a node to the free nodes nearest to it."""
-# ruff: noqa: C901, PLR0917
 # Kernels take their arguments by position, and a call is one loop.
 
 from __future__ import annotations

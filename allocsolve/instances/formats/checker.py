@@ -89,6 +89,27 @@ class Checker:
             return value
         return fallback
 
+    def real_number(
+        self,
+        value: object,
+        place: str,
+        what: str,
+        low: float,
+        *,
+        above: bool = False,
+        high: float = MAX_INTEGER,
+    ) -> float:
+        """Return a number in low..high, or above `low` if that is asked for; 1 for what is none."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.add(place, f"{what} must be a number, not {show(value)}")
+        elif value < low or (above and value == low):
+            self.add(place, f"{what} {show(value)} is {'not above' if above else 'below'} {low:g}")
+        elif value > high:
+            self.add(place, f"{what} {show(value)} is beyond {'2^53' if high == MAX_INTEGER else high}")
+        else:
+            return value
+        return 1
+
     def finish(self, source: str) -> None:
         """Raise a FormatError that names every fault, if there is one."""
         if self.faults:

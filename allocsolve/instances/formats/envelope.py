@@ -27,7 +27,7 @@ from allocsolve.instances.formats.json_text import canonical, load, save
 from allocsolve.instances.formats.tables import is_table, read_rows, rows_of, write_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from allocsolve.families import AnyFamily, TableFormat
     from allocsolve.instances.formats.reading import PathLike
@@ -191,10 +191,20 @@ def write_problem(problem: Problem, path: PathLike) -> None:
         save(problem_document(problem), path)
 
 
-def read_solution(path: PathLike, problem: Problem) -> Answer:
+def read_solution(path: PathLike, problem: Problem, *, tell: Callable[[str], None] | None = None) -> Answer:
     """Read a solution of `problem`, from a table if the name of the file ends in ``.csv``.
 
-    It need not be feasible: that is for the judge to say.
+    It need not be feasible: that is for the judge to say. A table may also be one that another program has
+    written, see `allocsolve.instances.formats.workload_foreign`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    problem
+        That it answers.
+    tell
+        Called with a line that readers of a table in this format should know, if there is one.
 
     Raises
     ------
@@ -202,8 +212,11 @@ def read_solution(path: PathLike, problem: Problem) -> Answer:
         If the file cannot be read, is not JSON (or no table), answers another problem, or has faulty fields.
     """
     if is_table(path):
-        _, rows = read_rows(path, [_answer_table(problem, str(path))])
-        return _solution_of_rows(rows, problem, str(path))
+        foreign = family_of(problem).codec.foreign_tables
+        table, rows = read_rows(path, [_answer_table(problem, str(path)), *foreign])
+        if table.caution and tell is not None:
+            tell(f"{path}: {table.caution}")
+        return _solution_of_rows(table, rows, problem, str(path))
     return parse_solution(load(path), str(path), problem)
 
 
@@ -224,8 +237,8 @@ def solution_from_columns(columns: Mapping[str, Any], problem: Problem, source: 
     FormatError
         If it is no answer to this problem: every faulty row is named, counted from 0.
     """
-    _, rows = rows_of(columns, [_answer_table(problem, source)], source)
-    return _solution_of_rows(rows, problem, source)
+    table, rows = rows_of(columns, [_answer_table(problem, source)], source)
+    return _solution_of_rows(table, rows, problem, source)
 
 
 def solution_columns(problem: Problem, answer: Answer) -> dict[str, Any]:
@@ -248,9 +261,9 @@ def _answer_table(problem: Problem, source: str) -> TableFormat:
     return family.codec.answer_table
 
 
-def _solution_of_rows(rows: Rows, problem: Problem, source: str) -> Answer:
+def _solution_of_rows(table: TableFormat, rows: Rows, problem: Problem, source: str) -> Answer:
     codec = family_of(problem).codec
-    fields = _answer_table(problem, source).fields(rows, problem)
+    fields = table.fields(rows, problem)
     rows.finish(source)
     envelope = {"format": FORMAT, "kind": codec.answer_kind, "problem": digest(problem)}
     try:

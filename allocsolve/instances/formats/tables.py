@@ -187,7 +187,7 @@ def _fitting(
     known = (*chosen.required, *chosen.optional)
     faults = [f"there is no column {show(name)}" for name in chosen.required if name not in names] + faults
     strange = [show(name) for name in names if name not in known]
-    if strange:
+    if strange and not chosen.is_open:
         faults.append(f"unknown column {', '.join(strange)}; known: {', '.join(known)}")
     if faults:
         raise FormatError(source, faults)

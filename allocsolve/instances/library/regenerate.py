@@ -10,6 +10,7 @@ from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.instances.generators.lublin1999 import lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import churned_occupancy, uniform_occupancy
 from allocsolve.model import Topology
@@ -80,4 +81,5 @@ _GENERATORS: dict[str, Callable[..., Problem]] = {
     "churned": churned_occupancy,
     "median-worst-case": median_worst_case,
     "counterexamples": _counterexample,
+    "lublin1999": lublin1999,
 }

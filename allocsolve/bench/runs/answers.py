@@ -1,0 +1,83 @@
+"""Answers that somebody else has made, judged and recorded beside those of solvers."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from allocsolve.errors import AllocsolveError, FormatError
+from allocsolve.instances import read_solution
+from allocsolve.model import Result, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from allocsolve.model import Answer, Budget, Problem
+
+__all__ = ["GivenAnswer", "given_answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """A solver of one problem, whose answer is there already; what it is worth is for the judge to say.
+
+    Parameters
+    ----------
+    name
+        What rows call it.
+    sha256
+        Of its file: another content is another run.
+    answer
+        None if the file holds none.
+    fault
+        Why it holds none.
+    """
+
+    name: str
+    sha256: str
+    answer: Answer | None = field(repr=False, compare=False)
+    fault: str = field(default="", repr=False, compare=False)
+
+    def __call__(self, problem: Problem, budget: Budget, /) -> Result[Any]:
+        """Return the answer.
+
+        Raises
+        ------
+        AllocsolveError
+            If the file holds none.
+        """
+        del problem, budget
+        if self.answer is None:
+            raise AllocsolveError(self.fault)
+        return Result(Status.FEASIBLE, self.answer)
+
+
+def given_answer(path: Path, problem: Problem, *, tell: Callable[[str], None] | None = None) -> GivenAnswer:
+    """Read an answer from a file in any format of `read_solution`.
+
+    A file that is no answer to the problem makes a failed row; one that is not there is refused.
+
+    Parameters
+    ----------
+    path
+        The file; it gives the name.
+    problem
+        That it answers.
+    tell
+        See `read_solution`.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read.
+    """
+    try:
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from None
+    try:
+        return GivenAnswer(str(path), sha256, read_solution(path, problem, tell=tell))
+    except AllocsolveError as error:
+        return GivenAnswer(str(path), sha256, None, str(error))

@@ -1,0 +1,63 @@
+"""The formats of `import` and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allocsolve.cli import import_log
+from allocsolve.cli import options as opt
+from allocsolve.cli.commands import add_command, commands_of
+from allocsolve.instances.formats.logs import LIMITS, ORIGINS, UNITS
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["add_imports"]
+
+
+def add_imports(parser: argparse.ArgumentParser) -> None:
+    """Add one command per format of logs below `import`."""
+    formats = commands_of(parser, "format")
+    swf = add_command(
+        formats, "swf", import_log.import_swf, "a log in the standard workload format, .swf or .swf.gz"
+    )
+    _add_files(swf)
+    help_text = "size of the machine (default: that of the header)"
+    swf.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
+    help_text = "what sizes count (default: nodes if all are whole nodes by MaxNodes and MaxProcs)"
+    swf.add_argument("--unit", choices=UNITS, help=help_text)
+    help_text = "second 0: submission of the first job, or as in the log (default: %(default)s)"
+    swf.add_argument("--origin", choices=ORIGINS, default="first", help=help_text)
+    _add_window(swf)
+    sacct = add_command(
+        formats, "sacct", import_log.import_sacct, "what Slurm's sacct -P prints, or such columns as CSV"
+    )
+    _add_files(sacct)
+    help_text = "size of the machine, which the log does not tell"
+    sacct.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
+    help_text = "what sizes count (default: nodes if there is such a column)"
+    sacct.add_argument("--unit", choices=UNITS, help=help_text)
+    help_text = "of times without one, such as Europe/Berlin (default: %(default)s)"
+    sacct.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
+    _add_window(sacct)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="FILE", help="the log, gzipped if its name ends in .gz")
+    parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
+    help_text = "write the schedule that the log records to this file, as an answer to the problem"
+    parser.add_argument("--recorded", type=Path, metavar="ANSWER", help=help_text)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def _add_window(parser: argparse.ArgumentParser) -> None:
+    help_text = "limits below the run time: raised to it, or left (default: %(default)s)"
+    parser.add_argument("--limits", choices=LIMITS, default=LIMITS[0], help=help_text)
+    help_text = "the first job: its place, from 1, in order of submission (default: 1)"
+    parser.add_argument("--from-job", type=opt.integer(1), default=1, metavar="I", help=help_text)
+    parser.add_argument("--jobs", type=opt.integer(1), metavar="N", help="how many jobs (default: all)")
+    help_text = "jobs of the first S seconds get weight 0: they run, but do not count"
+    parser.add_argument("--warm-up", type=opt.seconds, default=0.0, metavar="S", help=help_text)
+    help_text = "so do jobs submitted less than S seconds before the last"
+    parser.add_argument("--cool-down", type=opt.seconds, default=0.0, metavar="S", help=help_text)

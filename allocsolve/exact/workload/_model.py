@@ -1,0 +1,209 @@
+"""Jobs on a cluster as a model of CP-SAT: variables, constraints, terms, read-back. Imports ortools."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from allocsolve.exact.workload._grid import term_slopes, value_step
+from allocsolve.model import SLOWDOWN_FLOOR_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from allocsolve.exact.workload._grid import Grid
+    from allocsolve.heuristics.workload.serial import Sizes
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
+
+__all__ = ["ScaledTerm", "WorkloadModel"]
+
+#: Sums in models stay below this.
+_MOST = 2**58
+
+
+class ScaledTerm(NamedTuple):
+    """A term as an integer expression: its value is at least ``expression * factor + offset``."""
+
+    expression: cp_model.LinearExpr
+    factor: Fraction
+    offset: Fraction
+    #: Whether the value is exactly that.
+    exact: bool
+    #: By how much the expression may be smaller because its coefficients are rounded down; None if times are.
+    rounding: int | None
+
+    def bound(self, reached: int) -> Fraction:
+        """Return the value of the term at a value of the expression."""
+        return reached * self.factor + self.offset
+
+    def at_least(self, value: float) -> int:
+        """Return what the expression is at least if the term is at least `value`: rounded, with care.
+
+        Values in floating point may be off by their rounding, which is less than the margin.
+        """
+        if self.rounding is None:
+            return -(2**62)
+        margin = Fraction(value) * (1 - Fraction(1, 10**10))
+        return math.ceil((margin - self.offset) / self.factor) - self.rounding
+
+    def at_most(self, value: float) -> int:
+        """Return what the expression is at most if the term is at most `value`."""
+        margin = Fraction(value) * (1 + Fraction(1, 10**10))
+        return math.floor((margin - self.offset) / self.factor)
+
+
+class WorkloadModel:
+    """The model of a problem.
+
+    Parameters
+    ----------
+    problem, sizes
+        What runs, and the sizes that jobs may take.
+    grid
+        See `grid_of`.
+    latest
+        Shape (jobs,): no job ends later, in units of the grid from its origin.
+    """
+
+    def __init__(self, problem: WorkloadProblem, sizes: Sizes, grid: Grid, latest: Sequence[int]) -> None:
+        self.problem, self.sizes, self.grid = problem, sizes, grid
+        self.model = cp_model.CpModel()
+        self._latest = latest
+        self.starts: list[cp_model.IntVar] = []
+        self.ends: list[cp_model.LinearExpr] = []
+        #: For each job one literal for each of its sizes; empty if it has one size.
+        self.on_size: list[list[cp_model.IntVar]] = []
+        self._intervals: list[cp_model.IntervalVar] = []
+        self._demands: list[int] = []
+        self._add_jobs()
+        self._add_capacity()
+        self._add_twins()
+
+    # Variables
+
+    def _add_jobs(self) -> None:
+        """submit_j <= start_j, end_j = start_j + time of the chosen size <= latest_j."""
+        model, offsets = self.model, self.sizes.offsets.tolist()
+        nodes, times = (
+            self.sizes.nodes.tolist(),
+            [self.grid.down(time) for time in self.sizes.seconds.tolist()],
+        )
+        for job, submit in enumerate(self.problem.packed.submit.tolist()):
+            release, latest = self.grid.point(submit), self._latest[job]
+            span = range(offsets[job], offsets[job + 1])
+            start = model.new_int_var(
+                release, max(release, latest - min(times[at] for at in span)), f"s{job}"
+            )
+            self.starts.append(start)
+            if len(span) == 1:
+                self.on_size.append([])
+                self.ends.append(start + times[span[0]])
+                self._intervals.append(model.new_fixed_size_interval_var(start, times[span[0]], f"i{job}"))
+                self._demands.append(nodes[span[0]])
+                continue
+            literals = [model.new_bool_var(f"n{job}_{nodes[at]}") for at in span]
+            model.add_exactly_one(literals)
+            end = model.new_int_var(release + min(times[at] for at in span), latest, f"e{job}")
+            lasted = sum(times[at] * chosen for at, chosen in zip(span, literals, strict=True))
+            model.add(end == start + lasted)
+            for at, chosen in zip(span, literals, strict=True):
+                self._intervals.append(
+                    model.new_optional_fixed_size_interval_var(
+                        start, times[at], chosen, f"i{job}_{nodes[at]}"
+                    )
+                )
+                self._demands.append(nodes[at])
+            self.on_size.append(literals)
+            self.ends.append(end)
+
+    # Constraints
+
+    def _add_capacity(self) -> None:
+        """At each instant: sum of the nodes of the jobs that run <= num_nodes."""
+        self.model.add_cumulative(self._intervals, self._demands, self.problem.num_nodes)
+        wide = [
+            interval
+            for interval, demand in zip(self._intervals, self._demands, strict=True)
+            if 2 * demand > self.problem.num_nodes
+        ]
+        if len(wide) > 1:
+            self.model.add_no_overlap(wide)
+
+    def _add_twins(self) -> None:
+        """start_i <= start_j for jobs of equal shape and weight, i submitted first: they can swap."""
+        packed = self.problem.packed
+        last: dict[tuple[float, ...], int] = {}
+        for job in np.argsort(packed.submit, kind="stable").tolist():
+            if self.on_size[job]:
+                continue
+            shape = (float(packed.nodes[job]), float(packed.runtime[job]), float(packed.weight[job]))
+            if shape in last:
+                self.model.add(self.starts[last[shape]] <= self.starts[job])
+            last[shape] = job
+
+    # Objective
+
+    def term(self, term: WorkloadTerm) -> ScaledTerm:
+        """Return a term of the objective, scaled to integers."""
+        grid, packed = self.grid, self.problem.packed
+        if term == "makespan":
+            latest = self.model.new_int_var(0, max(self._latest, default=0), "makespan")
+            for end in self.ends:
+                self.model.add(latest >= end)
+            return ScaledTerm(latest, grid.unit, grid.origin, grid.exact, 0 if grid.exact else None)
+        all_slopes = term_slopes(self.problem, term, grid)
+        delays: list[cp_model.LinearExpr] = []
+        slopes: list[Fraction] = []
+        most: list[int] = []
+        for job, slope in enumerate(all_slopes):
+            if not slope:
+                continue
+            release = math.ceil((Fraction(float(packed.submit[job])) - grid.origin) / grid.unit)
+            delay = (self.starts[job] if term == "wait" else self.ends[job]) - release
+            largest = self._latest[job] - release
+            if term == "slowdown":
+                least = math.floor(Fraction(max(float(packed.runtime[job]), SLOWDOWN_FLOOR_S)) / grid.unit)
+                largest = max(largest, least)
+                longer = self.model.new_int_var(least, largest, f"d{job}")
+                self.model.add(longer >= delay)
+                delay = longer
+            delays.append(delay)
+            slopes.append(slope)
+            most.append(max(largest, 1))
+        if not slopes:
+            return ScaledTerm(cp_model.LinearExpr.sum([]), Fraction(1), Fraction(0), exact=True, rounding=0)
+        factor, coefficients = _scaled(slopes, most)
+        whole = all(number * factor == slope for number, slope in zip(coefficients, slopes, strict=True))
+        expression = cp_model.LinearExpr.weighted_sum(delays, coefficients)
+        rounding = (0 if whole else sum(most)) if grid.exact else None
+        return ScaledTerm(expression, factor, Fraction(0), grid.exact and whole, rounding)
+
+    # Read-back
+
+    def read(self, value: Callable[[cp_model.LinearExpr], int]) -> tuple[FloatArray, IntArray]:
+        """Return the starts in seconds and the indices of the sizes of an answer, shape (jobs,) each."""
+        starts = np.array([self.grid.seconds(value(start)) for start in self.starts], dtype=np.float64)
+        chosen = self.sizes.offsets[:-1].copy()
+        for job, literals in enumerate(self.on_size):
+            chosen[job] += next((at for at, literal in enumerate(literals) if value(literal)), 0)
+        return starts, chosen
+
+    def hint(self, starts: FloatArray, chosen: IntArray) -> None:
+        """Tell CP-SAT a schedule to begin with."""
+        for job, literals in enumerate(self.on_size):
+            self.model.add_hint(self.starts[job], self.grid.point(float(starts[job])))
+            for at, literal in enumerate(literals):
+                self.model.add_hint(literal, int(chosen[job] - self.sizes.offsets[job] == at))
+
+
+def _scaled(slopes: list[Fraction], most: list[int]) -> tuple[Fraction, list[int]]:
+    """Return a factor and integers whose multiples are the slopes, rounded down if too large."""
+    factor = value_step(slopes)
+    largest = sum((slope * top for slope, top in zip(slopes, most, strict=True)), Fraction(0))
+    if largest / factor > _MOST:
+        factor = largest / _MOST
+    return factor, [math.floor(slope / factor) for slope in slopes]

@@ -1,0 +1,28 @@
+"""Heuristics of workloads: queue policies, and clairvoyant schedules."""
+
+from __future__ import annotations
+
+from allocsolve.heuristics.workload.conservative import (
+    COMPRESSIONS,
+    Compression,
+    Conservative,
+    ConservativePlan,
+    conservative_plan,
+)
+from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload.reinsertion import Reinsertion
+from allocsolve.heuristics.workload.serial import SerialGeneration
+
+__all__ = [
+    "COMPRESSIONS",
+    "EASY_PRESETS",
+    "Compression",
+    "Conservative",
+    "ConservativePlan",
+    "Easy",
+    "Fcfs",
+    "FirstFit",
+    "Reinsertion",
+    "SerialGeneration",
+    "conservative_plan",
+]

@@ -1,0 +1,279 @@
+"""The event loop of conservative backfilling, on a profile of the nodes that are expected to be free.
+
+Jobs are numbered in queue order. The profile covers the time from now on: running jobs hold their nodes until
+their expected end, queued ones for their estimate from their reservation on. The window in which a job may
+get earlier is only looked at up to its present reservation: behind that it has its nodes already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.kernels import called_kernel, kernel
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray, IntArray
+
+__all__ = ["COMPRESS", "NO_COMPRESSION", "REPLAN", "Plan", "QueuedJobs", "conservative_starts"]
+
+#: What happens to reservations when a job ends before its expected end.
+NO_COMPRESSION = 0
+COMPRESS = 1
+REPLAN = 2
+
+
+class QueuedJobs(NamedTuple):
+    """The jobs in queue order, each array of shape (jobs,)."""
+
+    #: Seconds, never falling.
+    submit: FloatArray
+    nodes: IntArray
+    #: Seconds.
+    runtime: FloatArray
+    #: Seconds that a policy takes for the run time.
+    estimate: FloatArray
+
+
+class Plan(NamedTuple):
+    """What comes out, each array of shape (jobs,)."""
+
+    #: Seconds.
+    starts: FloatArray
+    #: The reservation that a job got when it was submitted, in seconds.
+    promised: FloatArray
+    #: The first job in the queue that could not start when this one did; -1 if this one was the first.
+    blocked: IntArray
+
+
+class Free(NamedTuple):
+    """``nodes[k]`` are expected to be free on ``[times[k], times[k + 1])``, first <= k < last.
+
+    The segment ``last - 1`` lasts for ever. Neighbours differ, except for the first two.
+    """
+
+    #: Seconds, increasing.
+    times: FloatArray
+    nodes: IntArray
+    #: first and last.
+    range: IntArray
+
+
+class Waiting(NamedTuple):
+    """The queue and its reservations."""
+
+    #: The jobs, in queue order; as many as `in_use` says.
+    jobs: IntArray
+    in_use: IntArray
+    #: Shape (jobs,): when the reservation of each job in the queue begins, in seconds.
+    reserved: FloatArray
+
+
+class Running(NamedTuple):
+    """The jobs that run, by falling ends; `in_use` of them."""
+
+    jobs: IntArray
+    #: Seconds, as they will be.
+    ends: FloatArray
+    in_use: IntArray
+
+
+@called_kernel
+def _segment(free: Free, time: float) -> int:
+    """Return the segment that holds this time, which is not before the first one. O(log segments)."""
+    low, high = free.range[0], free.range[1]
+    while low + 1 < high:
+        middle = (low + high) >> 1
+        if free.times[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return int(low)
+
+
+@called_kernel
+def _bound(free: Free, time: float) -> int:
+    """Return the segment that begins at this time, which is made if need be. O(segments behind it)."""
+    at = _segment(free, time)
+    if free.times[at] == time:
+        return at
+    for k in range(free.range[1], at + 1, -1):
+        free.times[k] = free.times[k - 1]
+        free.nodes[k] = free.nodes[k - 1]
+    at += 1
+    free.times[at] = time
+    free.nodes[at] = free.nodes[at - 1]
+    free.range[1] += 1
+    return at
+
+
+@called_kernel
+def _merge(free: Free, at: int) -> None:
+    """Drop the border at which a segment begins if it is none any longer."""
+    if at <= free.range[0] or free.nodes[at] != free.nodes[at - 1]:
+        return
+    for k in range(at, free.range[1] - 1):
+        free.times[k] = free.times[k + 1]
+        free.nodes[k] = free.nodes[k + 1]
+    free.range[1] -= 1
+
+
+@called_kernel
+def _change(free: Free, begin: float, end: float, released: int) -> None:
+    """Have `released` more nodes free from begin to end. O(segments behind begin)."""
+    if begin >= end:
+        return
+    first = _bound(free, begin)
+    last = _bound(free, end)
+    for k in range(first, last):
+        free.nodes[k] += released
+    _merge(free, last)
+    _merge(free, first)
+
+
+@called_kernel
+def _earliest(free: Free, nodes: int, length: float, known: float) -> float:
+    """Return the earliest time from which so many nodes are free for this long, but at most `known`.
+
+    A job that looks for a place before its own one has its nodes from `known` on. O(segments up to it).
+    """
+    k, last = free.range[0], free.range[1]
+    while True:
+        while k < last and free.nodes[k] < nodes:
+            k += 1
+        if k == last or free.times[k] >= known:
+            return known
+        start = free.times[k]
+        end = min(start + length, known)
+        k += 1
+        while k < last and free.times[k] < end and free.nodes[k] >= nodes:
+            k += 1
+        if k == last or free.times[k] >= end:
+            return float(start)
+
+
+@called_kernel
+def _advance(free: Free, now: float) -> None:
+    """Forget what is past, and move what is left to the front before the arrays are full."""
+    first, last = free.range[0], free.range[1]
+    while first + 1 < last and free.times[first + 1] <= now:
+        first += 1
+    free.times[first] = now
+    if 2 * first >= len(free.times):
+        for k in range(first, last):
+            free.times[k - first] = free.times[k]
+            free.nodes[k - first] = free.nodes[k]
+        last -= first
+        first = 0
+    free.range[0] = first
+    free.range[1] = last
+
+
+@called_kernel
+def _reserve(free: Free, jobs: QueuedJobs, waiting: Waiting, job: int) -> None:
+    """Give a job without reservation the earliest one."""
+    start = _earliest(free, jobs.nodes[job], jobs.estimate[job], np.inf)
+    waiting.reserved[job] = start
+    _change(free, start, start + jobs.estimate[job], -jobs.nodes[job])
+
+
+@called_kernel
+def _replan(free: Free, jobs: QueuedJobs, waiting: Waiting, now: float) -> None:
+    """Drop all reservations and make them anew in queue order."""
+    queue, reserved = waiting.jobs, waiting.reserved
+    for i in range(waiting.in_use[0]):
+        job = queue[i]
+        _change(free, max(now, reserved[job]), reserved[job] + jobs.estimate[job], jobs.nodes[job])
+    for i in range(waiting.in_use[0]):
+        _reserve(free, jobs, waiting, queue[i])
+
+
+@called_kernel
+def _compress(free: Free, jobs: QueuedJobs, waiting: Waiting) -> None:
+    """Put each job at its earliest place in queue order, while all others keep theirs."""
+    for i in range(waiting.in_use[0]):
+        job = waiting.jobs[i]
+        nodes, length, before = jobs.nodes[job], jobs.estimate[job], waiting.reserved[job]
+        start = _earliest(free, nodes, length, before)
+        if start < before:
+            _change(free, before, before + length, nodes)
+            _change(free, start, start + length, -nodes)
+            waiting.reserved[job] = start
+
+
+@called_kernel
+def _is_late(waiting: Waiting, now: float) -> bool:
+    """Return whether a job could not start in time because another one runs longer than estimated."""
+    late = False
+    for i in range(waiting.in_use[0]):
+        late |= waiting.reserved[waiting.jobs[i]] < now
+    return late
+
+
+@called_kernel
+def _run(running: Running, job: int, end: float) -> None:
+    """Add a job to those that run. O(running jobs that end before it)."""
+    k = running.in_use[0]
+    while k and running.ends[k - 1] < end:
+        running.ends[k] = running.ends[k - 1]
+        running.jobs[k] = running.jobs[k - 1]
+        k -= 1
+    running.ends[k] = end
+    running.jobs[k] = job
+    running.in_use[0] += 1
+
+
+@kernel
+def conservative_starts(jobs: QueuedJobs, num_nodes: int, compression: int, plan: Plan) -> None:
+    """Write when and why each job starts, and what it was promised when it was submitted."""
+    count = len(jobs.submit)
+    room = 4 * count + 16  # one half for two borders of each job, the other for what is past
+    free = Free(np.zeros(room), np.empty(room, dtype=np.int64), np.zeros(2, dtype=np.int64))
+    free.nodes[0] = num_nodes
+    free.range[1] = 1
+    running = Running(np.empty(count, dtype=np.int64), np.empty(count), np.zeros(1, dtype=np.int64))
+    waiting = Waiting(np.empty(count, dtype=np.int64), np.zeros(1, dtype=np.int64), np.empty(count))
+    queue, reserved = waiting.jobs, waiting.reserved
+    submitted, idle = 0, num_nodes
+    due = np.inf  # the earliest reservation that is yet to come
+    while submitted < count or waiting.in_use[0]:
+        now = due
+        if submitted < count:
+            now = min(now, jobs.submit[submitted])
+        if running.in_use[0]:
+            now = min(now, running.ends[running.in_use[0] - 1])
+        _advance(free, now)
+        early = False
+        while running.in_use[0] and running.ends[running.in_use[0] - 1] <= now:
+            running.in_use[0] -= 1
+            job = running.jobs[running.in_use[0]]
+            idle += jobs.nodes[job]
+            expected = plan.starts[job] + jobs.estimate[job]
+            early |= expected > now
+            _change(free, now, expected, jobs.nodes[job])
+        if _is_late(waiting, now) or (early and compression == REPLAN):
+            _replan(free, jobs, waiting, now)
+        elif early and compression == COMPRESS:
+            _compress(free, jobs, waiting)
+        while submitted < count and jobs.submit[submitted] <= now:
+            _reserve(free, jobs, waiting, submitted)
+            plan.promised[submitted] = reserved[submitted]
+            queue[waiting.in_use[0]] = submitted
+            waiting.in_use[0] += 1
+            submitted += 1
+        due = np.inf
+        left = 0
+        for i in range(waiting.in_use[0]):
+            job = queue[i]
+            if reserved[job] <= now and jobs.nodes[job] <= idle:
+                plan.starts[job] = now
+                plan.blocked[job] = queue[0] if left else -1
+                idle -= jobs.nodes[job]
+                _run(running, job, now + jobs.runtime[job])
+            else:
+                if now < reserved[job] < due:
+                    due = reserved[job]
+                queue[left] = job
+                left += 1
+        waiting.in_use[0] = left

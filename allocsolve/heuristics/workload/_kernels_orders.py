@@ -1,0 +1,98 @@
+"""The order of a queue: scores of jobs, the least first; of equal ones the job that was submitted first."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from allocsolve.kernels.jit import called_kernel
+from allocsolve.simulation.kernels import HEAD, TAIL
+
+if TYPE_CHECKING:
+    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.simulation.kernels import State
+
+__all__ = ["FIRST_AGING", "ORDER_CODES", "sort_queue"]
+
+#: Codes of the orders; from `FIRST_AGING` on, scores change with time.
+ORDER_CODES: Final = {
+    "submission": 0,
+    "shortest-estimate": 1,
+    "smallest-area": 2,
+    "largest": 3,
+    "f1": 4,
+    "f2": 5,
+    "f3": 6,
+    "f4": 7,
+    "wfp3": 8,
+    "unicef": 9,
+}
+FIRST_AGING: Final = 8
+
+
+@called_kernel
+def _submission_score(nodes: float, submit: float, estimate: float, order: int) -> float:
+    """Return F1 to F4 of Carastan-Santos & de Camargo."""
+    since = math.log10(max(submit, 1.0))
+    if order == 4:
+        return math.log10(estimate) * nodes + 870.0 * since
+    if order == 5:
+        return math.sqrt(estimate) * nodes + 25600.0 * since
+    if order == 6:
+        return estimate * nodes + 6860000.0 * since
+    return estimate * math.sqrt(nodes) + 530000.0 * since
+
+
+@called_kernel
+def _aging_score(nodes: float, wait: float, estimate: float, order: int) -> float:
+    """Return WFP3, or UNICEF."""
+    if order == 8:
+        return -((wait / estimate) ** 3) * nodes
+    return -math.inf if nodes == 1.0 else -wait / (math.log2(nodes) * estimate)
+
+
+@called_kernel
+def score_of(jobs: PackedJobs, job: int, estimate: float, now: float, order: int) -> float:
+    """Return the score of a queued job; `estimate` is its run time as far as the policy knows, in seconds."""
+    nodes = float(jobs.nodes[job])
+    if order == 1:
+        return estimate
+    if order == 2:
+        return estimate * nodes
+    if order == 3:
+        return -nodes
+    if order < FIRST_AGING:
+        return _submission_score(nodes, float(jobs.submit[job]), estimate, order)
+    return _aging_score(nodes, now - float(jobs.submit[job]), estimate, order)
+
+
+@called_kernel
+def sort_queue(
+    jobs: PackedJobs, state: State, estimates: FloatArray, scores: FloatArray, order: int, first: int
+) -> None:
+    """Score the jobs from this place of the queue on, and move them to where they belong.
+
+    By insertion: the queue before is sorted, but for orders that change with time, of which all is sorted
+    again; it changes little from event to event. O(queue) where nothing changes.
+    """
+    now, head, tail = state.clock[0], state.counts[HEAD], state.counts[TAIL]
+    if order >= FIRST_AGING:
+        first = head
+    queue = state.queue
+    for at in range(first, tail):
+        job = queue[at]
+        scores[job] = score_of(jobs, job, estimates[job], now, order)
+    for at in range(first, tail):
+        job = queue[at]
+        score, submit = scores[job], jobs.submit[job]
+        place = at
+        while place > head:
+            before = queue[place - 1]
+            if scores[before] < score or (
+                scores[before] == score
+                and (jobs.submit[before] < submit or (jobs.submit[before] == submit and before < job))
+            ):
+                break
+            queue[place] = before
+            place -= 1
+        queue[place] = job

@@ -1,0 +1,351 @@
+"""One call of a queue policy: the head starts while it fits, then others are backfilled around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.workload._kernels_orders import sort_queue
+from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.model.speedup import SPEEDUP_TABLE
+from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
+from allocsolve.simulation.kernels import (
+    COMPLETED,
+    FIRST,
+    FREE,
+    HEAD,
+    LAST,
+    SUBMITTED,
+    TAIL,
+    State,
+    advance,
+    begin,
+    largest_size,
+    leave_queue,
+    run_time,
+    time_ratio,
+)
+
+if TYPE_CHECKING:
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray, PackedJobs
+
+__all__ = [
+    "EASY",
+    "FCFS",
+    "FIRST_FIT",
+    "HPCOPT",
+    "MJS2023",
+    "RAPS",
+    "Estimates",
+    "QueueRule",
+    "decide",
+    "run",
+]
+
+#: Codes of `QueueRule.kind`.
+FCFS: Final = 0
+FIRST_FIT: Final = 1
+EASY: Final = 2
+HPCOPT: Final = 3
+RAPS: Final = 4
+MJS2023: Final = 5
+
+#: Codes of `QueueRule.moldable`.
+MAX_SIZE: Final = 0
+MIN_SIZE: Final = 1
+FIT_SIZE: Final = 2
+
+
+class QueueRule(NamedTuple):
+    """What a queue policy does, as kernels take it."""
+
+    kind: int
+    extra_nodes: bool
+    strict: bool
+    order: int
+    moldable: int
+    #: How many jobs behind the head are looked at.
+    scan_limit: int
+    #: Whether estimates are learned from completed jobs.
+    learning: bool
+
+
+class Blocked(NamedTuple):
+    """The reservation of the last call: as long as no job completes, only new jobs can start beside it.
+
+    Those that waited have less time until the shadow time than before, and no more nodes. That does not hold
+    for jobs that choose their sizes, and new jobs have to come last.
+    """
+
+    #: Shape (2,): whether it can be used at all, and whether there is one.
+    flags: IntArray
+    #: Shape (1,): the shadow time, in seconds, and the extra nodes that are left.
+    shadow_time: FloatArray
+    extra: IntArray
+
+
+def nothing_blocked(*, usable: bool) -> Blocked:
+    """Return what is remembered before the first call."""
+    return Blocked(np.array([usable, 0], dtype=np.int64), np.empty(1), np.empty(1, dtype=np.int64))
+
+
+class Estimates(NamedTuple):
+    """What a policy knows of run times, in seconds on the nodes of the jobs. Shape (jobs,) or as said."""
+
+    #: What the user said.
+    limit: FloatArray
+    #: What running jobs are expected to take, and jobs that wait.
+    running: FloatArray
+    queued: FloatArray
+    #: Scores of the order.
+    scores: FloatArray
+    #: The number of the user; -1 if nobody is known.
+    user: IntArray
+    #: Shape (users, 2): run times of the last two completed jobs, the last first; NaN for none.
+    last_runs: FloatArray
+
+
+@called_kernel
+def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
+    """Return the nodes on which a job starts if so many are free; 0 if it does not fit."""
+    if moldable == MIN_SIZE:
+        return int(jobs.min_nodes[job]) if jobs.min_nodes[job] <= free else 0
+    return largest_size(jobs, job, free)
+
+
+@called_kernel
+def start(
+    jobs: PackedJobs, state: State, estimates: Estimates, job: int, nodes: int, kind: int, blocked: int
+) -> None:
+    """Start a job that has left the queue, as head or before a blocked one."""
+    estimate = estimates.running[job] * time_ratio(jobs, job, nodes)
+    key = estimate if kind == RAPS else state.clock[0] + estimate
+    why = AT_HEAD if blocked < 0 else BACKFILLED
+    begin(state, job, nodes, run_time(jobs, job, nodes), estimate, key, why, blocked)
+
+
+@called_kernel
+def reservation(state: State, needed: int) -> tuple[float, int]:
+    """Return when so many nodes are expected to be free (the shadow time), and how many more then are.
+
+    A job that has run longer than expected is expected to end now. All that end at the shadow time count.
+    O(running jobs).
+    """
+    now, last = state.clock[0], state.counts[LAST]
+    free, shadow_time, at = state.counts[FREE], now, state.counts[FIRST]
+    while at < last and free < needed:
+        free += state.ordered_nodes[at]
+        shadow_time = max(now, state.ordered_keys[at])
+        at += 1
+    while at < last and state.ordered_keys[at] <= shadow_time:
+        free += state.ordered_nodes[at]
+        at += 1
+    return shadow_time, free - needed
+
+
+@called_kernel
+def harmless_size(
+    jobs: PackedJobs,
+    job: int,
+    most: int,
+    estimate: float,
+    shadow_time: float,
+    extra: int,
+    now: float,
+    rule: QueueRule,
+) -> tuple[int, bool]:
+    """Return the nodes on which a job can be backfilled, 0 if on none, and whether it uses extra nodes."""
+    nodes = size_now(jobs, job, most, rule.moldable)
+    while nodes:
+        end = now + estimate * time_ratio(jobs, job, nodes)
+        if end < shadow_time or (end == shadow_time and not rule.strict):
+            return nodes, False
+        if nodes <= extra:
+            return nodes, True
+        if rule.moldable != FIT_SIZE:
+            return 0, False
+        # On fewer nodes a job runs longer, unless its table says otherwise.
+        nodes = largest_size(
+            jobs, job, nodes - 1 if jobs.speedup[job] == SPEEDUP_TABLE else min(extra, nodes - 1)
+        )
+    return 0, False
+
+
+@called_kernel
+def backfill(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    shadow_time: float,
+    extra: int,
+    at: int,
+) -> int:
+    """Start jobs that end by the shadow time or need no more than the extra nodes, from this place on.
+
+    Returns the extra nodes that are left.
+    """
+    counts, queue, now = state.counts, state.queue, state.clock[0]
+    head = counts[HEAD]
+    blocked = queue[head]
+    stop = min(counts[TAIL], head + 1 + rule.scan_limit)
+    while at < stop and counts[FREE]:
+        job = queue[at]
+        if jobs.min_nodes[job] <= counts[FREE]:
+            nodes, uses_extra = harmless_size(
+                jobs, job, counts[FREE], estimates.queued[job], shadow_time, extra, now, rule
+            )
+            if nodes:
+                if uses_extra:
+                    extra -= nodes
+                leave_queue(state, at)
+                start(jobs, state, estimates, job, nodes, rule.kind, blocked)
+        at += 1
+    return extra
+
+
+@called_kernel
+def shadow_by_limit(state: State, needed: int) -> float:
+    """Return the shadow time as RAPS has it: running jobs release nodes in the order of their limits."""
+    free, shadow_time, at = state.counts[FREE], 0.0, state.counts[FIRST]
+    while at < state.counts[LAST] and free < needed:
+        job = state.ordered_jobs[at]
+        if job >= 0:
+            free += state.size[job]
+            shadow_time = state.expected[job]
+        at += 1
+    return shadow_time
+
+
+@called_kernel
+def backfill_raps(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
+    """Start the first job that fits and ends by the shadow time, again and again."""
+    counts, queue, now = state.counts, state.queue, state.clock[0]
+    at = counts[HEAD]
+    while at < counts[TAIL]:
+        shadow_time = shadow_by_limit(state, jobs.min_nodes[queue[counts[HEAD]]])
+        at = counts[HEAD] + 1
+        while at < counts[TAIL]:
+            job = queue[at]
+            nodes = size_now(jobs, job, counts[FREE], rule.moldable)
+            if nodes and now + estimates.queued[job] * time_ratio(jobs, job, nodes) <= shadow_time:
+                blocked = queue[counts[HEAD]]
+                leave_queue(state, at)
+                start(jobs, state, estimates, job, nodes, rule.kind, blocked)
+                break
+            at += 1
+
+
+@called_kernel
+def pass_mjs2023(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
+    """Start what the schedulers of 2023 start.
+
+    They compare the time with the estimate of the head, and after each start they pass over the next job.
+    """
+    counts, queue, now = state.counts, state.queue, state.clock[0]
+    at = counts[HEAD]
+    while at < counts[TAIL] and counts[FREE]:
+        job, head = queue[at], queue[counts[HEAD]]
+        nodes = size_now(jobs, job, counts[FREE], rule.moldable)
+        if nodes and (job == head or now >= estimates.queued[head]):
+            leave_queue(state, at)
+            start(jobs, state, estimates, job, nodes, rule.kind, -1 if job == head else head)
+            at += 1
+        at += 1
+
+
+@called_kernel
+def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked) -> None:
+    """Make the decisions of one call."""
+    counts, queue = state.counts, state.queue
+    if memory.flags[1] and not counts[COMPLETED] and memory.shadow_time[0] >= state.clock[0]:
+        new = counts[TAIL] - counts[SUBMITTED]
+        memory.extra[0] = backfill(jobs, state, estimates, rule, memory.shadow_time[0], memory.extra[0], new)
+        return
+    memory.flags[1] = 0
+    if rule.kind == MJS2023:
+        pass_mjs2023(jobs, state, estimates, rule)
+        return
+    first = counts[HEAD]
+    while counts[HEAD] < counts[TAIL]:
+        job = queue[counts[HEAD]]
+        nodes = size_now(jobs, job, counts[FREE], rule.moldable)
+        if not nodes:
+            break
+        counts[HEAD] += 1
+        start(jobs, state, estimates, job, nodes, rule.kind, -1)
+    if rule.kind == FCFS or not counts[FREE] or counts[HEAD] + 1 >= counts[TAIL]:
+        return
+    if rule.kind == RAPS:
+        backfill_raps(jobs, state, estimates, rule)
+        return
+    shadow_time, extra = np.inf, 0
+    if rule.kind != FIRST_FIT and not (rule.kind == HPCOPT and counts[HEAD] > first):
+        shadow_time, extra = reservation(state, jobs.min_nodes[queue[counts[HEAD]]])
+        if not rule.extra_nodes:
+            extra = 0
+    extra = backfill(jobs, state, estimates, rule, shadow_time, extra, counts[HEAD] + 1)
+    if memory.flags[0]:
+        memory.flags[1] = 1
+        memory.shadow_time[0], memory.extra[0] = shadow_time, extra
+
+
+@called_kernel
+def learn(state: State, estimates: Estimates) -> None:
+    """Estimate the jobs that were submitted by the last two run times of their users (Tsafrir et al.)."""
+    completed = state.counts[COMPLETED]
+    for at in range(completed):
+        job = state.events[at]
+        user = estimates.user[job]
+        if user >= 0:
+            estimates.last_runs[user, 1] = estimates.last_runs[user, 0]
+            estimates.last_runs[user, 0] = state.end[job] - state.start[job]
+    for at in range(completed, completed + state.counts[SUBMITTED]):
+        job = state.events[at]
+        user = estimates.user[job]
+        estimate = estimates.limit[job]
+        if user >= 0:
+            last, before = estimates.last_runs[user, 0], estimates.last_runs[user, 1]
+            if before == before:  # noqa: PLR0124 - not NaN
+                estimate = min(estimate, (last + before) / 2)
+            elif last == last:  # noqa: PLR0124 - not NaN
+                estimate = min(estimate, last)
+        estimates.running[job] = estimates.queued[job] = estimate
+
+
+@kernel
+def run(
+    jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked, coalesce: bool
+) -> None:
+    """Run a workload to its end under a policy."""
+    while advance(state, np.inf, coalesce):
+        if rule.learning:
+            learn(state, estimates)
+        if rule.order:
+            first = state.counts[TAIL] - state.counts[SUBMITTED]
+            sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
+        one_pass(jobs, state, estimates, rule, memory)
+
+
+@kernel
+def decide(
+    jobs: PackedJobs,
+    state: State,
+    estimates: Estimates,
+    rule: QueueRule,
+    memory: Blocked,
+    running: IntArray,
+    starts: FloatArray,
+) -> None:
+    """Make the decisions of one call on a state whose queue is filled and whose running jobs are not yet."""
+    now = state.clock[0]
+    for at in range(len(running)):
+        job = running[at]
+        state.clock[0] = starts[at]
+        start(jobs, state, estimates, job, state.size[job], rule.kind, -1)
+    state.clock[0] = now
+    if rule.order:
+        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.counts[HEAD])
+    one_pass(jobs, state, estimates, rule, memory)

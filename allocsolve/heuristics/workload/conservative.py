@@ -1,0 +1,169 @@
+"""Conservative backfilling: every job has a reservation from its submission on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload._kernels_conservative import (
+    COMPRESS,
+    NO_COMPRESSION,
+    REPLAN,
+    Plan,
+    QueuedJobs,
+    conservative_starts,
+)
+from allocsolve.model import Budget, Result, Status, WorkloadProblem, WorkloadSchedule
+from allocsolve.model.arrays import frozen
+from allocsolve.model.checks import choice, instance
+from allocsolve.simulation import EngineRules, Log, Simulation
+from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray
+
+__all__ = ["COMPRESSIONS", "Compression", "Conservative", "ConservativePlan", "conservative_plan"]
+
+#: What happens to the reservations when a job ends before its expected end.
+Compression: TypeAlias = Literal[
+    "compress",  # in queue order each job is taken out of the plan and put back at its earliest place
+    "replan",  # all reservations are dropped and made anew in queue order
+    "none",  # they stay; only jobs that are submitted later use the nodes
+]
+
+COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
+
+_CODES: dict[Compression, int] = {"compress": COMPRESS, "replan": REPLAN, "none": NO_COMPRESSION}
+
+_ESTIMATES = ("limit", "actual")
+
+
+class ConservativePlan(NamedTuple):
+    """When jobs start, why, and when they were promised to start."""
+
+    #: Shape (jobs,), seconds.
+    starts: FloatArray
+    #: Shape (jobs,), seconds: the reservation that each job got when it was submitted.
+    promised: FloatArray
+    log: Log
+
+
+def conservative_plan(
+    problem: WorkloadProblem,
+    compression: Compression = "compress",
+    estimate: Literal["limit", "actual"] = "limit",
+) -> ConservativePlan:
+    """Run conservative backfilling; see `Conservative`.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such compression or estimate.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Job
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 50, limit=100), Job(1, 4, 10), Job(2, 1, 1000)])
+    >>> plan = conservative_plan(problem)
+    >>> plan.starts.tolist(), plan.promised.tolist()
+    ([0.0, 50.0, 60.0], [0.0, 100.0, 112.5])
+    """
+    packed = instance("problem", problem, WorkloadProblem).packed
+    choice("compression", compression, COMPRESSIONS)
+    choice("estimate", estimate, _ESTIMATES)
+    order = np.argsort(packed.submit, kind="stable")
+    expected = packed.estimate if estimate == "limit" else packed.runtime
+    jobs = QueuedJobs(packed.submit[order], packed.nodes[order], packed.runtime[order], expected[order])
+    for column in jobs:
+        column.setflags(write=False)
+    count = len(order)
+    ordered = Plan(np.empty(count), np.empty(count), np.empty(count, dtype=np.int64))
+    conservative_starts(jobs, problem.num_nodes, _CODES[compression], ordered)
+    starts, promised, blocked = np.empty(count), np.empty(count), np.full(count, -1)
+    starts[order], promised[order] = ordered.starts, ordered.promised
+    passed = ordered.blocked >= 0
+    blocked[order[passed]] = order[ordered.blocked[passed]]
+    reasons = np.where(blocked < 0, AT_HEAD, BACKFILLED).astype(np.int64)
+    started = order[np.argsort(ordered.starts, kind="stable")]
+    log = Log(frozen(started), frozen(reasons), frozen(blocked))
+    return ConservativePlan(starts, promised, log)
+
+
+@dataclass(frozen=True, slots=True)
+class Conservative:
+    """Conservative backfilling: a job may start early if that delays no job before it in the queue.
+
+    The queue is in the order of submission. When a job is submitted it gets the earliest reservation that
+    the plan (running jobs until their expected ends, and the reservations of all queued jobs) allows, for
+    its estimate; it starts when its reservation begins. At one instant jobs end first, then the plan is
+    compressed, then jobs are submitted.
+
+    A job that runs longer than estimated is expected to end at once. Where it keeps another job from starting
+    in time, all reservations are made anew in queue order at the next event. A moldable job runs on
+    `allocsolve.model.Job.nodes` nodes.
+
+    Parameters
+    ----------
+    compression
+        What happens to the reservations when a job ends before its expected end. ``"compress"``: in queue
+        order, one job is taken out of the plan and put back at its earliest place, while all others keep
+        theirs: none ever gets later. ``"replan"``: all reservations are dropped and made anew in queue
+        order: a job may get later than it was promised. ``"none"``: reservations stay; jobs that are
+        submitted later may use the nodes.
+    estimate
+        What the policy takes for the run time of a job: its limit (``"limit"``; 1.25 times the run time where
+        there is none), or the run time itself (``"actual"``).
+
+    Notes
+    -----
+    *Guarantee*: with ``"compress"`` or ``"none"``, no job starts after the reservation that it got when it
+    was submitted, as long as no job runs longer than estimated. With exact estimates nothing is ever
+    compressed, and the schedule is that of list scheduling in queue order. *Complexity*: O(queued jobs x
+    segments of the plan) at each end of a job; 41,524 jobs of Cori KNL take 1 s (``"replan"``: 5 s).
+
+    References
+    ----------
+    Mu'alem & Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the
+    IBM SP2 with backfilling", IEEE Transactions on Parallel and Distributed Systems 12(6), 2001.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Job
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000), Job(3, 1, 90)])
+    >>> Conservative()(problem, Budget()).answer.first_starts.tolist()
+    [0.0, 100.0, 110.0, 3.0]
+    """
+
+    compression: Compression = "compress"
+    estimate: Literal["limit", "actual"] = "limit"
+
+    def __post_init__(self) -> None:
+        choice("compression", self.compression, COMPRESSIONS)
+        choice("estimate", self.estimate, _ESTIMATES)
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Schedule all jobs; of the budget nothing but the clock is used."""
+        clock = budget.start()
+        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
+
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation that has this policy."""
+        return EngineRules(knowledge="actual" if self.estimate == "actual" else "estimate")
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in a compiled loop of its own, with the reasons of all starts.
+
+        Raises
+        ------
+        InvalidOption
+            If rules are given and they are not those of the policy.
+        """
+        if rules not in {None, self.rules}:
+            msg = f"conservative backfilling has the rules {self.rules}, not {rules}"
+            raise InvalidOption(msg)
+        plan = conservative_plan(problem, self.compression, self.estimate)
+        return Simulation(WorkloadSchedule.of(problem, plan.starts), plan.log)

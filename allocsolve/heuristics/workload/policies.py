@@ -1,0 +1,285 @@
+"""Queue policies without and with one reservation: FCFS, first fit and EASY backfilling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload._kernels_queue import (
+    EASY,
+    FCFS,
+    FIRST_FIT,
+    HPCOPT,
+    MJS2023,
+    RAPS,
+    QueueRule,
+)
+from allocsolve.heuristics.workload.orders import QUEUE_ORDERS, QueueOrder, order_code
+from allocsolve.heuristics.workload.policies_run import (
+    ALL_JOBS,
+    EstimateSource,
+    QueuePolicy,
+    decide_view,
+    run_queue,
+)
+from allocsolve.model import Result, Status
+from allocsolve.model.checks import choice, flag, natural, shown
+from allocsolve.simulation import EngineRules
+
+if TYPE_CHECKING:
+    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
+    from allocsolve.simulation import QueueView, Simulation, Start
+
+__all__ = ["EASY_PRESETS", "Easy", "Fcfs", "FirstFit", "Moldable", "Preset"]
+
+#: On how many nodes moldable jobs start, see `Easy`.
+Moldable: TypeAlias = Literal["max", "min", "fit"]
+_MOLDABLE: Final = get_args(Moldable)
+
+#: Tools whose EASY can be had as it is, see `Easy`.
+Preset: TypeAlias = Literal["", "flux", "accasim", "cqsim", "mjs2023", "hpcopt", "raps"]
+EASY_PRESETS: tuple[Preset, ...] = get_args(Preset)[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Fcfs:
+    """First come, first served: who does not fit blocks all that were submitted later.
+
+    Parameters
+    ----------
+    moldable
+        On how many nodes a moldable job starts: ``max``: on as many as are free, within its range;
+        ``min``: on the fewest that it allows.
+
+    Notes
+    -----
+    *Complexity*: O(log running jobs) for each job. *Guarantee*: feasible; no job starts before one that was
+    submitted earlier.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, Job, WorkloadProblem
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
+    >>> Fcfs()(problem, Budget()).answer.first_starts.tolist()
+    [0.0, 100.0, 110.0]
+    """
+
+    moldable: Literal["max", "min"] = "max"
+
+    def __post_init__(self) -> None:
+        choice("moldable", self.moldable, _MOLDABLE[:2])
+
+    @property
+    def _policy(self) -> QueuePolicy:
+        return QueuePolicy(_rule(FCFS, self.moldable))
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Run the workload; the budget limits nothing."""
+        return _solved(self, problem, budget)
+
+    def decide(self, view: QueueView) -> tuple[Start, ...]:
+        """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
+        return decide_view(view, self._policy)
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+        return run_queue(problem, self._policy, rules or EngineRules())
+
+
+@dataclass(frozen=True, slots=True)
+class FirstFit:
+    """Backfilling without a reservation: in the order of submission, every job starts that fits.
+
+    Wide jobs may wait for as long as narrow ones come. What several tools call EASY behaves so.
+
+    Parameters
+    ----------
+    moldable
+        As of `Fcfs`.
+
+    Notes
+    -----
+    *Complexity*: O(log running jobs) for each job, O(queue) for each event. *Guarantee*: feasible; no job
+    waits while it fits.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, Job, WorkloadProblem
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
+    >>> FirstFit()(problem, Budget()).answer.first_starts.tolist()
+    [0.0, 1002.0, 2.0]
+    """
+
+    moldable: Literal["max", "min"] = "max"
+
+    def __post_init__(self) -> None:
+        choice("moldable", self.moldable, _MOLDABLE[:2])
+
+    @property
+    def _policy(self) -> QueuePolicy:
+        return QueuePolicy(_rule(FIRST_FIT, self.moldable))
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Run the workload; the budget limits nothing."""
+        return _solved(self, problem, budget)
+
+    def decide(self, view: QueueView) -> tuple[Start, ...]:
+        """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
+        return decide_view(view, self._policy)
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+        return run_queue(problem, self._policy, rules or EngineRules())
+
+
+@dataclass(frozen=True, slots=True)
+class Easy:
+    """EASY backfilling: the first job that does not fit has a reservation, others may not delay it.
+
+    The head of the queue starts while it fits. The first one that does not is expected to start at the shadow
+    time, when enough running jobs are expected to have ended; of the nodes that are then free it leaves the
+    extra nodes. A later job starts if it fits and is expected to end by the shadow time, or needs no more
+    than the extra nodes, which it uses up.
+
+    Parameters
+    ----------
+    extra_nodes
+        Whether jobs that end after the shadow time may use the extra nodes.
+    strict
+        Whether a job has to end before the shadow time, not at it.
+    estimate
+        Which run times the policy takes: ``limit``: those that users asked for (1.25 times the run time where
+        none is given); ``actual``: the true ones; ``user-average``: the mean of the last two run times of the
+        same user (of the one, if there is one) at the submission, at most the limit; the limit without them.
+    order
+        Which job is the head, and who is next; see `allocsolve.heuristics.workload.orders.QueueOrder`.
+    scan_limit
+        How many jobs behind the head are looked at; all if None.
+    moldable
+        On how many nodes a moldable job starts. ``max``: on as many as are free, within its range, and is not
+        backfilled if it would delay the head on so many; ``min``: on the fewest; ``fit``: as ``max``, but
+        backfilled on as many as do not delay the head. The reservation is for the fewest nodes of the head.
+    coalesce
+        As of `allocsolve.simulation.EngineRules`.
+    like
+        Behave as the EASY of a tool, defects included; then all other options stay as they are by default.
+        ``flux`` (flux-core, sched-backfill): no extra nodes. ``accasim``: no reservation. ``cqsim``: jobs
+        that wait are backfilled by their true run times. ``mjs2023`` (MalleableJobScheduling): nothing is
+        backfilled before the time is the estimate of the head, then everything that fits; after each start
+        the next job is passed over; one call an event. ``hpcopt``: no extra nodes, true ends of running
+        jobs, and no reservation in a call in which the head starts. ``raps``: no extra nodes, and running
+        jobs are taken to end in the order of their limits.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+
+    Notes
+    -----
+    A running job that has taken longer than expected is expected to end now. All jobs that are expected to
+    end by the shadow time count for the extra nodes.
+
+    *Guarantee*: feasible. With order ``submission``, estimates that are no less than run times, and without
+    `like`, no job that has once been the head starts after its shadow time at that moment; exactly the jobs
+    start that leave the shadow time where it is.
+    *Complexity*: O(running jobs + queue) for each event.
+    *References*: Lifka, JSSPP 1995; Mu'alem & Feitelson, IEEE TPDS 12(6), 2001; user averages: Tsafrir,
+    Etsion & Feitelson, IEEE TPDS 18(6), 2007.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, Job, WorkloadProblem
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 100, 100), Job(1, 4, 10), Job(2, 1, 1000), Job(3, 1, 50)])
+    >>> Easy()(problem, Budget()).answer.first_starts.tolist()
+    [0.0, 100.0, 110.0, 3.0]
+    """
+
+    extra_nodes: bool = True
+    strict: bool = False
+    estimate: EstimateSource = "limit"
+    order: QueueOrder = "submission"
+    scan_limit: int | None = None
+    moldable: Moldable = "max"
+    coalesce: bool = True
+    like: Preset = ""
+
+    def __post_init__(self) -> None:
+        for name in ("extra_nodes", "strict", "coalesce"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
+        choice("estimate", self.estimate, get_args(EstimateSource))
+        choice("order", self.order, QUEUE_ORDERS)
+        choice("moldable", self.moldable, _MOLDABLE)
+        choice("like", self.like, get_args(Preset))
+        if self.scan_limit is not None:
+            object.__setattr__(self, "scan_limit", natural("scan_limit", self.scan_limit))
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if self.like and option.name != "like" and value != option.default:
+                msg = f"like={self.like!r} says all, {option.name}={shown(value)} cannot be said besides"
+                raise InvalidOption(msg)
+
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        policy = self._policy
+        knows_all = "actual" in {policy.running, policy.queued}
+        return EngineRules(self.coalesce and self.like != "mjs2023", "actual" if knows_all else "estimate")
+
+    @property
+    def _policy(self) -> QueuePolicy:
+        if self.like:
+            return _PRESETS[self.like]
+        rule = _rule(
+            EASY,
+            self.moldable,
+            extra_nodes=self.extra_nodes,
+            strict=self.strict,
+            order=order_code(self.order),
+            scan_limit=ALL_JOBS if self.scan_limit is None else min(self.scan_limit, ALL_JOBS),
+            learning=self.estimate == "user-average",
+        )
+        return QueuePolicy(rule, self.estimate, self.estimate)
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Run the workload; the budget limits nothing."""
+        return _solved(self, problem, budget)
+
+    def decide(self, view: QueueView) -> tuple[Start, ...]:
+        """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
+        return decide_view(view, self._policy)
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+        return run_queue(problem, self._policy, rules or self.rules)
+
+
+def _rule(
+    kind: int,
+    moldable: Moldable = "max",
+    *,
+    extra_nodes: bool = False,
+    strict: bool = False,
+    order: int = 0,
+    scan_limit: int = ALL_JOBS,
+    learning: bool = False,
+) -> QueueRule:
+    return QueueRule(kind, extra_nodes, strict, order, _MOLDABLE.index(moldable), scan_limit, learning)
+
+
+_PRESETS: Final = {
+    "flux": QueuePolicy(_rule(EASY)),
+    "accasim": QueuePolicy(_rule(FIRST_FIT)),
+    "cqsim": QueuePolicy(_rule(EASY, extra_nodes=True), queued="actual"),
+    "mjs2023": QueuePolicy(_rule(MJS2023)),
+    "hpcopt": QueuePolicy(_rule(HPCOPT), running="actual"),
+    "raps": QueuePolicy(_rule(RAPS)),
+}
+
+
+def _solved(
+    solver: Fcfs | FirstFit | Easy, problem: WorkloadProblem, budget: Budget
+) -> Result[WorkloadSchedule]:
+    clock = budget.start()
+    return Result(Status.FEASIBLE, solver.simulated(problem).schedule, runtime=clock.elapsed)

@@ -1,0 +1,150 @@
+"""Queue policies in both drivers: a whole workload in the compiled loop, and one call on a view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload._kernels_queue import (
+    EASY,
+    FIRST_FIT,
+    HPCOPT,
+    RAPS,
+    Estimates,
+    QueueRule,
+    decide,
+    nothing_blocked,
+    run,
+)
+from allocsolve.model.jobs import PackedJobs
+from allocsolve.simulation.columns import user_numbers
+from allocsolve.simulation.decisions import Reason, Start
+from allocsolve.simulation.kernels import FREE, STARTED, TAIL, initial_state
+from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+
+if TYPE_CHECKING:
+    from allocsolve.model import WorkloadProblem
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray
+    from allocsolve.simulation import EngineRules, QueueView
+
+__all__ = ["EstimateSource", "QueuePolicy", "decide_view", "run_queue"]
+
+#: Where a policy takes run times from, see `Easy`.
+EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
+
+#: No limit on the number of jobs that are looked at.
+ALL_JOBS: Final = 2**62
+
+#: Policies that ask when running jobs are expected to end.
+_RESERVING: Final = frozenset({EASY, HPCOPT, RAPS})
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePolicy:
+    """What a policy does, and which run times it takes for running jobs and for jobs that wait."""
+
+    rule: QueueRule
+    running: EstimateSource = "limit"
+    queued: EstimateSource = "limit"
+
+    def check(self, rules: EngineRules) -> None:
+        """Refuse rules that hide what the policy needs."""
+        if rules.knowledge != "actual" and "actual" in {self.running, self.queued}:
+            msg = f"knowledge {rules.knowledge!r} hides actual run times, which the policy needs"
+            raise InvalidOption(msg)
+
+
+def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules) -> Simulation:
+    """Run a workload to its end under a policy."""
+    policy.check(rules)
+    packed = problem.packed
+    sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
+    learning = policy.rule.learning
+    users = user_numbers(problem) if learning else np.empty(0, dtype=np.int64)
+    estimates = _estimates(
+        packed.estimate, sources[policy.running], sources[policy.queued], users, scored=policy.rule.order != 0
+    )
+    state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _RESERVING)
+    memory = nothing_blocked(usable=problem.is_rigid and _looks_at_all(policy.rule))
+    run(packed, state, estimates, policy.rule, memory, rules.coalesce)
+    return Simulation(schedule_of(state), log_of(state))
+
+
+def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
+    """Return what a policy decides on a view. O(running^2 + queue) at worst, and the cost of the policy."""
+    jobs = view.jobs
+    waiting, running = view.queue, view.running
+    running = running[np.lexsort((running, jobs.start[running]))]
+    known = np.concatenate([waiting, running])
+    sources = {"limit": jobs.estimate, "actual": jobs.runtime}
+    if "actual" in {policy.running, policy.queued} and np.isnan(jobs.runtime[known]).any():
+        msg = "the view hides actual run times, which the policy needs"
+        raise InvalidOption(msg)
+    if policy.rule.learning:
+        sources["user-average"] = _learned(view, known)
+    estimates = _estimates(
+        jobs.estimate,
+        sources[policy.running],
+        sources[policy.queued],
+        np.empty(0, dtype=np.int64),
+        scored=policy.rule.order != 0,
+    )
+    state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=True, num_jobs=len(jobs.submit))
+    state.clock[0] = view.now
+    state.counts[TAIL] = len(waiting)
+    state.queue[: len(waiting)] = waiting
+    state.size[view.running] = view.held
+    state.counts[FREE] = view.free + view.held.sum()
+    memory = nothing_blocked(usable=False)
+    decide(PackedJobs(*jobs[:12]), state, estimates, policy.rule, memory, running, jobs.start[running])
+    chosen = state.started[len(running) : state.counts[STARTED]].tolist()
+    return tuple(
+        Start(
+            job,
+            int(state.size[job]),
+            Reason(state.reason[job]),
+            None if state.blocked[job] < 0 else int(state.blocked[job]),
+        )
+        for job in chosen
+    )
+
+
+_NO_ARRIVALS = np.empty(0)
+_NO_ARRIVALS.setflags(write=False)
+
+
+def _looks_at_all(rule: QueueRule) -> bool:
+    """Return whether new jobs come last, and those that may not start now may not before the next end."""
+    plain = rule.kind == FIRST_FIT or (rule.kind == EASY and not rule.strict)
+    return plain and rule.order == 0 and rule.scan_limit == ALL_JOBS
+
+
+def _estimates(
+    limit: FloatArray, running: FloatArray, queued: FloatArray, users: IntArray, *, scored: bool
+) -> Estimates:
+    return Estimates(
+        limit=limit,
+        running=running.copy(),
+        queued=queued.copy(),
+        scores=np.empty(len(limit) if scored else 0),
+        user=users,
+        last_runs=np.full((int(users.max(initial=-1)) + 1, 2), np.nan),
+    )
+
+
+def _learned(view: QueueView, wanted: IntArray) -> FloatArray:
+    """Return estimates of these jobs as `learn` makes them at their submission. O(jobs log jobs)."""
+    jobs = view.jobs
+    learned = jobs.estimate.copy()
+    completed = np.flatnonzero(jobs.end <= view.now)
+    completed = completed[np.lexsort((completed, jobs.end[completed]))]
+    for job in wanted.tolist():
+        mine = completed[(jobs.user[completed] == jobs.user[job]) & (jobs.end[completed] <= jobs.submit[job])]
+        runs = (jobs.end[mine[-2:]] - jobs.start[mine[-2:]]).tolist()
+        if runs and jobs.user[job] >= 0:
+            learned[job] = min(learned[job], sum(reversed(runs)) / len(runs))
+    return learned

@@ -1,0 +1,308 @@
+"""Remove-and-reinsert: improve a plan of a whole workload a few jobs at a time, knowing all run times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.heuristics.workload._kernels_reinsertion import MAX_REMOVED, Moves, reinsert
+from allocsolve.heuristics.workload._kernels_serial import Sizes
+from allocsolve.heuristics.workload.plan import BestPlan, Plan, plan_costs, shown_values
+from allocsolve.heuristics.workload.serial import job_sizes, serial_order, serial_plan
+from allocsolve.model import Limit, Result, Status, parse_workload_objective
+from allocsolve.model.arrays import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.heuristics.workload._kernels_reinsertion import Costs
+    from allocsolve.heuristics.workload.serial import SerialOrder
+    from allocsolve.model import (
+        Budget,
+        Clock,
+        FloatArray,
+        IntArray,
+        WorkloadObjective,
+        WorkloadProblem,
+        WorkloadSchedule,
+    )
+
+__all__ = [
+    "DEFAULT_MOVES_PER_JOB",
+    "Reinserter",
+    "Reinsertion",
+    "default_moves",
+    "dual_plans",
+    "improve",
+    "serial_plans",
+]
+
+#: Moves if the budget limits neither seconds nor iterations: so many for each job, and at least so many.
+DEFAULT_MOVES_PER_JOB, _LEAST_MOVES = 50, 20_000
+
+#: Moves between two looks at the clock and at the whole plan.
+_ROUND = 4_000
+
+#: Orders and windows (s) of serial generation, the best of which is improved.
+_STARTS: tuple[tuple[SerialOrder, float | None], ...] = (
+    ("few-nodes", None),
+    ("area", None),
+    ("submit", None),
+    ("area", 86_400.0),
+    ("area", 21_600.0),
+    ("area", 3_600.0),
+)
+
+#: Windows (s) of starts under prices.
+_DUAL_WINDOWS = (900.0, 3_600.0, 7_200.0, 14_400.0)
+
+
+def serial_plans(problem: WorkloadProblem, sizes: Sizes | None = None) -> Iterator[Plan]:
+    """Yield the plans by serial generation from which a search may start, the one by few nodes first.
+
+    Of moldable jobs also plans in which only sizes of little area are allowed. The sizes are those of
+    `job_sizes` if they are left out.
+    """
+    sizes = job_sizes(problem) if sizes is None else sizes
+    for order, window in _STARTS:
+        for factor in (math.inf,) if problem.is_rigid else (math.inf, 2.0, 1.25, 1.0):
+            allowed, index = _frugal(sizes, factor)
+            starts, chosen = serial_plan(problem, serial_order(problem, order, window), allowed)
+            yield Plan(problem, sizes, starts, index[chosen])
+
+
+def dual_plans(problem: WorkloadProblem, starts: FloatArray, nodes: IntArray, sizes: Sizes) -> Iterator[Plan]:
+    """Yield plans by serial generation in the order of starts, or of windows of them.
+
+    Parameters
+    ----------
+    problem, sizes
+        The problem, and the sizes that jobs may take.
+    starts, nodes
+        Shape (jobs,): where each job is cheapest under the prices of a bound, seconds and its nodes there.
+    """
+    chosen = sizes.offsets[:-1].copy()
+    for job in np.flatnonzero(np.diff(sizes.offsets) > 1).tolist():
+        choices = sizes.nodes[sizes.offsets[job] : sizes.offsets[job + 1]]
+        chosen[job] += int(np.argmin(np.abs(choices - nodes[job])))
+    for window in (None, *_DUAL_WINDOWS):
+        order = serial_order(problem, "area", window, starts)
+        yield Plan.in_order(problem, sizes, chosen, order)
+        if not problem.is_rigid:
+            yield Plan(problem, sizes, *serial_plan(problem, order, sizes))
+
+
+def _frugal(sizes: Sizes, factor: float) -> tuple[Sizes, IntArray]:
+    """Return the sizes of at most so many times the least area of their job, and their indices."""
+    area = sizes.nodes * sizes.seconds
+    if not len(area) or factor == math.inf:
+        return sizes, np.arange(len(area))
+    least = np.minimum.reduceat(area, sizes.offsets[:-1])
+    allowed = area <= np.repeat(least, np.diff(sizes.offsets)) * factor
+    offsets = np.concatenate([[0], np.cumsum(allowed)])[sizes.offsets]
+    seconds = sizes.seconds[allowed]
+    seconds.setflags(write=False)
+    return Sizes(frozen(offsets), frozen(sizes.nodes[allowed]), seconds), np.flatnonzero(allowed)
+
+
+class Reinserter:
+    """The state of a search: a plan, the costs of its jobs, the random numbers.
+
+    Parameters
+    ----------
+    plan
+        Where to begin; changed in place.
+    objective
+        What to minimise. Moves are compared by its first two terms that are means over the jobs; where the
+        makespan comes first, it is brought down to `target` before, and never rises again.
+    seed
+        Of the random numbers: same seed, same moves.
+    target
+        Seconds: a bound on the makespan.
+    """
+
+    def __init__(self, plan: Plan, objective: WorkloadObjective, seed: int, target: float = 0.0) -> None:
+        self.plan, self.objective = plan, objective
+        problem, sizes = plan.problem, plan.sizes
+        count = len(problem.jobs)
+        self._target = target
+        self._makespan = plan_costs(problem, "makespan", sizes, target)
+        means = [plan_costs(problem, term, sizes) for term in objective if term != "makespan"]
+        none = (
+            means[0]._replace(slope=_zeros(count), floor=_zeros(count), least=_zeros(count))
+            if means
+            else None
+        )
+        self._means: tuple[Costs, Costs] = (
+            (means[0], means[1] if len(means) > 1 else none) if none else (self._makespan, self._makespan)
+        )
+        state = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
+        self._moves = Moves(
+            by_start=np.zeros(count, dtype=np.int64),
+            sorted_starts=np.zeros(count),
+            cumulative=np.zeros(count),
+            random=state,
+            latest_end=np.array([math.inf]),
+            jobs=np.zeros(MAX_REMOVED, dtype=np.int64),
+            old_starts=np.zeros(MAX_REMOVED),
+            old_chosen=np.zeros(MAX_REMOVED, dtype=np.int64),
+            keys=np.zeros(MAX_REMOVED),
+        )
+
+    def run(self, moves: int) -> bool:
+        """Make moves; return whether there were any to make, which is not so if nothing can be better."""
+        plan = self.plan
+        starts, seconds = plan.placed.starts, plan.seconds
+        latest = float((starts + seconds).max(initial=0))
+        first, second = self._means
+        self._moves.latest_end[0] = math.inf
+        if "makespan" in self.objective:
+            leads = self.objective[0] == "makespan"
+            if leads and latest > self._target:
+                first, second = self._makespan, first
+            self._moves.latest_end[0] = max(latest, self._target) if leads else math.inf
+        weights = _excess(first, starts, seconds)
+        if not weights.sum() > 0:
+            weights = _excess(second, starts, seconds)
+        if not weights.sum() > 0:
+            return False
+        order = np.argsort(starts, kind="stable")
+        self._moves.by_start[:] = order
+        self._moves.sorted_starts[:] = starts[order]
+        np.cumsum(weights, out=self._moves.cumulative)
+        submit = plan.problem.packed.submit
+        reinsert(plan.profile, plan.sizes, submit, first, second, plan.placed, self._moves, moves)
+        return True
+
+    def excess(self) -> FloatArray:
+        """Return what each job costs beyond its least, by the first term of the objective."""
+        return _excess(self._leading(), self.plan.placed.starts, self.plan.seconds)
+
+    def slopes(self, jobs: IntArray) -> FloatArray:
+        """Return what a second of delay costs of these jobs."""
+        slopes: FloatArray = self._leading().slope[jobs]
+        return slopes
+
+    def cost_of(self, jobs: IntArray) -> float:
+        """Return what these jobs cost."""
+        costs, plan = self._leading(), self.plan
+        times = plan.placed.starts[jobs] + plan.seconds[jobs] * costs.of_end
+        return math.fsum(
+            np.maximum(costs.floor[jobs], costs.slope[jobs] * (times - costs.reference[jobs])).tolist()
+        )
+
+    def _leading(self) -> Costs:
+        return self._makespan if self.objective[0] == "makespan" else self._means[0]
+
+
+def _excess(costs: Costs, starts: FloatArray, seconds: FloatArray) -> FloatArray:
+    """Return what the jobs cost beyond the least."""
+    times = starts + seconds * costs.of_end
+    return np.maximum(costs.floor, costs.slope * (times - costs.reference)) - costs.least
+
+
+def _zeros(count: int) -> FloatArray:
+    array = np.zeros(count)
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, slots=True)
+class Reinsertion:
+    """Start from serial generation; take a waiting job and some that overlap its wait out, put them back.
+
+    Clairvoyant, as `SerialGeneration`.
+
+    Parameters
+    ----------
+    objective
+        ``turnaround``, ``slowdown``, ``wait``, ``makespan``, or several of them, lexicographic.
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        If the objective has an unknown term or repeats one.
+
+    Notes
+    -----
+    A move draws a job in proportion to what its wait costs, takes it and 1 to 16 jobs out that run between
+    its submission and its end (or in a span of that), and puts them back one by one at their earliest places,
+    in one of four kinds of order. It stays if it costs no more. The budget's iterations count moves; if it
+    limits nothing, 50 moves are made for each job, at least 20,000. Same seed and iterations, same answer.
+
+    *Guarantee*: feasible; no worse than serial generation in six orders, which it tries first. No bound.
+    *Complexity*: about 10 microseconds for a move.
+
+    References
+    ----------
+    Ruiz & Stützle, "A simple and effective iterated greedy algorithm for the permutation flowshop scheduling
+    problem", European Journal of Operational Research 177(3), 2007: destruction and construction.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, Job, WorkloadProblem
+    >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
+    >>> Reinsertion()(problem, Budget(iterations=100)).objective
+    373.0
+    """
+
+    objective: WorkloadObjective = ("turnaround",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Search within the budget of seconds and moves."""
+        clock = budget.start()
+        moves = budget.iterations
+        if moves is None:
+            moves = 2**62 if clock.remaining < math.inf else default_moves(problem)
+        best = BestPlan(problem, self.objective, clock)
+        limit: Limit | None = None
+        try:
+            for plan in serial_plans(problem):
+                best.offer(plan)
+                if clock.remaining == 0:
+                    break
+            limit = improve(best, moves, budget.seed)
+        except KeyboardInterrupt:
+            if not best.values:
+                raise
+            limit = Limit.INTERRUPTED
+        return Result(
+            Status.FEASIBLE,
+            best.schedule(),
+            shown_values(best.values),
+            limit=limit,
+            runtime=clock.elapsed,
+            incumbents=tuple(best.incumbents),
+        )
+
+
+def default_moves(problem: WorkloadProblem) -> int:
+    """Return how many moves are made if the budget limits nothing."""
+    return max(_LEAST_MOVES, DEFAULT_MOVES_PER_JOB * len(problem.jobs))
+
+
+def improve(
+    best: BestPlan, moves: int, seed: int, clock: Clock | None = None, target: float = 0.0
+) -> Limit | None:
+    """Make moves from the best plan on, as long as there is time; return why they ended.
+
+    None if nothing can be better. The clock is that of `best` if it is left out; `target` is a bound on the
+    makespan.
+    """
+    clock = best.clock if clock is None else clock
+    search = Reinserter(best.plan(), best.objective, seed, target)
+    while moves > 0:
+        if clock.remaining == 0:
+            return Limit.TIME
+        count = min(moves, _ROUND)
+        if not search.run(count):
+            return None
+        best.offer(search.plan)
+        moves -= count
+    return Limit.ITERATIONS

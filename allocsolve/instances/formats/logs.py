@@ -1,0 +1,256 @@
+"""Logs of real machines: their jobs after cleaning, and the workloads made of them.
+
+Real logs break every rule. A line that is no job is dropped, counted and named; a job that cannot be replayed
+is dropped and counted; what is changed is counted; the rest is kept as it is. `CleaningReport` tells all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.errors import FormatError, InvalidOption
+from allocsolve.model import MAX_INTEGER, FloatArray, IntArray, Jobs, WorkloadProblem, WorkloadSchedule
+from allocsolve.model.checks import choice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["CleaningReport", "JobLog", "LogOptions", "MachineSize", "log_problem", "recorded_schedule"]
+
+UNITS: Final = ("nodes", "processors")
+LIMITS: Final = ("at-least-run", "as-given")
+ORIGINS: Final = ("first", "header")
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningReport:
+    """What was dropped of a log, what was changed, what is unusual in the rest; counts of 0 included.
+
+    A line is counted under one reason why it is dropped, the first that applies.
+
+    Of logs of jobs (`JobLog`), dropped are ``faulty`` lines, ``steps`` of jobs, repeated ``headers``,
+    ``partial`` lines of a job that another line sums up, ``cancelled`` jobs that never ran, ``unfinished``
+    ones, those of ``no_submit`` time, ``no_run_time`` (0 or unknown), ``no_size``, ``too_large`` for the
+    machine, and ``duplicates``. Changed are ``requested_size`` (taken where the allocated one is unknown),
+    ``part_of_a_node`` (counted as whole nodes), ``raised_limit`` (to the run time), ``resized`` (lines that
+    were joined to the line of their job, which has the largest of the sizes), ``clock_set_back`` (the later
+    of two equal local times was taken) and ``requeued`` (a later run of a job got a name of its own).
+    Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
+    (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the
+    submission) and ``more_fields``.
+
+    Of windows for evolution problems (`SwfLog`) the reasons are ``faulty``, ``no_run_time``,
+    ``no_processors``, ``too_many_processors``, ``duplicates``; unusual are ``unsorted``,
+    ``requested_processors``, ``no_requested_time``, ``above_requested_time`` and ``rounded``.
+    """
+
+    job_lines: int  #: lines that are neither empty nor comments
+    dropped: Mapping[str, int]
+    unusual: Mapping[str, int]
+    faults: tuple[str, ...]  #: the first 1000 faulty lines, each with its number and what is wrong
+    changed: Mapping[str, int] = field(default_factory=dict)
+
+    def counts(self) -> dict[str, int]:
+        """Return all counts by name; ``kept`` is what the dropped ones leave of the job lines."""
+        remaining = self.job_lines - sum(self.dropped.values()) - self.changed.get("resized", 0)
+        return {
+            "job_lines": self.job_lines,
+            **self.dropped,
+            "kept": remaining,
+            **self.changed,
+            **self.unusual,
+        }
+
+    def __str__(self) -> str:
+        told = {"job_lines": self.job_lines} | {name: count for name, count in self.counts().items() if count}
+        counts = [f"{count} {name.replace('_', ' ')}" for name, count in told.items()]
+        shown = self.faults[: FormatError.SHOWN]
+        return "; ".join([", ".join(counts), *shown, *["..."] * (len(shown) < len(self.faults))])
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """How a log is read.
+
+    Parameters
+    ----------
+    num_nodes
+        Size of the machine, in the unit; None takes that of the log.
+    unit
+        Whether sizes are numbers of ``nodes`` or of ``processors``; None lets the reader choose.
+    limits
+        ``at-least-run`` raises a limit below the run time to it, ``as-given`` leaves it.
+
+    Raises
+    ------
+    InvalidOption
+        If a value is none of these.
+    """
+
+    num_nodes: int | None = None
+    unit: str | None = None
+    limits: str = "at-least-run"
+
+    def __post_init__(self) -> None:
+        if self.num_nodes is not None and not 1 <= self.num_nodes <= MAX_INTEGER:
+            msg = f"num_nodes {self.num_nodes} is not in 1..2^53"
+            raise InvalidOption(msg)
+        if self.unit is not None:
+            choice("unit", self.unit, UNITS)
+        choice("limits", self.limits, LIMITS)
+
+
+class MachineSize(NamedTuple):
+    """The machine of a log, and where its size is from."""
+
+    size: int | None  #: None if nothing tells it
+    unit: str  #: of `UNITS`
+    told_by: str
+    per_node: int = 1  #: processors of a node, where sizes were turned into nodes
+
+    def __str__(self) -> str:
+        unit = self.unit if self.size != 1 else self.unit.removesuffix("s")
+        return f"{self.size} {unit} ({self.told_by})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobLog:
+    """The jobs of a log that can be replayed, in order of submission; arrays are read-only, one row a job."""
+
+    source: str  #: name of the file, without its folder
+    sha256: str  #: of the file as it lies on disk, in hexadecimal
+    header: Mapping[str, str]  #: of a log with comments, by key
+    machine: MachineSize
+    epoch: float | None  #: Unix time of second 0 of the log, if it tells that
+    timezone: str  #: of times without one; empty if all have one
+    names: tuple[str, ...]  #: distinct
+    users: tuple[str | None, ...]
+    submits: FloatArray  #: seconds, as are the next four
+    starts: FloatArray  #: as recorded; NaN if unknown
+    ends: FloatArray  #: as recorded; NaN if unknown
+    runs: FloatArray  #: above 0
+    limits: FloatArray  #: NaN if unknown
+    nodes: IntArray  #: in the unit of the machine
+    options: LogOptions
+    report: CleaningReport
+
+    @property
+    def num_nodes(self) -> int:
+        """Size of the machine, in its unit."""
+        return self.machine.size or 0
+
+
+def log_problem(
+    log: JobLog,
+    *,
+    from_job: int = 1,
+    jobs: int | None = None,
+    origin: str = "first",
+    warm_up: float = 0,
+    cool_down: float = 0,
+) -> WorkloadProblem:
+    """Return the workload of a log, or of a window of it.
+
+    ``meta`` tells log, window and cleaning, and as ``unix_time`` when second 0 is, if the log tells that.
+
+    Parameters
+    ----------
+    log
+        The log.
+    from_job, jobs
+        The first job of the window (its position, from 1, among the kept jobs in order of submission), and
+        how many; by default all.
+    origin
+        Second 0 is the submission of the window's ``first`` job, or that of the ``header``: times stay as
+        they are in the log.
+    warm_up, cool_down
+        Jobs submitted less than so many seconds after the first of the window, or before the last, get the
+        weight 0: they run, but do not count.
+
+    Raises
+    ------
+    InvalidOption
+        If the window is empty or reaches out of the log, or an option is out of range.
+    """
+    choice("origin", origin, ORIGINS)
+    for name, seconds in (("warm_up", warm_up), ("cool_down", cool_down)):
+        if not 0 <= seconds <= MAX_INTEGER:
+            msg = f"{name} {seconds} is not in 0..2^53"
+            raise InvalidOption(msg)
+    window = _window(log, from_job, jobs)
+    submits = log.submits[window]
+    zero = _zero(log, window, origin)
+    counts = (submits >= submits[0] + warm_up) & (submits <= submits[-1] - cool_down)
+    stem = log.source.removesuffix(".gz").rsplit(".", 1)[0]
+    count = len(submits)
+    whole = count == len(log.names)
+    problem_meta: dict[str, object] = {
+        "log": log.source,
+        "sha256": log.sha256,
+        "machine": str(log.machine),
+        "limits": log.options.limits,
+        "from_job": from_job,
+        "jobs": count,
+        "origin": origin,
+        "cleaning": {reason: number for reason, number in log.report.counts().items() if number},
+    }
+    if log.epoch is not None:
+        problem_meta["unix_time"] = log.epoch + zero
+    if log.timezone:
+        problem_meta["timezone"] = log.timezone
+    if warm_up or cool_down:
+        problem_meta |= {"warm_up": warm_up, "cool_down": cool_down}
+    return WorkloadProblem(
+        log.num_nodes,
+        Jobs(
+            submits - zero,
+            log.nodes[window],
+            log.runs[window],
+            log.limits[window],
+            names=log.names[window],
+            users=log.users[window],
+            weight=counts.astype(np.float64),
+        ),
+        name=stem if whole else f"{stem}-from{from_job}-jobs{count}",
+        meta=problem_meta,
+    )
+
+
+def recorded_schedule(
+    log: JobLog, *, from_job: int = 1, jobs: int | None = None, origin: str = "first"
+) -> WorkloadSchedule:
+    """Return the schedule that a log records, as an answer to the problem of the same options.
+
+    It is what the log says, whether it keeps the rules or not. A job without a recorded start and end has no
+    piece.
+
+    Raises
+    ------
+    FormatError
+        If the log tells no start of any job of the window.
+    InvalidOption
+        See `log_problem`.
+    """
+    window = _window(log, from_job, jobs)
+    starts, ends = log.starts[window], log.ends[window]
+    known = ~(np.isnan(starts) | np.isnan(ends))
+    if not known.any():
+        raise FormatError(log.source, ["it tells the start of no job: there is no recorded schedule"])
+    zero = _zero(log, window, origin)
+    offsets = np.concatenate([[0], np.cumsum(known)])
+    return WorkloadSchedule(offsets, starts[known] - zero, ends[known] - zero, log.nodes[window][known])
+
+
+def _zero(log: JobLog, window: slice, origin: str) -> float:
+    return float(log.submits[window][0]) if origin == "first" else 0.0
+
+
+def _window(log: JobLog, from_job: int, jobs: int | None) -> slice:
+    last = len(log.names) if jobs is None else from_job - 1 + jobs
+    if from_job < 1 or last < from_job or last > len(log.names):
+        msg = f"jobs {from_job}..{last} of {log.source}: it has {len(log.names)} ({log.report})"
+        raise InvalidOption(msg)
+    return slice(from_job - 1, last)

@@ -1,0 +1,315 @@
+"""The fields of the kinds ``workload`` (a problem) and ``workload-schedule`` (its answer).
+
+Times are in seconds, integers or not; the pieces of an answer are ``[start, end, nodes]``, the jobs of an
+answer may be in any order::
+
+    {"format": "allocsolve/1", "kind": "workload", "name": "...", "num_nodes": 64,
+     "jobs": [{"name": "j0", "submit": 0, "nodes": 4, "runtime": 600, "limit": 900}, ...], "meta": {...}}
+    {"format": "allocsolve/1", "kind": "workload-schedule", "problem": "<digest>",
+     "jobs": [{"name": "j0", "pieces": [[100, 700, 4]]}, ...], "meta": {...}}
+
+A job has ``submit``, ``nodes`` and ``runtime``, and may have ``name`` (``j0``, ``j1``, ... by position),
+``limit`` (null or left out: not given), ``user``, ``weight`` (1). A moldable job has ``min_nodes``,
+``max_nodes`` and ``speedup`` besides: ``{"amdahl": 0.99}``, ``{"power": 0.9}`` or
+``{"table": [[nodes, seconds], ...]}``; its ``runtime`` is that on ``nodes`` nodes, and a table has that row.
+
+In the digest ``jobs`` are in the order of the file; of each there are ``name``, ``submit``, ``nodes`` and
+``runtime``, and the other fields only where they differ from what they are when left out. Numbers are
+integers where they are integral, else the shortest decimals that read back as the same doubles.
+
+`allocsolve.instances.formats.envelope` reads the text, checks the envelope and calls these functions.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
+from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.model import (
+    MAX_INTEGER,
+    Amdahl,
+    Jobs,
+    PowerLaw,
+    SpeedupTable,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.instances.formats.checker import Document
+    from allocsolve.model import FloatArray, IntArray, Speedup
+
+__all__ = ["decode_problem", "decode_schedule", "encode_problem", "encode_schedule", "plain_numbers"]
+
+_REQUIRED: Final = ("submit", "nodes", "runtime")
+_OPTIONAL: Final = ("name", "limit", "user", "weight", "min_nodes", "max_nodes", "speedup")
+#: Of these the columns are read at a glance.
+_RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight"}
+
+
+def decode_problem(document: Document, source: str) -> WorkloadProblem:
+    """Return the problem of a document; a FormatError for the file `source` names every fault."""
+    check = Checker()
+    top = check.fields(document, "", ("format", "kind", "num_nodes", "jobs"), ("name", "meta"))
+    num_nodes = top.get("num_nodes", MAX_INTEGER)
+    num_nodes = check.integer(num_nodes, "num_nodes", "value", 1, fallback=MAX_INTEGER)
+    listed = check.typed(list, top.get("jobs", []), "jobs")
+    jobs = _faultless_jobs(listed)
+    if jobs is None:
+        jobs = _decode_jobs(check, listed, num_nodes)
+    name = check.typed(str, top.get("name", ""), "name")
+    meta = check.typed(dict, top.get("meta", {}), "meta")
+    check.finish(source)
+    try:
+        return WorkloadProblem(num_nodes, jobs or (), name, meta)
+    except InvalidProblem as error:
+        raise FormatError(source, [str(error)]) from error
+
+
+def _faultless_jobs(listed: list[Any]) -> Jobs | None:
+    """Return rigid jobs without a fault by columns; None if each has to be looked at."""
+    if {*map(type, listed)} - {dict} or any(not _RIGID.issuperset(job) for job in listed):
+        return None
+    columns: dict[str, list[Any]] = {}
+    for field in _REQUIRED:
+        columns[field] = [job.get(field) for job in listed]
+    limits = [job.get("limit") for job in listed]
+    weights = [job.get("weight", 1) for job in listed]
+    kinds = {*map(type, chain(columns["submit"], columns["runtime"], weights))}
+    if kinds - {int, float} or {*map(type, limits)} - {int, float, type(None)}:
+        return None
+    if {*map(type, columns["nodes"])} - {int}:
+        return None
+    try:
+        return Jobs(
+            **columns,
+            limit=[np.nan if limit is None else limit for limit in limits],
+            names=[job.get("name", f"j{idx}") for idx, job in enumerate(listed)],
+            users=[job.get("user") for job in listed],
+            weight=weights,
+        )
+    except (InvalidProblem, OverflowError):
+        return None
+
+
+def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | None:
+    """Return the jobs, each looked at; None if there is a fault."""
+    rows: list[Document] = []
+    first: dict[str, int] = {}
+    for idx, item in enumerate(listed):
+        place = f"jobs[{idx}]"
+        fields = check.fields(item, place, _REQUIRED, _OPTIONAL)
+        name = check.typed(str, fields.get("name", f"j{idx}"), f"{place}.name")
+        if name and first.setdefault(name, idx) != idx:
+            check.add(f"{place}.name", f"{show(name)} also names jobs[{first[name]}]")
+        rows.append({"name": name, **_decode_job(check, fields, place, num_nodes)})
+    if check.faults:
+        return None
+    columns = {field: [row[field] for row in rows] for field in (*_REQUIRED, *_OPTIONAL)} if rows else {}
+    names, users, laws = (columns.pop(field, None) for field in ("name", "user", "speedup"))
+    try:
+        if not rows:
+            return Jobs([], [], [])
+        return Jobs(**columns, names=names, users=users, speedups=laws)
+    except InvalidProblem as error:
+        check.add("jobs", str(error))
+        return None
+
+
+def _decode_job(check: Checker, fields: Document, place: str, num_nodes: int) -> Document:
+    def nodes_of(field: str, default: int) -> int:
+        value = fields.get(field, default)
+        return check.integer(value, f"{place}.{field}", field, 1, high=num_nodes)
+
+    nodes = nodes_of("nodes", 1)
+    limit, user = fields.get("limit"), fields.get("user")
+    return {
+        "submit": check.real_number(fields.get("submit", 0), f"{place}.submit", "submit", 0),
+        "nodes": nodes,
+        "runtime": check.real_number(fields.get("runtime", 1), f"{place}.runtime", "runtime", 0, above=True),
+        "limit": np.nan
+        if limit is None
+        else check.real_number(limit, f"{place}.limit", "limit", 0, above=True),
+        "user": None if user is None else check.typed(str, user, f"{place}.user"),
+        "weight": check.real_number(fields.get("weight", 1), f"{place}.weight", "weight", 0),
+        "min_nodes": nodes_of("min_nodes", nodes),
+        "max_nodes": nodes_of("max_nodes", nodes),
+        "speedup": _decode_speedup(check, fields.get("speedup"), f"{place}.speedup"),
+    }
+
+
+def _decode_speedup(check: Checker, value: object, place: str) -> Speedup | None:
+    if value is None:
+        return None
+    fields = check.fields(value, place, (), ("amdahl", "power", "table"))
+    if len(fields) != 1:
+        check.add(place, "must have one of amdahl, power and table")
+        return None
+    ((law, parameter),) = fields.items()
+    if law == "table":
+        return _decode_table(check, parameter, f"{place}.table")
+    share = check.real_number(parameter, f"{place}.{law}", law, 0, high=1)
+    return Amdahl(share) if law == "amdahl" else PowerLaw(share)
+
+
+def _decode_table(check: Checker, value: object, place: str) -> SpeedupTable | None:
+    rows = []
+    for idx, row in enumerate(check.typed(list, value, place)):
+        if not isinstance(row, list) or len(row) != 2:
+            check.add(f"{place}[{idx}]", f"must be a pair [nodes, seconds], not {show(row)}")
+            continue
+        nodes = check.integer(row[0], f"{place}[{idx}][0]", "nodes", 1)
+        rows.append((nodes, check.real_number(row[1], f"{place}[{idx}][1]", "seconds", 0, above=True)))
+    try:
+        return SpeedupTable(rows)
+    except InvalidProblem as error:
+        check.add(place, str(error))
+        return None
+
+
+def plain_numbers(values: FloatArray) -> list[float]:
+    """Return numbers as JSON is to show them: integers where they are whole."""
+    if bool((values == np.floor(values)).all()):
+        whole: list[float] = values.astype(np.int64).tolist()
+        return whole
+    return [*map(_plain, values.tolist())]
+
+
+def encode_problem(problem: WorkloadProblem) -> Document:
+    """Return the fields of a problem without the envelope, in the order in which they are written."""
+    packed, jobs = problem.packed, problem.jobs
+    rows: list[Document] = [
+        {"name": name, "submit": submit, "nodes": nodes, "runtime": runtime}
+        for name, submit, nodes, runtime in zip(
+            jobs.names,
+            plain_numbers(packed.submit),
+            packed.nodes.tolist(),
+            plain_numbers(packed.runtime),
+            strict=True,
+        )
+    ]
+    for idx in np.flatnonzero(~np.isnan(jobs.limit)).tolist():
+        rows[idx]["limit"] = _plain(jobs.limit[idx])
+    for idx, user in enumerate(jobs.users):
+        if user is not None:
+            rows[idx]["user"] = user
+    for idx in np.flatnonzero(packed.weight != 1).tolist():
+        rows[idx]["weight"] = _plain(packed.weight[idx])
+    for idx, law in enumerate(jobs.speedups):
+        if law is not None:
+            rows[idx]["min_nodes"] = int(packed.min_nodes[idx])
+            rows[idx]["max_nodes"] = int(packed.max_nodes[idx])
+            rows[idx]["speedup"] = _encode_speedup(law)
+    return {
+        "name": problem.name,
+        "num_nodes": problem.num_nodes,
+        "jobs": rows,
+        "meta": dict(problem.meta),
+    }
+
+
+def _encode_speedup(law: Speedup) -> Document:
+    if isinstance(law, Amdahl):
+        return {"amdahl": _plain(law.parallel)}
+    if isinstance(law, PowerLaw):
+        return {"power": _plain(law.exponent)}
+    return {"table": [[nodes, _plain(seconds)] for nodes, seconds in law.rows]}
+
+
+def _plain(value: float) -> float:
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def decode_schedule(document: Document, source: str, problem: WorkloadProblem) -> WorkloadSchedule:
+    """Return the schedule of a document; a FormatError for the file `source` names every fault.
+
+    Jobs are matched by name. Whether the schedule keeps the rules is for the judge to say: any numbers in
+    -2^53..2^53 are read as times, any integers of 0..2^53 as nodes.
+    """
+    check = Checker()
+    top = check.fields(document, "", ("format", "kind", "jobs"), ("problem", "meta"))
+    check.typed(dict, top.get("meta", {}), "meta")
+    index = {name: idx for idx, name in enumerate(problem.jobs.names)}
+    pieces: list[list[list[Any]] | None] = [None] * len(index)
+    for idx, item in enumerate(check.typed(list, top.get("jobs", []), "jobs")):
+        place = f"jobs[{idx}]"
+        fields = check.fields(item, place, ("name", "pieces"), ())
+        name = check.typed(str, fields.get("name", ""), f"{place}.name")
+        listed = check.typed(list, fields.get("pieces", []), f"{place}.pieces")
+        if not _are_pieces(listed):
+            _check_pieces(check, listed, f"{place}.pieces")
+        if name not in index:
+            if name is fields.get("name"):
+                check.add(f"{place}.name", f"the problem has no job {show(name)}")
+        elif pieces[index[name]] is not None:
+            check.add(f"{place}.name", f"{show(name)} stands twice")
+        else:
+            pieces[index[name]] = listed
+    for name, idx in index.items() if "jobs" in top else ():
+        if pieces[idx] is None:
+            check.add("jobs", f"{show(name)} is missing")
+    check.finish(source)
+    return _schedule_of([mine or [] for mine in pieces])
+
+
+def _schedule_of(pieces: Sequence[Sequence[Sequence[float]]]) -> WorkloadSchedule:
+    offsets: IntArray = np.zeros(len(pieces) + 1, dtype=np.int64)
+    np.cumsum([len(mine) for mine in pieces], out=offsets[1:])
+    rows = [*chain.from_iterable(pieces)]
+    return WorkloadSchedule(
+        offsets,
+        np.array([row[0] for row in rows], dtype=np.float64),
+        np.array([row[1] for row in rows], dtype=np.float64),
+        np.array([row[2] for row in rows], dtype=np.int64),
+    )
+
+
+def _are_pieces(listed: list[Any]) -> bool:
+    """Tell at a glance whether these are pieces."""
+    for row in listed:
+        if type(row) is not list or len(row) != 3 or type(row[2]) is not int:
+            return False
+        if any(type(time) not in (int, float) or not -MAX_INTEGER <= time <= MAX_INTEGER for time in row[:2]):
+            return False
+        if not 0 <= row[2] <= MAX_INTEGER:
+            return False
+    return True
+
+
+def _check_pieces(check: Checker, listed: list[Any], place: str) -> None:
+    for idx, row in enumerate(listed):
+        where = f"{place}[{idx}]"
+        if not isinstance(row, list) or len(row) != 3:
+            check.add(where, f"must be a piece [start, end, nodes], not {show(row)}")
+            continue
+        check.real_number(row[0], f"{where}[0]", "start", -MAX_INTEGER)
+        check.real_number(row[1], f"{where}[1]", "end", -MAX_INTEGER)
+        check.integer(row[2], f"{where}[2]", "nodes", 0)
+
+
+def encode_schedule(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Document:
+    """Return the jobs of a schedule without the envelope.
+
+    Raises
+    ------
+    InvalidAnswer
+        If it is one of another number of jobs.
+    """
+    if len(schedule.offsets) != len(problem.jobs) + 1:
+        msg = f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted"
+        raise InvalidAnswer(msg)
+    starts, ends = plain_numbers(schedule.starts), plain_numbers(schedule.ends)
+    rows = [[*row] for row in zip(starts, ends, schedule.nodes.tolist(), strict=True)]
+    bounds = schedule.offsets.tolist()
+    return {
+        "jobs": [
+            {"name": name, "pieces": rows[begin:end]}
+            for name, begin, end in zip(problem.jobs.names, bounds[:-1], bounds[1:], strict=True)
+        ]
+    }

@@ -1,0 +1,149 @@
+"""Schedules for trace viewers: the JSON events that Perfetto and Chrome's trace viewer open.
+
+A lane is a thread of the viewer, and shows at most one job at a time, as slices of one thread must nest. It
+is no node: a job holds as many nodes as its arguments say.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.instances.formats.workload_window import lanes, pieces_within, start_reasons
+
+if TYPE_CHECKING:
+    from allocsolve.model import WorkloadProblem, WorkloadSchedule
+
+__all__ = ["perfetto_events", "perfetto_text"]
+
+#: Beyond a million events (four a job) viewers are slow or refuse.
+_MOST_PIECES: Final = 250_000
+
+#: The processes of the trace: what runs, and what is counted.
+_CLUSTER, _COUNTS = 1, 2
+
+
+def perfetto_events(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, window: tuple[float, float] | None = None
+) -> dict[str, Any]:
+    """Return a schedule as a document of the trace event format.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    schedule
+        An answer to it, feasible or not.
+    window
+        First and last instant in seconds; None for all. Jobs that run in it in part are there as a whole.
+
+    Returns
+    -------
+    dict
+        Slices of the jobs (``X``; their category is why they started: ``in turn``, ``at once``,
+        ``backfilled``), instants of their submissions (``i``), counters of free nodes and waiting jobs
+        (``C``), names (``M``). Times are in microseconds from time 0 of the problem.
+
+    Notes
+    -----
+    *Complexity*: O(n log n).
+    """
+    pieces, jobs = pieces_within(schedule, window)
+    events: list[dict[str, Any]] = [
+        _name("process_name", _CLUSTER, 0, problem.name or f"{problem.num_nodes} nodes"),
+        _name("process_name", _COUNTS, 0, "free nodes, queue, submissions"),
+        _name("thread_name", _COUNTS, 1, "submissions"),
+    ]
+    starts, ends = _microseconds(schedule.starts[pieces]), _microseconds(schedule.ends[pieces])
+    lane_of = lanes(starts, ends)
+    events += [_name("thread_name", _CLUSTER, 1 + lane, f"lane {lane}") for lane in sorted(set(lane_of))]
+    reasons, packed, table = start_reasons(problem, schedule), problem.packed, problem.jobs
+    first_starts = schedule.first_starts
+    nodes = schedule.nodes[pieces].tolist()
+    for at, job in enumerate(jobs.tolist()):
+        kind, head = reasons[job]
+        details: dict[str, Any] = {
+            "nodes": nodes[at],
+            "submitted_s": float(packed.submit[job]),
+            "waited_s": float(first_starts[job] - packed.submit[job]),
+            "started": kind,
+        }
+        if head >= 0:
+            details["backfilled_past"] = table.names[head]
+        if not np.isnan(table.limit[job]):
+            details["limit_s"] = float(table.limit[job])
+        if table.users and table.users[job] is not None:
+            details["user"] = table.users[job]
+        events.append(
+            {
+                "name": table.names[job],
+                "cat": kind,
+                "ph": "X",
+                "ts": starts[at],
+                "dur": ends[at] - starts[at],
+                "pid": _CLUSTER,
+                "tid": 1 + lane_of[at],
+                "args": details,
+            }
+        )
+    shown = sorted(set(jobs.tolist()))
+    for job, at in zip(shown, _microseconds(packed.submit[shown]), strict=True):
+        row = {"name": table.names[job], "ph": "i", "s": "t", "ts": at, "pid": _COUNTS, "tid": 1}
+        events.append(row)
+    held = np.concatenate([schedule.starts, schedule.ends])
+    change = np.concatenate([-schedule.nodes, schedule.nodes])
+    events += _counter("free nodes", problem.num_nodes, held, change, window)
+    queued = np.flatnonzero(first_starts > packed.submit)
+    moments = np.concatenate([packed.submit[queued], first_starts[queued]])
+    events += _counter("waiting jobs", 0, moments, np.repeat([1, -1], len(queued)), window)
+    return {"displayTimeUnit": "ms", "traceEvents": events}
+
+
+def perfetto_text(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, window: tuple[float, float] | None = None
+) -> str:
+    """Return the file that trace viewers open; see `perfetto_events`.
+
+    Raises
+    ------
+    InvalidOption
+        If so many jobs run in the window that viewers would not take the file.
+    """
+    count = len(pieces_within(schedule, window)[0])
+    if count > _MOST_PIECES:
+        msg = f"{count} jobs are more than the {_MOST_PIECES} that a trace viewer takes: choose a window"
+        raise InvalidOption(msg)
+    document = perfetto_events(problem, schedule, window)
+    return json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def _name(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def _microseconds(seconds: Any) -> list[int]:  # noqa: ANN401 - an array
+    return [int(time) for time in np.rint(seconds * 1e6).tolist()]  # of 2^53 s they are beyond 64 bits
+
+
+def _counter(
+    name: str,
+    level: int,
+    times: Any,  # noqa: ANN401 - an array
+    changes: Any,  # noqa: ANN401 - an array
+    window: tuple[float, float] | None,
+) -> list[dict[str, Any]]:
+    """Return the values of a counter at the instants of a window at which it changes."""
+    moments, at = np.unique(times, return_inverse=True)
+    levels = level + np.cumsum(np.bincount(at, weights=changes, minlength=len(moments))).astype(np.int64)
+    if window is not None:
+        # The value at the beginning of the window is that of the change before it.
+        first = max(int(np.searchsorted(moments, window[0], side="right")) - 1, 0)
+        inside = slice(first, int(np.searchsorted(moments, window[1], side="right")))
+        moments, levels = np.maximum(moments[inside], window[0]), levels[inside]
+    return [
+        {"name": name, "ph": "C", "ts": moment, "pid": _COUNTS, "args": {name: value}}
+        for moment, value in zip(_microseconds(moments), levels.tolist(), strict=True)
+    ]

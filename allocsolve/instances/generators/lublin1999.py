@@ -1,0 +1,227 @@
+"""The workload model of Lublin & Feitelson: rigid jobs with a daily cycle, no user estimates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
+from allocsolve.model import Jobs, WorkloadProblem
+from allocsolve.model.checks import choice
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray, IntArray
+
+__all__ = ["LUBLIN_MODELS", "lublin1999"]
+
+#: Counted up whenever the same seed gives other problems than before.
+_VERSION = 1
+
+#: Batch and interactive jobs together, one kind of jobs that stands for both, or one of the two kinds.
+LUBLIN_MODELS: Final = ("types", "typeless", "batch", "interactive")
+
+#: For which the constants were fitted.
+_FITTED_NODES: Final = 128
+_LEAST_NODES: Final = 32
+_MOST_NODES: Final = 2**30
+_SLOT_S: Final = 1800
+_SLOTS: Final = 48
+#: Logarithms of run times and of gaps above these are drawn again.
+_MAX_LOG_RUNTIME: Final = 12.0
+_MAX_LOG_GAP: Final = 13.0
+#: Points per slot at which the daily cycle is integrated.
+_POINTS: Final = 129
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The constants of a kind of jobs, named as in the paper."""
+
+    serial: float  #: share of jobs on one node
+    power_of_two: float  #: share of jobs on another power of two
+    low: float  #: logarithms to base 2 of sizes: uniform in low..medium or medium..high
+    medium: float
+    high: float
+    small: float  #: share of the former
+    a1: float  #: shapes and scales of the two gamma distributions of the logarithm of run times
+    b1: float
+    a2: float
+    b2: float
+    pa: float  #: share of the first of the two: pa nodes + pb
+    pb: float
+    aarr: float  #: shape and scale of the logarithm of gaps
+    barr: float
+    anum: float  #: shape and scale of the daily cycle
+    bnum: float
+    rush: float  #: arrival rush to all ratio
+
+
+_KINDS: Final = {
+    "batch": _Kind(
+        *(0.2927, 0.6686, 1.2, 5, 7, 0.875),
+        *(6.57, 0.823, 639.1, 0.0156, -0.003, 0.6986),
+        *(6.0415, 0.8531, 6.1271, 5.2740, 1.0519),
+    ),
+    "interactive": _Kind(
+        *(0.1541, 0.625, 1, 3, 5.5, 0.705),
+        *(3.8351, 0.6605, 7.073, 0.6856, -0.0118, 0.9156),
+        *(6.5510, 0.6621, 8.9186, 3.6680, 0.9797),
+    ),
+    "typeless": _Kind(
+        *(0.244, 0.576, 0.8, 4.5, 7, 0.86),
+        *(4.2, 0.94, 312, 0.03, -0.0054, 0.78),
+        *(10.2303, 0.4871, 8.1737, 3.9631, 1.0225),
+    ),
+}
+
+
+class _Drawn(NamedTuple):
+    submit: FloatArray
+    nodes: IntArray
+    runtime: FloatArray
+
+
+def lublin1999(
+    seed: Seed, *, num_jobs: int, num_nodes: int = _FITTED_NODES, model: str = "types"
+) -> WorkloadProblem:
+    """Draw a workload from the model of Lublin & Feitelson, with the constants of its published program.
+
+    Sizes are one node, powers of two or others, their logarithms uniform in two stages; logarithms of run
+    times are gamma distributed in two branches, large jobs run longer; gaps between jobs follow a daily
+    cycle that starts at midnight. Times are whole seconds; jobs have no limits. O(num_jobs), all at once.
+
+    Parameters
+    ----------
+    seed
+        One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
+    num_jobs
+        How many jobs, >= 0.
+    num_nodes
+        Nodes of the cluster, 32..2^30. The constants are those of 128; elsewhere the largest size is all of
+        the nodes, and the middle of the two stages is the 2.5-th power of two below it. Interactive jobs
+        reach 1.5 powers of two less far.
+    model
+        ``types``: batch and interactive jobs, drawn apart and merged by submission; names tell which is
+        which. ``typeless``: one kind that stands for both. ``batch``, ``interactive``: that kind alone.
+
+    Returns
+    -------
+    WorkloadProblem
+        Named after the seed, such as ``lublin1999-s7``, with every parameter in its ``meta``.
+
+    Raises
+    ------
+    InvalidOption
+        If a value is out of range.
+
+    References
+    ----------
+    Lublin & Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",
+    JPDC 63, 2003 (technical report 1999).
+
+    Examples
+    --------
+    >>> problem = lublin1999(7, num_jobs=1000)
+    >>> problem.name, problem.num_nodes, len(problem.jobs)
+    ('lublin1999-s7', 128, 1000)
+    """
+    words = seed_words(seed)
+    choice("model", model, LUBLIN_MODELS)
+    for name, value, low, high in (
+        ("num_jobs", num_jobs, 0, 2**24),
+        ("num_nodes", num_nodes, _LEAST_NODES, _MOST_NODES),
+    ):
+        if not low <= value <= high:
+            msg = f"{name} {value} is not in {low}..{high}"
+            raise InvalidOption(msg)
+    rng = np.random.default_rng(words)
+    kinds = ("batch", "interactive") if model == "types" else (model,)
+    drawn = [_draw(rng, _scaled(kind, num_nodes), num_jobs, num_nodes) for kind in kinds]
+    submit, nodes, runtime = (np.concatenate(columns) for columns in zip(*drawn, strict=True))
+    order = np.argsort(submit, kind="stable")[:num_jobs]
+    kind_of = [kinds[idx] for idx in np.repeat(np.arange(len(kinds)), num_jobs)[order].tolist()]
+    zero = submit[order[0]] if num_jobs else 0.0
+    return WorkloadProblem(
+        num_nodes,
+        Jobs(
+            submit[order] - zero,
+            nodes[order],
+            runtime[order],
+            names=[f"{kind}-{idx}" for idx, kind in enumerate(kind_of)] if len(kinds) > 1 else None,
+        ),
+        name=f"lublin1999-s{seed_name(words)}",
+        meta={
+            "generator": "lublin1999",
+            "version": _VERSION,
+            "seed": seed_entry(words),
+            "num_jobs": num_jobs,
+            "num_nodes": num_nodes,
+            "model": model,
+        },
+    )
+
+
+def _scaled(name: str, num_nodes: int) -> _Kind:
+    """Return a kind with the sizes that it has on a cluster of so many nodes."""
+    kind = _KINDS[name]
+    if num_nodes == _FITTED_NODES:
+        return kind
+    high = math.log2(num_nodes) - (_KINDS["batch"].high - kind.high)
+    fields = {field: getattr(kind, field) for field in kind.__slots__}
+    return _Kind(**{**fields, "high": high, "medium": max(high - 2.5, kind.low)})
+
+
+def _draw(rng: np.random.Generator, kind: _Kind, count: int, num_nodes: int) -> _Drawn:
+    share = rng.random(count)
+    small = rng.random(count) < kind.small
+    low = np.where(small, kind.low, kind.medium)
+    size = low + rng.random(count) * (np.where(small, kind.medium, kind.high) - low)
+    power = np.floor(size + 0.5)
+    size = np.where(share <= kind.serial + kind.power_of_two, power, size)
+    nodes = np.where(share <= kind.serial, 1, np.floor(np.exp2(size) + 0.5)).astype(np.int64)
+    nodes = np.minimum(nodes, num_nodes)  # the rounded logarithm may be above that of the cluster
+    first = rng.random(count) < np.clip(kind.pa * nodes + kind.pb, 0, 1)
+    shape, scale = np.where(first, kind.a1, kind.a2), np.where(first, kind.b1, kind.b2)
+    runtime = np.floor(np.exp(_gamma(rng, shape, scale, _MAX_LOG_RUNTIME)))
+    gaps = _gamma(rng, np.full(count, kind.aarr * kind.rush), np.full(count, kind.barr), _MAX_LOG_GAP)
+    return _Drawn(np.floor(_arrivals(np.exp(gaps) / _SLOT_S, kind)), nodes, runtime)
+
+
+def _gamma(rng: np.random.Generator, shape: FloatArray, scale: FloatArray, most: float) -> FloatArray:
+    """Return gamma variates, those above a limit drawn again."""
+    values = rng.gamma(shape, scale)
+    again = np.flatnonzero(values > most)
+    while len(again):
+        values[again] = rng.gamma(shape[again], scale[again])
+        again = again[values[again] > most]
+    return values
+
+
+def _arrivals(gaps: FloatArray, kind: _Kind) -> FloatArray:
+    """Return when jobs come, in seconds: gaps are used up at the rate of the slot of the day."""
+    weights = _slot_weights(kind)
+    ends = np.cumsum(weights)
+    days, rest = np.divmod(np.cumsum(gaps), ends[-1])
+    slot = np.minimum(np.searchsorted(ends, rest, side="right"), _SLOTS - 1)
+    inside = (rest - (ends[slot] - weights[slot])) / weights[slot]
+    seconds: FloatArray = _SLOT_S * (_SLOTS * days + slot + inside)
+    return seconds
+
+
+def _slot_weights(kind: _Kind) -> FloatArray:
+    """Return the weights of the half hours of a day from midnight on, 1 in the mean.
+
+    They are those of a gamma distribution between the slots 10.5 and 58.5, where 48 is the next midnight.
+    """
+    first = np.arange(11, 11 + _SLOTS)
+    points = first[:, None] - 0.5 + np.linspace(0, 1, _POINTS)
+    density = np.exp((kind.anum - 1) * np.log(points) - points / kind.bnum)
+    simpson = np.array([1, *[4, 2] * (_POINTS // 2 - 1), 4, 1])
+    weights = np.empty(_SLOTS)
+    weights[(first - 1) % _SLOTS] = density @ simpson
+    rates: FloatArray = weights / weights.mean()
+    return rates

@@ -1,0 +1,111 @@
+"""Columns of jobs: what is given becomes read-only arrays, or one line says why it cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allocsolve.errors import InvalidProblem
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
+from allocsolve.model.checks import items, shown
+from allocsolve.model.speedup import AMDAHL, POWER, SPEEDUP_TABLE, Amdahl, PowerLaw, SpeedupTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from allocsolve.model.speedup import Speedup
+
+__all__ = [
+    "FloatArray",
+    "counts_column",
+    "frozen_floats",
+    "packed_speedups",
+    "plain",
+    "positive",
+    "seconds_column",
+    "texts_column",
+    "within",
+]
+
+#: Seconds that may have fractions, weights.
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+def packed_speedups(speedups: Sequence[Speedup | None], count: int) -> dict[str, Any]:
+    """Return the columns of `allocsolve.model.PackedJobs` that tell the laws of so many jobs."""
+    codes, parameters = np.zeros(count, dtype=np.int64), np.zeros(count)
+    sizes = np.zeros(count + 1, dtype=np.int64)
+    rows: list[tuple[int, float]] = []
+    for idx, law in enumerate(speedups[:count]):
+        if isinstance(law, Amdahl):
+            codes[idx], parameters[idx] = AMDAHL, law.parallel
+        elif isinstance(law, PowerLaw):
+            codes[idx], parameters[idx] = POWER, law.exponent
+        elif isinstance(law, SpeedupTable):
+            codes[idx], sizes[idx + 1] = SPEEDUP_TABLE, len(law.rows)
+            rows += law.rows
+        elif law is not None:
+            msg = f"speedup {shown(law)} of job {idx} is none of Amdahl, PowerLaw and SpeedupTable"
+            raise InvalidProblem(msg)
+    return {
+        "speedup": frozen(codes),
+        "parameter": frozen_floats(parameters),
+        "table_offsets": frozen(np.cumsum(sizes)),
+        "table_nodes": frozen(np.array([nodes for nodes, _ in rows], dtype=np.int64)),
+        "table_seconds": frozen_floats(np.array([seconds for _, seconds in rows], dtype=np.float64)),
+    }
+
+
+def frozen_floats(array: FloatArray) -> FloatArray:
+    """Return the array itself, made read-only."""
+    array.setflags(write=False)
+    return array
+
+
+def within(values: FloatArray, low: float) -> NDArray[np.bool_]:
+    """Return which values are in low..2^53."""
+    inside: NDArray[np.bool_] = (values >= low) & (values <= MAX_INTEGER)
+    return inside
+
+
+def positive(values: FloatArray) -> NDArray[np.bool_]:
+    """Return which values are above 0 and at most 2^53."""
+    return within(values, 0) & (values > 0)
+
+
+def seconds_column(what: str, values: object) -> FloatArray:
+    """Return numbers as a read-only column; what is no number is refused."""
+    array = array_of(values if isinstance(values, np.ndarray) else list(items(what, values)))  # type: ignore[arg-type]
+    if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
+        msg = f"{what} {shown(values)} are not numbers"
+        raise InvalidProblem(msg)
+    return frozen_floats(array.astype(np.float64))
+
+
+def counts_column(what: str, values: object) -> IntArray:
+    """Return whole numbers as a read-only column."""
+    numbers = seconds_column(what, values)
+    good = within(numbers, -MAX_INTEGER) & (numbers == np.floor(numbers))
+    if not good.all():
+        idx = int(np.argmin(good))
+        msg = f"job {idx}: {what} {shown(plain(numbers[idx]))} is not an integer up to 2^53"
+        raise InvalidProblem(msg)
+    return frozen(numbers.astype(np.int64))
+
+
+def texts_column(what: str, values: Iterable[Any], *, none: bool = False) -> tuple[Any, ...]:
+    """Return texts, and None where that may be."""
+    texts = items(what, values)
+    for idx, text in enumerate(texts):
+        if not (isinstance(text, str) or (none and text is None)):
+            msg = f"job {idx}: {what} {shown(text)} is not of the type str"
+            raise InvalidProblem(msg)
+    return texts
+
+
+def plain(number: Any) -> Any:  # noqa: ANN401 - an integer if it is whole
+    """Return a number of an array as an integer where it is whole, else as a float."""
+    value = float(number)
+    return int(value) if value.is_integer() else value

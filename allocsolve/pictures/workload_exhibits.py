@@ -1,0 +1,218 @@
+"""What a page shows of a log and several schedules of it: time, prices, waiting, losses, a window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from allocsolve.families import Exhibit
+from allocsolve.pictures._workload_gantt import busiest_window, gantt
+from allocsolve.pictures._workload_series import duration, level_axis, node_prices, time_unit
+from allocsolve.pictures._workload_timeline import Scale, timeline
+from allocsolve.pictures.chart import Axis, Chart
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
+
+__all__ = ["workload_exhibits"]
+
+#: Schedules: lines of more cannot be told apart, and Gantt charts of more make the page long.
+_LINES: Final = 5
+_GANTTS: Final = 3
+
+#: Jobs in the table of losses, of each solver.
+_LOSSES: Final = 8
+
+_WIDTH: Final = Chart.NARROW
+_HEIGHT: Final = 200
+_HOUR_S: Final = 3600
+#: Means of waits are in hours at most.
+_LONGEST_UNIT_S: Final = 86400.0
+
+#: In the unit of the axis: a shorter wait is drawn as none beside one that is far longer.
+_LEAST_WAIT: Final = 0.01
+
+_HOURS: Final = 24
+
+
+def workload_exhibits(
+    problem: WorkloadProblem,
+    answers: Mapping[str, WorkloadSchedule],
+    certificates: Sequence[Mapping[str, Any]],
+) -> list[Exhibit]:
+    """Return what there is to see of a workload.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    answers
+        Feasible schedules by the names of their solvers, the best first: the others are compared with it.
+    certificates
+        Of bounds; the first that prices time is drawn under the schedules.
+
+    Notes
+    -----
+    *Complexity*: O(jobs log jobs) for each answer; the drawings have a size that does not grow with the jobs.
+    """
+    if not answers or not len(problem.jobs):
+        return []
+    lines = dict(list(answers.items())[:_LINES])
+    more = f" The {_LINES} best of {len(answers)} schedules." if len(answers) > _LINES else ""
+    best = next(iter(answers))
+    return [
+        _over_time(problem, lines, certificates, more),
+        _by_size(problem, lines, more),
+        _by_hour(problem, lines, more),
+        _losses(problem, answers) if len(answers) > 1 else _longest_waits(problem, best, answers[best]),
+        *_windows(problem, answers),
+    ]
+
+
+def _over_time(
+    problem: WorkloadProblem,
+    schedules: Mapping[str, WorkloadSchedule],
+    certificates: Sequence[Mapping[str, Any]],
+    more: str,
+) -> Exhibit:
+    scale = Scale.of(problem, list(schedules.values()))
+    priced = next((one for one in certificates if node_prices(problem, one, scale.edges) is not None), None)
+    note = f"Means over {duration(float(scale.edges[1] - scale.edges[0]))} each.{more}"
+    if priced is not None:
+        note += (
+            " Below: the price of a node-second in the bound, by how much one more node would lower the bound"
+            f" on the sum of {priced.get('term', 'the objective')} over all jobs for each second that it is "
+            "there. The machine was scarce where the price is high, and large enough where it is 0."
+        )
+    drawing = timeline(
+        problem,
+        schedules,
+        scale,
+        certificate=priced,
+    )
+    return Exhibit("Over time", note, drawing)
+
+
+def _by_size(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
+    classes = np.ceil(np.log2(problem.packed.nodes)).astype(np.int64)
+    top = max(int(classes.max()), 1)
+    largest = int(problem.packed.nodes.max())
+
+    def write(power: float) -> str:
+        return str(min(2 ** int(power), largest))
+
+    axis = Axis("nodes of the job, up to", 0, top, write=write, whole=True, steps=8)
+    note = f"Mean wait of the jobs between a power of two and the one before it.{more}"
+    return Exhibit("Waiting by size", note, _wait_chart("Waiting by size", problem, schedules, classes, axis))
+
+
+def _by_hour(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
+    epoch = problem.meta.get("unix_time", 0)
+    shift = float(epoch) if isinstance(epoch, int | float) else 0.0
+    hours = ((problem.packed.submit + shift) // _HOUR_S % _HOURS).astype(np.int64)
+    axis = Axis("hour of the submission", 0, _HOURS - 1, whole=True, steps=12)
+    zone = "in UTC" if shift else "counted from time 0 of the log"
+    note = f"Mean wait of the jobs submitted in each hour of the day, {zone}.{more}"
+    drawing = _wait_chart("Waiting by hour of the day", problem, schedules, hours, axis)
+    return Exhibit("Waiting by hour of the day", note, drawing)
+
+
+def _wait_chart(
+    title: str,
+    problem: WorkloadProblem,
+    schedules: Mapping[str, WorkloadSchedule],
+    classes: IntArray,
+    x: Axis,
+) -> Any:  # noqa: ANN401 - a drawing
+    """Draw the mean wait of the jobs of each class, weighted as they count."""
+    packed = problem.packed
+    weights = np.bincount(classes, weights=packed.weight)
+    there = np.flatnonzero(weights)
+    means: dict[str, list[float]] = {}
+    for name, schedule in schedules.items():
+        waits = (schedule.first_starts - packed.submit) * packed.weight
+        means[name] = (np.bincount(classes, weights=waits)[there] / weights[there]).tolist()
+    everything = [wait for waits in means.values() for wait in waits]
+    unit = time_unit(min(max(everything, default=0.0), _LONGEST_UNIT_S))
+    y = level_axis(f"mean wait [{unit.name}]", [wait / unit.seconds for wait in everything], _LEAST_WAIT)
+    chart = Chart(title, x, y, legend=list(means), width=_WIDTH, height=_HEIGHT)
+    for idx, (name, column) in enumerate(means.items()):
+        points = [
+            (chart.x(place), chart.y(wait / unit.seconds))
+            for place, wait in zip(there.tolist(), column, strict=True)
+        ]
+        if points:
+            chart.drawing.line(*points, kind=f"s{idx}", label=name)
+            chart.drawing.dots(f"d{idx}", points)
+    return chart.drawing
+
+
+def _job_cells(problem: WorkloadProblem, job: int) -> tuple[tuple[str, float | str], ...]:
+    packed = problem.packed
+    name, submit, runtime = problem.jobs.names[job], float(packed.submit[job]), float(packed.runtime[job])
+    nodes = int(packed.nodes[job])
+    return (name, name), (str(nodes), float(nodes)), (duration(runtime), runtime), (f"{submit:.10g}", submit)
+
+
+def _seconds(time: float) -> tuple[str, float]:
+    return duration(time), time
+
+
+def _losses(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) -> Exhibit:
+    """Return the jobs whose later end costs each schedule most, against the best schedule."""
+    (best, reference), *others = answers.items()
+    packed = problem.packed
+    rows = []
+    for name, schedule in others[: _LINES - 1]:
+        losses: FloatArray = (schedule.last_ends - reference.last_ends) * packed.weight
+        total = float(np.maximum(losses, 0).sum())
+        for job in np.argsort(-losses, kind="stable")[:_LOSSES].tolist():
+            if losses[job] > 0:
+                waits = [float(one.first_starts[job] - packed.submit[job]) for one in (schedule, reference)]
+                later = float(schedule.last_ends[job] - reference.last_ends[job])
+                share = float(losses[job]) / total
+                cells = _seconds(waits[0]), _seconds(waits[1]), _seconds(later), (f"{100 * share:.2f}", share)
+                rows.append(((name, name), *_job_cells(problem, job), *cells))
+    heads = (
+        *("solver", "job", "nodes", "ran", "submitted [s]", "waited", f"waited in {best}", "later by"),
+        "share of the loss [%]",
+    )
+    note = (
+        f"Of each schedule the {_LOSSES} jobs whose delay against {best}, the best schedule here, weighs "
+        "most. Share: of the sum of all such delays. That a job starts later may be the price of many that "
+        "start earlier."
+    )
+    return Exhibit(f"Jobs that lose most against {best}", note, heads=heads, rows=tuple(rows))
+
+
+def _longest_waits(problem: WorkloadProblem, name: str, schedule: WorkloadSchedule) -> Exhibit:
+    waits = schedule.first_starts - problem.packed.submit
+    longest = np.argsort(-waits, kind="stable")[:_LOSSES].tolist()
+    rows = tuple(
+        (*_job_cells(problem, job), _seconds(float(waits[job]))) for job in longest if waits[job] > 0
+    )
+    note = f"In the schedule of {name}; a second schedule would show which of them need not have waited."
+    heads = ("job", "nodes", "ran", "submitted [s]", "waited")
+    return Exhibit("Jobs that wait longest", note, heads=heads, rows=rows)
+
+
+def _windows(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) -> list[Exhibit]:
+    """Return Gantt charts of the best and the worst schedules in one window: where the worst is busiest."""
+    names = list(answers)
+    shown = [*names[: 1 if len(names) > _GANTTS else _GANTTS], *names[1 - _GANTTS :]][:_GANTTS]
+    window = busiest_window(problem, answers[names[-1]])
+    how = (
+        " Blue jobs were the first of the queue, orange ones went past it, green ones never waited; what a "
+        "job is, and past whom it was backfilled, shows under the mouse. A schedule says how many nodes a "
+        "job has; which, is drawn as they fit best."
+    )
+    exhibits: list[Exhibit] = []
+    for name in dict.fromkeys(shown):
+        title = f"{name}: jobs on nodes"
+        note = f"From {window[0]:.10g} s to {window[1]:.10g} s, where the queue of {names[-1]} is longest."
+        drawing = gantt(problem, answers[name], window, title)
+        exhibits.append(Exhibit(title, note if exhibits else note + how, drawing))
+    return exhibits

@@ -1,0 +1,183 @@
+"""The family of workloads."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from allocsolve.families import Codec, Family, Feature, Rules, SolverRow
+from allocsolve.instances.formats import workload as codec
+from allocsolve.instances.formats import workload_table as tables
+from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
+from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
+from allocsolve.judge.workload import value_of_workload_metrics, workload_metrics, workload_violations
+from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.model import (
+    WORKLOAD_OBJECTIVES,
+    Job,
+    SpeedupTable,
+    WorkloadProblem,
+    WorkloadSchedule,
+    parse_workload_objective,
+)
+from allocsolve.pictures.workload import WORKLOAD_VIEW
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.model import Solver
+
+__all__ = ["WORKLOAD"]
+
+_WorkloadSolver: TypeAlias = "Solver[WorkloadProblem, WorkloadSchedule]"
+
+#: By what part of a mean the sum of a solver may differ from the correctly rounded one of the judge.
+_TOLERANCE: Final = 1e-9
+
+
+def _fcfs() -> _WorkloadSolver:
+    from allocsolve.heuristics import Fcfs  # noqa: PLC0415 - loaded when asked for
+
+    return Fcfs()
+
+
+def _first_fit() -> _WorkloadSolver:
+    from allocsolve.heuristics import FirstFit  # noqa: PLC0415 - loaded when asked for
+
+    return FirstFit()
+
+
+def _easy() -> _WorkloadSolver:
+    from allocsolve.heuristics import Easy  # noqa: PLC0415 - loaded when asked for
+
+    return Easy()
+
+
+def _conservative() -> _WorkloadSolver:
+    from allocsolve.heuristics import Conservative  # noqa: PLC0415 - loaded when asked for
+
+    return Conservative()
+
+
+def _serial_generation() -> _WorkloadSolver:
+    from allocsolve.heuristics import SerialGeneration  # noqa: PLC0415 - loaded when asked for
+
+    return SerialGeneration()
+
+
+def _reinsertion() -> _WorkloadSolver:
+    from allocsolve.heuristics import Reinsertion  # noqa: PLC0415 - loaded when asked for
+
+    return Reinsertion()
+
+
+def _prices() -> _WorkloadSolver:
+    from allocsolve.exact import Prices  # noqa: PLC0415 - loaded when asked for
+
+    return Prices()
+
+
+def _cpsat() -> _WorkloadSolver:
+    from allocsolve.exact import WorkloadCpSat  # noqa: PLC0415 - loaded when asked for
+
+    return WorkloadCpSat()
+
+
+_CP_SAT: Final = ("ortools", "scipy")
+
+_TABLE = (
+    SolverRow("fcfs", "heuristic", "first come, first served", _fcfs),
+    SolverRow("first-fit", "heuristic", "whoever fits starts, no reservation", _first_fit),
+    SolverRow("easy", "heuristic", "backfilling that never delays the head of the queue", _easy),
+    SolverRow("conservative", "heuristic", "backfilling with a reservation for every job", _conservative),
+    SolverRow(
+        "serial-generation", "heuristic", "clairvoyant: earliest place, small jobs first", _serial_generation
+    ),
+    SolverRow(
+        "reinsertion", "heuristic", "clairvoyant: jobs are taken out and put back better", _reinsertion
+    ),
+    SolverRow(
+        "prices", "exact", "clairvoyant schedules and a bound by prices of nodes, anytime", _prices, _CP_SAT
+    ),
+    SolverRow("cpsat", "exact", "CP-SAT, optional intervals for sizes, small problems", _cpsat, _CP_SAT),
+)
+
+
+def _features(problem: WorkloadProblem) -> dict[str, Feature]:
+    packed = problem.packed
+    count = len(problem.jobs)
+    span = float(packed.submit.max() - packed.submit.min()) if count else 0.0
+    return {
+        "num_nodes": problem.num_nodes,
+        "num_jobs": count,
+        "moldable_jobs": int((packed.min_nodes < packed.max_nodes).sum()),
+        "load": problem.area / (problem.num_nodes * span) if span else None,
+        "widest_share": float(packed.nodes.max(initial=0)) / problem.num_nodes,
+    }
+
+
+def _bound(problem: WorkloadProblem, term: str) -> float:
+    from allocsolve.bounds import workload_bound  # noqa: PLC0415 - loaded when asked for
+
+    return workload_bound(problem, parse_workload_objective(term)[0])
+
+
+def _certified_bound(
+    problem: WorkloadProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
+) -> float:
+    return workload_certified_bound(problem, certificate, parse_workload_objective(objective))
+
+
+def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
+    """Return problems that together take the solvers through all the kernels that they need for this one."""
+    return _tiny_problems(problem.is_rigid)
+
+
+@functools.cache
+def _tiny_problems(rigid: bool) -> tuple[WorkloadProblem, ...]:  # noqa: FBT001 - a key
+    """Return a problem with a queue that no greedy rule solves."""
+    jobs = [
+        *(Job(0, 2, 8, 10), Job(0, 3, 6, 9), Job(1, 1, 9, 12)),
+        *(Job(1, 2, 2, 4), Job(2, 4, 1, 2), Job(2, 1, 3, 3)),
+    ]
+    if not rigid:
+        law = SpeedupTable([(1, 10), (2, 6), (4, 4)])
+        jobs += [Job(submit, 2, 6, min_nodes=1, max_nodes=4, speedup=law) for submit in (0, 3)]
+    return (WorkloadProblem(4, jobs),)
+
+
+WORKLOAD: Final = Family(
+    kind="workload",
+    problem=WorkloadProblem,
+    answer=WorkloadSchedule,
+    objectives=WORKLOAD_OBJECTIVES,
+    rules=Rules(
+        workload_violations,
+        workload_metrics,
+        value_of_workload_metrics,
+        _certified_bound,
+        tolerance=_TOLERANCE,
+    ),
+    codec=Codec(
+        answer_kind="workload-schedule",
+        decode_problem=codec.decode_problem,
+        encode_problem=codec.encode_problem,
+        decode_answer=codec.decode_schedule,
+        encode_answer=codec.encode_schedule,
+        problem_table=tables.PROBLEM_TABLE,
+        answer_table=tables.SCHEDULE_TABLE,
+        foreign_tables=FOREIGN_TABLES,
+    ),
+    view=WORKLOAD_VIEW,
+    solvers=_TABLE,
+    baseline="prices",
+    features=_features,
+    bound=_bound,
+    warm_up=_warm_up_problems,
+    examples=workload_examples,
+    large_example=lambda: random_workload(1, 1000),
+    timing_problems={
+        f"{count}-jobs": functools.partial(random_workload, 1, count)
+        for count in (10, 100, 1000, 10_000, 100_000)
+    },
+)

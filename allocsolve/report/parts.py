@@ -1,0 +1,115 @@
+"""What pages are made of: the document with its policy, tables, figures, texts from outside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape as escape_markup
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from allocsolve.pictures.svg import rules
+from allocsolve.pictures.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.families import Picture
+    from allocsolve.report.table import Table, TableCell
+
+__all__ = ["document", "escape", "figure_html", "isolated", "table_html"]
+
+#: A cell of more letters may have several lines.
+_LONG: Final = 40
+
+
+def document(title: str, body: Sequence[str]) -> str:
+    """Return an HTML document that a content security policy keeps from loading anything.
+
+    Parameters
+    ----------
+    title
+        Of the window; any text.
+    body
+        Lines of HTML.
+    """
+    script, style = _asset("page.js"), _asset("page.css") + rules()
+    policy = (
+        "default-src 'none'; "
+        f"script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{style}</style>",
+            "</head>",
+            "<body>",
+            *body,
+            f"<script>{script}</script>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _asset(name: str) -> str:
+    return files("allocsolve.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(content: str) -> str:
+    return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def isolated(name: str) -> str:
+    """Return a text from outside such that no letters of it turn what is beside it round."""
+    return f"<bdi>{escape(name)}</bdi>"
+
+
+def table_html(table: Table, number: int) -> str:
+    """Return a table that can be sorted, with its title and note; no other of the page has its number."""
+    title = escape(table.title)
+    kinds = ["number" if numeric else "text" for numeric in table.numeric]
+    heads = "".join(
+        f'<th scope="col" class="{kind}" aria-sort="none"><button type="button">{escape(head)}</button></th>'
+        for head, kind in zip(table.heads, kinds, strict=True)
+    )
+    rows = "\n".join(
+        "<tr>" + "".join(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)) + "</tr>"
+        for row in table.rows
+    )
+    body = (
+        f'<div class="scroll" tabindex="0" role="region" aria-labelledby="t{number}">'
+        f'<table class="sortable"><thead><tr>{heads}</tr></thead>\n<tbody>{rows}</tbody></table></div>'
+        if table.rows
+        else ""
+    )
+    return f'<h3 id="t{number}">{title}</h3>\n{body}<p class="note">{escape(table.note)}</p>'
+
+
+def _cell(cell: TableCell, kind: str) -> str:
+    shown = isolated(cell.shown) if kind == "text" else escape(cell.shown)
+    shape = "long" if len(cell.shown) > _LONG else kind
+    return f'<td class="{shape}" data-key="{escape(str(cell.key))}">{shown}</td>'
+
+
+def figure_html(title: str, drawing: Picture, note: str) -> str:
+    """Return a drawing with its title and what is to be said of it."""
+    return (
+        f'<figure><h3>{escape(title)}</h3><div class="scroll" tabindex="0" role="region" '
+        f'aria-label="{escape(title)}">{drawing.inline()}</div>'
+        f"<figcaption>{escape(note)}</figcaption></figure>"
+    )
+
+
+def escape(text: str) -> str:
+    """Return a text that stays text on a page, without marks that turn the rest of a line round."""
+    return escape_markup("\n".join(map(visible, text.split("\n"))))

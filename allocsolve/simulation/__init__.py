@@ -1,0 +1,34 @@
+"""The event engine of workloads: state, views, decisions, rules; no policy in it."""
+
+from __future__ import annotations
+
+from allocsolve.simulation.decisions import Decision, IllegalDecision, Reason, Start, Wake
+from allocsolve.simulation.engine import Engine
+from allocsolve.simulation.forecast import PromiseError, forecast, promise_error, promised_starts
+from allocsolve.simulation.outcome import Log, Simulation
+from allocsolve.simulation.rules import EngineRules, Knowledge
+from allocsolve.simulation.simulate import CompiledPolicy, Policy, run_policy, simulate
+from allocsolve.simulation.view import JobColumns, QueueView
+
+__all__ = [
+    "CompiledPolicy",
+    "Decision",
+    "Engine",
+    "EngineRules",
+    "IllegalDecision",
+    "JobColumns",
+    "Knowledge",
+    "Log",
+    "Policy",
+    "PromiseError",
+    "QueueView",
+    "Reason",
+    "Simulation",
+    "Start",
+    "Wake",
+    "forecast",
+    "promise_error",
+    "promised_starts",
+    "run_policy",
+    "simulate",
+]

@@ -1,0 +1,59 @@
+"""On how many nodes a job may run, and for how long, for kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allocsolve.kernels.jit import called_kernel
+from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, POWER, SPEEDUP_TABLE
+
+if TYPE_CHECKING:
+    from allocsolve.model.jobs import PackedJobs
+
+__all__ = ["largest_size", "run_time", "time_ratio"]
+
+
+@called_kernel
+def largest_size(jobs: PackedJobs, job: int, most: int) -> int:
+    """Return the largest number of nodes, at most so many, on which a job can run; 0 if there is none."""
+    if jobs.min_nodes[job] > most:
+        return 0
+    law = jobs.speedup[job]
+    if law == NO_SPEEDUP:
+        return int(jobs.nodes[job])
+    if law in (AMDAHL, POWER):
+        return int(min(jobs.max_nodes[job], most))
+    row = jobs.table_offsets[job + 1] - 1
+    while jobs.table_nodes[row] > most:
+        row -= 1
+    return int(jobs.table_nodes[row])
+
+
+@called_kernel
+def _time_factor(jobs: PackedJobs, job: int, nodes: int) -> float:
+    """Return the time on so many nodes in a unit that is the same for all numbers of nodes."""
+    law, parameter = jobs.speedup[job], jobs.parameter[job]
+    if law == AMDAHL:
+        return float(1 - parameter + parameter / nodes)
+    if law == POWER:
+        return float(float(nodes) ** -parameter)
+    row = jobs.table_offsets[job]
+    while jobs.table_nodes[row] != nodes:
+        row += 1
+    return float(jobs.table_seconds[row])
+
+
+@called_kernel
+def time_ratio(jobs: PackedJobs, job: int, nodes: int) -> float:
+    """Return the run time on so many nodes over that on the nodes of the job. O(rows of its table)."""
+    if nodes == jobs.nodes[job] or jobs.speedup[job] == NO_SPEEDUP:
+        return 1.0
+    return _time_factor(jobs, job, nodes) / _time_factor(jobs, job, jobs.nodes[job])
+
+
+@called_kernel
+def run_time(jobs: PackedJobs, job: int, nodes: int) -> float:
+    """Return how long a job runs on so many nodes, in seconds; from a table exactly."""
+    if jobs.speedup[job] == SPEEDUP_TABLE:
+        return _time_factor(jobs, job, nodes)
+    return float(jobs.runtime[job] * time_ratio(jobs, job, nodes))

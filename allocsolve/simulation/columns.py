@@ -1,0 +1,96 @@
+"""The columns that policies see: filled as jobs are submitted and end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allocsolve.model.speedup import SPEEDUP_TABLE
+from allocsolve.simulation.view import JobColumns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from allocsolve.model import WorkloadProblem
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray
+    from allocsolve.simulation.rules import EngineRules
+
+__all__ = ["KnownColumns", "user_numbers"]
+
+_AT_SUBMISSION = ("submit", "nodes", "min_nodes", "max_nodes", "estimate", "weight")
+
+
+class KnownColumns:
+    """What policies may know of the jobs of a problem by now.
+
+    Parameters
+    ----------
+    problem, rules
+        As of the engine.
+    start
+        Shape (jobs,): starts in seconds, NaN before; filled by the engine.
+    """
+
+    def __init__(self, problem: WorkloadProblem, rules: EngineRules, start: FloatArray) -> None:
+        packed, count = problem.packed, len(problem.jobs)
+        truth = {name: getattr(packed, name) for name in _AT_SUBMISSION}
+        truth["user"] = user_numbers(problem)
+        if rules.knowledge == "actual":
+            truth["runtime"] = packed.runtime
+        filled = {
+            name: np.full(count, np.nan) if values.dtype.kind == "f" else np.zeros(count, dtype=np.int64)
+            for name, values in truth.items()
+        }
+        filled["user"].fill(-1)
+        filled.setdefault("runtime", np.full(count, np.nan))
+        filled["end"] = np.full(count, np.nan)
+        self._pairs = [(filled[name], values) for name, values in truth.items()]
+        self._runtime, self._end = filled["runtime"], filled["end"]
+        self._truth = packed.runtime
+        views = {name: _read_only(values) for name, values in filled.items()}
+        #: The columns, which policies may see.
+        self.seen = JobColumns(
+            **views,
+            start=_read_only(start),
+            speedup=packed.speedup,
+            parameter=packed.parameter,
+            table_offsets=packed.table_offsets,
+            table_nodes=packed.table_nodes,
+            table_seconds=_relative_tables(problem),
+        )
+
+    def reveal(self, submitted: IntArray) -> None:
+        """Show what is known of jobs at their submission."""
+        for job in submitted.tolist():
+            for filled, values in self._pairs:
+                filled[job] = values[job]
+
+    def complete(self, jobs: IntArray, now: float) -> None:
+        """Show that jobs have ended now."""
+        self._end[jobs] = now
+
+
+def user_numbers(problem: WorkloadProblem) -> IntArray:
+    """Return a number for each job's user, in the order of their first jobs; -1 where nobody is known."""
+    numbers: dict[str, int] = {}
+    users = problem.jobs.users or (None,) * len(problem.jobs)
+    codes = [-1 if user is None else numbers.setdefault(user, len(numbers)) for user in users]
+    return np.array(codes, dtype=np.int64)
+
+
+def _relative_tables(problem: WorkloadProblem) -> FloatArray:
+    """Return the seconds of all tables relative to those on the nodes of the jobs."""
+    packed = problem.packed
+    relative = packed.table_seconds.copy()
+    for job in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
+        relative[packed.table_offsets[job] : packed.table_offsets[job + 1]] /= packed.runtime[job]
+    relative.setflags(write=False)
+    return relative
+
+
+def _read_only(values: NDArray[Any]) -> NDArray[Any]:
+    view = values.view()
+    view.setflags(write=False)
+    return view

@@ -1,0 +1,207 @@
+"""The engine in pull style: whoever drives it asks for the next view and applies decisions to it."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from allocsolve.model.arrays import frozen
+from allocsolve.model.checks import shown, whole
+from allocsolve.simulation._kernels_events import (
+    COMPLETED,
+    FIRST,
+    FREE,
+    HEAD,
+    LAST,
+    RUNNING,
+    SUBMITTED,
+    TAIL,
+    initial_state,
+    start_job,
+    to_next_event,
+)
+from allocsolve.simulation.columns import KnownColumns
+from allocsolve.simulation.decisions import IllegalDecision, Reason, Start, Wake
+from allocsolve.simulation.outcome import log_of, schedule_of
+from allocsolve.simulation.rules import EngineRules
+from allocsolve.simulation.sizes import can_run_on, relative_time, run_time
+from allocsolve.simulation.view import QueueView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allocsolve.model import WorkloadProblem, WorkloadSchedule
+    from allocsolve.model.jobs import FloatArray
+    from allocsolve.simulation.decisions import Decision
+    from allocsolve.simulation.outcome import Log
+
+__all__ = ["Engine"]
+
+#: Job, nodes, code of the reason, blocked job or -1.
+_Chosen: TypeAlias = tuple[int, int, int, int]
+
+_REASONS = frozenset(reason.value for reason in Reason)
+
+
+class Engine:
+    """Runs a workload from event to event; who drives it decides.
+
+    Parameters
+    ----------
+    problem
+        The jobs and the cluster.
+    rules
+        When the policy is called and what it may know.
+
+    Notes
+    -----
+    A job that ends at an instant leaves its nodes before the policy is called at that instant.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Job, WorkloadProblem
+    >>> engine = Engine(WorkloadProblem(4, [Job(0, 3, 100), Job(1, 2, 10)]))
+    >>> view = engine.advance()
+    >>> engine.apply([Start(job=0, nodes=3)])
+    >>> view = engine.advance()
+    >>> view.now, view.free, view.queue.tolist(), view.running.tolist(), view.expected_ends.tolist()
+    (1.0, 1, [1], [0], [125.0])
+    >>> engine.apply([Start(1, 2)])
+    Traceback (most recent call last):
+        ...
+    allocsolve.simulation.decisions.IllegalDecision: job 1: starts on 2 nodes, but 1 are free
+    """
+
+    def __init__(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> None:
+        self.problem = problem
+        self.rules = rules or EngineRules()
+        self._state = initial_state(problem.num_nodes, problem.packed.submit, ordered=True)
+        self._known = KnownColumns(problem, self.rules, self._state.start)
+        self._estimates = (
+            problem.packed.runtime if self.rules.knowledge == "actual" else problem.packed.estimate
+        )
+        self._wakes: list[float] = []
+
+    def advance(self) -> QueueView | None:
+        """Go on to the next instant at which a policy may speak; None if nothing will happen any more.
+
+        Jobs may still be queued then, if the policy did not start them.
+        """
+        state, wakes, coalesce = self._state, self._wakes, self.rules.coalesce
+        if not self._is_going_on() or not to_next_event(state, wakes[0] if wakes else math.inf, coalesce):
+            return None
+        counts = state.counts.tolist()
+        completed, num_events = counts[COMPLETED], counts[COMPLETED] + counts[SUBMITTED]
+        now = float(state.clock[0])
+        events = frozen(state.events[:num_events].copy())
+        woken = bool(wakes) and wakes[0] == now and (coalesce or not num_events)
+        if woken:
+            wakes.pop(0)
+        ended, entered = events[:completed], events[completed:]
+        self._known.complete(ended, now)
+        self._known.reveal(entered)
+        listed = slice(counts[FIRST], counts[LAST])
+        return QueueView(
+            now=now,
+            completed=ended,
+            submitted=entered,
+            woken=woken,
+            num_nodes=self.problem.num_nodes,
+            free=counts[FREE],
+            queue=frozen(state.queue[counts[HEAD] : counts[TAIL]].copy()),
+            running=frozen(state.ordered_jobs[listed].copy()),
+            expected_ends=_at_least(state.ordered_keys[listed], now),
+            held=frozen(state.ordered_nodes[listed].copy()),
+            jobs=self._known.seen,
+        )
+
+    def _is_going_on(self) -> bool:
+        """Return whether there is a job that waits, runs or is to come."""
+        counts = self._state.counts.tolist()
+        waits, runs = counts[TAIL] > counts[HEAD], counts[RUNNING] > 0
+        return bool(waits or runs or counts[TAIL] < len(self._state.arrivals))
+
+    def apply(self, decisions: Iterable[Decision]) -> None:
+        """Do what was decided, in this order, all or nothing.
+
+        Raises
+        ------
+        IllegalDecision
+            If a decision breaks a rule: nothing has been changed then.
+        """
+        starts, wakes = self._checked(decisions)
+        packed = self.problem.packed
+        for job, nodes, reason, blocked in starts:
+            seconds = run_time(packed, job, nodes)
+            estimate = float(self._estimates[job]) * relative_time(packed, job, nodes)
+            start_job(self._state, job, nodes, seconds, estimate, reason, blocked)
+        for at in wakes:
+            if at not in self._wakes:
+                bisect.insort(self._wakes, at)
+
+    def _checked(self, decisions: Iterable[Decision]) -> tuple[list[_Chosen], list[float]]:
+        starts: list[_Chosen] = []
+        wakes: list[float] = []
+        free, chosen = int(self._state.counts[FREE]), set[int]()
+        for decision in decisions:
+            if isinstance(decision, Wake):
+                wakes.append(self._checked_wake(decision))
+                continue
+            if not isinstance(decision, Start):
+                raise IllegalDecision(None, f"{shown(decision)} is no decision")
+            start = self._checked_start(decision)
+            job, nodes = start[:2]
+            if job in chosen:
+                raise IllegalDecision(job, "is started twice")
+            if nodes > free:
+                raise IllegalDecision(job, f"starts on {nodes} nodes, but {free} are free")
+            free -= nodes
+            chosen.add(job)
+            starts.append(start)
+        return starts, wakes
+
+    def _checked_start(self, start: Start) -> _Chosen:
+        jobs, count, at = self.problem.packed, len(self.problem.jobs), self._state.start
+        try:
+            job, nodes, reason = whole(start.job), whole(start.nodes), whole(start.reason)
+            blocked = -1 if start.blocked is None else whole(start.blocked)
+        except TypeError:
+            raise IllegalDecision(None, f"{shown(start)} is malformed") from None
+        if not (0 <= job < count and self._known.seen.nodes[job]):
+            raise IllegalDecision(job, "is not in the queue: no such job has been submitted")
+        if not math.isnan(at[job]):
+            raise IllegalDecision(job, f"is not in the queue: it started at {at[job]:.15g} s")
+        if not can_run_on(jobs, job, nodes):
+            raise IllegalDecision(job, f"cannot run on {nodes} nodes")
+        if reason not in _REASONS:
+            raise IllegalDecision(job, f"reason {reason} is none")
+        if start.blocked is not None and not 0 <= blocked < count:
+            raise IllegalDecision(job, f"is backfilled before job {blocked}, which is none")
+        return job, nodes, reason, blocked
+
+    def _checked_wake(self, wake: Wake) -> float:
+        try:
+            at = float(wake.at)
+        except (TypeError, ValueError, OverflowError):
+            raise IllegalDecision(None, f"wake-up at {shown(wake.at)} is at no time") from None
+        if not self._state.clock[0] < at < math.inf:
+            raise IllegalDecision(None, f"wake-up at {at} is not after now, {self._state.clock[0]:.15g}")
+        return at
+
+    def result(self) -> WorkloadSchedule:
+        """Return the schedule so far: running jobs to their ends, others without pieces."""
+        return schedule_of(self._state)
+
+    @property
+    def log(self) -> Log:
+        """Why jobs have started so far."""
+        return log_of(self._state)
+
+
+def _at_least(values: FloatArray, least: float) -> FloatArray:
+    bounded = np.maximum(values, least) if len(values) and values[0] < least else values.copy()
+    bounded.setflags(write=False)
+    return bounded

@@ -1,0 +1,232 @@
+"""When queued jobs will start, as far as anybody can tell, and how good such promises are."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.model import Jobs, WorkloadProblem
+from allocsolve.model.arrays import array_of
+from allocsolve.model.speedup import AMDAHL, POWER, SPEEDUP_TABLE, Amdahl, PowerLaw, SpeedupTable
+from allocsolve.simulation.decisions import Start, Wake
+from allocsolve.simulation.engine import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.speedup import Speedup
+    from allocsolve.simulation.decisions import Decision
+    from allocsolve.simulation.rules import EngineRules
+    from allocsolve.simulation.simulate import Policy
+    from allocsolve.simulation.view import JobColumns, QueueView
+
+__all__ = ["Decider", "PromiseError", "forecast", "promise_error", "promised_starts"]
+
+
+class Decider(Protocol):
+    """A policy that is an object, such as those of `allocsolve.heuristics`."""
+
+    def decide(self, view: QueueView) -> Iterable[Decision]:
+        """Return what is decided on a view."""
+
+
+def forecast(view: QueueView, policy: Policy | Decider, rules: EngineRules | None = None) -> FloatArray:
+    """Return when each queued job will start if jobs run as long as expected and no more are submitted.
+
+    The same policy is run forward from the view on, on a copy of itself.
+
+    Parameters
+    ----------
+    view
+        What the policy sees now. A running job ends when it is expected to; a queued one runs for its
+        estimate, or for its run time where the view shows it.
+    policy
+        A function from views to decisions, or one of `allocsolve.heuristics` that has a ``decide``. It sees
+        jobs numbered anew, those that wait and run only.
+    rules
+        Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of ``view.queue``, in its order: seconds; NaN for a job that the policy never starts.
+
+    Raises
+    ------
+    IllegalDecision
+        If the policy breaks a rule.
+
+    Notes
+    -----
+    Jobs that have ended are not part of it: a policy that learns from them has nothing to learn from.
+    *Complexity*: a call of the policy for the end of each job that runs or waits.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Job
+    >>> def fcfs(view):
+    ...     free = view.free
+    ...     for job in view.queue:
+    ...         if (nodes := int(view.jobs.nodes[job])) > free:
+    ...             break
+    ...         free -= nodes
+    ...         yield Start(job, nodes)
+    >>> engine = Engine(WorkloadProblem(4, [Job(0, 3, 50, limit=100), Job(1, 4, 10), Job(1, 1, 10)]))
+    >>> engine.apply(fcfs(engine.advance()))
+    >>> forecast(engine.advance(), fcfs).tolist()
+    [100.0, 112.5]
+    """
+    runner = copy.deepcopy(policy)
+    decide: Any = getattr(runner, "decide", runner)
+    members = np.sort(np.concatenate([view.running, view.queue]))
+    held = np.zeros(len(view.jobs.submit), dtype=np.int64)
+    held[view.running] = view.held
+    held = held[members]
+    engine = Engine(_expected(view, members), rules or getattr(policy, "rules", None))
+    missing = len(view.running)
+    while (seen := engine.advance()) is not None:
+        # Jobs that run already start when they did; until all of them do, nothing else is decided.
+        given = [Start(job, int(held[job])) for job in seen.queue.tolist() if held[job]]
+        if seen.now < view.now:
+            engine.apply([*given, Wake(view.now)])
+        elif missing:
+            engine.apply([*given, Wake(math.nextafter(view.now, math.inf))])
+        else:
+            engine.apply(decide(seen))
+        missing -= len(given)
+    queued: FloatArray = engine.result().first_starts[np.searchsorted(members, view.queue)]
+    queued[queued <= math.nextafter(view.now, math.inf)] = view.now
+    return queued
+
+
+def promised_starts(
+    problem: WorkloadProblem, policy: Policy | Decider, rules: EngineRules | None = None
+) -> FloatArray:
+    """Return what the forecast for each job says when it is submitted.
+
+    Parameters
+    ----------
+    problem
+        The workload.
+    policy, rules
+        As of `forecast`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (jobs,), seconds.
+
+    Notes
+    -----
+    *Complexity*: that of one `forecast` for each instant at which jobs are submitted.
+    """
+    promised = np.full(len(problem.jobs), np.nan)
+    decide: Any = getattr(policy, "decide", policy)
+    engine = Engine(problem, rules or getattr(policy, "rules", None))
+    while (view := engine.advance()) is not None:
+        if len(view.submitted):
+            expected = dict(zip(view.queue.tolist(), forecast(view, policy, rules).tolist(), strict=True))
+            for job in view.submitted.tolist():
+                promised[job] = expected[job]
+        engine.apply(decide(view))
+    return promised
+
+
+class PromiseError(NamedTuple):
+    """How far promised and actual starts are apart, over all jobs; seconds, and a share."""
+
+    #: Mean of the distance.
+    mean: float
+    #: Share of jobs that start after their promise, 0..1.
+    late: float
+    #: Mean of how much later than promised a job starts, 0 for one that does not.
+    mean_delay: float
+    #: The largest such delay.
+    max_delay: float
+
+
+def promise_error(promised: object, starts: object) -> PromiseError:
+    """Return how far promised and actual starts are apart.
+
+    Parameters
+    ----------
+    promised
+        Shape (jobs,), seconds: as of `promised_starts`, or of anybody who makes promises.
+    starts
+        Shape (jobs,), seconds.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the shapes differ, or a time is no number.
+
+    Examples
+    --------
+    >>> promise_error([100, 50], [90, 80])
+    PromiseError(mean=20.0, late=0.5, mean_delay=15.0, max_delay=30.0)
+    """
+    before, after = array_of(promised), array_of(starts)
+    if before.shape != after.shape or before.ndim != 1:
+        msg = f"promised starts of the shape {before.shape} for starts of the shape {after.shape}"
+        raise InvalidAnswer(msg)
+    if not len(before):
+        return PromiseError(0.0, 0.0, 0.0, 0.0)
+    if before.dtype.kind not in "iuf" or after.dtype.kind not in "iuf":
+        msg = "promised starts and starts are not numbers"
+        raise InvalidAnswer(msg)
+    difference = after.astype(np.float64) - before
+    if not np.isfinite(difference).all():
+        msg = f"job {int(np.argmin(np.isfinite(difference)))} has no promised start or no start"
+        raise InvalidAnswer(msg)
+    delay = np.maximum(difference, 0)
+    return PromiseError(
+        float(np.abs(difference).mean()), float((delay > 0).mean()), float(delay.mean()), float(delay.max())
+    )
+
+
+def _expected(view: QueueView, members: IntArray) -> WorkloadProblem:
+    """Return the jobs that run or wait, with the run times that are expected of them."""
+    jobs = view.jobs
+    submit, nodes = jobs.submit.copy(), jobs.nodes.copy()
+    runtime = np.where(np.isnan(jobs.runtime), jobs.estimate, jobs.runtime)
+    limit, low, high = jobs.estimate.copy(), jobs.min_nodes.copy(), jobs.max_nodes.copy()
+    running = view.running
+    fixed = set(running.tolist())
+    submit[running] = jobs.start[running]
+    runtime[running] = limit[running] = view.expected_ends - jobs.start[running]
+    nodes[running] = low[running] = high[running] = view.held
+    laws = [None if job in fixed else _law(jobs, job, runtime) for job in members.tolist()]
+    return WorkloadProblem(
+        view.num_nodes,
+        Jobs(
+            submit[members],
+            nodes[members],
+            runtime[members],
+            limit[members],
+            users=[None if user < 0 else str(user) for user in jobs.user[members].tolist()],
+            weight=jobs.weight[members],
+            min_nodes=low[members],
+            max_nodes=high[members],
+            speedups=laws,
+        ),
+    )
+
+
+def _law(jobs: JobColumns, job: int, runtime: FloatArray) -> Speedup | None:
+    """Return the law of a job, a table in seconds."""
+    code, parameter = jobs.speedup[job], float(jobs.parameter[job])
+    if code == AMDAHL:
+        return Amdahl(parameter)
+    if code == POWER:
+        return PowerLaw(parameter)
+    if code == SPEEDUP_TABLE:
+        rows = slice(jobs.table_offsets[job], jobs.table_offsets[job + 1])
+        seconds = jobs.table_seconds[rows] * runtime[job]
+        return SpeedupTable(zip(jobs.table_nodes[rows].tolist(), seconds.tolist(), strict=True))
+    return None

@@ -1,0 +1,86 @@
+"""What a policy sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from allocsolve.model.speedup import SPEEDUP_TABLE
+from allocsolve.simulation.sizes import relative_time
+
+if TYPE_CHECKING:
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray
+
+__all__ = ["JobColumns", "QueueView"]
+
+
+class JobColumns(NamedTuple):
+    """What is known of jobs, by job, as read-only arrays.
+
+    Of jobs that are not yet submitted, times are NaN, numbers of nodes 0 and users -1. The first twelve are
+    those of `allocsolve.model.PackedJobs`.
+    """
+
+    #: Seconds.
+    submit: FloatArray
+    #: Of a rigid job, what it runs on; of a moldable one, what times refer to.
+    nodes: IntArray
+    min_nodes: IntArray
+    max_nodes: IntArray
+    #: Seconds on `nodes` nodes; NaN as long as the rules hide it.
+    runtime: FloatArray
+    #: What the user said of the run time on `nodes` nodes, in seconds.
+    estimate: FloatArray
+    weight: FloatArray
+    #: The law of speedup, see `allocsolve.model.PackedJobs`.
+    speedup: IntArray
+    parameter: FloatArray
+    #: Tables of speedup, in which times are given relative to that on `nodes` nodes.
+    table_offsets: IntArray
+    table_nodes: IntArray
+    table_seconds: FloatArray
+    #: When it started and ended, in seconds; NaN before.
+    start: FloatArray
+    end: FloatArray
+    #: The number of the user; -1 if nobody is known.
+    user: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueueView:
+    """The state of the cluster at an instant at which a policy is called: a snapshot.
+
+    All arrays are read-only. Lists of jobs hold indices of the problem.
+    """
+
+    #: Seconds.
+    now: float
+    #: Why the policy is called: jobs that have completed and that were submitted since the last call.
+    completed: IntArray
+    submitted: IntArray
+    #: Whether it had asked to be called.
+    woken: bool
+    num_nodes: int
+    free: int
+    #: Jobs that wait, in the order of their submission, of equal ones by index.
+    queue: IntArray
+    #: Running jobs by expected end, when each is expected to end, in seconds, and the nodes that it holds.
+    #: A job that has run longer than expected is expected to end now.
+    running: IntArray
+    expected_ends: FloatArray
+    held: IntArray
+    #: What is known of each job.
+    jobs: JobColumns = field(repr=False)
+
+    def sizes(self, job: int) -> tuple[int, ...]:
+        """Return the numbers of nodes on which a job can run, rising."""
+        jobs = self.jobs
+        if jobs.speedup[job] == SPEEDUP_TABLE:
+            rows = slice(jobs.table_offsets[job], jobs.table_offsets[job + 1])
+            return tuple(jobs.table_nodes[rows].tolist())
+        return tuple(range(int(jobs.min_nodes[job]), int(jobs.max_nodes[job]) + 1))
+
+    def estimate(self, job: int, nodes: int) -> float:
+        """Return how long a job runs on so many nodes as far as its user knows, in seconds."""
+        return float(self.jobs.estimate[job]) * relative_time(self.jobs, job, nodes)

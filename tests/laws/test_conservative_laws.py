@@ -1,0 +1,111 @@
+"""Laws of conservative backfilling: the twin, the promise, list scheduling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_conservative import naive_conservative, naive_list_starts
+
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload.conservative import COMPRESSIONS, Conservative, conservative_plan
+from allocsolve.judge.workload import workload_violations
+from allocsolve.model import Budget, Job, WorkloadProblem
+from allocsolve.simulation import EngineRules, Reason, simulate
+
+compressions = pytest.mark.parametrize("compression", COMPRESSIONS)
+
+
+@st.composite
+def workloads(draw: Any, *, over_runs: bool = False, exact: bool = False) -> WorkloadProblem:
+    num_nodes = draw(st.integers(1, 8))
+    jobs = []
+    for _ in range(draw(st.integers(0, 12))):
+        runtime = draw(st.integers(1, 12)) / draw(st.sampled_from([1, 4]))
+        factor = draw(st.sampled_from([0.5, 0.75, 1, 2] if over_runs else [1, 1.25, 2, 4]))
+        limit = runtime if exact else draw(st.sampled_from([None, runtime * factor]))
+        jobs.append(Job(draw(st.integers(0, 20)), draw(st.integers(1, num_nodes)), runtime, limit))
+    return WorkloadProblem(num_nodes, jobs)
+
+
+@compressions
+@given(problem=workloads())
+def test_the_twin_starts_all_jobs_at_the_same_times(problem: WorkloadProblem, compression: Any) -> None:
+    plan = conservative_plan(problem, compression)
+    assert (plan.starts.tolist(), plan.promised.tolist()) == naive_conservative(problem, compression)
+
+
+@compressions
+@given(problem=workloads(over_runs=True))
+def test_the_twin_agrees_where_jobs_run_longer_than_estimated(
+    problem: WorkloadProblem, compression: Any
+) -> None:
+    plan = conservative_plan(problem, compression)
+    assert (plan.starts.tolist(), plan.promised.tolist()) == naive_conservative(problem, compression)
+
+
+@pytest.mark.parametrize("compression", ["compress", "none"])
+@given(problem=workloads())
+def test_no_job_starts_after_its_promise(problem: WorkloadProblem, compression: Any) -> None:
+    plan = conservative_plan(problem, compression)
+    assert (plan.starts <= plan.promised).all()
+
+
+@given(problem=workloads())
+def test_without_compression_every_job_starts_as_promised(problem: WorkloadProblem) -> None:
+    plan = conservative_plan(problem, "none")
+    assert plan.starts.tolist() == plan.promised.tolist()
+
+
+@compressions
+@given(problem=workloads(exact=True))
+def test_exact_estimates_give_list_scheduling(problem: WorkloadProblem, compression: Any) -> None:
+    plan = conservative_plan(problem, compression)
+    assert plan.starts.tolist() == plan.promised.tolist() == naive_list_starts(problem)
+
+
+@compressions
+@given(problem=workloads())
+def test_actual_run_times_are_exact_estimates(problem: WorkloadProblem, compression: Any) -> None:
+    assert conservative_plan(problem, compression, "actual").starts.tolist() == naive_list_starts(problem)
+
+
+@compressions
+@given(problem=workloads(over_runs=True))
+def test_schedules_are_feasible(problem: WorkloadProblem, compression: Any) -> None:
+    schedule = Conservative(compression)(problem, Budget()).answer
+    assert schedule is not None
+    assert not workload_violations(problem, schedule)
+
+
+@compressions
+@given(problem=workloads(over_runs=True))
+def test_the_log_says_who_was_passed(problem: WorkloadProblem, compression: Any) -> None:
+    policy = Conservative(compression)
+    starts, _, log = conservative_plan(problem, compression)
+    assert simulate(problem, policy, policy.rules).first_starts.tolist() == starts.tolist()
+    submit = problem.packed.submit
+    place = {int(job): at for at, job in enumerate(np.argsort(submit, kind="stable"))}
+    assert sorted(log.started.tolist()) == list(range(len(starts)))
+    assert (np.diff(starts[log.started]) >= 0).all()
+    for job, first in enumerate(log.blocked.tolist()):
+        later = [
+            k for k, start in enumerate(starts) if submit[k] <= starts[job] < start and place[k] < place[job]
+        ]
+        assert first == min(later, key=place.__getitem__, default=-1)
+        assert log.reasons[job] == (Reason.AT_HEAD if first < 0 else Reason.BACKFILLED)
+
+
+def test_other_rules_are_refused() -> None:
+    with pytest.raises(InvalidOption, match="coalesce"):
+        Conservative().simulated(WorkloadProblem(1, []), EngineRules(coalesce=False))
+
+
+def test_the_arrays_of_the_plan_are_moved_to_the_front() -> None:
+    rng = np.random.default_rng(1)
+    jobs = [Job(3 * idx, int(rng.integers(1, 5)), int(rng.integers(1, 9))) for idx in range(120)]
+    problem = WorkloadProblem(4, jobs)
+    assert conservative_plan(problem).starts.tolist() == naive_conservative(problem, "compress")[0]

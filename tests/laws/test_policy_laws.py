@@ -1,0 +1,142 @@
+"""Queue policies are their definitions: the slow twin, the compiled loop and the driver in Python agree."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_workload_engine import (
+    draw_problem,
+    naive_cqsim,
+    naive_easy,
+    naive_fcfs,
+    naive_first_fit,
+    naive_hpcopt,
+    naive_mjs2023,
+    naive_raps,
+    naive_run,
+)
+
+from allocsolve.heuristics.workload.orders import QUEUE_ORDERS
+from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
+from allocsolve.model import Job, WorkloadProblem
+from allocsolve.simulation import EngineRules, Reason, run_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allocsolve.simulation import Simulation
+
+QueuePolicy: TypeAlias = Fcfs | FirstFit | Easy
+
+
+def twin_of(policy: QueuePolicy) -> Callable[..., None]:
+    if isinstance(policy, Fcfs):
+        return naive_fcfs(policy.moldable)
+    if isinstance(policy, FirstFit):
+        return naive_first_fit(policy.moldable)
+    presets: dict[str, Callable[..., None]] = {
+        "": naive_easy(policy),
+        "flux": naive_easy(Easy(extra_nodes=False)),
+        "accasim": naive_first_fit("max"),
+        "cqsim": naive_cqsim,
+        "mjs2023": naive_mjs2023,
+        "hpcopt": naive_hpcopt,
+        "raps": naive_raps,
+    }
+    return presets[policy.like]
+
+
+def draw_policy(rng: random.Random) -> QueuePolicy:
+    moldable = rng.choice(["max", "min"])
+    kind = rng.randint(0, 9)
+    if kind == 0:
+        return Fcfs(moldable)  # type: ignore[arg-type]
+    if kind == 1:
+        return FirstFit(moldable)  # type: ignore[arg-type]
+    if kind <= 3:
+        return Easy(like=rng.choice(EASY_PRESETS))
+    return Easy(
+        extra_nodes=rng.random() < 0.7,
+        strict=rng.random() < 0.3,
+        estimate=rng.choice(["limit", "actual", "user-average"]),
+        order=rng.choice(QUEUE_ORDERS) if rng.random() < 0.5 else "submission",
+        scan_limit=rng.choice([None, None, 0, 1, 3]),
+        moldable=rng.choice(["max", "min", "fit"]),
+        coalesce=rng.random() < 0.7,
+    )
+
+
+def seen(simulation: Simulation) -> tuple[list[tuple[int, int, int]], list[Any]]:
+    """Return the starts in their order as the twin has them, and the pieces of all jobs."""
+    schedule, log = simulation.schedule, simulation.log
+    starts = [(job, int(schedule.nodes[job]), int(log.blocked[job])) for job in log.started.tolist()]
+    assert all((log.reasons[job] == Reason.BACKFILLED) == (blocked >= 0) for job, _, blocked in starts)
+    return starts, [schedule.pieces(job) for job in range(len(log.reasons))]
+
+
+def check(problem: WorkloadProblem, policy: QueuePolicy, *, coalesce: bool) -> None:
+    rules = EngineRules(coalesce, "actual")
+    ran, starts = naive_run(problem, twin_of(policy), coalesce=coalesce)
+    pieces = [((ran[job].start, ran[job].end, ran[job].nodes),) for job in range(len(problem.jobs))]
+    assert seen(policy.simulated(problem, rules)) == (starts, pieces)
+    assert seen(run_policy(problem, policy.decide, rules)) == (starts, pieces)
+
+
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_both_drivers_equal_the_twin(rng: random.Random, moldable: bool) -> None:
+    check(draw_problem(rng, moldable=moldable), draw_policy(rng), coalesce=rng.random() < 0.7)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_both_drivers_equal_the_twin_on_a_thousand_problems(part: int) -> None:
+    rng = random.Random(part)
+    for number in range(250):
+        problem, policy = draw_problem(rng, moldable=number % 2 == 1), draw_policy(rng)
+        check(problem, policy, coalesce=rng.random() < 0.7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gaps_among_many_running_jobs_change_nothing(seed: int) -> None:
+    """Most of 200 running jobs end long before the first and the last in the order of expected ends."""
+    rng = random.Random(seed)
+    rows = [Job(0, 1, 1000, 500), Job(0, 1, 2000, 2000)]
+    rows += [Job(0, 1, rng.randint(1, 200), rng.randint(501, 1900)) for _ in range(198)]
+    rows += [Job(rng.randint(0, 400), rng.randint(1, 150), rng.randint(1, 90), 100) for _ in range(60)]
+    problem = WorkloadProblem(200, rows)
+    for policy in (Easy(), Easy(like="raps")):
+        check(problem, policy, coalesce=True)
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_head_never_starts_after_its_shadow_time(rng: random.Random) -> None:
+    """With estimates that are no less than run times, EASY keeps what it has promised to each head."""
+    rows = [
+        Job(job.submit, job.nodes, job.runtime, job.runtime + rng.choice([0, 5]))
+        for job in draw_problem(rng, moldable=False).jobs
+    ]
+    problem = WorkloadProblem(9, rows)
+    easy = Easy(extra_nodes=rng.random() < 0.5, strict=rng.random() < 0.5)
+    promises: dict[int, float] = {}
+
+    def policy(view: Any) -> Any:
+        decisions = easy.decide(view)
+        chosen = {start.job for start in decisions}
+        waiting = [job for job in view.queue.tolist() if job not in chosen]
+        if waiting:
+            running = list(zip(view.expected_ends.tolist(), view.held.tolist(), strict=True))
+            running += [(view.now + view.jobs.estimate[start.job], start.nodes) for start in decisions]
+            needed = view.jobs.nodes[waiting[0]]
+            free = view.free - sum(start.nodes for start in decisions)
+            for end, nodes in sorted(running):
+                free += nodes
+                if free >= needed:
+                    promises.setdefault(waiting[0], end)
+                    break
+        return decisions
+
+    schedule = run_policy(problem, policy).schedule
+    assert all(schedule.first_starts[job] <= promised for job, promised in promises.items())

@@ -1,0 +1,65 @@
+"""The event engine: whole runs of a log and of 300,000 generated jobs, and a policy in Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from knl_log import knl_workload, window_turnaround
+
+from allocsolve import Budget
+from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
+from allocsolve.model import Jobs, WorkloadProblem
+from allocsolve.simulation import Start, simulate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+    from allocsolve.simulation import QueueView
+
+#: Window turnaround in seconds.
+KNL = {Fcfs(): 6822.59, FirstFit(): 4550.60, Easy(): 5077.82, Easy(extra_nodes=False): 5205.63}
+
+
+@pytest.mark.parametrize("policy", KNL)
+def test_a_run_of_cori_knl(benchmark: BenchmarkFixture, traces: Path, policy: Fcfs | FirstFit | Easy) -> None:
+    problem = knl_workload(traces)
+    policy(problem, Budget())  # compiled
+    result = benchmark.pedantic(policy, (problem, Budget()), rounds=20)
+    assert window_turnaround(problem, result.answer) == pytest.approx(KNL[policy], abs=0.05)
+
+
+def generated(count: int) -> WorkloadProblem:
+    """Return jobs for 1,024 nodes at a load of about .9, with limits of one to four run times."""
+    rng = np.random.default_rng(1)
+    nodes = 2 ** rng.integers(0, 9, count)
+    runtime = np.ceil(rng.lognormal(6, 1.5, count))
+    interval = float((nodes * runtime).mean()) / (0.9 * 1024)
+    submit = np.floor(np.cumsum(rng.exponential(interval, count)))
+    return WorkloadProblem(1024, Jobs(submit, nodes, runtime, np.ceil(runtime * rng.uniform(1, 4, count))))
+
+
+def test_easy_on_300_000_jobs(benchmark: BenchmarkFixture) -> None:
+    problem = generated(300_000)
+    result = benchmark.pedantic(Easy(), (problem, Budget()), rounds=3, warmup_rounds=1)
+    assert (result.answer.first_starts >= problem.packed.submit).all()
+
+
+def test_a_policy_in_python(benchmark: BenchmarkFixture) -> None:
+    problem = generated(20_000)
+
+    def first_fit(view: QueueView) -> list[Start]:
+        free, starts = view.free, []
+        needs = view.jobs.nodes[view.queue]
+        fitting = needs <= free
+        for job, nodes in zip(view.queue[fitting].tolist(), needs[fitting].tolist(), strict=True):
+            if nodes <= free:
+                free -= nodes
+                starts.append(Start(job, nodes))
+        return starts
+
+    schedule = benchmark.pedantic(simulate, (problem, first_fit), rounds=3, warmup_rounds=1)
+    assert schedule == FirstFit().simulated(problem).schedule

@@ -1,0 +1,238 @@
+"""Schedules that others made: tables of Batsim, evalys and ElastiSim, and score --answers."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from cli_tools import refused, run_json
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocsolve.cli import main
+from allocsolve.errors import FormatError
+from allocsolve.instances import lublin1999, read_solution, write_problem, write_solution
+from allocsolve.judge.workload import workload_violations
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    Job,
+    Jobs,
+    Mesh,
+    Partition,
+    PartitionProblem,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
+from allocsolve.registry import make_solver
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_tools import Capture
+
+PROBLEM = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000), Job(2, 2, 5)])
+STARTS = [0, 100, 110, 110]
+
+BATSIM_HEAD = (
+    "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,"
+    "final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,"
+    "allocated_resources,consumed_energy,metadata"
+)
+ELASTISIM_HEAD = "ID,Type,Submit Time,Start Time,End Time,Wait Time,Makespan,Turnaround Time,Status"
+
+
+def batsim(problem: WorkloadProblem, schedule: WorkloadSchedule, folder: Path, prefix: str = "w0!") -> Path:
+    """Write a schedule as Batsim does."""
+    path = folder / "jobs.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(f"{BATSIM_HEAD}\n")
+        for idx, name in enumerate(problem.jobs.names):
+            for start, end, nodes in schedule.pieces(idx):
+                held = f"0-{nodes - 1}" if nodes > 1 else "7"
+                row = (f"{prefix}{name}", "w0", "p", 0, nodes, 1, 1, "COMPLETED", start, end - start, end)
+                csv.writer(file).writerow([*row, 0, 0, 1, held, -1, ""])
+    return path
+
+
+def elastisim(problem: WorkloadProblem, schedule: WorkloadSchedule, folder: Path) -> Path:
+    """Write a schedule as ElastiSim does, with six digits."""
+    path = folder / "job_statistics.csv"
+    with path.open("w", encoding="utf-8") as file:
+        file.write(f"{ELASTISIM_HEAD}\n")
+        for number, idx in enumerate(sorted(range(len(problem.jobs)), key=problem.packed.submit.__getitem__)):
+            ((start, end, _),) = schedule.pieces(idx)
+            submit = problem.packed.submit[idx]
+            file.write(f"{number},rigid,{submit:.6g},{start:.6g},{end:.6g},1,1,1,completed\n")
+    return path
+
+
+@given(st.data())
+def test_a_schedule_is_read_back(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 8))
+    times = st.lists(st.integers(0, 900_000), min_size=count, max_size=count)
+    runs = data.draw(st.lists(st.integers(1, 90_000), min_size=count, max_size=count))
+    problem = WorkloadProblem(9, Jobs(data.draw(times), [1 + idx % 9 for idx in range(count)], runs))
+    schedule = WorkloadSchedule.of(problem, data.draw(times))
+    folder = tmp_path_factory.mktemp("foreign")
+    for path in (batsim(problem, schedule, folder), elastisim(problem, schedule, folder)):
+        assert read_solution(path, problem) == schedule
+    write_solution(folder / "own.csv", problem, schedule, {})
+    assert read_solution(folder / "own.csv", problem) == schedule
+
+
+def test_six_digits_are_warned_of_and_show(tmp_path: Path) -> None:
+    problem = WorkloadProblem(4, [Job(2_400_003, 2, 1001), Job(2_400_009, 2, 10)])
+    told: list[str] = []
+    schedule = WorkloadSchedule.of(problem, [2_400_004, 2_400_009])
+    answer = read_solution(elastisim(problem, schedule, tmp_path), problem, tell=told.append)
+    assert len(told) == 1
+    assert "have 6 digits: beyond 10^6 s they are off by up to 5 s" in told[0]
+    assert isinstance(answer, WorkloadSchedule)
+    assert answer.first_starts.tolist() == [2_400_000, 2_400_010]
+    assert workload_violations(problem, answer)[0].startswith("job 'j0' starts at 2400000 s, before its subm")
+    read_solution(batsim(problem, schedule, tmp_path), problem, tell=told.append)
+    assert len(told) == 1
+
+
+def test_names_of_other_programs(tmp_path: Path) -> None:
+    jobs = [Job(0, 1, 5, name="17"), Job(0, 1, 5, name="j3"), Job(0, 2, 5, name="a#2")]
+    problem = WorkloadProblem(4, jobs)
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "job_id,starting_time,finish_time,allocated_resources\n"
+        "17#2,3,5,0\n17#1,0,3,0\nw!3,1,6,1\nw!a#2,0,5,2-3\n"
+    )
+    answer = read_solution(path, problem)
+    assert isinstance(answer, WorkloadSchedule)
+    assert answer.pieces(0) == ((0, 3, 1), (3, 5, 1))
+    assert (answer.pieces(1), answer.pieces(2)) == (((1, 6, 1),), ((0, 5, 2),))
+
+
+def test_jobs_that_did_not_run_there_are_named_by_the_judge(tmp_path: Path) -> None:
+    path = batsim(PROBLEM, WorkloadSchedule.of(PROBLEM, STARTS), tmp_path)
+    lines = path.read_text().splitlines()
+    rejected = lines[2].replace(",100.0,10.0,110.0,", ",-1,-1,-1,")
+    path.write_text("\n".join([*lines[:2], rejected, *lines[4:]]))
+    assert workload_violations(PROBLEM, read_solution(path, PROBLEM))[:2] == (  # type: ignore[arg-type]  # a schedule
+        "job 'j1' never runs",
+        "job 'j2' never runs",
+    )
+
+
+BATSIM = "job_id,starting_time,finish_time,allocated_resources\n"
+FAULTS = {
+    BATSIM.replace(",allocated_resources", "")
+    + "j0,0,100\n": "there is neither a column allocated_resources",
+    BATSIM.replace("finish", "end") + "j0,0,100,0\n": "there is no column 'finish_time'",
+    BATSIM + "jx,0,100,0-2\n": "line 2: the problem has no job 'jx'",
+    BATSIM + "j0,0,100,a-b\n": "line 2: allocated_resources 'a-b' are no intervals such as 0-2 5",
+    BATSIM + "j0,zero,100,0-2\n": "line 2: start must be a number, not 'zero'",
+    BATSIM + "j0,0,1e400,0-2\n": "line 2: end ",
+    BATSIM + "j0,0,100,5-1\n": "line 2: nodes -3 is below 0",
+    BATSIM + ",0,100,0\n": "line 2: the problem has no job ''",
+    BATSIM + "j0,0,100\n": "line 2: 3 cells for 4 columns",
+    BATSIM + 'j0,0,100,"0\n': "line 2: unexpected end of data",
+    f"{ELASTISIM_HEAD}\n4,rigid,0,0,100,0,100,100,completed\n": "line 2: ID must be one of 0..3, not 4",
+    f"{ELASTISIM_HEAD}\nx,rigid,0,0,100,0,100,100,completed\n": "line 2: ID must be one of 0..3, not 'x'",
+    f"{ELASTISIM_HEAD}\n1,rigid,9,9,100,0,100,100,completed\n": "line 2: Submit Time 9, but job 'j1' is",
+    f"{ELASTISIM_HEAD}\n0,rigid,0,,100,0,100,100,completed\n": "",
+    f"{ELASTISIM_HEAD}\n0,rigid,0,0,soon,0,100,100,completed\n": "line 2: end must be a number, not 'soon'",
+}
+
+
+@pytest.mark.parametrize("text", FAULTS)
+def test_a_fault_is_named_with_its_line(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    if not FAULTS[text]:
+        read_solution(path, PROBLEM)
+        return
+    with pytest.raises(FormatError) as refusal:
+        read_solution(path, PROBLEM)
+    assert FAULTS[text] in str(refusal.value)
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+def test_answers_beside_solvers(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    problem = lublin1999(1, num_jobs=30, num_nodes=64)
+    write_problem(problem, "p.json")
+    solved = make_solver("fcfs", problem)(problem, Budget(seconds=5))
+    schedule = solved.answer
+    write_solution("own.json", problem, schedule, {})
+    write_solution("own.csv", problem, schedule, {})
+    batsim(problem, schedule, tmp_path)
+    elastisim(problem, schedule, tmp_path)
+    early = WorkloadSchedule.of(problem, schedule.first_starts - 1)
+    write_solution("early.json", problem, early, {})
+    (tmp_path / "junk.json").write_text("[]")
+    names = ["own.json", "own.csv", "jobs.csv", "job_statistics.csv", "early.json", "junk.json"]
+    argv = ["score", "p.json", "--solvers", "fcfs", "--answers", ",".join(names[:3]), "--seconds", 5]
+    argv += ["--baseline", "fcfs", "--answers", ",".join(names[3:]), "--out", "out", "--json"]
+    for time in ("first", "again"):
+        again = ["--retry-failed"] if time == "again" else []
+        assert main([*map(str, argv), *again]) == 1
+        out, err = capsys.readouterr()
+        assert "job_statistics.csv have 6 digits" in err
+        told = json.loads(out)
+        scores = {row["solver"]: row for row in told["scores"]}
+        assert list(scores) == ["fcfs", *names]
+        assert {scores[name]["gap"]["mean"] for name in ("fcfs", *names[:3])} == {
+            scores["fcfs"]["gap"]["mean"]
+        }
+        failures = {row["solver"]: row["error"] for row in told["failures"]}
+        assert set(failures) >= {"early.json", "junk.json"}
+        first = problem.jobs.names[0]
+        assert f"job {first!r} starts at -1 s, before its submission" in failures["early.json"]
+        assert "junk.json" in failures["junk.json"]
+
+
+FAMILIES = {
+    "evolution": (
+        EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]), EvolutionProfile([(90, 4)]))),
+        "rigid",
+    ),
+    "partition": (PartitionProblem(Mesh((4, 3)), np.arange(12) != 5, 3), "growth"),
+}
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_answers_of_every_family(kind: str, tmp_path: Path, capsys: Capture) -> None:
+    problem, name = FAMILIES[kind]
+    write_problem(problem, tmp_path / "p.json")
+    answer = make_solver(name, problem)(problem, Budget(seconds=5)).answer
+    for suffix in ("json", "csv"):
+        write_solution(tmp_path / f"a.{suffix}", problem, answer, {})
+    answers = f"{tmp_path}/a.json,{tmp_path}/a.csv"
+    argv = ("score", tmp_path / "p.json", "--answers", answers, "--baseline", name, "--out", tmp_path / "out")
+    told = run_json(capsys, *argv)
+    assert [row["solver"] for row in told["scores"]] == [name, *answers.split(",")]
+    assert len({str(row["gap"]) for row in told["scores"]}) == 1
+
+
+def test_answers_are_of_one_problem(tmp_path: Path, capsys: Capture) -> None:
+    for idx in range(2):
+        write_problem(FAMILIES["evolution"][0], tmp_path / f"p{idx}.json")
+    err = refused(capsys, "score", tmp_path, "--answers", tmp_path / "p0.json", "--out", tmp_path / "out")
+    assert "--answers are of one problem, not of 2" in err
+    err = refused(
+        capsys, "score", tmp_path / "p0.json", "--answers", tmp_path / "gone", "--out", tmp_path / "out"
+    )
+    assert "gone: cannot be read: No such file or directory" in err
+    err = refused(capsys, "score", tmp_path / "p0.json", "--out", tmp_path / "out")
+    assert "name --solvers, --answers or both" in err
+
+
+def test_an_answer_to_another_problem_fails(tmp_path: Path, capsys: Capture) -> None:
+    other = PartitionProblem(Mesh((4, 3)), np.arange(12) != 6, 3)
+    problem = FAMILIES["partition"][0]
+    write_problem(problem, tmp_path / "p.json")
+    write_solution(tmp_path / "a.json", other, Partition([0, 1, 2]), {})
+    argv = ("score", tmp_path / "p.json", "--answers", tmp_path / "a.json", "--baseline", "growth")
+    told = run_json(capsys, *argv, "--out", tmp_path / "out", status=1)
+    assert "this solves another problem" in told["failures"][0]["error"]

@@ -1,0 +1,174 @@
+"""Published counterexamples, options and presets of the queue policies."""
+
+from __future__ import annotations
+
+import pytest
+
+from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload.policies_run import decide_view
+from allocsolve.model import Amdahl, Budget, Job, SpeedupTable, Status, WorkloadProblem
+from allocsolve.simulation import Engine, EngineRules, Reason, run_policy, simulate
+
+
+def starts(problem: WorkloadProblem, policy: Fcfs | FirstFit | Easy) -> list[float]:
+    compiled = policy.simulated(problem).schedule
+    assert run_policy(problem, policy.decide, _rules(policy)).schedule == compiled
+    return [float(start) for start in compiled.first_starts]
+
+
+def _rules(policy: Fcfs | FirstFit | Easy) -> EngineRules:
+    return policy.rules if isinstance(policy, Easy) else EngineRules()
+
+
+def problem_of(num_nodes: int, *jobs: tuple[float, int, float]) -> WorkloadProblem:
+    """Rows are submission, nodes and run time, which is the limit, too."""
+    return WorkloadProblem(num_nodes, [Job(submit, nodes, run, run) for submit, nodes, run in jobs])
+
+
+#: The head waits for A; C is long and would delay it.
+DELAYED = problem_of(4, (0, 3, 100), (1, 4, 10), (2, 1, 1000))
+
+
+def test_an_easy_without_reservation_delays_the_head() -> None:
+    assert starts(DELAYED, Easy()) == [0, 100, 110]
+    assert starts(DELAYED, Easy(like="accasim")) == starts(DELAYED, FirstFit()) == [0, 1002, 2]
+    assert starts(DELAYED, Easy(like="flux")) == [0, 100, 110]
+
+
+def test_mjs2023_compares_the_time_of_day_with_the_estimate_of_the_head() -> None:
+    late = problem_of(4, (5000, 3, 100), (5001, 4, 10), (5002, 1, 1000))
+    assert starts(late, Easy()) == [5000, 5100, 5110]
+    assert starts(late, Easy(like="mjs2023")) == [5000, 6002, 5002]
+    harmless = problem_of(4, (0, 3, 100), (1, 4, 100_000), (2, 1, 50))
+    assert starts(harmless, Easy()) == [0, 100, 2]
+    assert starts(harmless, Easy(like="mjs2023")) == [0, 100, 100_100]
+
+
+def test_mjs2023_passes_over_the_job_after_one_that_starts() -> None:
+    four = problem_of(4, (0, 4, 103), (1, 1, 10), (2, 1, 1000), (3, 1, 2000), (4, 1, 3000))
+    assert starts(four, Easy()) == [0, 103, 103, 103, 103]
+    assert starts(four, Easy(like="mjs2023"))[:3] == [0, 103, 113]
+
+
+def test_hpcopt_has_no_reservation_when_the_head_starts() -> None:
+    problem = problem_of(4, (0, 3, 100), (0, 4, 10), (0, 1, 1000))
+    assert starts(problem, Easy()) == [0, 100, 110]
+    assert starts(problem, Easy(like="hpcopt")) == [0, 1000, 0]
+
+
+def test_raps_takes_running_jobs_in_the_order_of_their_limits() -> None:
+    problem = problem_of(5, (0, 2, 100), (90, 2, 50), (91, 3, 10), (92, 1, 45))
+    assert starts(problem, Easy())[2] == 100
+    assert starts(problem, Easy(like="raps"))[2] == 137
+
+
+def test_cqsim_backfills_by_true_run_times() -> None:
+    problem = WorkloadProblem(4, [Job(0, 3, 100, 100), Job(1, 4, 10), Job(2, 1, 90, 500)])
+    assert starts(problem, Easy()) == [0, 100, 110]
+    assert starts(problem, Easy(like="cqsim")) == [0, 100, 2]
+
+
+def test_extra_nodes_are_used_up() -> None:
+    # At 100 s the head leaves 2 nodes: the long jobs of one node may use them, but not a third one.
+    problem = problem_of(6, (0, 3, 100), (1, 4, 10), *[(2, 1, 1000)] * 3)
+    assert starts(problem, Easy()) == [0, 100, 2, 2, 110]
+    assert starts(problem, Easy(extra_nodes=False)) == [0, 100, 100, 100, 110]
+
+
+def test_a_job_that_ends_at_the_shadow_time_is_in_time_unless_strict() -> None:
+    problem = problem_of(4, (0, 3, 100), (0, 4, 10), (0, 1, 100))
+    assert starts(problem, Easy()) == [0, 100, 0]
+    assert starts(problem, Easy(strict=True)) == [0, 100, 110]
+
+
+def test_a_job_that_has_run_too_long_is_expected_to_end_now() -> None:
+    problem = WorkloadProblem(4, [Job(0, 3, 100, 20), Job(1, 4, 10), Job(50, 1, 10, 10)])
+    assert starts(problem, Easy()) == [0, 100, 110]
+
+
+def test_scan_limit_counts_jobs_behind_the_head() -> None:
+    problem = problem_of(4, (0, 3, 100), (1, 4, 10), (2, 2, 5), (3, 1, 5))
+    assert starts(problem, Easy(scan_limit=2)) == [0, 100, 110, 3]
+    assert starts(problem, Easy(scan_limit=1)) == [0, 100, 110, 110]
+    assert starts(problem, Easy(scan_limit=0)) == [0, 100, 110, 110]
+
+
+def test_user_averages_are_learned() -> None:
+    jobs = [
+        Job(0, 1, 10, 1000, user="a"),
+        Job(0, 3, 100, 100),
+        Job(20, 4, 10),
+        Job(21, 1, 10, 1000, user="a"),
+    ]
+    problem = WorkloadProblem(4, jobs)
+    assert starts(problem, Easy()) == [0, 0, 100, 110]
+    assert starts(problem, Easy(estimate="user-average")) == [0, 0, 100, 21]
+
+
+def test_moldable_jobs_take_what_is_free() -> None:
+    table = SpeedupTable([(1, 80), (2, 40), (4, 20)])
+    jobs = [Job(0, 1, 100, 100), Job(0, 2, 40, 40, min_nodes=1, max_nodes=4, speedup=table)]
+    schedule = Fcfs()(WorkloadProblem(4, jobs), Budget()).answer
+    assert schedule is not None
+    assert schedule.nodes.tolist() == [1, 2]
+    assert Fcfs("min").simulated(WorkloadProblem(4, jobs)).schedule.ends.tolist() == [100, 80]
+
+
+def test_fit_backfills_on_fewer_nodes() -> None:
+    # Two extra nodes at 100 s: on three nodes the last job would delay the head.
+    jobs = [
+        Job(0, 3, 100, 100),
+        Job(0, 4, 10),
+        Job(0, 2, 500, 500, min_nodes=1, max_nodes=3, speedup=Amdahl(1)),
+    ]
+    problem = WorkloadProblem(6, jobs)
+    sizes = {m: Easy(moldable=m).simulated(problem).schedule for m in ("max", "min", "fit")}
+    assert {m: int(s.nodes[2]) for m, s in sizes.items()} == {"max": 2, "min": 1, "fit": 2}
+    assert {m: float(s.starts[2]) for m, s in sizes.items()} == {"max": 100, "min": 0, "fit": 0}
+
+
+def test_orders_choose_the_head() -> None:
+    problem = problem_of(4, (0, 4, 100), (1, 3, 50), (2, 2, 10), (3, 4, 30))
+    assert starts(problem, Easy(order="shortest-estimate")) == [0, 140, 100, 110]
+    assert starts(problem, Easy(order="largest")) == [0, 130, 180, 100]
+
+
+def test_reasons_name_the_blocked_job() -> None:
+    problem = problem_of(4, (0, 3, 100), (1, 4, 10), (2, 1, 50))
+    log = Easy().simulated(problem).log
+    assert [Reason(code) for code in log.reasons] == [Reason.AT_HEAD, Reason.AT_HEAD, Reason.BACKFILLED]
+    assert log.blocked.tolist() == [-1, -1, 1]
+    assert log.started.tolist() == [0, 2, 1]
+
+
+def test_solvers_claim_nothing() -> None:
+    for solver in (Fcfs(), FirstFit(), Easy()):
+        result = solver(DELAYED, Budget())
+        assert result.status is Status.FEASIBLE
+        assert result.objective is None
+        assert solver(WorkloadProblem(3, []), Budget()).answer is not None
+
+
+def test_bad_options_are_refused() -> None:
+    with pytest.raises(InvalidOption, match="scan_limit -1"):
+        Easy(scan_limit=-1)
+    with pytest.raises(UnknownName, match="order"):
+        Easy(order="longest")  # type: ignore[arg-type]
+    with pytest.raises(UnknownName, match="like"):
+        Easy(like="slurm")  # type: ignore[arg-type]
+    with pytest.raises(UnknownName, match="moldable"):
+        FirstFit("fit")  # type: ignore[arg-type]
+    for like in EASY_PRESETS:
+        with pytest.raises(InvalidOption, match="strict=True cannot be said besides"):
+            Easy(strict=True, like=like)
+
+
+def test_knowledge_that_the_rules_hide_is_refused() -> None:
+    easy = Easy(estimate="actual")
+    with pytest.raises(InvalidOption, match="hides actual run times"):
+        simulate(DELAYED, easy, EngineRules())
+    view = Engine(DELAYED).advance()
+    assert view is not None
+    with pytest.raises(InvalidOption, match="hides actual run times"):
+        decide_view(view, easy._policy)

@@ -1,0 +1,313 @@
+"""Workloads of logs of sacct: columns, times, steps, arrays, resized and requeued jobs, zones."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_tools import refused, run, run_json
+from fuzz_cases import SACCT
+from workload_traces import trace
+
+from allocsolve.errors import AllocsolveError, FormatError
+from allocsolve.instances import log_problem, read_sacct_log, recorded_schedule
+from allocsolve.instances.formats.log_times import Clock, duration, time_limit, zone
+from allocsolve.judge.workload import workload_violations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_tools import Capture
+
+    from allocsolve.instances import JobLog
+
+
+def read(folder: Path, text: str, nodes: int | None = 100, **options: object) -> JobLog:
+    path = folder / "log.txt"
+    path.write_text(text, encoding="utf-8")
+    return read_sacct_log(path, num_nodes=nodes, **options)  # type: ignore[arg-type]  # as the test has them
+
+
+def counted(log: JobLog) -> dict[str, int]:
+    return {reason: count for reason, count in log.report.counts().items() if count}
+
+
+def table(*rows: str, head: str = "JobID|Submit|Start|End|ElapsedRaw|Timelimit|NNodes|State|User") -> str:
+    return "\n".join([head, *rows]) + "\n"
+
+
+def test_a_log_with_all_of_it(tmp_path: Path) -> None:
+    log = read(tmp_path, SACCT, 9)
+    assert counted(log) == {
+        "job_lines": 6,
+        "steps": 1,
+        "no_run_time": 1,
+        "kept": 3,
+        "resized": 1,
+    }
+    problem = log_problem(log)
+    assert [dataclasses.astuple(row)[:6] for row in problem.jobs] == [
+        (0, 4, 3600, 7200, "1", "u"),
+        (100, 9, 100, 86_400, "2_7", "v"),
+        (300, 2, 1800, 1800, "4", "u"),
+    ]
+    assert log.timezone == "UTC"
+    assert problem.meta["timezone"] == "UTC"
+    assert recorded_schedule(log).pieces(2) == ((7200, 9000, 2),)
+    assert str(log.machine) == "9 nodes (given; sizes are those of allocnodes)"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("59", 59),
+        ("00:59", 59),
+        ("1:00", 60),
+        ("01:02:03", 3723),
+        ("1-00:00:00", 86_400),
+        ("12-01:02:03", 1_040_523),
+        ("00:00:01.500", 1.5),
+        ("", None),
+        ("Unknown", None),
+        ("INVALID", None),
+    ],
+)
+def test_durations(text: str, seconds: float | None) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30", 1800),
+        ("30:15", 1815),
+        ("01:30:00", 5400),
+        ("2-00", 172_800),
+        ("2-12:30", 217_800),
+        ("7-00:00:00", 604_800),
+        ("UNLIMITED", None),
+        ("Partition_Limit", None),
+        ("0", None),
+        ("00:00:00", None),
+        ("", None),
+    ],
+)
+def test_time_limits(text: str, seconds: float | None) -> None:
+    assert time_limit(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["x", "1:2:3:4", "-5", "1-", "1h", "1:xx", "--", "٣"])
+def test_what_is_no_duration(text: str) -> None:
+    for read_text in (duration, time_limit):
+        with pytest.raises(ValueError, match="is no duration"):
+            read_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1704067200", 1_704_067_200),
+        ("2024-01-01T00:00:00", 1_704_063_600),
+        ("2024-01-01 00:00:00", 1_704_063_600),
+        ("2024-01-01T00:00:00Z", 1_704_067_200),
+        ("2024-01-01T00:00:00+0200", 1_704_060_000),
+        ("2024-01-01T00:00:00.250", 1_704_063_600.25),
+        ("2024-07-01T12:34:56", 1_719_830_096),
+        ("Unknown", None),
+        ("None", None),
+        ("", None),
+        ("0", None),
+    ],
+)
+def test_points_in_time(text: str, seconds: float | None) -> None:
+    assert Clock(zone("Europe/Berlin")).read(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["yesterday", "2024-13-01T00:00:00", "2024-01-01T25:00:00", "1900-01-01T00:00:00", "-4", "9" * 16]
+)
+def test_what_is_no_point_in_time(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no time after 1970|is beyond 2\^53"):
+        Clock(zone("UTC")).read(text)
+
+
+def test_when_clocks_are_set_back_the_elapsed_time_decides(tmp_path: Path) -> None:
+    """On 2024-10-27 in Berlin there were two times from 2 to 3 o'clock."""
+    rows = (
+        "1|2024-10-27T00:00:00|2024-10-27T01:30:00|2024-10-27T02:30:00|7200|1-00|1|COMPLETED|u",
+        "2|2024-10-27T00:00:00|2024-10-27T01:30:00|2024-10-27T02:30:00|3600|1-00|1|COMPLETED|u",
+        "3|2024-10-27T00:00:00|2024-10-27T02:50:00|2024-10-27T02:10:00||1-00|1|COMPLETED|u",
+        "4|2024-10-27T00:00:00|2024-10-27T02:50:00|2024-10-27T03:10:00|1200|1-00|1|COMPLETED|u",
+        "5|2024-03-31T01:00:00|2024-03-31T01:30:00|2024-03-31T03:30:00|3600|1-00|1|COMPLETED|u",
+    )
+    log = read(tmp_path, table(*rows), timezone="Europe/Berlin")
+    assert log.names == ("5", "1", "2", "3", "4")
+    assert log.runs.tolist() == [3600, 7200, 3600, 1200, 1200]
+    assert (log.ends - log.starts).tolist() == log.runs.tolist()
+    assert counted(log)["clock_set_back"] == 3
+    assert workload_violations(log_problem(log), recorded_schedule(log)) == ()
+
+
+def test_a_zone_that_is_none_is_refused(tmp_path: Path) -> None:
+    for name in ("Europe/Nowhere", "", "../../etc/passwd", "\0"):
+        with pytest.raises(AllocsolveError, match="there is no time zone"):
+            read(tmp_path, SACCT, timezone=name)
+
+
+def test_the_lines_of_a_resized_job_become_one(tmp_path: Path) -> None:
+    rows = (
+        "1|100|200|300|100|60|4|RESIZING|u",
+        "2|100|250|260|10|60|1|COMPLETED|u",
+        "1|100|300|450|150|60|8|RESIZING|u",
+        "1|100|450|500|50|60|2|COMPLETED|u",
+    )
+    log = read(tmp_path, table(*rows))
+    assert log.names == ("1", "2")
+    assert (log.starts[0], log.ends[0], log.runs[0], log.nodes[0]) == (200, 500, 300, 8)
+    assert counted(log) == {"job_lines": 4, "kept": 2, "resized": 2}
+
+
+def test_a_requeued_job_is_another_one_and_a_repeated_line_is_not(tmp_path: Path) -> None:
+    rows = (
+        "1|100|200|300|100|60|4|NODE_FAIL|u",
+        "1|300|400|500|100|60|4|COMPLETED|u",
+        "1|300|400|500|100|60|4|COMPLETED|u",
+    )
+    log = read(tmp_path, table(*rows, *rows[:1]))
+    assert log.names == ("1", "1#2")
+    assert counted(log) == {"job_lines": 4, "duplicates": 2, "kept": 2, "requeued": 1}
+
+
+def test_what_is_no_run_is_counted_by_reason(tmp_path: Path) -> None:
+    rows = (
+        "1.batch|100|200|300|100|60|4|COMPLETED|",
+        "1.0|100|200|300|100|60|4|COMPLETED|",
+        "2|100|None|300|0|60|4|CANCELLED by 1000|u",
+        "3|100|Unknown|Unknown|0|60|4|PENDING|u",
+        "4|100|200|Unknown|77|60|4|RUNNING|u",
+        "5|Unknown|200|300|100|60|4|COMPLETED|u",
+        "6|100|200|300|100|60|0|COMPLETED|u",
+        "7|100|200|300|100|60|101|COMPLETED|u",
+        "8_[1-9]|100|Unknown|Unknown|0|60|4|PENDING|u",
+        "9|100|200|300|100|UNLIMITED|4|TIMEOUT|",
+        "10|100|200|200|0|60|4|FAILED|u",
+        "11+0|100|90|300|210|3|4|COMPLETED|u",
+        "JobID|Submit|Start|End|ElapsedRaw|Timelimit|NNodes|State|User",
+        "",
+        "12|x|200|300|100|60|4|COMPLETED|u",
+        "13|100|200|300|100|60|4|COMPLETED",
+        "14|100|200|300|abc|60|4|COMPLETED|u",
+        "15|100|200|300|100|60|4K|COMPLETED|u",
+        "|100|200|300|100|60|4|COMPLETED|u",
+    )
+    log = read(tmp_path, table(*rows))
+    assert counted(log) == {
+        "job_lines": 18,
+        "faulty": 5,
+        "headers": 1,
+        "steps": 2,
+        "no_submit": 1,
+        "cancelled": 1,
+        "unfinished": 1,
+        "no_run_time": 3,
+        "no_size": 1,
+        "too_large": 1,
+        "kept": 2,
+        "raised_limit": 1,
+        "no_limit": 1,
+        "starts_early": 1,
+    }
+    assert log.report.faults == (
+        "line 16: submit 'x' is no time after 1970",
+        "line 17: 8 cells for 9 columns",
+        "line 18: elapsed 'abc' is no duration",
+        "line 19: '4K' is no number of nodes or processors",
+        "line 20: no job id",
+    )
+    assert workload_violations(log_problem(log), recorded_schedule(log)) == (
+        "job '11+0' starts at -10 s, before its submission at 0 s",
+    )
+
+
+def test_columns_go_by_many_names(tmp_path: Path) -> None:
+    texts = (
+        "JobIDRaw|SUBMIT|Elapsed|TimelimitRaw|AllocNodes|ReqNodes|UID|\n7|1000|00:01:40|5|0|3|12|\n",
+        'job_id,submit_time,start_time,end_time,time_limit,num_nodes,user_id\n"7",1000,1000,1100,,3,"a,b"\n',
+        "JobID|Submit|Start|End|NNodes|User|\n7|1000|1000|1100|3||\n",
+        "JobID\tSubmit\tStart\tEnd\tNCPUS\tUser\n7\t1000\t1000\t1100\t3\t\n",
+    )
+    for text in texts:
+        log = read(tmp_path, text)
+        assert (log.names, log.runs.tolist(), log.nodes.tolist()) == (("7",), [100], [3])
+        assert log.starts.tolist() == [1000] or math.isnan(log.starts[0])
+    assert log.machine.unit == "processors"
+    log = read(tmp_path, texts[0])
+    assert (log.limits.tolist(), log.users, counted(log)["requested_size"]) == ([300], ("12",), 1)
+
+
+def test_shared_nodes_are_counted(tmp_path: Path) -> None:
+    head = "JobID|Submit|Start|End|AllocNodes|AllocCPUS"
+    text = table("1|5|5|9|2|72", "2|5|5|9|1|36", "3|5|5|9|1|1", "4|5|5|9|3|108", head=head)
+    assert counted(read(tmp_path, text))["part_of_a_node"] == 1
+    log = read(tmp_path, text, 1000, unit="processors")
+    assert log.nodes.tolist() == [72, 36, 1, 108]
+    assert "part_of_a_node" not in counted(log)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "its first line has no column names"),
+        ("JobID           Submit\n------ ------\n", "its first line has no column names"),
+        (
+            "1|2|3\n",
+            "no column id, no column submit, neither a column Elapsed nor both Start and End, no colu",
+        ),
+        ("JobID|Submit|Elapsed\n", "no column NCPUS; its columns are jobid, submit, elapsed"),
+        ("JobID|Submit|Start|NNodes\n", "neither a column Elapsed nor both Start and End"),
+    ],
+)
+def test_a_file_without_the_columns_is_refused(text: str, fault: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError) as caught:
+        read(tmp_path, text)
+    assert fault in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_the_size_of_the_machine_must_be_given(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"size of the machine: .*\(jobs held up to 13 at a time\)"):
+        read(tmp_path, SACCT, None)
+
+
+def test_the_command(tmp_path: Path, capsys: Capture) -> None:
+    log, out, recorded = tmp_path / "log.txt.gz", tmp_path / "p.json", tmp_path / "r.json"
+    log.write_bytes(gzip.compress(SACCT.encode()))
+    argv = ("import", "sacct", log, "--out", out, "--recorded", recorded)
+    assert "give the number of nodes" in refused(capsys, *argv)
+    text = run(capsys, *argv, "--nodes", 9)
+    assert "6 job lines, 1 steps, 1 no run time, 3 kept, 1 resized\n" in text
+    assert "times without a zone are those of UTC (--timezone)\n" in text
+    assert f"{recorded}: the schedule as recorded, 1 violation: " in text
+    told = run_json(capsys, *argv, "--nodes", 13, "--force", "--timezone", "Europe/Berlin")
+    assert (told["timezone"], told["violations"], told["log"]["kept"]) == ("Europe/Berlin", [], 3)
+    assert "there is no time zone 'Mars'" in refused(
+        capsys, *argv, "--nodes", 9, "--force", "--timezone", "Mars"
+    )
+
+
+def test_a_real_log(traces: Path) -> None:
+    path = trace(traces, "cirrus_2024Q1_sacct.csv.gz")
+    log = read_sacct_log(path, num_nodes=12_960, unit="processors")
+    assert counted(log) == {
+        "job_lines": 11_635,
+        "cancelled": 199,
+        "no_run_time": 2,
+        "kept": 11_434,
+        "no_limit": 11_434,
+    }
+    assert workload_violations(log_problem(log), recorded_schedule(log)) == ()
+    shared = read_sacct_log(path, num_nodes=360)
+    assert counted(shared)["part_of_a_node"] == 10_619

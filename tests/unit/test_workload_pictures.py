@@ -1,0 +1,166 @@
+"""Pictures of workloads: every job drawn on nodes of its own, means that add up, sizes that do not grow."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from first_fit import first_fit, in_order
+from hypothesis import given
+from hypothesis import strategies as st
+from picture_tools import SVG, axes, parsed
+from strategies import workload_problems
+
+from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
+from allocsolve.judge.workload import workload_metrics
+from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
+from allocsolve.pictures import WORKLOAD_VIEW
+from allocsolve.pictures._workload_series import binned, busy_nodes, duration, node_prices, waiting_jobs
+
+if TYPE_CHECKING:
+    import xml.etree.ElementTree as ET
+
+EVIL = "</svg><script>alert(1)</script>\u202e&\"'"
+
+
+def _jobs(root: ET.Element) -> dict[str, list[tuple[float, float, float, float]]]:
+    """Left, top, right and bottom of the boxes of each job, in pixels, by the text under the mouse."""
+    drawn: dict[str, list[tuple[float, float, float, float]]] = {}
+    for path in root.iter(f"{SVG}path"):
+        if path.get("class", "").startswith("f") and len(path):
+            boxes = re.findall(r"M(\S+) (\S+)h(\S+)v(\S+)h-\S+z", path.attrib["d"])
+            sides = [tuple(map(float, box)) for box in boxes]
+            drawn[path[0].text or ""] = [(x, y, x + w, y + h) for x, y, w, h in sides]
+    return drawn
+
+
+@given(st.builds(random_workload, st.integers(0, 99), st.integers(1, 20), st.just(10)))
+def test_jobs_are_boxes_of_their_size_that_do_not_overlap(problem: WorkloadProblem) -> None:
+    schedule = first_fit(problem)
+    root = parsed(WORKLOAD_VIEW.plot(problem, schedule))
+    frame, drawn = axes(root), _jobs(root)
+    assert len(drawn) == len(problem.jobs)
+    a_node = (frame.bottom - frame.top) / problem.num_nodes
+    for job in range(len(problem.jobs)):
+        (boxes,) = (boxes for text, boxes in drawn.items() if text.startswith(f"j{job}: "))
+        nodes = sum(bottom - top for _, top, _, bottom in boxes) / a_node
+        assert abs(nodes - problem.packed.nodes[job]) < 0.05
+        for left, top, right, bottom in boxes:
+            assert frame.left - 0.1 <= left < right <= frame.right + 0.7
+            assert frame.top - 0.1 <= top < bottom <= frame.bottom + 0.1
+    boxes_of_all = [(text, box) for text, boxes in drawn.items() for box in boxes]
+    for one, (name, a) in enumerate(boxes_of_all):
+        for other, b in boxes_of_all[:one]:
+            across = min(a[2], b[2]) - max(a[0], b[0])
+            up = min(a[3], b[3]) - max(a[1], b[1])
+            # The least width of a box may cover a neighbour; a pixel is far less than a node.
+            assert name == other or across <= 0.7 or up <= 0.2
+
+
+def test_what_a_job_is_shows_under_the_mouse() -> None:
+    jobs = [Job(0, 3, 100, name="a"), Job(1, 4, 10, name="b"), Job(2, 1, 5400, name="c", user="ada")]
+    problem = WorkloadProblem(4, jobs)
+    drawn = _jobs(parsed(WORKLOAD_VIEW.plot(problem, first_fit(problem))))
+    assert list(drawn) == [
+        "a: 3 nodes from 0 s to 100 s (1.7 min); never waited; started on its submission",
+        "c of ada: 1 node from 2 s to 5402 s (1.5 h); never waited; backfilled past b",
+        "b: 4 nodes from 5402 s to 5412 s (10 s); waited 1.5 h; started as the first of the queue",
+    ]
+
+
+def test_names_from_outside_stay_texts() -> None:
+    problem = WorkloadProblem(2, [Job(0, 1, 5, name=EVIL, user=EVIL)], name=EVIL)
+    text = str(WORKLOAD_VIEW.plot(problem, first_fit(problem)))
+    assert "<script" not in text
+    assert "\u202e" not in text
+    assert any(one.startswith("</svg><script>alert(1)</script>\\u202e&") for one in _jobs(parsed(text)))
+
+
+@pytest.mark.parametrize("problem", list(workload_examples()), ids=lambda problem: problem.name)
+def test_every_example_is_drawn_and_described(problem: WorkloadProblem) -> None:
+    schedule = first_fit(problem)
+    assert not WORKLOAD_VIEW.undrawable(problem)
+    for drawing in WORKLOAD_VIEW.plots(problem, [schedule, in_order(problem)]):
+        parsed(drawing)
+    names = [name for name, _ in WORKLOAD_VIEW.metric_fields(problem, workload_metrics(problem, schedule))]
+    assert len(names) == len(set(names)) == 8
+    assert WORKLOAD_VIEW.describe(problem).startswith(f"{len(problem.jobs)} job")
+
+
+def test_pictures_of_one_problem_have_one_scale() -> None:
+    for count in (30, 600):
+        problem = random_workload(3, count)
+        drawings = WORKLOAD_VIEW.plots(problem, [first_fit(problem), in_order(problem)])
+        ticks = [
+            [text.text for text in parsed(one).iter(f"{SVG}text") if text.get("class") == "soft"]
+            for one in drawings
+        ]
+        assert ticks[0] == ticks[1]
+
+
+def test_a_picture_of_many_jobs_is_as_small_as_one_of_few() -> None:
+    sizes = []
+    for count in (1000, 50_000):
+        problem = random_workload(1, count, load=0.5)
+        starts = problem.packed.submit + 100.0  # whoever has the nodes for it
+        sizes.append(len(str(WORKLOAD_VIEW.plot(problem, WorkloadSchedule.of(problem, starts)))))
+    assert max(sizes) < 40_000
+
+
+@given(workload_problems(min_jobs=1, max_jobs=8), st.integers(1, 9))
+def test_means_of_bins_add_up_to_all_node_seconds_and_waits(problem: WorkloadProblem, bins: int) -> None:
+    schedule = first_fit(problem)
+    edges = np.linspace(0, float(schedule.ends.max()), bins + 1)
+    busy, waiting = busy_nodes(schedule, edges), waiting_jobs(problem, schedule, edges)
+    assert (busy <= problem.num_nodes + 1e-9).all()
+    assert np.isclose(busy @ np.diff(edges), ((schedule.ends - schedule.starts) * schedule.nodes).sum())
+    waits = (schedule.first_starts - problem.packed.submit).sum()
+    assert np.isclose(waiting @ np.diff(edges), waits)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), max_size=6), st.integers(1, 7))
+def test_bins_have_the_means_of_the_function_second_by_second(
+    spans: list[tuple[int, int]], bins: int
+) -> None:
+    times = np.array([t for start, length in spans for t in (start, start + length)], dtype=float)
+    changes = np.array([change for _ in spans for change in (1.0, -1.0)])
+    edges = np.array([3.0 * idx for idx in range(bins + 1)])
+    means = [
+        sum(start <= t < start + length for start, length in spans for t in range(3 * at, 3 * at + 3)) / 3
+        for at in range(bins)
+    ]
+    assert np.allclose(binned(times, changes, edges), means)
+
+
+def test_prices_are_those_of_the_slots_and_nothing_outside() -> None:
+    certificate: dict[str, Any] = {"kind": "time-prices", "edges": [10, 20, 40], "prices": [6, 3], "unit": 2}
+    problem = WorkloadProblem(4, [Job(0, 3, 9), Job(0, 2, 9), Job(0, 4, 9)])
+    prices = node_prices(problem, certificate, np.array([0.0, 10.0, 15.0, 30.0, 50.0]))
+    assert prices is not None
+    assert np.allclose(prices, [0, 3, (5 * 3 + 10 * 1.5) / 15, 10 * 1.5 / 20])
+    assert node_prices(problem, {"kind": "makespan"}, np.array([0.0, 1.0])) is None
+
+
+def test_of_prices_per_job_those_count_that_pay_most_for_a_node() -> None:
+    problem = WorkloadProblem(4, [Job(0, 3, 9), Job(0, 2, 9), Job(0, 4, 9)])
+    certificate = {
+        "kind": "job-prices",
+        "edges": [0, 10, 20, 30],
+        "unit": 2,
+        "first_slots": [0, 1, 0],
+        "offsets": [0, 2, 3, 3],
+        "prices": [6, 12, 12],
+    }
+    prices = node_prices(problem, certificate, np.array([0.0, 10.0, 20.0, 30.0]))
+    assert prices is not None
+    # One job of 3 nodes; then that of 2 nodes, and two of the three nodes of the other; then none.
+    assert np.allclose(prices, [3 / 4, (6 + 6 * 2 / 3) / 4, 0])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (0.25, "0.2 s"), (59, "59 s"), (3600, "1 h"), (86400 * 30, "30 d")]
+)
+def test_durations_have_few_digits(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
