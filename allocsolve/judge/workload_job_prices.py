@@ -71,8 +71,10 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
 
     *Rounding.* Multiples of 1/4 s are integers in ticks; everything is exact but for weights that are no
     integers and the division of a slowdown by its run time, which are rounded down for each job to 1/Q. Of
-    other times the submission and the run time are rounded down to 1/1024 s, and one such tick is taken off.
-    The bound is rounded down to a double once, at the end.
+    other times the submission and the run time are rounded down to ticks of 1/1024 s and one tick further, by
+    which much more than the tolerance of the judge is given away: the bound holds for every schedule that the
+    judge admits, and is lower by no more than 4 ticks of delay for each job. The bound is rounded down to a
+    double once, at the end.
 
     *Complexity*: O(prices * floor(N / g)). It shares no code with the solver.
     """
@@ -171,7 +173,9 @@ def _rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> Job
     """Return the jobs in ticks; costs are in units of 1 / (unit * tick)."""
     packed = problem.packed
     submit, runtime = _ticks(packed.submit, tick), _ticks(packed.runtime, tick)
-    late = submit + (1 if tick == _REALS else 0)
+    late = submit
+    if tick == _REALS:
+        submit, runtime, late = submit - 1, np.maximum(runtime - 1, 0), late + 1
     slope = _scaled(packed.weight, unit, tick)
     if objective == "slowdown":
         # Rounded up: a longer run time makes less of a delay.

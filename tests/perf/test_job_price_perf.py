@@ -41,7 +41,7 @@ def test_smooth_dual(benchmark: BenchmarkFixture, temperature: float) -> None:
     value, _ = problem.soft(levels.copy(), temperature)  # compiles the kernels
     again, gradient = benchmark(problem.soft, levels, temperature)
     assert again == value
-    assert np.abs(gradient).max() <= 1
+    assert np.abs(gradient).max() <= 1 + 1e-9
 
 
 def test_judge(benchmark: BenchmarkFixture) -> None:
@@ -58,9 +58,7 @@ def test_judge(benchmark: BenchmarkFixture) -> None:
         "offsets": windows.offsets.tolist(),
         "prices": np.rint(windows.prices * 10**6).astype(int).tolist(),
     }
-    workload = WorkloadProblem(
-        100, Jobs(jobs.submit, jobs.nodes, jobs.runtime, np.full(28_000, np.nan), names=range(28_000))
-    )
+    workload = WorkloadProblem(100, Jobs(jobs.submit, jobs.nodes, jobs.runtime, np.full(28_000, np.nan)))
     certificate = json.loads(json.dumps(certificate))
     job_price_bound(workload, certificate, "turnaround")  # compiles the kernels
     bound = benchmark(job_price_bound, workload, certificate, "turnaround")
