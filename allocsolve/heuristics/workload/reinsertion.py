@@ -239,14 +239,14 @@ class Reinsertion:
     References
     ----------
     Ruiz & Stützle, "A simple and effective iterated greedy algorithm for the permutation flowshop scheduling
-    problem", European Journal of Operational Research 177(3), 2007: destruction and construction.
+    problem", European Journal of Operational Research 177(3), 2007 (destruction and construction).
 
     Examples
     --------
     >>> from allocsolve.model import Budget, Job, WorkloadProblem
     >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
-    >>> Reinsertion()(problem, Budget(iterations=100)).objective
-    373.0
+    >>> Reinsertion(("makespan",))(problem, Budget(iterations=100)).objective
+    1011.0
     """
 
     objective: WorkloadObjective = ("turnaround",)

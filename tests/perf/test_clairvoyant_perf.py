@@ -1,0 +1,80 @@
+"""Speed of clairvoyant schedules and proofs, with fixed work; what is reached is checked, too."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from allocsolve.exact.workload import Prices, WorkloadCpSat
+from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
+from allocsolve.judge.workload import workload_violations
+from allocsolve.model import Budget, Jobs, Status, WorkloadProblem
+from allocsolve.model.result import terms
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+
+@pytest.fixture(scope="module")
+def knl(traces: Path) -> WorkloadProblem:
+    """The Knights Landing part of Cori, 41,524 jobs on 9,688 nodes."""
+    with gzip.open(traces / "cori_knl_merged.csv.gz", "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    seconds = np.array([datetime.fromisoformat(row["submit_time"]).timestamp() for row in rows])
+    nodes = [int(row["num_nodes"]) for row in rows]
+    return WorkloadProblem(
+        9688, Jobs(seconds - seconds.min(), nodes, [float(row["runtime_seconds"]) for row in rows])
+    )
+
+
+def random_problem(seed: int, count: int) -> WorkloadProblem:
+    """16 nodes and powers of two, or 64 nodes and up to half of them; load .7 or 1.2."""
+    random = np.random.default_rng(seed)
+    num_nodes = 16 if seed % 2 else 64
+    nodes = 2 ** random.integers(0, 5, count) if seed % 2 else random.integers(1, 33, count)
+    load = (0.7, 1.2)[seed // 2 % 2]
+    runtime = np.maximum(1, np.rint(random.lognormal(4, 1, count)))
+    span = (nodes * runtime).sum() / (num_nodes * load)
+    return WorkloadProblem(num_nodes, Jobs(np.floor(np.sort(random.random(count)) * span), nodes, runtime))
+
+
+def test_serial_generation_of_a_log(benchmark: BenchmarkFixture, knl: WorkloadProblem) -> None:
+    """To be had in .06 s; a second implementation, which broke ties otherwise, had 4,647.0."""
+    result = benchmark(SerialGeneration(), knl, Budget())
+    assert result.answer is not None
+    assert (result.answer.ends - knl.packed.submit).mean() == pytest.approx(4646.814, abs=1e-3)
+
+
+def test_reinsertion_of_a_log(benchmark: BenchmarkFixture, knl: WorkloadProblem) -> None:
+    """20,000 moves after six serial plans: about a second."""
+    budget = Budget(iterations=20_000)
+    result = benchmark.pedantic(Reinsertion(), (knl, budget), rounds=2, warmup_rounds=1)
+    assert workload_violations(knl, result.answer) == ()
+    assert result.objective < 4643.2
+
+
+def test_gap_of_a_log(benchmark: BenchmarkFixture, knl: WorkloadProblem) -> None:
+    """Both sides with fixed work: the prices until they converge, 40,000 moves."""
+    budget = Budget(iterations=40_000)
+    result = benchmark.pedantic(Prices(), (knl, budget), rounds=1)
+    value, bound = terms(result.objective)[0], terms(result.bound)[0]
+    assert value <= 4650
+    assert value - bound <= 0.005 * bound
+
+
+@pytest.mark.parametrize("count", [20, 40])
+def test_proofs(benchmark: BenchmarkFixture, count: int) -> None:
+    """Six random problems each, proven in any case; of 20 jobs in some seconds together."""
+    problems = [random_problem(seed, count) for seed in (1, 2, 3, 5, 7, 9)]
+    WorkloadCpSat()(problems[0], Budget(seconds=60))  # compiles the kernels
+    results = benchmark.pedantic(
+        lambda: [WorkloadCpSat()(problem, Budget(seconds=300)) for problem in problems], rounds=1
+    )
+    assert all(result.status is Status.OPTIMAL for result in results)

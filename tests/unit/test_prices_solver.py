@@ -1,0 +1,124 @@
+"""`Prices` and the clairvoyant heuristics by example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.exact.workload import Prices
+from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
+from allocsolve.heuristics.workload.serial import job_sizes, serial_order
+from allocsolve.judge.workload import workload_value, workload_violations
+from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.model import (
+    Amdahl,
+    Budget,
+    Job,
+    Jobs,
+    Limit,
+    Status,
+    WorkloadProblem,
+    parse_workload_objective,
+)
+from allocsolve.model.result import terms
+
+
+def log(count: int, seed: int = 0) -> WorkloadProblem:
+    """A busy log of narrow jobs with some wide ones."""
+    random = np.random.default_rng(seed)
+    nodes = np.where(random.random(count) < 0.1, 24, random.integers(1, 9, count))
+    runtime = np.maximum(1, np.rint(random.lognormal(5, 1, count)))
+    span = (nodes * runtime).sum() / (32 * 0.8)
+    return WorkloadProblem(32, Jobs(np.floor(random.random(count) * span), nodes, runtime))
+
+
+@pytest.mark.parametrize("objective", ["turnaround", "slowdown", "wait", "makespan", "wait,makespan"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_schedule_and_certified_bound(objective: str, workers: int) -> None:
+    problem, parsed = log(150), parse_workload_objective(objective)
+    result = Prices(parsed)(problem, Budget(seconds=1.5, workers=workers))
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    assert terms(workload_value(problem, result.answer, parsed)) == pytest.approx(
+        terms(result.objective or 0)
+    )
+    assert result.certificate is not None
+    certified = workload_certified_bound(problem, dict(result.certificate), parsed)
+    assert certified == pytest.approx(terms(result.bound)[0], rel=1e-6)
+    assert terms(result.bound) <= terms(result.objective or 0)
+    assert 0.5 * terms(result.objective or 0)[0] < terms(result.bound)[0] + 1e3 * (parsed[0] == "wait")
+
+
+def test_the_same_answer_without_a_time_limit() -> None:
+    problem = log(130)
+    first, second = (Prices()(problem, Budget(iterations=9_000, seed=3)) for _ in range(2))
+    assert first.limit is Limit.ITERATIONS
+    assert (first.objective, first.answer) == (second.objective, second.answer)
+
+
+def test_optimal_if_nobody_waits() -> None:
+    problem = WorkloadProblem(100, [Job(10 * idx, 1 + idx % 7, 50) for idx in range(60)])
+    result = Prices()(problem, Budget(seconds=30))
+    assert result.status is Status.OPTIMAL
+    assert result.objective == result.bound == 50
+
+
+def test_a_bound_of_jobs_that_do_not_count() -> None:
+    problem = WorkloadProblem(2, [Job(0, 2, 5, weight=0) for _ in range(50)])
+    result = Prices()(problem, Budget(seconds=5))
+    assert (result.status, result.objective) == (Status.OPTIMAL, 0.0)
+
+
+def test_moldable_jobs() -> None:
+    random = np.random.default_rng(1)
+    jobs = [
+        Job(int(submit), 4, 600, min_nodes=1, max_nodes=16, speedup=Amdahl(0.95))
+        for submit in np.sort(random.random(60)) * 4_000
+    ]
+    problem = WorkloadProblem(32, jobs)
+    result = Prices()(problem, Budget(seconds=2))
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    assert 0.7 * terms(result.objective or 0)[0] < terms(result.bound)[0] <= terms(result.objective or 0)[0]
+
+
+def test_incumbents_fall() -> None:
+    result = Reinsertion()(log(300), Budget(iterations=20_000))
+    values = [value for _, value in result.incumbents]
+    assert len(values) > 3
+    assert values == sorted(values, reverse=True)  # type: ignore[type-var]  # numbers
+    assert values[-1] == result.objective
+
+
+def test_no_jobs() -> None:
+    for solver in (Prices(), Reinsertion(), SerialGeneration()):
+        result = solver(WorkloadProblem(3, []), Budget())
+        assert result.answer is not None
+        assert len(result.answer.starts) == 0
+
+
+@pytest.mark.parametrize("window", [0, -1, float("inf"), float("nan"), "day"])
+def test_windows_are_checked(window: Any) -> None:
+    with pytest.raises(InvalidOption, match="window"):
+        SerialGeneration(window=window)
+
+
+def test_orders_are_checked() -> None:
+    with pytest.raises(UnknownName, match="order"):
+        SerialGeneration("longest")  # type: ignore[arg-type]  # is refused
+    with pytest.raises(InvalidOption, match="starts for 60 jobs"):
+        serial_order(log(60), starts=np.zeros(3))
+
+
+def test_many_sizes_are_thinned() -> None:
+    wide = Job(0, 10, 100, min_nodes=1, max_nodes=1000, speedup=Amdahl(0.99))
+    problem = WorkloadProblem(1000, [wide, Job(0, 5, 7)])
+    sizes = job_sizes(problem)
+    first = sizes.nodes[: sizes.offsets[1]].tolist()
+    assert len(first) <= 17
+    assert {1, 10, 1000} <= set(first)
+    assert (np.diff(sizes.seconds[: sizes.offsets[1]]) > 0).all()
+    assert len(job_sizes(problem, every=True).nodes) == 1001
