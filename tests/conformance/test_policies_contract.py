@@ -56,6 +56,7 @@ class TestShortestFirst(PolicyConformance):
         fcfs,
     ],
     ids=str,
+    ids=lambda policy: getattr(policy, "__name__", repr(policy)),
 )
 def test_variants_reserve_for_the_head(policy: Any) -> None:
     check_policy(policy, reserves_head=True)
