@@ -55,8 +55,7 @@ class TestShortestFirst(PolicyConformance):
         Easy(moldable="fit"),
         fcfs,
     ],
-    ids=str,
-    ids=lambda policy: getattr(policy, "__name__", repr(policy)),
+    ids=lambda policy: getattr(policy, "__name__", str(policy)),
 )
 def test_variants_reserve_for_the_head(policy: Any) -> None:
     check_policy(policy, reserves_head=True)
