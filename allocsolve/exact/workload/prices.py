@@ -53,8 +53,9 @@ _UNLIMITED_BY_JOB = 1_200
 _CLOSED, _CLOSED_IN_TIME = 12, 40
 #: Moves of reinsertion between two looks at the clock and at new starts.
 _ROUND = 4_000
-#: Windows are searched by CP-SAT when so many rounds in a row gain less than this share.
-_STALE_GAIN = 1e-4
+#: After so many rounds in a row that gain nothing each one is followed by a window by CP-SAT. Where moves
+#: still gain, they gain far more in the same time.
+_IDLE_ROUNDS = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Prices:
     always and else where the gap is at least 1 %, prices per job. The makespan is bounded by the longest job,
     the area and the wide jobs.
     *Above*: serial generation in several orders, also in windows of the starts that are cheapest under the
-    prices; remove-and-reinsert from the best plan; windows by CP-SAT where that gains little.
+    prices; remove-and-reinsert from the best plan; windows by CP-SAT where that gains nothing.
     With two workers and more both run side by side, with one they share the time. Without a time limit the
     ascent of the prices runs until it converges (prices per job for up to 1,200 jobs), and 50 moves are made
     for each job, or as many as the budget's iterations say. Up to 40 rigid jobs (12 without a time limit) are
@@ -204,7 +205,7 @@ class _Search:
             left = default_moves(self.problem)
         prices = None
         search = self._reinserter(0)
-        before, restarts, windows = self.best.values[0], 0, False
+        restarts, idle = 0, 0
         while left > 0 and clock.remaining > 0:
             if self.bound.prices is not prices and self.bound.prices is not None:
                 prices = self.bound.prices
@@ -219,15 +220,10 @@ class _Search:
             if not search.run(moves):
                 return
             left -= moves
-            if windows and clock.remaining > 0:
+            if idle >= _IDLE_ROUNDS and self.objective[0] != "makespan" and clock.remaining > 0:
                 search_window(search, random, clock, self._halt.is_set)
-            self.best.offer(search.plan)
-            value = self.best.values[0]
-            windows = self.objective[0] != "makespan" and before - value < _STALE_GAIN * (
-                value - self.bound.value
-            )
-            before = value
-            if value <= self.bound.value and len(self.objective) == 1:
+            idle = 0 if self.best.offer(search.plan) else idle + 1
+            if self.best.values[0] <= self.bound.value and len(self.objective) == 1:
                 return
         self.limit = Limit.TIME if clock.remaining == 0 else Limit.ITERATIONS
 
