@@ -7,11 +7,12 @@ PARALLEL := --numprocesses logical --dist loadgroup --benchmark-disable
 
 .PHONY: score test test-all kernels perf lint docs clean
 
-# How far is each published heuristic from the proven optimum? Small instances, a minute or two.
+# How far is each published heuristic from the proven optimum, or from a certified bound? A few minutes.
 score: $(VENV)/.installed
 	$(BIN)/allocsolve score klein-5-inf --solvers rigid,noX,2X,2X+c,infX,infX+c --seconds 20 --workers 2 --out out/klein-5
 	$(BIN)/allocsolve score klein-10-l1 --solvers rigid,noX --seconds 20 --workers 2 --out out/klein-10
 	$(BIN)/allocsolve score mesh-16x8 --solvers manhattan-median,manhattan-median+swaps,growth-best,mc1x1,hilbert-first-fit,random --out out/mesh-16x8
+	$(BIN)/allocsolve score lublin-256 --solvers fcfs,first-fit,easy,conservative --seconds 20 --workers 2 --out out/lublin-256
 
 # For people, a few minutes: all but the tests that are marked slow.
 test: kernels

@@ -5,23 +5,24 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from importlib import import_module
 from typing import Any
 
 import naive_job_prices as naive
 import numpy as np
 import pytest
 
-import allocsolve.bounds.workload.job_prices as module
-from allocsolve.bounds.workload import time_prices
+from allocsolve.bounds.workload import job_prices, time_prices
 from allocsolve.bounds.workload.job_price_ascent import ascend
 from allocsolve.bounds.workload.job_price_rounds import ascended as ascent
 from allocsolve.bounds.workload.job_price_windows import JobWindows
-from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload_job_prices import job_price_bound
 from allocsolve.model import Amdahl, Clock, FloatArray, Job, WorkloadProblem
 
 ENDLESS = math.inf
+#: Not the function of the same name.
+module = import_module("allocsolve.bounds.workload.job_prices")
 
 #: Three jobs of which no two fit: one after the other, the mean turnaround is 2.
 THREE_WIDE = WorkloadProblem(4, [Job(0, 3, 1), Job(0, 3, 1), Job(0, 3, 1)])

@@ -14,8 +14,10 @@ from allocsolve.instances import (
     churned_occupancy,
     counterexamples,
     digest,
+    easy_counterexamples,
     evotree,
     klein2011,
+    lublin1999,
     median_worst_case,
     read_problem,
     uniform_occupancy,
@@ -179,6 +181,17 @@ def _counterexamples() -> Iterator[tuple[str, Problem]]:
         yield problem.name, problem
 
 
+def _weeks() -> Iterator[tuple[str, Problem]]:
+    for seed in range(3):
+        problem = lublin1999([256, seed], num_jobs=820, num_nodes=256)
+        yield f"w{seed}", problem
+
+
+def _easy_counterexamples() -> Iterator[tuple[str, Problem]]:
+    for problem in easy_counterexamples():
+        yield problem.name, problem
+
+
 #: All suites. Seeds are never changed: what is known of an instance is tied to its digest.
 DESIGN: Final[tuple[SuiteDesign, ...]] = (
     *(suite for stem in KLEIN for suite in _klein(stem)),
@@ -196,6 +209,12 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
     SuiteDesign("towns", "empty machines: the most compact sets of all", _towns),
     SuiteDesign(
         "counterexamples", "what is easily believed and wrong; the reason is in meta", _counterexamples
+    ),
+    SuiteDesign("lublin-256", "a week of 820 jobs on 256 nodes, Lublin & Feitelson 1999", _weeks),
+    SuiteDesign(
+        "easy-counterexamples",
+        "what tells the versions of EASY apart; the expected starts are in meta",
+        _easy_counterexamples,
     ),
 )
 

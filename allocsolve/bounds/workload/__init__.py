@@ -10,6 +10,7 @@ from allocsolve.bounds.workload.combinatorial import (
     workload_bound,
 )
 from allocsolve.bounds.workload.costs import MEAN_TERMS, JobCosts, job_costs
+from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.bounds.workload.price_bound import PriceBound
 from allocsolve.bounds.workload.time_prices import time_prices
 
@@ -19,6 +20,7 @@ __all__ = [
     "MakespanBound",
     "PriceBound",
     "job_costs",
+    "job_prices",
     "least_areas",
     "makespan_bound",
     "shortest_run_times",
