@@ -29,7 +29,8 @@ def _simulated(problem: WorkloadProblem, *, overtake: bool) -> WorkloadSchedule:
     packed = problem.packed
     submit, nodes, runtime = packed.submit.tolist(), packed.nodes.tolist(), packed.runtime.tolist()
     arriving = np.argsort(packed.submit, kind="stable").tolist()
-    starts, waiting, free = [0.0] * len(submit), [], problem.num_nodes
+    starts, free = [0.0] * len(submit), problem.num_nodes
+    waiting: list[int] = []
     running: list[tuple[float, int]] = []
     while arriving or waiting:
         now = min([*(submit[job] for job in arriving[:1]), *(end for end, _ in running[:1])])
@@ -37,7 +38,7 @@ def _simulated(problem: WorkloadProblem, *, overtake: bool) -> WorkloadSchedule:
             free += heapq.heappop(running)[1]
         while arriving and submit[arriving[0]] <= now:
             waiting.append(arriving.pop(0))
-        late = []
+        late: list[int] = []
         for job in waiting:
             if nodes[job] <= free and (overtake or not late):
                 free -= nodes[job]

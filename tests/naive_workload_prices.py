@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.model import SPEEDUP_TABLE
+from allocsolve.model import SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,9 @@ def runs_of(problem: WorkloadProblem, job_idx: int) -> list[tuple[int, float]]:
     """Return the sizes of a job and its seconds on each."""
     packed = problem.packed
     if packed.speedup[job_idx] == SPEEDUP_TABLE:
-        return list(problem.jobs.speedups[job_idx].rows)
+        law = problem.jobs.speedups[job_idx]
+        assert isinstance(law, SpeedupTable)
+        return list(law.rows)
     sizes = range(packed.min_nodes[job_idx], packed.max_nodes[job_idx] + 1)
     return [
         (n, float(problem.run_times(np.maximum(np.minimum(n, packed.max_nodes), packed.min_nodes))[job_idx]))
@@ -36,7 +38,7 @@ def cost_of(problem: WorkloadProblem, term: str, job_idx: int, end: float) -> Fr
     job = problem.jobs[job_idx]
     turnaround = Fraction(end) - Fraction(job.submit)
     if term == "slowdown":
-        return Fraction(job.weight) * max(1, turnaround / max(Fraction(job.runtime), 10))
+        return Fraction(job.weight) * max(Fraction(1), turnaround / max(Fraction(job.runtime), Fraction(10)))
     return Fraction(job.weight) * turnaround
 
 
@@ -44,7 +46,7 @@ def _value(problem: WorkloadProblem, term: str, ends: Sequence[float]) -> Fracti
     if term == "makespan":
         return Fraction(max(ends))
     scale = sum(Fraction(job.weight) for job in problem.jobs)
-    total = sum(cost_of(problem, term, j, end) for j, end in enumerate(ends))
+    total = sum((cost_of(problem, term, j, end) for j, end in enumerate(ends)), Fraction(0))
     if term == "wait":
         total -= sum(Fraction(job.weight) * Fraction(job.runtime) for job in problem.jobs)
     return total / scale if scale else Fraction(0)

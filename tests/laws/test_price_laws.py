@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
@@ -18,7 +19,10 @@ from allocsolve.judge import workload_certificate
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem, frozen
 
-MEANS = st.sampled_from(["turnaround", "slowdown"])
+if TYPE_CHECKING:
+    from allocsolve.model import Speedup, WorkloadTerm
+
+MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown"])
 QUARTERS = st.integers(1, 60).map(lambda quarters: quarters / 4)
 REALS = st.floats(0.5, 20)
 WEIGHTS = st.sampled_from([1, 1, 1, 0, 2, 0.3])
@@ -40,6 +44,7 @@ def workloads(
         submit = draw(st.one_of(st.just(0.0), times))
         runtime, weight = draw(times), draw(WEIGHTS)
         kind = draw(st.integers(0, 2)) if moldable else 0
+        law: Speedup
         if kind == 1:
             more = {n: draw(times) for n in draw(st.sets(st.integers(1, num_nodes), max_size=2))}
             rows = sorted({**more, nodes: runtime}.items())
@@ -60,7 +65,8 @@ def workloads(
             share = draw(st.sampled_from([0, 0.5, 0.9, 1]))
             low, high = draw(st.integers(1, nodes)), draw(st.integers(nodes, min(num_nodes, nodes + 1)))
             low = max(low, nodes - 1)
-            law = draw(st.sampled_from([Amdahl(share), PowerLaw(share)]))
+            either: list[Speedup] = [Amdahl(share), PowerLaw(share)]
+            law = draw(st.sampled_from(either))
             jobs.append(
                 Job(submit, nodes, runtime, weight=weight, min_nodes=low, max_nodes=high, speedup=law)
             )
@@ -70,7 +76,7 @@ def workloads(
 
 
 @st.composite
-def price_lists(draw: st.DrawFn, highest: int = 40) -> dict[str, object]:
+def price_lists(draw: st.DrawFn, highest: int = 40) -> dict[str, Any]:
     edges = sorted(draw(st.sets(st.integers(0, 30), min_size=1, max_size=6)))
     prices = draw(st.lists(st.integers(0, highest), min_size=len(edges) - 1, max_size=len(edges) - 1))
     return {"kind": "time-prices", "edges": edges, "prices": prices, "unit": draw(st.integers(1, 30))}
@@ -81,7 +87,9 @@ ANY = st.one_of(workloads(), workloads(moldable=False), workloads(REALS, laws=Tr
 
 
 @given(problem=ANY, term=MEANS)
-def test_never_above_the_optimum_and_what_the_judge_recomputes(problem: WorkloadProblem, term: str) -> None:
+def test_never_above_the_optimum_and_what_the_judge_recomputes(
+    problem: WorkloadProblem, term: WorkloadTerm
+) -> None:
     bound = time_prices(problem, term)
     certified = workload_certified_bound(problem, bound.certificate, (term,))
     assert bound.value <= certified <= bound.value + 1e-3
@@ -95,13 +103,15 @@ def test_never_above_the_optimum_and_what_the_judge_recomputes(problem: Workload
 
 
 @given(problem=ANY, term=MEANS, certificate=price_lists())
-def test_any_prices_are_a_bound(problem: WorkloadProblem, term: str, certificate: dict[str, object]) -> None:
+def test_any_prices_are_a_bound(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
     certified = workload_certified_bound(problem, {**certificate, "term": term}, (term,))
     assert 0 <= certified <= workload_optimum(problem, term) * (1 + Fraction(1, 10**12))
 
 
 @given(problem=workloads(moldable=False), certificate=price_lists())
-def test_waits(problem: WorkloadProblem, certificate: dict[str, object]) -> None:
+def test_waits(problem: WorkloadProblem, certificate: dict[str, Any]) -> None:
     best = workload_optimum(problem, "wait")
     bound = time_prices(problem, "wait")
     certified = workload_certified_bound(problem, bound.certificate, ("wait",))
@@ -112,7 +122,9 @@ def test_waits(problem: WorkloadProblem, certificate: dict[str, object]) -> None
 
 
 @given(problem=workloads(), term=MEANS, certificate=price_lists())
-def test_the_judge_is_exact(problem: WorkloadProblem, term: str, certificate: dict[str, object]) -> None:
+def test_the_judge_is_exact(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
     """But for weights that are no integers, and the part of a unit of each slowdown: both are below."""
     edges, prices = certificate["edges"], certificate["prices"]
     scale = 10**6  # so that what is rounded down is little
@@ -132,7 +144,7 @@ def test_the_judge_is_exact(problem: WorkloadProblem, term: str, certificate: di
     problem=st.one_of(workloads(), workloads(laws=True)), certificate=price_lists(), steps=st.integers(0, 5)
 )
 def test_few_steps_only_lower_the_bound(
-    problem: WorkloadProblem, certificate: dict[str, object], steps: int
+    problem: WorkloadProblem, certificate: dict[str, Any], steps: int
 ) -> None:
     listed = {**certificate, "term": "turnaround"}
     full = workload_certified_bound(problem, listed, ("turnaround",))
@@ -144,7 +156,7 @@ def test_few_steps_only_lower_the_bound(
 
 @given(problem=workloads(), term=MEANS, certificate=price_lists())
 def test_least_costs_are_those_on_a_fine_grid(
-    problem: WorkloadProblem, term: str, certificate: dict[str, object]
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
 ) -> None:
     edges, prices, unit = (certificate[key] for key in ("edges", "prices", "unit"))
     costs = job_costs(problem, term)

@@ -26,6 +26,7 @@ from allocsolve.instances import (
 from allocsolve.model import Job, WorkloadProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from cli_tools import Capture
@@ -181,7 +182,7 @@ PROBLEM = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
 PIECES = {"j0": [[0, 100, 3]], "j1": [[100, 110, 4]], "j2": [[110, 1110, 1]]}
 
 
-def own(pieces: dict[str, object], **others: object) -> str:
+def own(pieces: Mapping[str, object], **others: object) -> str:
     jobs = [{"name": name, "pieces": listed} for name, listed in pieces.items()]
     return json.dumps({"format": "allocsolve/1", "kind": "workload-schedule", "jobs": jobs, **others})
 

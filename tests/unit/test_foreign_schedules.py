@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from cli_tools import Capture
 
+    from allocsolve.model import Problem
+
 PROBLEM = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000), Job(2, 2, 5)])
 STARTS = [0, 100, 110, 110]
 
@@ -118,7 +120,7 @@ def test_jobs_that_did_not_run_there_are_named_by_the_judge(tmp_path: Path) -> N
     lines = path.read_text().splitlines()
     rejected = lines[2].replace(",100.0,10.0,110.0,", ",-1,-1,-1,")
     path.write_text("\n".join([*lines[:2], rejected, *lines[4:]]))
-    assert workload_violations(PROBLEM, read_solution(path, PROBLEM))[:2] == (  # type: ignore[arg-type]  # a schedule
+    assert workload_violations(PROBLEM, read_solution(path, PROBLEM))[:2] == (
         "job 'j1' never runs",
         "job 'j2' never runs",
     )
@@ -164,6 +166,7 @@ def test_answers_beside_solvers(tmp_path: Path, capsys: Capture, monkeypatch: py
     write_problem(problem, "p.json")
     solved = make_solver("fcfs", problem)(problem, Budget(seconds=5))
     schedule = solved.answer
+    assert schedule is not None
     write_solution("own.json", problem, schedule, {})
     write_solution("own.csv", problem, schedule, {})
     batsim(problem, schedule, tmp_path)
@@ -192,7 +195,7 @@ def test_answers_beside_solvers(tmp_path: Path, capsys: Capture, monkeypatch: py
         assert "junk.json" in failures["junk.json"]
 
 
-FAMILIES = {
+FAMILIES: dict[str, tuple[Problem, str]] = {
     "evolution": (
         EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]), EvolutionProfile([(90, 4)]))),
         "rigid",
@@ -232,7 +235,7 @@ def test_an_answer_to_another_problem_fails(tmp_path: Path, capsys: Capture) -> 
     other = PartitionProblem(Mesh((4, 3)), np.arange(12) != 6, 3)
     problem = FAMILIES["partition"][0]
     write_problem(problem, tmp_path / "p.json")
-    write_solution(tmp_path / "a.json", other, Partition([0, 1, 2]), {})
+    write_solution(tmp_path / "a.json", other, Partition(np.array([0, 1, 2])), {})
     argv = ("score", tmp_path / "p.json", "--answers", tmp_path / "a.json", "--baseline", "growth")
     told = run_json(capsys, *argv, "--out", tmp_path / "out", status=1)
     assert "this solves another problem" in told["failures"][0]["error"]

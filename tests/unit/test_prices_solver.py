@@ -89,7 +89,7 @@ def test_incumbents_fall() -> None:
     result = Reinsertion()(log(300), Budget(iterations=20_000))
     values = [value for _, value in result.incumbents]
     assert len(values) > 3
-    assert values == sorted(values, reverse=True)  # type: ignore[type-var]  # numbers
+    assert values == sorted(values, reverse=True)
     assert values[-1] == result.objective
 
 

@@ -24,9 +24,10 @@ from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Budget, Job, Jobs, SpeedupTable, WorkloadProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from allocsolve.model import FloatArray
+    from allocsolve.model import FloatArray, WorkloadTerm
 
 #: One job after the other, the shortest first, is best: turnarounds 1, 3, 6.
 QUEUE = WorkloadProblem(4, [Job(0, 4, 1), Job(0, 4, 2), Job(0, 4, 3)])
@@ -48,7 +49,9 @@ GOOD: dict[str, Any] = {
 }
 
 
-def certified(problem: WorkloadProblem, certificate: dict[str, Any], term: str = "turnaround") -> float:
+def certified(
+    problem: WorkloadProblem, certificate: Mapping[str, object], term: WorkloadTerm = "turnaround"
+) -> float:
     return workload_certified_bound(problem, certificate, (term,))
 
 
@@ -85,7 +88,8 @@ def test_costs_of_jobs() -> None:
     assert (slope.tolist(), floor.tolist(), offset, scale) == ([0.1, 0.1], [1, 2], 0, 3)
     slope, floor, offset, scale = job_costs(problem, "wait")
     assert (slope.tolist(), floor.tolist(), offset, scale) == ([1, 2], [0, 0], 45, 3)
-    for wrong, term in ((problem, "makespan"), (MOLDABLE, "wait")):
+    refused: list[tuple[WorkloadProblem, WorkloadTerm]] = [(problem, "makespan"), (MOLDABLE, "wait")]
+    for wrong, term in refused:
         with pytest.raises(InvalidOption, match=term):
             job_costs(wrong, term)
 
@@ -202,7 +206,7 @@ def test_other_prices_bound_too_but_are_no_forgery() -> None:
 
 
 @pytest.mark.parametrize("term", ["turnaround", "slowdown", "wait"])
-def test_extreme_numbers(term: str) -> None:
+def test_extreme_numbers(term: WorkloadTerm) -> None:
     """Weights and times up to 2^53: the bound is low at worst, and never above the optimum."""
     for weight, runtime in ((2**53, 1), (1, 2**50), (2**50, 2**40), (1e-300, 1), (1e-12, 2**45)):
         problem = WorkloadProblem(2, [Job(0, 2, runtime, weight=weight), Job(0, 2, runtime, weight=weight)])
