@@ -85,6 +85,13 @@ def test_moldable_jobs() -> None:
     assert 0.7 * terms(result.objective or 0)[0] < terms(result.bound)[0] <= terms(result.objective or 0)[0]
 
 
+def test_few_jobs_are_done_long_before_the_time_is_over() -> None:
+    problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
+    result = Reinsertion()(problem, Budget(seconds=3600))
+    assert result.limit is not Limit.TIME
+    assert result.objective == 373
+
+
 def test_incumbents_fall() -> None:
     result = Reinsertion()(log(300), Budget(iterations=20_000))
     values = [value for _, value in result.incumbents]

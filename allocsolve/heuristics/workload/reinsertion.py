@@ -42,6 +42,8 @@ __all__ = [
 
 #: Moves if the budget limits neither seconds nor iterations: so many for each job, and at least so many.
 DEFAULT_MOVES_PER_JOB, _LEAST_MOVES = 50, 20_000
+#: Moves if it limits the seconds only: few jobs are done long before.
+_TIMED_MOVES_PER_JOB, _LEAST_TIMED_MOVES = 10_000, 200_000
 
 #: Moves between two looks at the clock and at the whole plan.
 _ROUND = 4_000
@@ -231,7 +233,8 @@ class Reinsertion:
     A move draws a job in proportion to what its wait costs, takes it and 1 to 16 jobs out that run between
     its submission and its end (or in a span of that), and puts them back one by one at their earliest places,
     in one of four kinds of order. It stays if it costs no more. The budget's iterations count moves; if it
-    limits nothing, 50 moves are made for each job, at least 20,000. Same seed and iterations, same answer.
+    limits nothing, 50 moves are made for each job, at least 20,000; if it limits the time only, 10,000 for
+    each job, at least 200,000. Same seed and iterations, same answer.
 
     *Guarantee*: feasible; no worse than serial generation in six orders, which it tries first. No bound.
     *Complexity*: about 10 microseconds for a move.
@@ -259,7 +262,8 @@ class Reinsertion:
         clock = budget.start()
         moves = budget.iterations
         if moves is None:
-            moves = 2**62 if clock.remaining < math.inf else default_moves(problem)
+            timed = max(_LEAST_TIMED_MOVES, _TIMED_MOVES_PER_JOB * len(problem.jobs))
+            moves = timed if clock.remaining < math.inf else default_moves(problem)
         best = BestPlan(problem, self.objective, clock)
         limit: Limit | None = None
         try:
