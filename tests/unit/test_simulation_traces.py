@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from knl_log import knl_workload, window_turnaround
+from workload_traces import knl_problem, window_turnaround
 
 from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_window_turnaround_of_cori_knl(traces: Path) -> None:
-    problem = knl_workload(traces)
+    problem = knl_problem(traces)
     expected: dict[Fcfs | FirstFit | Easy, float] = {
         FirstFit(): 4550.60,
         Easy(): 5077.82,
