@@ -48,7 +48,7 @@ def workload_examples() -> Iterator[WorkloadProblem]:
     yield WorkloadProblem(5, [Job(7, 5, 3)], name="one job, submitted late")
     yield WorkloadProblem(1, [Job(0, 1, 1), Job(0, 1, 2)], name="one node")
     yield WorkloadProblem(3, [Job(0, 3, 2)] * 3, name="three times the full machine")
-    yield WorkloadProblem(4, [Job(0, 2, 2), Job(0, 2, 2)], name="two halves")
+    yield WorkloadProblem(4, [Job(0, 2, 2), Job(0, 2, 2)], name="two halves of the machine")
     yield WorkloadProblem(4, [Job(5, 3, 2), Job(0, 1, 9), Job(2, 4, 1)], name="submitted out of order")
     yield WorkloadProblem(
         4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)], name="backfilling would delay the head"
