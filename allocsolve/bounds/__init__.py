@@ -1,4 +1,7 @@
-"""Lower bounds, each a named function with its proof."""
+"""Lower bounds, each a named function with its proof.
+
+Those of workloads are in `allocsolve.bounds.workload`, which loads numba.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from allocsolve.bounds.evolution import (
 )
 from allocsolve.bounds.partition import partition_bound, star_bound
 from allocsolve.bounds.town import town
-from allocsolve.bounds.workload import workload_bound
 
 __all__ = [
     "configuration_lp",
@@ -24,5 +26,4 @@ __all__ = [
     "star_bound",
     "total_completion",
     "town",
-    "workload_bound",
 ]

@@ -11,7 +11,6 @@ from allocsolve.instances.formats import workload_table as tables
 from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
 from allocsolve.judge.workload import value_of_workload_metrics, workload_metrics, workload_violations
-from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
     Job,
@@ -117,7 +116,7 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
 
 
 def _bound(problem: WorkloadProblem, term: str) -> float:
-    from allocsolve.bounds import workload_bound  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.bounds.workload import workload_bound  # noqa: PLC0415 - loaded when asked for
 
     return workload_bound(problem, parse_workload_objective(term)[0])
 
@@ -125,6 +124,10 @@ def _bound(problem: WorkloadProblem, term: str) -> float:
 def _certified_bound(
     problem: WorkloadProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
+    from allocsolve.judge.workload_certificate import (  # noqa: PLC0415 - loads numba
+        workload_certified_bound,
+    )
+
     return workload_certified_bound(problem, certificate, parse_workload_objective(objective))
 
 
