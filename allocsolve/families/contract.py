@@ -180,7 +180,7 @@ class Family(Generic[P, A]):
     #: greedy rule solves them, and each way through a solver is taken on one of them.
     warm_up: Callable[[P], tuple[P, ...]]
     #: Problems at the edges of what the model allows, each with a name that says why; an exact solver proves
-    #: each within a second, unless its model grows with the time. Made anew at every call.
+    #: each within a second, unless its model grows with the time or times are real. Made anew at every call.
     examples: Callable[[], Iterable[P]]
     #: A problem that no solver is expected to solve to the end in a second.
     large_example: Callable[[], P]

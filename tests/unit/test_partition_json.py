@@ -152,7 +152,10 @@ FAULTY_PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "name": ({**MINIMAL, "name": 7}, "name: must be a string, not 7"),
     "meta": ({**MINIMAL, "meta": None}, "meta: must be an object, not null"),
     "format": ({**MINIMAL, "format": "allocsolve/2"}, "format: 'allocsolve/2' is not 'allocsolve/1'"),
-    "kind": ({**MINIMAL, "kind": "partitions"}, "kind: 'partitions' is not 'evolution' or 'partition'"),
+    "kind": (
+        {**MINIMAL, "kind": "partitions"},
+        "kind: 'partitions' is not 'evolution' or 'partition' or 'workload'",
+    ),
 }
 
 

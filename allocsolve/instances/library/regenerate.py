@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
+from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.lublin1999 import lublin1999
@@ -73,6 +74,11 @@ def _counterexample(*, case: str, reason: str) -> Problem:
     return next(problem for problem in counterexamples() if problem.name == case)
 
 
+def _easy_counterexample(*, case: str, **expected: object) -> Problem:
+    del expected
+    return next(problem for problem in easy_counterexamples() if problem.name == case)
+
+
 _GENERATORS: dict[str, Callable[..., Problem]] = {
     "klein2011": klein2011,
     "amr": amr,
@@ -82,4 +88,5 @@ _GENERATORS: dict[str, Callable[..., Problem]] = {
     "median-worst-case": median_worst_case,
     "counterexamples": _counterexample,
     "lublin1999": lublin1999,
+    "easy-counterexamples": _easy_counterexample,
 }
