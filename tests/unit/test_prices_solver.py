@@ -9,7 +9,10 @@ import pytest
 
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.exact.workload import Prices
+from allocsolve.exact.workload._windows import search_window
 from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
+from allocsolve.heuristics.workload.plan import BestPlan
+from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
 from allocsolve.heuristics.workload.serial import job_sizes, serial_order
 from allocsolve.judge.workload import workload_value, workload_violations
 from allocsolve.judge.workload_certificate import workload_certified_bound
@@ -129,3 +132,19 @@ def test_many_sizes_are_thinned() -> None:
     assert {1, 10, 1000} <= set(first)
     assert (np.diff(sizes.seconds[: sizes.offsets[1]]) > 0).all()
     assert len(job_sizes(problem, every=True).nodes) == 1001
+
+
+@pytest.mark.parametrize("objective", ["turnaround", "slowdown"])
+def test_windows_are_searched_and_never_worse(objective: str) -> None:
+    problem, parsed = log(150), parse_workload_objective(objective)
+    clock = Budget(seconds=60).start()
+    best = BestPlan(problem, parsed, clock)
+    for plan in serial_plans(problem):
+        best.offer(plan)
+    search = Reinserter(best.plan(), parsed, 0)
+    random = np.random.default_rng(0)
+    before = search.plan.values(parsed)
+    for _ in range(5):
+        search_window(search, random, clock, lambda: False)
+        assert search.plan.values(parsed)[0] <= before[0] * (1 + 1e-12)
+    assert workload_violations(problem, search.plan.schedule()) == ()
