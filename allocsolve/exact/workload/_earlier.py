@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -71,7 +72,7 @@ class Earlier(NamedTuple):
     def _bounded(self, result: Result[WorkloadSchedule]) -> Result[WorkloadSchedule]:
         if self.bound is None:
             return result
-        certificate, certified = result.certificate, -1.0
+        certificate, certified = result.certificate, -math.inf
         if certificate is not None:
             certified = workload_certified_bound(self.problem, certificate, self.objective)
         if certified < self.bound.value:
