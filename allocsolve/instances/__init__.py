@@ -31,6 +31,7 @@ from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
+from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
@@ -76,6 +77,7 @@ __all__ = [
     "counterexamples",
     "digest",
     "easy_counterexamples",
+    "elastic_workload",
     "evotree",
     "klein2011",
     "log_problem",
