@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from allocsolve.bench.runs.records import Record
     from allocsolve.model import Answer, Budget, Problem
 
-__all__ = ["GivenAnswer", "given_answer"]
+__all__ = ["GivenAnswer", "given_answer", "is_given"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +82,8 @@ def given_answer(path: Path, problem: Problem, *, tell: Callable[[str], None] | 
         return GivenAnswer(str(path), sha256, read_solution(path, problem, tell=tell))
     except AllocsolveError as error:
         return GivenAnswer(str(path), sha256, None, str(error))
+
+
+def is_given(record: Record) -> bool:
+    """Return whether a row is about a `GivenAnswer`, not about a solver."""
+    return record.solver_repr.startswith(f"{GivenAnswer.__name__}(")
