@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.model import MAX_INTEGER, SLOWDOWN_FLOOR_S
+from allocsolve.judge.workload_work import needed_sizes, reconfigurations, shown_seconds, work_violations
+from allocsolve.model import MALLEABLE, MAX_INTEGER, SLOWDOWN_FLOOR_S
 
 if TYPE_CHECKING:
     from allocsolve.model import (
         FloatArray,
+        IntArray,
         Value,
         WorkloadObjective,
         WorkloadProblem,
@@ -37,9 +39,11 @@ TIME_TOLERANCE_S: Final = 1e-6
 def workload_violations(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[str, ...]:
     """Return what is wrong with a schedule; empty if it answers the problem.
 
-    W1: each job runs once, in one piece, not before its submission, on a number of nodes that it allows, for
-    its run time on so many. W2: at no time more than `num_nodes` nodes are held; a job that ends at an
-    instant has left its nodes to those that start then.
+    W1: each job runs once, not before its submission, without a break, on numbers of nodes that it allows. A
+    rigid or moldable job keeps its number and runs for its run time on so many. A malleable one changes its
+    number only when its work is done up to one of its points, and ends when all is done: a second on n nodes
+    does ``1 / run time on n nodes`` of the work. W2: at no time more than `num_nodes` nodes are held; nodes
+    that are left at an instant are there for those who take them then.
 
     Messages name the job, the time (seconds) and the value. Multiples of a quarter of a second are compared
     exactly, other times with `TIME_TOLERANCE_S`. O(pieces log pieces).
@@ -60,44 +64,56 @@ def _in_quarters(times: FloatArray) -> bool:
 
 def _job_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
     """W1, for all jobs at once; then the messages of those that break it."""
-    pieces = np.diff(schedule.offsets)
-    names = problem.jobs.names
-    if not (pieces == 1).all():
+    pieces, names = np.diff(schedule.offsets), problem.jobs.names
+    if problem.is_malleable:
+        malleable = problem.packed.kind == MALLEABLE
+    else:
+        malleable = np.zeros(len(pieces), dtype=bool)
+    wrong_count = np.where(malleable, pieces < 1, pieces != 1)
+    if wrong_count.any():
         return [
             f"job {names[idx]!r} never runs"
             if pieces[idx] == 0
             else f"job {names[idx]!r} runs in {pieces[idx]} pieces, but cannot change its size"
-            for idx in np.flatnonzero(pieces != 1).tolist()
+            for idx in np.flatnonzero(wrong_count).tolist()
         ]
-    packed, starts, nodes = problem.packed, schedule.starts, schedule.nodes
-    times = packed.runtime if np.array_equal(nodes, packed.nodes) else problem.run_times(nodes)
-    lasted = schedule.ends - starts
-    early = starts < packed.submit - tolerance
-    wrong_size = np.isnan(times)
-    wrong_time = ~wrong_size & ~(np.abs(lasted - times) <= tolerance)
-    violations = []
-    for idx in np.flatnonzero(early | wrong_size | wrong_time).tolist():
-        job = f"job {names[idx]!r}"
-        if early[idx]:
-            submit = _shown(packed.submit[idx])
-            violations.append(f"{job} starts at {_shown(starts[idx])} s, before its submission at {submit} s")
-        if wrong_size[idx]:
-            violations.append(f"{job} holds {nodes[idx]} nodes, {_sizes(problem, idx)}")
-        if wrong_time[idx]:
-            on = f" on {nodes[idx]} nodes" if problem.jobs.speedups else ""
-            violations.append(f"{job} runs for {_shown(lasted[idx])} s, but takes {_shown(times[idx])} s{on}")
+    violations = _early_violations(problem, schedule, tolerance)
+    violations += _run_violations(problem, schedule, np.flatnonzero(~malleable), tolerance)
+    if malleable.any():
+        violations += work_violations(problem, schedule, np.flatnonzero(malleable), tolerance)
     return violations
 
 
-def _sizes(problem: WorkloadProblem, idx: int) -> str:
-    packed = problem.packed
-    low, high = packed.min_nodes[idx], packed.max_nodes[idx]
-    return f"but needs {low}" if low == high else f"but needs one of its numbers in {low}..{high}"
+def _early_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
+    submit, starts = problem.packed.submit, schedule.first_starts
+    return [
+        f"job {problem.jobs.names[idx]!r} starts at {shown_seconds(starts[idx])} s, "
+        f"before its submission at {shown_seconds(submit[idx])} s"
+        for idx in np.flatnonzero(starts < submit - tolerance).tolist()
+    ]
 
 
-def _shown(seconds: float) -> str:
-    """Return a time as people write it: a whole number without a point."""
-    return str(int(seconds)) if float(seconds).is_integer() else repr(float(seconds))
+def _run_violations(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: IntArray, tolerance: float
+) -> list[str]:
+    """Return what is wrong with these jobs, of one piece each."""
+    at = schedule.offsets[jobs]
+    nodes, lasted = schedule.nodes[at], schedule.ends[at] - schedule.starts[at]
+    times = problem.run_times(nodes, jobs)
+    wrong_size = np.isnan(times)
+    wrong_time = ~wrong_size & ~(np.abs(lasted - times) <= tolerance)
+    violations = []
+    for row in np.flatnonzero(wrong_size | wrong_time).tolist():
+        idx = int(jobs[row])
+        job = f"job {problem.jobs.names[idx]!r}"
+        if wrong_size[row]:
+            violations.append(f"{job} holds {nodes[row]} nodes, {needed_sizes(problem, idx)}")
+        else:
+            on = f" on {nodes[row]} nodes" if problem.jobs.speedups else ""
+            violations.append(
+                f"{job} runs for {shown_seconds(lasted[row])} s, but takes {shown_seconds(times[row])} s{on}"
+            )
+    return violations
 
 
 def _capacity_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
@@ -127,10 +143,10 @@ def _overloads(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: 
     for first in np.flatnonzero(over & ~np.concatenate([[False], over[:-1]])).tolist():
         until = first + int(np.argmin(over[first:]))  # the last moment is never over: nothing is held then
         peak = first + int(np.argmax(usage[first:until]))
-        span = f"from {_shown(moments[first])} s to {_shown(moments[until])} s"
+        span = f"from {shown_seconds(moments[first])} s to {shown_seconds(moments[until])} s"
         violations.append(
             f"{span} up to {usage[peak]} nodes are held "
-            f"(first at {_shown(moments[peak])} s) on a cluster of {problem.num_nodes}"
+            f"(first at {shown_seconds(moments[peak])} s) on a cluster of {problem.num_nodes}"
         )
     return violations
 
@@ -168,6 +184,14 @@ class WorkloadMetrics:
     backfilled_jobs: int
     #: Mean turnaround, weighted with the node-seconds of the jobs and their weights (AWRT).
     area_weighted_response: float
+    #: Changes of the sizes of running jobs, and the nodes that jobs took or gave up in them.
+    resizes: int
+    resized_nodes: int
+    #: Changes to more and to fewer nodes, as means over the malleable jobs; 0 if there are none.
+    expansions_per_job: float
+    shrinks_per_job: float
+    #: The least node-seconds that the jobs could hold, as a share of those that they hold.
+    useful_share: float
 
 
 def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> WorkloadMetrics:
@@ -182,7 +206,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     span = max(float(ends.max() - packed.submit.min()), TIME_TOLERANCE_S)
     counts = packed.weight > 0
     columns = {"turnaround": turnarounds, "slowdown": slowdowns, "wait": waits}
-    fields: dict[str, float] = {}
+    fields: dict[str, Any] = {}
     for name, column in columns.items():
         fields[name] = _mean(column, packed.weight)
         spread = _spread(column[counts])
@@ -194,6 +218,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
         mean_queue_length=float(waits.sum()) / span,
         backfilled_jobs=_backfilled(packed.submit, starts),
         area_weighted_response=_mean(turnarounds, packed.weight * areas),
+        **reconfigurations(problem, schedule, areas),
     )
 
 

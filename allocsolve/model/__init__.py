@@ -12,6 +12,16 @@ from allocsolve.model.evolution import (
     PackedApplications,
     parse_evolution_objective,
 )
+from allocsolve.model.job_kinds import (
+    ALL_SIZES,
+    JOB_KINDS,
+    MALLEABLE,
+    MOLDABLE,
+    POWERS_OF_TWO,
+    RIGID,
+    JobKind,
+    SizeSet,
+)
 from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR, FloatArray, Job, Jobs, PackedJobs
 from allocsolve.model.node_orders import NODE_ORDERS, NodeOrder, node_order
 from allocsolve.model.objective import parse_objective
@@ -46,14 +56,20 @@ from allocsolve.model.workload import (
 )
 
 __all__ = [
+    "ALL_SIZES",
     "AMDAHL",
     "DEFAULT_LIMIT_FACTOR",
     "EVOLUTION_OBJECTIVES",
+    "JOB_KINDS",
+    "MALLEABLE",
     "MAX_INTEGER",
+    "MOLDABLE",
     "NODE_ORDERS",
     "NO_SPEEDUP",
     "PARTITION_OBJECTIVES",
     "POWER",
+    "POWERS_OF_TWO",
+    "RIGID",
     "SLOWDOWN_FLOOR_S",
     "SPEEDUP_TABLE",
     "UNLIMITED",
@@ -72,6 +88,7 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "Job",
+    "JobKind",
     "Jobs",
     "Limit",
     "Mesh",
@@ -83,6 +100,7 @@ __all__ = [
     "PowerLaw",
     "Problem",
     "Result",
+    "SizeSet",
     "Solver",
     "Speedup",
     "SpeedupTable",

@@ -20,6 +20,7 @@ from allocsolve.model.columns import (
     texts_column,
     within,
 )
+from allocsolve.model.job_kinds import ALL_SIZES, MALLEABLE, job_kind, kind_columns, kind_faults, size_set
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.job_kinds import JobKind, SizeSet
     from allocsolve.model.speedup import Speedup
 
 __all__ = ["DEFAULT_LIMIT_FACTOR", "FloatArray", "Job", "Jobs", "PackedJobs"]
@@ -45,7 +47,7 @@ class Job:
     submit
         When it enters the queue, in seconds, >= 0.
     nodes
-        How many nodes it runs on; of a moldable job, the number to which `runtime` refers.
+        How many nodes it runs on; of a moldable or malleable job, the number to which `runtime` refers.
     runtime
         How long it runs on `nodes` nodes, in seconds, above 0.
     limit
@@ -57,9 +59,18 @@ class Job:
     weight
         How much it counts in objectives, >= 0. A job of weight 0 runs, but does not count.
     min_nodes, max_nodes
-        The fewest and most nodes of a moldable job; `nodes` if left out.
+        The fewest and most nodes of a moldable or malleable job; `nodes` if left out.
     speedup
-        The law of a moldable job; None for a rigid one.
+        The law of a moldable or malleable job; None for a rigid one.
+    kind
+        ``rigid``, ``moldable`` (its number of nodes is chosen at its start) or ``malleable`` (it may change
+        while the job runs); if left out, moldable with a speedup and rigid without.
+    points
+        Into how many equal parts the work of a malleable job is divided, between which its number of nodes
+        may change; 0: it may change at any time.
+    size_set
+        The numbers of nodes on which the job may run, from `min_nodes` to `max_nodes`: multiples of an
+        integer (1: all), or ``powers-of-two``. A table of speedups has its own.
     """
 
     submit: float
@@ -72,6 +83,9 @@ class Job:
     min_nodes: int | None = None
     max_nodes: int | None = None
     speedup: Speedup | None = None
+    kind: JobKind | None = None
+    points: int = 0
+    size_set: SizeSet = 1
 
 
 class PackedJobs(NamedTuple):
@@ -82,7 +96,7 @@ class PackedJobs(NamedTuple):
 
     #: Seconds.
     submit: FloatArray
-    #: Of a rigid job, what it runs on; of a moldable one, what `runtime` refers to.
+    #: Of a rigid job, what it runs on; of another one, what `runtime` refers to.
     nodes: IntArray
     min_nodes: IntArray
     max_nodes: IntArray
@@ -102,6 +116,12 @@ class PackedJobs(NamedTuple):
     #: Shape (rows of all tables,): numbers of nodes, and seconds on them.
     table_nodes: IntArray
     table_seconds: FloatArray
+    #: `RIGID`, `MOLDABLE` or `MALLEABLE`.
+    kind: IntArray
+    #: Equal parts of the work of a malleable job between which its size may change; 0: any time.
+    points: IntArray
+    #: Sizes are multiples of this number; 0 (`POWERS_OF_TWO`): powers of two.
+    size_step: IntArray
 
 
 class Jobs(Sequence[Job]):
@@ -113,7 +133,7 @@ class Jobs(Sequence[Job]):
         Columns of equal length, see `Job`.
     limit
         Seconds, NaN where no limit is given; all without one if left out.
-    names, users, weight, min_nodes, max_nodes, speedups
+    names, users, weight, min_nodes, max_nodes, speedups, kinds, points, size_sets
         Columns, or None for what `Job` has by default.
 
     Raises
@@ -155,6 +175,9 @@ class Jobs(Sequence[Job]):
         min_nodes: object = None,
         max_nodes: object = None,
         speedups: Iterable[Speedup | None] | None = None,
+        kinds: Iterable[JobKind | None] | None = None,
+        points: object = None,
+        size_sets: Iterable[SizeSet] | None = None,
     ) -> None:
         starts = seconds_column("submit", submit)
         count = len(starts)
@@ -169,6 +192,7 @@ class Jobs(Sequence[Job]):
             self.speedups = ()
         self.limit = np.full(count, np.nan) if limit is None else seconds_column("limit", limit)
         self.limit.setflags(write=False)
+        laws = packed_speedups(self.speedups, count)
         needed, lengths = counts_column("nodes", nodes), seconds_column("runtime", runtime)
         packed = PackedJobs(
             submit=starts,
@@ -180,7 +204,8 @@ class Jobs(Sequence[Job]):
             if len(lengths) == len(self.limit)
             else lengths,
             weight=frozen_floats(np.ones(count)) if weight is None else seconds_column("weight", weight),
-            **packed_speedups(self.speedups, count),
+            **laws,
+            **kind_columns(kinds, points, size_sets, laws["speedup"]),
         )
         self.packed = packed
         self._check()
@@ -202,6 +227,9 @@ class Jobs(Sequence[Job]):
             min_nodes=[job.nodes if job.min_nodes is None else job.min_nodes for job in jobs],
             max_nodes=[job.nodes if job.max_nodes is None else job.max_nodes for job in jobs],
             speedups=[job.speedup for job in jobs],
+            kinds=[job.kind for job in jobs],
+            points=[job.points for job in jobs],
+            size_sets=[job.size_set for job in jobs],
         )
 
     def __len__(self) -> int:
@@ -228,6 +256,9 @@ class Jobs(Sequence[Job]):
             min_nodes=int(packed.min_nodes[idx]),
             max_nodes=int(packed.max_nodes[idx]),
             speedup=self.speedups[idx] if self.speedups else None,
+            kind=job_kind(packed.kind[idx]),
+            points=int(packed.points[idx]),
+            size_set=size_set(packed.size_step[idx]),
         )
 
     def __iter__(self) -> Iterator[Job]:
@@ -253,6 +284,7 @@ class Jobs(Sequence[Job]):
             self.users,
             *(self.packed[at] for at in (6, 2, 3)),
             self.speedups,
+            *self.packed[12:],
         )
 
     def _key(self) -> tuple[object, ...]:
@@ -264,6 +296,7 @@ class Jobs(Sequence[Job]):
         columns: list[tuple[str, Any]] = [("names", self.names), ("limit", self.limit)]
         columns += [(name, getattr(packed, name)) for name in ("nodes", "runtime", "weight")]
         columns += [(name, getattr(packed, name)) for name in ("min_nodes", "max_nodes")]
+        columns += [("points", packed.points), ("size_sets", packed.size_step)]
         columns += [
             (name, column) for name, column in (("users", self.users), ("speedups", self.speedups)) if column
         ]
@@ -301,6 +334,10 @@ class Jobs(Sequence[Job]):
         rigid = packed.speedup == NO_SPEEDUP
         fixed = packed.min_nodes == packed.max_nodes
         self._refuse("max_nodes", packed.max_nodes, ~rigid | fixed, "nodes: a job without speedup is rigid")
+        for at_fault, matter in kind_faults(packed):
+            if at_fault.any():
+                msg = f"job {self.names[int(np.argmax(at_fault))]!r} {matter}"
+                raise InvalidProblem(msg)
         for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
             self._check_table(idx)
 
@@ -324,7 +361,8 @@ class Jobs(Sequence[Job]):
 
 
 def _restored(*columns: Any) -> Jobs:  # noqa: ANN401 - as `Jobs` takes them
-    submit, nodes, runtime, limit, names, users, weight, min_nodes, max_nodes, speedups = columns
+    submit, nodes, runtime, limit, names, users, weight, min_nodes, max_nodes, speedups, *kinds = columns
+    kind, points, size_step = kinds
     return Jobs(
         submit,
         nodes,
@@ -336,4 +374,7 @@ def _restored(*columns: Any) -> Jobs:  # noqa: ANN401 - as `Jobs` takes them
         min_nodes=min_nodes,
         max_nodes=max_nodes,
         speedups=speedups or None,
+        kinds=[*map(job_kind, kind.tolist())] if (kind == MALLEABLE).any() else None,
+        points=points,
+        size_sets=[*map(size_set, size_step.tolist())] if (size_step != ALL_SIZES).any() else None,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import integer, shown
+from allocsolve.model.job_kinds import MALLEABLE, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Job, Jobs, PackedJobs
 from allocsolve.model.objective import parse_objective
 from allocsolve.model.problem import checked_labels
@@ -59,8 +60,10 @@ class WorkloadProblem:
     """Run each job once, not before its submission, such that the cluster is never over-committed.
 
     A rigid job holds `Job.nodes` nodes for its run time; a moldable one any number that it allows, from its
-    start to its end, for the run time on so many. A job that ends at an instant leaves its nodes to jobs that
-    start at that instant.
+    start to its end, for the run time on so many. A malleable one may change its number while it runs, at its
+    points: it has done its work when the time that it spent on each number, as a share of the run time on
+    that number, adds up to 1. It never stops on the way. Nodes that are left at an instant are there for jobs
+    that start or grow at that instant.
 
     What can be minimised, with the weights w of the jobs:
 
@@ -149,6 +152,11 @@ class WorkloadProblem:
         return not self.jobs.speedups
 
     @property
+    def is_malleable(self) -> bool:
+        """Whether there is a malleable job."""
+        return bool((self.packed.kind == MALLEABLE).any())
+
+    @property
     def horizon(self) -> float:
         """Latest submission plus the sum of the longest run times, in seconds: some optimum ends by then."""
         packed = self.packed
@@ -170,31 +178,47 @@ class WorkloadProblem:
         )
         return not laws.any() and all(bool((4 * column % 1 == 0).all()) for column in times)
 
-    def run_times(self, sizes: IntArray) -> FloatArray:
-        """Return for how long each job runs on so many nodes.
+    def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
+        """Return for how long jobs run on so many nodes.
 
         Parameters
         ----------
         sizes
-            Shape (jobs,).
+            Shape (n,).
+        jobs
+            Shape (n,), indices of jobs; each job in order if left out.
 
         Returns
         -------
         numpy.ndarray
-            Shape (jobs,), seconds; NaN where a job cannot run on that number.
+            Shape (n,), seconds; NaN where a job cannot run on that number.
         """
         packed = self.packed
-        allowed = (packed.min_nodes <= sizes) & (sizes <= packed.max_nodes)
-        times = np.where(allowed, packed.runtime, np.nan)
-        for idx in np.flatnonzero(allowed & (sizes != packed.nodes)).tolist():
-            law = self.jobs.speedups[idx]
-            size, reference = int(sizes[idx]), int(packed.nodes[idx])
-            if packed.speedup[idx] == SPEEDUP_TABLE:
-                times[idx] = dict(law.rows).get(size, np.nan)  # type: ignore[union-attr]  # by its code
-            else:
-                ratio = law.time_factor(size) / law.time_factor(reference)  # type: ignore[union-attr]
-                times[idx] = packed.runtime[idx] * ratio
+        at = np.arange(len(self.jobs)) if jobs is None else jobs
+        reference, law, parameter = packed.nodes[at], packed.speedup[at], packed.parameter[at]
+        allowed = (packed.min_nodes[at] <= sizes) & (sizes <= packed.max_nodes[at])
+        allowed &= are_allowed_sizes(packed.size_step[at], sizes)
+        times = np.where(allowed, packed.runtime[at], np.nan)
+        other = allowed & (sizes != reference)
+        for code, factor in ((AMDAHL, _amdahl_factor), (POWER, _power_factor)):
+            rows = np.flatnonzero(other & (law == code))
+            if len(rows):
+                share = parameter[rows]
+                times[rows] *= factor(share, sizes[rows]) / factor(share, reference[rows])
+        for row in np.flatnonzero(other & (law == SPEEDUP_TABLE)).tolist():
+            table = self.jobs.speedups[at[row]]
+            times[row] = dict(table.rows).get(int(sizes[row]), np.nan)
         return times
+
+
+def _amdahl_factor(parallel: FloatArray, nodes: IntArray) -> FloatArray:
+    """Return the time on so many nodes, in units of that on one node."""
+    return 1 - parallel + parallel / nodes
+
+
+def _power_factor(exponent: FloatArray, nodes: IntArray) -> FloatArray:
+    factor: FloatArray = nodes.astype(np.float64) ** -exponent
+    return factor
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve.kernels.jit import called_kernel
+from allocsolve.model.job_kinds import POWERS_OF_TWO
 from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, POWER, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
 
 __all__ = ["largest_size", "run_time", "time_ratio"]
+
+
+@called_kernel
+def _in_size_set(size_step: int, most: int) -> int:
+    """Return the largest number of nodes of a size set, at most so many, which are >= 1."""
+    if size_step != POWERS_OF_TWO:
+        return most - most % size_step
+    size = 1
+    while 2 * size <= most:
+        size *= 2
+    return size
 
 
 @called_kernel
@@ -22,7 +34,7 @@ def largest_size(jobs: PackedJobs, job: int, most: int) -> int:
     if law == NO_SPEEDUP:
         return int(jobs.nodes[job])
     if law in (AMDAHL, POWER):
-        return int(min(jobs.max_nodes[job], most))
+        return _in_size_set(jobs.size_step[job], min(jobs.max_nodes[job], most))
     row = jobs.table_offsets[job + 1] - 1
     while jobs.table_nodes[row] > most:
         row -= 1

@@ -60,6 +60,9 @@ class KnownColumns:
             table_offsets=packed.table_offsets,
             table_nodes=packed.table_nodes,
             table_seconds=_relative_tables(problem),
+            kind=packed.kind,
+            points=packed.points,
+            size_step=packed.size_step,
         )
 
     def reveal(self, submitted: IntArray) -> None:

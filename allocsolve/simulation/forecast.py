@@ -11,6 +11,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.arrays import array_of
+from allocsolve.model.job_kinds import size_set
 from allocsolve.model.speedup import AMDAHL, POWER, SPEEDUP_TABLE, Amdahl, PowerLaw, SpeedupTable
 from allocsolve.simulation.decisions import Start, Wake
 from allocsolve.simulation.engine import Engine
@@ -245,6 +246,10 @@ def _expected(view: QueueView, members: IntArray, *, submitted: float | None = N
             min_nodes=low[members],
             max_nodes=high[members],
             speedups=laws,
+            size_sets=[
+                1 if law is None else size_set(jobs.size_step[job])
+                for job, law in zip(members.tolist(), laws, strict=True)
+            ],
         ),
     )
 

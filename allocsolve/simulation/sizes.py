@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from allocsolve.model.job_kinds import POWERS_OF_TWO
 from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, POWER, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
@@ -34,13 +35,18 @@ class SizedJobs(Protocol):
     def table_nodes(self) -> IntArray: ...
     @property
     def table_seconds(self) -> FloatArray: ...
+    @property
+    def size_step(self) -> IntArray: ...
 
 
 def can_run_on(jobs: SizedJobs, job: int, nodes: int) -> bool:
     """Return whether a job can run on so many nodes. O(rows of its table)."""
     if jobs.speedup[job] == SPEEDUP_TABLE:
         return nodes in jobs.table_nodes[_rows(jobs, job)].tolist()
-    return bool(jobs.min_nodes[job] <= nodes <= jobs.max_nodes[job])
+    if not jobs.min_nodes[job] <= nodes <= jobs.max_nodes[job]:
+        return False
+    step = jobs.size_step[job]
+    return bool(nodes & (nodes - 1) == 0 if step == POWERS_OF_TWO else nodes % step == 0)
 
 
 def relative_time(jobs: SizedJobs, job: int, nodes: int) -> float:

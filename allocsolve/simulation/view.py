@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from allocsolve.model.job_kinds import allowed_sizes
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.sizes import relative_time
 
@@ -18,7 +19,7 @@ __all__ = ["JobColumns", "QueueView"]
 class JobColumns(NamedTuple):
     """What is known of jobs, by job, as read-only arrays.
 
-    Of jobs that are not yet submitted, times are NaN, numbers of nodes 0 and users -1. The first twelve are
+    Of jobs that are not yet submitted, times are NaN, numbers of nodes 0 and users -1. The first fifteen are
     those of `allocsolve.model.PackedJobs`.
     """
 
@@ -40,6 +41,10 @@ class JobColumns(NamedTuple):
     table_offsets: IntArray
     table_nodes: IntArray
     table_seconds: FloatArray
+    #: Kind, points and size set, see `allocsolve.model.PackedJobs`.
+    kind: IntArray
+    points: IntArray
+    size_step: IntArray
     #: When it started and ended, in seconds; NaN before.
     start: FloatArray
     end: FloatArray
@@ -79,7 +84,8 @@ class QueueView:
         if jobs.speedup[job] == SPEEDUP_TABLE:
             rows = slice(jobs.table_offsets[job], jobs.table_offsets[job + 1])
             return tuple(jobs.table_nodes[rows].tolist())
-        return tuple(range(int(jobs.min_nodes[job]), int(jobs.max_nodes[job]) + 1))
+        low, high = int(jobs.min_nodes[job]), int(jobs.max_nodes[job])
+        return tuple(allowed_sizes(low, high, int(jobs.size_step[job])))
 
     def estimate(self, job: int, nodes: int) -> float:
         """Return how long a job runs on so many nodes as far as its user knows, in seconds."""

@@ -107,7 +107,8 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
     state.size[view.running] = view.held
     state.counts[FREE] = view.free + view.held.sum()
     memory = nothing_blocked(usable=False)
-    decide(PackedJobs(*jobs[:12]), state, estimates, policy.rule, memory, running, jobs.start[running])
+    packed = PackedJobs(**{name: getattr(jobs, name) for name in PackedJobs._fields})
+    decide(packed, state, estimates, policy.rule, memory, running, jobs.start[running])
     chosen = state.started[len(running) : state.counts[STARTED]].tolist()
     return tuple(
         Start(

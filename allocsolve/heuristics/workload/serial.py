@@ -13,6 +13,7 @@ from allocsolve.heuristics.workload._kernels_serial import Sizes, new_free_nodes
 from allocsolve.model import Result, Status, WorkloadSchedule
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.checks import choice, real, shown
+from allocsolve.model.job_kinds import ALL_SIZES, allowed_sizes
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
@@ -77,7 +78,10 @@ def _sizes_of(problem: WorkloadProblem, idx: int, *, every: bool) -> list[tuple[
         times = dict(law.rows)  # type: ignore[union-attr]  # by its code
         numbers = sorted(times)
     else:
-        numbers = list(range(least, most + 1)) if every or most - least < _MANY_SIZES else []
+        # Every number of a large range is listed only if asked for, or if not all are allowed.
+        step = int(packed.size_step[idx])
+        listed = every or most - least < _MANY_SIZES or step != ALL_SIZES
+        numbers = list(allowed_sizes(least, most, step)) if listed else []
         times = {}
     if not numbers or (len(numbers) > _MANY_SIZES and not every):
         wanted = np.geomspace(least, most, _MANY_SIZES)

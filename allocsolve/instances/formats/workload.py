@@ -12,6 +12,9 @@ A job has ``submit``, ``nodes`` and ``runtime``, and may have ``name`` (``j0``, 
 ``limit`` (null or left out: not given), ``user``, ``weight`` (1). A moldable job has ``min_nodes``,
 ``max_nodes`` and ``speedup`` besides: ``{"amdahl": 0.99}``, ``{"power": 0.9}`` or
 ``{"table": [[nodes, seconds], ...]}``; its ``runtime`` is that on ``nodes`` nodes, and a table has that row.
+A malleable job has ``"kind": "malleable"`` (else ``moldable`` with a speedup, ``rigid`` without) and may have
+``points`` (0: its size may change at any time). Either may have ``size_set``: an integer of which sizes are
+multiples (1), or ``"powers-of-two"``.
 
 In the digest ``jobs`` are in the order of the file; of each there are ``name``, ``submit``, ``nodes`` and
 ``runtime``, and the other fields only where they differ from what they are when left out. Numbers are
@@ -30,6 +33,9 @@ import numpy as np
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
 from allocsolve.instances.formats.checker import Checker, show
 from allocsolve.model import (
+    ALL_SIZES,
+    JOB_KINDS,
+    MALLEABLE,
     MAX_INTEGER,
     Amdahl,
     Jobs,
@@ -38,17 +44,29 @@ from allocsolve.model import (
     WorkloadProblem,
     WorkloadSchedule,
 )
+from allocsolve.model.job_kinds import size_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.instances.formats.checker import Document
-    from allocsolve.model import FloatArray, IntArray, Speedup
+    from allocsolve.model import FloatArray, IntArray, SizeSet, Speedup
 
 __all__ = ["decode_problem", "decode_schedule", "encode_problem", "encode_schedule", "plain_numbers"]
 
 _REQUIRED: Final = ("submit", "nodes", "runtime")
-_OPTIONAL: Final = ("name", "limit", "user", "weight", "min_nodes", "max_nodes", "speedup")
+_OPTIONAL: Final = (
+    "name",
+    "limit",
+    "user",
+    "weight",
+    "min_nodes",
+    "max_nodes",
+    "speedup",
+    "kind",
+    "points",
+    "size_set",
+)
 #: Of these the columns are read at a glance.
 _RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight"}
 
@@ -112,11 +130,17 @@ def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | No
     if check.faults:
         return None
     columns = {field: [row[field] for row in rows] for field in (*_REQUIRED, *_OPTIONAL)} if rows else {}
-    names, users, laws = (columns.pop(field, None) for field in ("name", "user", "speedup"))
+    named = {
+        "name": "names",
+        "user": "users",
+        "speedup": "speedups",
+        "kind": "kinds",
+        "size_set": "size_sets",
+    }
     try:
         if not rows:
             return Jobs([], [], [])
-        return Jobs(**columns, names=names, users=users, speedups=laws)
+        return Jobs(**{named.get(field, field): column for field, column in columns.items()})
     except InvalidProblem as error:
         check.add("jobs", str(error))
         return None
@@ -141,7 +165,26 @@ def _decode_job(check: Checker, fields: Document, place: str, num_nodes: int) ->
         "min_nodes": nodes_of("min_nodes", nodes),
         "max_nodes": nodes_of("max_nodes", nodes),
         "speedup": _decode_speedup(check, fields.get("speedup"), f"{place}.speedup"),
+        "kind": _decode_kind(check, fields.get("kind"), f"{place}.kind"),
+        "points": check.integer(fields.get("points", 0), f"{place}.points", "points", 0),
+        "size_set": _decode_size_set(check, fields.get("size_set", 1), f"{place}.size_set"),
     }
+
+
+def _decode_kind(check: Checker, value: object, place: str) -> object:
+    if value is not None and value not in JOB_KINDS:
+        check.add(place, f"must be one of {', '.join(JOB_KINDS)}, not {show(value)}")
+        return None
+    return value
+
+
+def _decode_size_set(check: Checker, value: object, place: str) -> SizeSet:
+    if value == "powers-of-two":
+        return "powers-of-two"
+    if isinstance(value, str):
+        check.add(place, f'must be an integer or "powers-of-two", not {show(value)}')
+        return 1
+    return check.integer(value, place, "size_set", 1, fallback=1)
 
 
 def _decode_speedup(check: Checker, value: object, place: str) -> Speedup | None:
@@ -206,6 +249,12 @@ def encode_problem(problem: WorkloadProblem) -> Document:
             rows[idx]["min_nodes"] = int(packed.min_nodes[idx])
             rows[idx]["max_nodes"] = int(packed.max_nodes[idx])
             rows[idx]["speedup"] = _encode_speedup(law)
+    for idx in np.flatnonzero(packed.kind == MALLEABLE).tolist():
+        rows[idx]["kind"] = "malleable"
+        if packed.points[idx]:
+            rows[idx]["points"] = int(packed.points[idx])
+    for idx in np.flatnonzero(packed.size_step != ALL_SIZES).tolist():
+        rows[idx]["size_set"] = size_set(packed.size_step[idx])
     return {
         "name": problem.name,
         "num_nodes": problem.num_nodes,

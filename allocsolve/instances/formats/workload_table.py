@@ -2,7 +2,8 @@
 
 A problem has the columns ``submit``, ``nodes``, ``runtime`` and ``num_nodes`` (of the cluster, the same in
 all rows), and may have ``job`` (its name), ``limit``, ``user``, ``weight``, ``min_nodes``, ``max_nodes``, and
-``amdahl`` or ``power`` of a moldable job. Tables of speedups are left to the JSON format.
+``amdahl`` or ``power`` of a moldable job, ``kind``, ``points`` and ``size_set``. Tables of speedups are left
+to the JSON format.
 
 A schedule has ``job``, ``start``, ``end`` and ``nodes``.
 """
@@ -16,7 +17,8 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.families import TableFormat
 from allocsolve.instances.formats.workload import encode_schedule
-from allocsolve.model import AMDAHL, POWER, SPEEDUP_TABLE
+from allocsolve.model import ALL_SIZES, AMDAHL, POWER, SPEEDUP_TABLE
+from allocsolve.model.job_kinds import job_kind, size_set
 
 if TYPE_CHECKING:
     from allocsolve.instances.formats.checker import Document
@@ -25,7 +27,19 @@ if TYPE_CHECKING:
 
 __all__ = ["PROBLEM_TABLE", "SCHEDULE_TABLE"]
 
-_PLAIN: Final = ("submit", "nodes", "runtime", "limit", "user", "weight", "min_nodes", "max_nodes")
+_PLAIN: Final = (
+    "submit",
+    "nodes",
+    "runtime",
+    "limit",
+    "user",
+    "weight",
+    "min_nodes",
+    "max_nodes",
+    "kind",
+    "points",
+    "size_set",
+)
 
 
 def _problem_fields(rows: Rows) -> Document:
@@ -74,10 +88,15 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
         for name, code in (("amdahl", AMDAHL), ("power", POWER)):
             if (packed.speedup == code).any():
                 columns[name] = np.where(packed.speedup == code, packed.parameter, np.nan)
+    if problem.is_malleable:
+        columns["kind"] = _texts(tuple(map(job_kind, packed.kind.tolist())))
+        columns["points"] = packed.points
+    if (packed.size_step != ALL_SIZES).any():
+        columns["size_set"] = _texts(tuple(map(size_set, packed.size_step.tolist())))
     return {**columns, "num_nodes": np.full(count, problem.num_nodes, dtype=np.int64)}
 
 
-def _texts(values: tuple[str | None, ...]) -> np.ndarray[Any, Any]:
+def _texts(values: tuple[str | int | None, ...]) -> np.ndarray[Any, Any]:
     return np.array([*values, None], dtype=object)[:-1]  # an array, whatever they are
 
 
@@ -109,8 +128,8 @@ def _schedule_columns(problem: WorkloadProblem, schedule: WorkloadSchedule) -> d
 
 PROBLEM_TABLE: Final = TableFormat(
     required=("submit", "nodes", "runtime", "num_nodes"),
-    optional=("job", "limit", "user", "weight", "min_nodes", "max_nodes", "amdahl", "power"),
-    texts=("job", "user"),
+    optional=("job", *_PLAIN[3:], "amdahl", "power"),
+    texts=("job", "user", "kind"),
     fields=_problem_fields,
     columns=_problem_columns,
 )
