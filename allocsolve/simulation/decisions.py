@@ -8,11 +8,12 @@ from typing import Final, TypeAlias
 
 from allocsolve.errors import AllocsolveError
 
-__all__ = ["AT_HEAD", "BACKFILLED", "Decision", "IllegalDecision", "Reason", "Start", "Wake"]
+__all__ = ["AT_HEAD", "BACKFILLED", "PROMISED", "Decision", "IllegalDecision", "Reason", "Start", "Wake"]
 
 #: Codes of reasons, for kernels; see `Reason`.
 AT_HEAD: Final = 1
 BACKFILLED: Final = 2
+PROMISED: Final = 3
 
 
 class Reason(IntEnum):
@@ -21,6 +22,7 @@ class Reason(IntEnum):
     NOT_SAID = 0  #: the policy gave no reason
     AT_HEAD = AT_HEAD  #: it was first in the queue
     BACKFILLED = BACKFILLED  #: it was started before one that was blocked
+    PROMISED = PROMISED  #: it had been promised nodes, which have become free
 
 
 @dataclass(frozen=True, slots=True)
