@@ -19,7 +19,6 @@ from allocsolve.simulation.kernels import (
     CALLS,
     FREE,
     HEAD,
-    LAST_PROMISE,
     MALLEABLE_RUNNING,
     STARTED,
     TAIL,
@@ -271,13 +270,12 @@ def _promise_nodes(
     if _shrinkable(jobs, state, resizing, rule.fresh, keeps_preferred) < lack:
         return False
     if rule.measure in (ABOVE_MIN, ABOVE_PREFERRED):
-        _shrink_one_by_one(
-            jobs, state, resizing, scratch, rule, keeps_preferred, lack, job, orders, noted
-        )
+        _shrink_one_by_one(jobs, state, resizing, scratch, rule, keeps_preferred, lack, job, orders, noted)
     else:
         _shrink_level(jobs, state, resizing, scratch, rule, keeps_preferred, lack, job, orders, noted)
     leave_queue(state, at)
     promise(state, resizing, job, need, from_free)
+    start_promised(jobs, state, resizing)
     _note(orders, noted, job, need, -2)
     return True
 
@@ -448,7 +446,6 @@ def run_malleable(
         if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
             return True
         _one_call(jobs, state, resizing, estimates, scratch, rule, memory, orders, noted)
-        start_promised(jobs, state, resizing)
     return False
 
 
