@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ORDER_COLUMNS", "PROMISE", "RESIZE", "START", "carry_out", "to_next_resizing_event"]
 
-#: Codes of orders. An order is a row of integers: code, job, nodes; of a resize the nodes that are promised to
-#: others, of a promise the nodes that come from the free ones; reason and blocked job of a start.
+#: Codes of orders. An order is a row of integers: code, job, nodes; of a resize the nodes that are promised
+#: to others, of a promise the nodes that come from the free ones; reason and blocked job of a start.
 START: Final = 0
 RESIZE: Final = 1
 PROMISE: Final = 2

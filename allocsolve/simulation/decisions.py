@@ -62,9 +62,9 @@ class Start:
 class Resize:
     """Give a running malleable job another number of nodes, at the next point of its work.
 
-    Without points that is now. Nodes that it is to get are taken from the free ones now and wait for it; nodes
-    that it gives up are free from the point on, or promised. If no point is left, the change stays pending
-    until the job ends. A job whose change is pending from an earlier call cannot be given another one.
+    Without points that is now. Nodes that it is to get are taken from the free ones now and wait for it;
+    nodes that it gives up are free from the point on, or promised. If no point is left, the change stays
+    pending until the job ends. A job whose change is pending from an earlier call cannot be given another one.
 
     Parameters
     ----------
@@ -85,9 +85,9 @@ class Resize:
 class Promise:
     """Promise nodes to a queued job, which starts as soon as they are there.
 
-    They are those that other jobs give up for it (`Resize.for_job`, earlier in the same call), as far as these
-    go, and free ones for the rest, which wait for it from now on. It leaves the queue. Jobs start in the order
-    in which they were promised nodes: the first one that still has to wait holds up the others.
+    They are those that other jobs give up for it (`Resize.for_job`, earlier in the same call), as far as
+    these go, and free ones for the rest, which wait for it from now on. It leaves the queue. Jobs start in
+    the order in which they were promised nodes: the first one that still has to wait holds up the others.
 
     Parameters
     ----------

@@ -83,8 +83,8 @@ class QueueView:
     #: Free nodes that wait for jobs that were promised nodes, and those that wait for running jobs to grow.
     pool: int
     reserved: int
-    #: Jobs that wait for promised nodes, first in, first out, and the nodes that each was promised. These jobs
-    #: are no longer in the queue.
+    #: Jobs that wait for promised nodes, first in, first out, and the nodes that each was promised. They are
+    #: no longer in the queue.
     promises: IntArray
     promised_nodes: IntArray
     #: What is known of each job.

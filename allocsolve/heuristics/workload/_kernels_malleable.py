@@ -44,8 +44,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ABOVE_MIN",
     "ABOVE_PREFERRED",
+    "FOR_NOBODY",
+    "PROMISED_NODES",
     "SHARE_ABOVE_MIN",
     "SHARE_ABOVE_PREFERRED",
+    "STARTED_NOW",
     "MalleableRule",
     "Scratch",
     "decide_malleable",
@@ -59,6 +62,11 @@ ABOVE_MIN: Final = 0
 ABOVE_PREFERRED: Final = 1
 SHARE_ABOVE_MIN: Final = 2
 SHARE_ABOVE_PREFERRED: Final = 3
+
+#: What notes of decisions say instead of whom a resize is for.
+FOR_NOBODY: Final = -1
+PROMISED_NODES: Final = -2
+STARTED_NOW: Final = -3
 
 
 class MalleableRule(NamedTuple):
@@ -135,7 +143,7 @@ def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool
 
 @called_kernel
 def _note(orders: IntArray, noted: IntArray, job: int, nodes: int, other: int) -> None:
-    """Note a decision, if there is room: of a resize the job it is for or -1, of a promise -2."""
+    """Note a decision, if there is room: job, nodes, and of a resize whom it is for."""
     if noted[0] < len(orders):
         orders[noted[0], 0], orders[noted[0], 1], orders[noted[0], 2] = job, nodes, other
     noted[0] += 1
@@ -276,7 +284,7 @@ def _promise_nodes(
     leave_queue(state, at)
     promise(state, resizing, job, need, from_free)
     start_promised(jobs, state, resizing)
-    _note(orders, noted, job, need, -2)
+    _note(orders, noted, job, need, PROMISED_NODES)
     return True
 
 
@@ -356,7 +364,7 @@ def _expand_one_by_one(
             most = min(most, max(jobs.nodes[chosen], next_size))
         size = largest_size(jobs, chosen, most)
         resize(jobs, state, resizing, chosen, size, 0)
-        _note(orders, noted, chosen, size, -1)
+        _note(orders, noted, chosen, size, FOR_NOBODY)
 
 
 @called_kernel
@@ -402,7 +410,7 @@ def _expand_level(
     for at in range(touched):
         job = scratch.touched[at]
         resize(jobs, state, resizing, job, scratch.level[job], 0)
-        _note(orders, noted, job, scratch.level[job], -1)
+        _note(orders, noted, job, scratch.level[job], FOR_NOBODY)
 
 
 @called_kernel
@@ -418,7 +426,10 @@ def _one_call(
     noted: IntArray,
 ) -> None:
     """Make the decisions of one call: queued jobs start, running jobs shrink for others, or grow."""
+    before = state.counts[STARTED]
     one_pass(jobs, state, estimates, rule.queue, memory)
+    for at in range(before, state.counts[STARTED]):
+        _note(orders, noted, state.started[at], state.size[state.started[at]], STARTED_NOW)
     take_in(jobs, state, resizing)
     if state.counts[HEAD] < state.counts[TAIL] and resizing.counts[MALLEABLE_RUNNING]:
         _shrink_for_queue(jobs, state, resizing, scratch, rule, orders, noted)
@@ -467,8 +478,8 @@ def decide_malleable(
     for at in range(len(running)):
         job = running[at]
         target, start = resizing.target[job], state.start[job]
-        begin(state, job, state.size[job], 0.0, 0.0, expected_ends[at], 0, -1)
+        estimate = expected_ends[at] - state.clock[0]
+        begin(state, job, state.size[job], estimate, estimate, expected_ends[at], 0, -1)
         take_in(jobs, state, resizing)
         state.start[job], resizing.target[job] = start, target
-    noted[0], noted[1] = 0, state.counts[STARTED]
     _one_call(jobs, state, resizing, estimates, scratch, rule, memory, orders, noted)
