@@ -64,7 +64,7 @@ class Resize:
 
     Without points that is now. Nodes that it is to get are taken from the free ones now and wait for it;
     nodes that it gives up are free from the point on, or promised. If no point is left, the change stays
-    pending until the job ends. A job whose change is pending from an earlier call cannot be given another one.
+    pending until the job ends. A job whose change is pending from an earlier call cannot have another one.
 
     Parameters
     ----------

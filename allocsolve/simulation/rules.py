@@ -71,7 +71,7 @@ class EngineRules:
             job = int(np.argmax(pointed))
             name, points = problem.jobs.names[job], problem.packed.points[job]
             msg = (
-                f"resize_takes_effect='at_once': job {name!r} changes its size only between its {points} points; "
-                "with points 0 a job may do so at any time"
+                f"resize_takes_effect='at_once': job {name!r} changes its size only between its {points} "
+                "points; with points 0 a job may do so at any time"
             )
             raise InvalidOption(msg)
