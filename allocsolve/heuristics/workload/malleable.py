@@ -5,13 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from allocsolve.heuristics.workload._kernels_malleable import (
-    ABOVE_MIN,
-    ABOVE_PREFERRED,
-    SHARE_ABOVE_MIN,
-    SHARE_ABOVE_PREFERRED,
-    MalleableRule,
-)
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FIRST_FIT,
@@ -19,6 +12,13 @@ from allocsolve.heuristics.workload._kernels_queue import (
     ONLY_PREFERRED,
     PREFERRED_SIZE,
     QueueRule,
+)
+from allocsolve.heuristics.workload.malleable_rule import (
+    ABOVE_MIN,
+    ABOVE_PREFERRED,
+    SHARE_ABOVE_MIN,
+    SHARE_ABOVE_PREFERRED,
+    MalleableRule,
 )
 from allocsolve.heuristics.workload.malleable_run import decide_resizes, run_resizes
 from allocsolve.heuristics.workload.policies_run import ALL_JOBS
@@ -171,12 +171,15 @@ class MalleableMin:
     backfill: Backfill = "first-fit"
     protect_head: bool = False
 
+    def __post_init__(self) -> None:
+        _check(self)
+
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
         return _rule(self, ABOVE_MIN)
 
-    __post_init__, rules = _check, property(_rules)
+    rules = property(_rules)
     __call__, decide, simulated = _solved, _decided, _simulated
 
 
@@ -221,12 +224,15 @@ class MalleableAverage:
     protect_head: bool = False
     average_base: NodeBase = "min"
 
+    def __post_init__(self) -> None:
+        _check(self)
+
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
         return _rule(self, SHARE_ABOVE_MIN if self.average_base == "min" else SHARE_ABOVE_PREFERRED)
 
-    __post_init__, rules = _check, property(_rules)
+    rules = property(_rules)
     __call__, decide, simulated = _solved, _decided, _simulated
 
 
@@ -269,6 +275,9 @@ class MalleablePref:
     backfill: Backfill = "first-fit"
     protect_head: bool = False
 
+    def __post_init__(self) -> None:
+        _check(self)
+
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
@@ -281,7 +290,7 @@ class MalleablePref:
             relaxes=True,
         )
 
-    __post_init__, rules = _check, property(_rules)
+    rules = property(_rules)
     __call__, decide, simulated = _solved, _decided, _simulated
 
 
@@ -329,6 +338,9 @@ class MalleablePrefkeeper:
     prefkeeper_need: NodeBase = "min"
     starts_on_preferred: bool = False
 
+    def __post_init__(self) -> None:
+        _check(self)
+
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
@@ -340,5 +352,5 @@ class MalleablePrefkeeper:
             keeps_preferred=True,
         )
 
-    __post_init__, rules = _check, property(_rules)
+    rules = property(_rules)
     __call__, decide, simulated = _solved, _decided, _simulated
