@@ -259,7 +259,13 @@ def above(cluster: Cluster, policy: MalleablePolicy, job: int, size: int) -> flo
 
 
 def shrink_for(
-    cluster: Cluster, policy: MalleablePolicy, job: int, victims: set[int], *, need_pref: bool, keep_pref: bool
+    cluster: Cluster,
+    policy: MalleablePolicy,
+    job: int,
+    victims: set[int],
+    *,
+    need_pref: bool,
+    keep_pref: bool,
 ) -> bool:
     row = cluster.rows[job]
     need = row.nodes if need_pref else cluster.sizes(job)[0]
@@ -410,7 +416,7 @@ def draw_policy(rng: random.Random, *, at_once: bool = False) -> MalleablePolicy
     if kind is MalleableAverage:
         return MalleableAverage(**options, average_base=rng.choice(["min", "pref"]))
     if kind is MalleablePrefkeeper:
-        need, only = rng.choice(["min", "pref"]), rng.random() < 0.3
-        return MalleablePrefkeeper(**options, prefkeeper_need=need, starts_on_preferred=only)
+        options["prefkeeper_need"] = rng.choice(["min", "pref"])
+        return MalleablePrefkeeper(**options, starts_on_preferred=rng.random() < 0.3)
     policy: MalleablePolicy = kind(**options)
     return policy

@@ -5,13 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from allocsolve.heuristics.workload._kernels_malleable import (
-    ABOVE_MIN,
-    ABOVE_PREFERRED,
-    SHARE_ABOVE_MIN,
-    SHARE_ABOVE_PREFERRED,
-    MalleableRule,
-)
 from allocsolve.heuristics.workload._kernels_queue import (
     EASY,
     FIRST_FIT,
@@ -19,6 +12,13 @@ from allocsolve.heuristics.workload._kernels_queue import (
     ONLY_PREFERRED,
     PREFERRED_SIZE,
     QueueRule,
+)
+from allocsolve.heuristics.workload.malleable_rule import (
+    ABOVE_MIN,
+    ABOVE_PREFERRED,
+    SHARE_ABOVE_MIN,
+    SHARE_ABOVE_PREFERRED,
+    MalleableRule,
 )
 from allocsolve.heuristics.workload.malleable_run import decide_resizes, run_resizes
 from allocsolve.heuristics.workload.policies_run import ALL_JOBS
@@ -159,10 +159,10 @@ class MalleableMin:
     --------
     >>> from allocsolve.model import Amdahl, Budget, Job, WorkloadProblem
     >>> job = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(1), "kind": "malleable", "points": 10}
-    >>> problem = WorkloadProblem(4, [Job(0, 2, 100, **job), Job(60, 2, 100, **job)])
+    >>> problem = WorkloadProblem(4, [Job(0, 2, 100, **job), Job(52, 2, 100, **job)])
     >>> schedule = MalleableMin()(problem, Budget()).answer
-    >>> schedule.pieces(0)
-    ((0.0, 20.0, 1), (20.0, 65.0, 4), (65.0, 115.0, 1))
+    >>> [(start, nodes) for start, _, nodes in schedule.pieces(0)], schedule.first_starts.tolist()
+    ([(0.0, 1), (20.0, 4), (55.0, 3)], [0.0, 55.0])
     """
 
     resize_takes_effect: ResizeEffect = "next_point"
@@ -171,12 +171,15 @@ class MalleableMin:
     backfill: Backfill = "first-fit"
     protect_head: bool = False
 
+    def __post_init__(self) -> None:
+        _check(self)
+
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
         return _rule(self, ABOVE_MIN)
 
-    __post_init__, rules = _check, property(_rules)
+    rules = property(_rules)
     __call__, decide, simulated = _solved, _decided, _simulated
 
 
@@ -221,12 +224,15 @@ class MalleableAverage:
     protect_head: bool = False
     average_base: NodeBase = "min"
 
+    def __post_init__(self) -> None:
+        _check(self)
+
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
         return _rule(self, SHARE_ABOVE_MIN if self.average_base == "min" else SHARE_ABOVE_PREFERRED)
 
-    __post_init__, rules = _check, property(_rules)
+    rules = property(_rules)
     __call__, decide, simulated = _solved, _decided, _simulated
 
 
@@ -269,6 +275,9 @@ class MalleablePref:
     backfill: Backfill = "first-fit"
     protect_head: bool = False
 
+    def __post_init__(self) -> None:
+        _check(self)
+
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
@@ -281,7 +290,7 @@ class MalleablePref:
             relaxes=True,
         )
 
-    __post_init__, rules = _check, property(_rules)
+    rules = property(_rules)
     __call__, decide, simulated = _solved, _decided, _simulated
 
 
@@ -329,6 +338,9 @@ class MalleablePrefkeeper:
     prefkeeper_need: NodeBase = "min"
     starts_on_preferred: bool = False
 
+    def __post_init__(self) -> None:
+        _check(self)
+
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
@@ -340,5 +352,5 @@ class MalleablePrefkeeper:
             keeps_preferred=True,
         )
 
-    __post_init__, rules = _check, property(_rules)
+    rules = property(_rules)
     __call__, decide, simulated = _solved, _decided, _simulated

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_malleable import (
+from allocsolve.heuristics.workload._kernels_malleable import decide_malleable, run_malleable
+from allocsolve.heuristics.workload._kernels_queue import EASY, Estimates, nothing_blocked
+from allocsolve.heuristics.workload.malleable_rule import (
     FOR_NOBODY,
     PROMISED_NODES,
     STARTED_NOW,
     MalleableRule,
-    decide_malleable,
     initial_scratch,
-    run_malleable,
 )
-from allocsolve.heuristics.workload._kernels_queue import EASY, Estimates, nothing_blocked
 from allocsolve.model.jobs import PackedJobs
 from allocsolve.simulation.decisions import Promise, Reason, Resize, Start
 from allocsolve.simulation.kernels import (
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation import EngineRules, QueueView
-    from allocsolve.simulation.kernels import State
+    from allocsolve.simulation.kernels import Resizing, State
 
-__all__ = ["ResizeDecision", "decide_resizes", "run_resizes"]
+__all__ = ["ResizeDecision", "decide_resizes", "final_states", "run_resizes"]
 
 #: What a policy that resizes jobs decides.
 ResizeDecision: TypeAlias = Start | Resize | Promise
@@ -63,26 +62,21 @@ class _Noted:
 
 def run_resizes(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> Simulation:
     """Run a workload to its end under a policy."""
+    state, resizing = final_states(problem, rule, rules)
+    return Simulation(schedule_of(state, resizing), log_of(state))
+
+
+def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
+    """Return the states of the engine at the end of a workload under a policy."""
     rules.check(problem)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=rule.queue.kind == EASY, resizable=True)
     resizing = initial_resizing(packed.estimate, _ROOM * count)
-    estimates, scratch = _estimates(packed.estimate), initial_scratch(count)
-    memory, noted = nothing_blocked(usable=False), _Noted.with_room(0)
-    while not run_malleable(
-        packed,
-        state,
-        resizing,
-        estimates,
-        scratch,
-        rule,
-        memory,
-        rules.coalesce,
-        noted.rows,
-        noted.count,
-    ):
+    fixed = (_estimates(packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
+    noted = _Noted.with_room(0)
+    while not run_malleable(packed, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count):
         resizing = roomier(resizing, count)
-    return Simulation(schedule_of(state, resizing), log_of(state))
+    return state, resizing
 
 
 def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision, ...]:
