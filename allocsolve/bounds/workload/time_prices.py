@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, cheapest
-from allocsolve.bounds.workload.combinatorial import makespan_bound, shortest_run_times
+from allocsolve.bounds.workload._kernels_malleable_prices import CheapestWork, cheapest_work
+from allocsolve.bounds.workload._kernels_prices import Cheapest, cheapest, price_list
+from allocsolve.bounds.workload.combinatorial import in_quarters, makespan_bound, shortest_run_times
 from allocsolve.bounds.workload.costs import JobCosts, job_costs
 from allocsolve.bounds.workload.price_bound import PriceBound
+from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
 
 if TYPE_CHECKING:
@@ -46,6 +49,8 @@ _BITS_OF_A_JOB: Final = 58
 _ROUNDING: Final = 2.0**-49
 #: Of slowdowns, if times are no quarters: the judge rounds run times, of at least 10 s, up to 2^-16 s.
 _LOSS_OF_SLOWDOWN: Final = 4e-6
+#: Of malleable jobs, what the certificate takes at the end, the judge included, in evaluations.
+_CERTIFYING: Final = 8
 #: Prices below this share of the highest are as good as none.
 _NO_PRICE: Final = 1e-6
 
@@ -55,12 +60,14 @@ class _Dual:
 
     def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
         self.problem, self.costs, self.slack = problem, costs, slack
+        self._malleable = problem.is_malleable
+        self._lasted = 0.0
 
     def on(self, edges: IntArray) -> None:
         """Take these slots."""
         num_jobs, num_slots = len(self.costs.slope), len(edges) - 1
         self.widths = np.diff(edges).astype(np.float64)
-        self._edges = _frozen(edges.astype(np.float64))
+        self._edges = edges
         self.out = Cheapest(
             np.empty(num_jobs),
             np.empty(num_jobs),
@@ -68,16 +75,21 @@ class _Dual:
             np.empty(num_slots + 1),
             np.empty(num_slots + 2),
         )
+        ends, work_prices = np.zeros(num_jobs), np.zeros(num_jobs)
+        costs, starts, sizes, usage, _ = self.out
+        self.work = CheapestWork(costs, starts, sizes, ends, work_prices, usage)
 
     def __call__(self, prices: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and, per second of each slot, what is used beyond all nodes: its gradient."""
-        integral = np.zeros(len(self._edges))
-        np.cumsum(prices * self.widths, out=integral[1:])
-        listed = PriceList(self._edges, _frozen(np.append(prices, 0.0)), _frozen(integral))
+        began = time.perf_counter()
+        listed = price_list(self._edges, prices)
         slope, floor, *_ = self.costs
         total = cheapest(self.problem.packed, slope, floor, self.slack, listed, self.out)
+        if self._malleable:
+            total += cheapest_work(self.problem.packed, slope, floor, listed, self.work)
         num_nodes = self.problem.num_nodes
-        return float(total - num_nodes * integral[-1]), self.out.usage[:-1] / self.widths - num_nodes
+        self._lasted = time.perf_counter() - began
+        return float(total - num_nodes * listed.integral[-1]), self.out.usage[:-1] / self.widths - num_nodes
 
 
 class _Best(NamedTuple):
@@ -86,6 +98,11 @@ class _Best(NamedTuple):
     edges: IntArray
     prices: FloatArray
     value: float
+
+
+    def has_time(self, clock: Clock | None) -> bool:
+        """Return whether there is time for an evaluation, and for the certificate at the end."""
+        return clock is None or clock.remaining > (_CERTIFYING * self._lasted if self._malleable else 0.0)
 
 
 @dataclass(slots=True)
@@ -109,7 +126,7 @@ class _Ascent:
         direction = gradient
         without_gain = 0
         for _ in range(steps):
-            if clock is not None and clock.remaining <= 0:
+            if not dual.has_time(clock):
                 return
             direction = _MOMENTUM * direction + (1 - _MOMENTUM) * gradient
             move = np.where((prices <= 0) & (direction < 0), 0.0, direction)
@@ -161,7 +178,7 @@ def time_prices(
     Parameters
     ----------
     problem
-        The problem; rigid and moldable jobs.
+        The problem; its jobs may be of any kind.
     term
         ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``.
     clock
@@ -202,7 +219,7 @@ def time_prices(
     """
     costs = job_costs(problem, term)
     per_second = _time_units(problem)
-    dual = _Dual(problem, costs, 0.0 if problem.is_exact else 4 / per_second)
+    dual = _Dual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)
     edges = _first_edges(problem)
     ascent = _Ascent(_Best(edges, np.zeros(len(edges) - 1), 0.0))
     interrupted = False
@@ -223,7 +240,7 @@ def _climb(dual: _Dual, ascent: _Ascent, clock: Clock | None) -> None:
     most_slots = min(_MOST_SLOTS, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
     idle = 0
     for _ in range(_MOST_WIDTHS):
-        if idle == 2 or (clock is not None and clock.remaining <= 0):
+        if idle == 2 or not dual.has_time(clock):
             return
         before = ascent.best.value
         ascent.refine(most_slots)
@@ -247,7 +264,7 @@ def _first_edges(problem: WorkloadProblem) -> IntArray:
 
 def _time_units(problem: WorkloadProblem) -> int:
     """Return the units of a second in which the judge counts: quarters, or as many as surely fit."""
-    if problem.is_exact:
+    if in_quarters(problem):
         return 4
     return 1 << min(16, 56 - max(1, math.ceil(problem.horizon)).bit_length())
 
@@ -282,17 +299,22 @@ def _certified(
     total -= _ROUNDING * (2 * spent + costs.offset)
     if term == "slowdown":
         total -= len(weight) / (unit * per_second)
-        if not problem.is_exact:
+        if not in_quarters(problem):
             total -= _LOSS_OF_SLOWDOWN * spent
+    value = max(0.0, (1 - _ROUNDING) * (total - costs.offset) / scale)
+    certificate = {
+        "kind": "time-prices",
+        "term": term,
+        "edges": edges.tolist(),
+        "prices": whole,
+        "unit": unit,
+    }
+    if problem.is_malleable:
+        # The judge searches work prices of its own, so only the judge knows.
+        value = min(value, workload_certified_bound(problem, certificate, (term,)))
     return PriceBound(
-        value=max(0.0, (1 - _ROUNDING) * (total - costs.offset) / scale),
-        certificate={
-            "kind": "time-prices",
-            "term": term,
-            "edges": edges.tolist(),
-            "prices": whole,
-            "unit": unit,
-        },
+        value=value,
+        certificate=certificate,
         starts=_frozen(dual.out.starts),
         sizes=frozen(dual.out.sizes),
         edges=edges,
