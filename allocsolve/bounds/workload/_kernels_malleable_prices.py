@@ -235,15 +235,6 @@ def _cheapest(
             break
         price = prices[k] if k >= 0 else 0.0
         level, rate = _level(jobs, job, slope, price)
-        if falling and level <= probe and k < last:
-            nodes, probed = _held(jobs, job, price, probe)
-            if price * nodes < probe * probed:
-                done += probed * (edges[k + 1] - begin)
-            if done < 1:  # the cost falls in the whole slot, as it does under a lower work price
-                before = level
-                k += 1
-                continue
-            probe = 0.0
         if carried > 0:
             nodes, worked = _held(jobs, job, price, carried)
             change = slope + min(0.0, price * nodes - carried * worked)
@@ -254,6 +245,15 @@ def _cheapest(
                 k += 1
                 continue
             carried = 0.0
+        if falling and level <= probe and k < last:
+            nodes, probed = _held(jobs, job, price, probe)
+            if price * nodes < probe * probed:
+                done += probed * (edges[k + 1] - begin)
+            if done < 1:  # the cost falls in the whole slot, as it does under a lower work price
+                before = level
+                k += 1
+                continue
+            probe = 0.0
         if falling or level < most:
             gain, work = _sums(jobs, job, listed, (first, k), begin, level)
             carried, at_carried = level, delay + level + gain
