@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.kernels import bisect_right, called_kernel, inner_kernel, kernel
+from allocsolve.kernels import called_kernel, inner_kernel, kernel
 from allocsolve.model import AMDAHL, MALLEABLE, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
-    from allocsolve.model import FloatArray, IntArray, PackedJobs
+    from allocsolve.model import FloatArray, PackedJobs
 
 __all__ = ["ROUNDING_MARGIN", "Slots", "WorkCosts", "least_work_costs"]
 
@@ -44,7 +44,7 @@ class WorkCosts(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """A bound on the cost of a job that ends in a slot, and the work done by the begin and by the end of it."""
+    """A bound on the cost of a job that ends in a slot, and the work done by both ends of the slot."""
 
     bound: float
     by_begin: float
@@ -108,6 +108,19 @@ def _balanced(jobs: PackedJobs, j: int, price: float, slope: float) -> float:
     return (slope + price * nodes) * _seconds(jobs, j, nodes)
 
 
+@inner_kernel
+def _slot_at(slots: Slots, moment: float) -> int:
+    """Return the slot in which a moment is, its begin included."""
+    low, high = 0, len(slots.begins)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if slots.begins[middle] <= moment:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 @called_kernel
 def _trial(
     jobs: PackedJobs, costs: WorkCosts, slots: Slots, j: int, span: tuple[int, int, float], mu: float
@@ -158,7 +171,7 @@ def _proven(
     span: tuple[int, int, float],
     goal: float,
 ) -> tuple[float, float, int]:
-    """Return a bound on the cost of a job that ends in a slot, the mu that proves it, and how many were tried.
+    """Return a bound on the cost of a job that ends in a slot, its mu, and how many mu were tried.
 
     The best mu is searched until the bound reaches the goal. At the first mu both ends of the slot bound
     alike; where the work done by one end is too much or too little, a better mu is on that side.
@@ -208,6 +221,30 @@ def _proven(
 
 
 @called_kernel
+def _with_earlier(
+    jobs: PackedJobs,
+    costs: WorkCosts,
+    slots: Slots,
+    j: int,
+    run: tuple[int, int, int],
+    best: float,
+) -> tuple[float, int]:
+    """Return the lesser of `best` and of bounds on slots that lie before one, and the steps taken.
+
+    `run` is the slot of the submission, the first slot and the one behind the last.
+    """
+    first, begin, end = run
+    free = jobs.submit[j] + costs.floor[j] / costs.slope[j]
+    steps = 0
+    for k in range(begin, end):
+        opens = max(slots.begins[k], free, jobs.submit[j])
+        bound, _, tried = _proven(jobs, costs, slots, j, (first, k, opens), best)
+        best = min(best, bound)
+        steps += tried * (k - first + 1)
+    return best, steps
+
+
+@called_kernel
 def _least(
     jobs: PackedJobs, costs: WorkCosts, slots: Slots, j: int, shortest: float, steps: int
 ) -> tuple[float, int]:
@@ -217,8 +254,8 @@ def _least(
     free = submit + floor / slope
     earliest = submit + work * shortest * (1 - ROUNDING_MARGIN)
     last = len(slots.begins) - 1
-    first = bisect_right(slots.begins, last + 1, submit) - 1
-    k = bisect_right(slots.begins, last + 1, max(earliest, free)) - 1
+    first = _slot_at(slots, submit)
+    k = _slot_at(slots, max(earliest, free))
     best, unproven = inf, k
     carried, at_carried = -1.0, 0.0
     while k <= last:
@@ -252,20 +289,14 @@ def _least(
             bound, mu, tried = _proven(jobs, costs, slots, j, (first, k, begin), best)
             steps -= tried * (k - first + 1)
         best = min(best, bound)
-        for earlier in range(unproven, k):
-            opens = max(slots.begins[earlier], free, submit)
-            shown, _, tried = _proven(jobs, costs, slots, j, (first, earlier, opens), best)
-            steps -= tried * (earlier - first + 1)
-            best = min(best, shown)
+        best, taken = _with_earlier(jobs, costs, slots, j, (first, unproven, k), best)
+        steps -= taken
         if bound >= best:
             carried, at_carried = mu, bound
         k += 1
         unproven = k
-    for earlier in range(unproven, min(k, last + 1)):
-        opens = max(slots.begins[earlier], free, submit)
-        shown, _, tried = _proven(jobs, costs, slots, j, (first, earlier, opens), best)
-        steps -= tried * (earlier - first + 1)
-        best = min(best, shown)
+    best, taken = _with_earlier(jobs, costs, slots, j, (first, unproven, k), best)
+    steps -= taken
     return max(alone, best), steps
 
 

@@ -72,9 +72,9 @@ def workload_certified_bound(
     the bound, and nothing else is rounded but the result, downwards. Of malleable jobs see the bound on the
     cost of their work.
 
-    *Malleable jobs* may in this bound stop, and hold any real number of nodes from their fewest to their most.
-    Then their work has a price, too, and any price bounds their least cost: the judge searches prices of its
-    own (`allocsolve.judge.workload_work_prices`).
+    *Malleable jobs* may in this bound stop, and hold any real number of nodes from their fewest to their
+    most. Then their work has a price, too, and any price bounds their least cost: the judge searches prices
+    of its own (`allocsolve.judge.workload_work_prices`).
 
     *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
     shortest run after its submission. ``area``: what is submitted then takes its least area on N nodes.

@@ -53,11 +53,11 @@ def least_cost_of_work(
     for each of which mu may be any number. Points and size sets play no part: more is allowed without them.
     In a table of speedups the inner minimum is over its rows, which holds for any mixture of them in time.
 
-    *Which mu.* In a slot with price l, mu = min over n of (slope + l n) / rate(n) makes both ends of it alike.
-    If the job does too much of its work by the begin of the slot under this mu, or too little by the end, a
-    better one is searched between points where the derivative by mu, W less the work done, has both signs.
-    That is done only for slots whose bound is below that of the others. Behind the last edge mu is at most
-    slope / (greatest rate).
+    *Which mu.* In a slot with price l, both ends of it bound alike if mu = min over n of (slope + l n) /
+    rate(n). If the job does too much of its work by the begin of the slot under this mu, or too little by the
+    end, a better one is searched between points where the derivative by mu, W less the work done, has both
+    signs. That is done only for slots whose bound is below that of the others. Behind the last edge mu is at
+    most slope / (greatest rate).
 
     *Numbers.* Floats: each bound is lowered by 10^-9 of the sum of all its terms, far more than what is
     rounded. W is 1 less the tolerance of the judge of schedules. Beyond 10^9 steps a job counts with the

@@ -140,7 +140,12 @@ def _level(jobs: PackedJobs, job: MalleableJob, slope: float, price: float) -> t
 
 @called_kernel
 def _sums(
-    jobs: PackedJobs, job: MalleableJob, listed: PriceList, slots: tuple[int, int], end: float, work_price: float
+    jobs: PackedJobs,
+    job: MalleableJob,
+    listed: PriceList,
+    slots: tuple[int, int],
+    end: float,
+    work_price: float,
 ) -> tuple[float, float]:
     """Return what a work price gains from the submission to an end, negative, and the work done."""
     gain, work = 0.0, 0.0
@@ -203,9 +208,35 @@ def _at_end(
 
 
 @inner_kernel
-def _shortest(jobs: PackedJobs, job: MalleableJob) -> float:
-    _, rate = _level(jobs, job, 1.0, 0.0)
-    return 1 / rate
+def _per_second(
+    jobs: PackedJobs, job: MalleableJob, slope: float, price: float, work_price: float
+) -> tuple[float, float]:
+    """Return by how much a later end costs more under a work price, per second, and the work done in one."""
+    nodes, rate = _held(jobs, job, price, work_price)
+    if price * nodes < work_price * rate:
+        return slope + price * nodes - work_price * rate, rate
+    return slope, 0.0
+
+
+@inner_kernel
+def _carried_on(
+    jobs: PackedJobs,
+    job: MalleableJob,
+    slope: float,
+    price: float,
+    length: float,
+    carried: float,
+    cost: float,
+    best: float,
+) -> float:
+    """Return the cost under a work price at the end of a slot, from that at its begin; or -1.
+
+    That is if the work price does not prove that no end in the slot costs less than the best.
+    """
+    change, _ = _per_second(jobs, job, slope, price, carried)
+    if change != 0:
+        change *= length
+    return cost + change if cost + min(0.0, change) >= best * (1 - _GAP) else -1.0
 
 
 @called_kernel
@@ -213,75 +244,61 @@ def _cheapest(
     jobs: PackedJobs, job: MalleableJob, listed: PriceList, slope: float, floor: float
 ) -> tuple[float, Held]:
     """Return the least cost of a job, and how."""
-    edges, prices = listed.edges, listed.prices
-    last = len(edges) - 1
-    submit = job.submit
+    edges, last, submit = listed.edges, len(listed.edges) - 1, job.submit
     first = slot_of(edges, submit)
-    shortest = _shortest(jobs, job)
+    _, fastest = _level(jobs, job, 1.0, 0.0)
     free = submit + floor / slope
-    k = slot_of(edges, max(free, submit + shortest * (1 - 1e-9)))
-    best, held = np.inf, Held(submit, k, 0.0, 0.0, 1.0)
-    # Of the cost as a function of the end: whether it falls just before this slot; the work price of the
-    # slot before; one that is not below that of any later end, where it is known.
+    earliest = slot_of(edges, max(free, submit + (1 - 1e-9) / fastest))
+    best, held = np.inf, Held(submit, earliest, 0.0, 0.0, 1.0)
+    # Of the cost as a function of the end: whether it falls just before this slot; the level of the slot
+    # before; one that is not below the work price of any later end, where it is known.
     falling, before, most = True, 0.0, np.inf
     # A work price below that of all ends so far, and the work done under it by the begin of the slot.
-    probe, done = 0.0, 0.0
-    # A work price under which all looked at so far costs more than the best, and the cost under it here.
-    carried, at_carried = 0.0, 0.0
-    while k <= last:
+    # And a work price, 0 for none, under which no end of the slot before costs less than the best, and the
+    # cost under it of an end at the begin of this slot.
+    probe, done, carried, at_carried = 0.0, 0.0, 0.0, 0.0
+    for k in range(earliest, last + 1):
         begin = max(edges[k] if k >= 0 else submit, free, submit)
+        until = edges[k + 1] if k < last else np.inf
         delay = max(floor, slope * (begin - submit))
         if delay >= best:
             break
-        price = prices[k] if k >= 0 else 0.0
-        level, rate = _level(jobs, job, slope, price)
+        price = listed.prices[k] if k >= 0 else 0.0
         if carried > 0:
-            nodes, worked = _held(jobs, job, price, carried)
-            change = slope + min(0.0, price * nodes - carried * worked)
-            change *= edges[k + 1] - begin if k < last else 0.0 if change >= 0 else np.inf
-            if at_carried + min(0.0, change) >= best * (1 - _GAP):
-                at_carried += change
-                before, falling = level, False
-                k += 1
+            at_carried = _carried_on(jobs, job, slope, price, until - begin, carried, at_carried, best)
+            if at_carried > 0:
+                falling = False
                 continue
-            carried = 0.0
+        carried = 0.0
+        level, rate = _level(jobs, job, slope, price)
         if falling and level <= probe and k < last:
-            nodes, probed = _held(jobs, job, price, probe)
-            if price * nodes < probe * probed:
-                done += probed * (edges[k + 1] - begin)
+            _, probed = _per_second(jobs, job, slope, price, probe)
+            done += probed * (until - begin)
             if done < 1:  # the cost falls in the whole slot, as it does under a lower work price
                 before = level
-                k += 1
                 continue
-            probe = 0.0
         if falling or level < most:
             gain, work = _sums(jobs, job, listed, (first, k), begin, level)
             carried, at_carried = level, delay + level + gain
-            if work <= 1:
-                end = begin + (1 - work) / rate
-                falling = k < last and end > edges[k + 1]
-                if falling:
-                    probe, done = level, work + rate * (edges[k + 1] - begin)
-                else:
-                    most = level
-                    if at_carried < best:
-                        best, held = at_carried, Held(end, k, level, level, 1.0)
-            else:
-                if falling:
-                    between = (before, level)
-                    cost, lower, at = _at_end(jobs, job, listed, (first, k), begin, between, best - delay)
-                    if delay + cost < best:
-                        best, held = delay + cost, at
-                    nodes, worked = _held(jobs, job, price, at.low)
-                    change = slope + min(0.0, price * nodes - at.low * worked)
-                    if k < last and change >= 0:
-                        carried, at_carried = at.low, delay + lower + change * (edges[k + 1] - begin)
-                most = min(most, level)
-                falling = False
+            end = begin + (1 - work) / rate
+            if work <= 1 and end > until:
+                falling, probe, done = True, level, work + rate * (until - begin)
+            elif work <= 1:
+                falling, most = False, level
+                if at_carried < best:
+                    best, held = at_carried, Held(end, k, level, level, 1.0)
+            elif falling:
+                cost, lower, at = _at_end(jobs, job, listed, (first, k), begin, (before, level), best - delay)
+                if delay + cost < best:
+                    best, held = delay + cost, at
+                change, _ = _per_second(jobs, job, slope, price, at.low)
+                if k < last and change >= 0:
+                    carried, at_carried = at.low, delay + lower + change * (until - begin)
+            if work > 1:
+                falling, most = False, min(most, level)
             if at_carried < best * (1 - _GAP):
                 carried = 0.0
         before = level
-        k += 1
     return best, held
 
 
@@ -326,18 +343,20 @@ def cheapest_work(
     Notes
     -----
     A job may hold no nodes, or any real number from its fewest to its most (of a table: one of its rows), and
-    change that at any time. If its end C is given, its nodes cost the greatest value over the work prices m of
+    change that at any time. If its end C is given, its nodes cost the greatest value over work prices m of
 
         D(m) = m + integral from submission to C of min(0, min over n of price * n - m * rate(n)).
 
-    In a slot with price l the derivative of the cost by C is slope + min over n of (l n - m rate(n)), which is
-    0 at the price m = min over n of (slope + l n) / rate(n), the level of the slot, and rises with C, as the
-    work price falls. So the least cost in a slot is inside if at its level the work done is at most 1 at its
-    begin and at least 1 at its end, and then it is of closed form. Else it is at an edge where the level, so
-    the price, rises, between the levels of its sides: there the work price is searched.
+    In a slot with price l the derivative of the cost by C is slope + min over n of (l n - m rate(n)), which
+    is 0 at the price m = min over n of (slope + l n) / rate(n), the level of the slot, and rises with C, as
+    the work price falls. So the least cost in a slot is inside if at its level the work done is at most 1 at
+    its begin and at least 1 at its end, and then it is of closed form. Else it is at an edge where the level,
+    so the price, rises, between the levels of its sides: there the work price is searched.
 
-    *Complexity*: for each job O(s^2) with s the slots from its submission to its cheapest end; slots behind it
-    are passed over unless their price is below those before.
+    Any work price bounds the cost of any end. One that proves a slot dearer than the best is carried on to
+    the next slots in constant time, as is one that proves that later ends are cheaper.
+
+    *Complexity*: for each job O(slots from its submission to its cheapest end, squared), at worst.
     """
     total = 0.0
     for j in range(len(slope)):
@@ -345,7 +364,10 @@ def cheapest_work(
             continue
         job = _job(jobs, j)
         if slope[j] == 0:  # it does not count, and takes nodes that cost nothing
-            cost, held = floor[j], Held(max(job.submit, listed.edges[-1]), len(listed.edges) - 1, 0.0, 0.0, 1.0)
+            cost, held = (
+                floor[j],
+                Held(max(job.submit, listed.edges[-1]), len(listed.edges) - 1, 0.0, 0.0, 1.0),
+            )
         else:
             cost, held = _cheapest(jobs, job, listed, slope[j], floor[j])
         start, size = _use(jobs, job, listed, held, out.usage)

@@ -49,6 +49,10 @@ _BITS_OF_A_JOB: Final = 58
 _ROUNDING: Final = 2.0**-49
 #: Of slowdowns, if times are no quarters: the judge rounds run times, of at least 10 s, up to 2^-16 s.
 _LOSS_OF_SLOWDOWN: Final = 4e-6
+#: The same with malleable jobs, each of which takes time that grows with the square of its slots: of slots in
+#: all, and the share that a width must gain.
+_MOST_SLOTS_OF_WORK: Final = 2_500
+_LEAST_GAIN_OF_WORK: Final = 2e-5
 #: Of malleable jobs, what the certificate takes at the end, the judge included, in evaluations.
 _CERTIFYING: Final = 8
 #: Prices below this share of the highest are as good as none.
@@ -61,13 +65,13 @@ class _Dual:
     def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
         self.problem, self.costs, self.slack = problem, costs, slack
         self._malleable = problem.is_malleable
-        self._lasted = 0.0
 
     def on(self, edges: IntArray) -> None:
         """Take these slots."""
         num_jobs, num_slots = len(self.costs.slope), len(edges) - 1
         self.widths = np.diff(edges).astype(np.float64)
         self._edges = edges
+        self._lasted = math.inf
         self.out = Cheapest(
             np.empty(num_jobs),
             np.empty(num_jobs),
@@ -88,8 +92,15 @@ class _Dual:
         if self._malleable:
             total += cheapest_work(self.problem.packed, slope, floor, listed, self.work)
         num_nodes = self.problem.num_nodes
-        self._lasted = time.perf_counter() - began
+        self._lasted = min(self._lasted, time.perf_counter() - began)
         return float(total - num_nodes * listed.integral[-1]), self.out.usage[:-1] / self.widths - num_nodes
+
+    def has_time(self, clock: Clock | None) -> bool:
+        """Return whether there is time for an evaluation, and for the certificate at the end."""
+        if clock is None:
+            return True
+        own = _CERTIFYING * self._lasted if self._malleable and self._lasted < math.inf else 0.0
+        return clock.remaining > own
 
 
 class _Best(NamedTuple):
@@ -98,11 +109,6 @@ class _Best(NamedTuple):
     edges: IntArray
     prices: FloatArray
     value: float
-
-
-    def has_time(self, clock: Clock | None) -> bool:
-        """Return whether there is time for an evaluation, and for the certificate at the end."""
-        return clock is None or clock.remaining > (_CERTIFYING * self._lasted if self._malleable else 0.0)
 
 
 @dataclass(slots=True)
@@ -183,7 +189,7 @@ def time_prices(
         ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``.
     clock
         When its time is over, the best prices so far are taken. The ascent ends by itself when slots were
-        halved 16 times, or finer ones gain no more than 10^-6.
+        halved 16 times, or finer ones gain no more than 10^-6 (with malleable jobs 2 * 10^-5).
 
     Returns
     -------
@@ -207,8 +213,14 @@ def time_prices(
     N nodes is a subgradient) on coarse slots first; then slots that have a price, or touch one, are halved.
     At last they are rounded to integers, for which the value is taken.
 
+    A malleable job may here stop for a while, and hold any real number of nodes from its fewest to its most
+    (of a table, one of its rows), which it may change at any time. Its least cost under the prices is then of
+    closed form but for the choice of the slot in which it ends (see the kernel); points and size sets only
+    add to it. The value of the certificate is that of the judge, who takes a margin for rounding.
+
     *Complexity*: a step takes O(jobs * sizes * (log slots + edges that a job looks at)); 1 to 3 ms for 40,000
-    rigid jobs. *Guarantee*: at least the job bound, the value without any prices; at best the value of the
+    rigid jobs; for each malleable job O(slots from submission to end, squared), 10 to 70 ms for as many.
+    *Guarantee*: at least the job bound, the value without any prices; at best the value of the
     linear relaxation that is indexed by time. It is weak where jobs are wide, or few.
 
     References
@@ -237,7 +249,10 @@ def _climb(dual: _Dual, ascent: _Ascent, clock: Clock | None) -> None:
     ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
     ascent.aim = _FIRST_AIM * ascent.best.value
     ascent.climb(dual, _FIRST_STEPS, clock)
-    most_slots = min(_MOST_SLOTS, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
+    most, least_gain = _MOST_SLOTS, _LEAST_GAIN
+    if dual.problem.is_malleable:
+        most, least_gain = _MOST_SLOTS_OF_WORK, _LEAST_GAIN_OF_WORK
+    most_slots = min(most, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
     idle = 0
     for _ in range(_MOST_WIDTHS):
         if idle == 2 or not dual.has_time(clock):
@@ -247,7 +262,7 @@ def _climb(dual: _Dual, ascent: _Ascent, clock: Clock | None) -> None:
         dual.on(ascent.best.edges)
         ascent.aim = max(_RAISED_AIM * ascent.aim, _LEAST_AIM * before)
         ascent.climb(dual, _STEPS, clock)
-        idle = idle + 1 if ascent.best.value - before <= _LEAST_GAIN * before else 0
+        idle = idle + 1 if ascent.best.value - before <= least_gain * before else 0
 
 
 def _first_edges(problem: WorkloadProblem) -> IntArray:

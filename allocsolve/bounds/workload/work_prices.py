@@ -31,8 +31,8 @@ def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
     Returns
     -------
     numpy.ndarray
-        Shape (jobs,), read-only, in the units of the cost of a job (see `JobCosts`); 0 for jobs of other kinds
-        and for those that do not count.
+        Shape (jobs,), read-only, in the units of the cost of a job (see `JobCosts`); 0 for jobs of other
+        kinds and for those that do not count.
 
     Notes
     -----
@@ -51,9 +51,10 @@ def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
     """
     (term,) = parse_workload_objective(str(bound.certificate["term"]))
     costs = job_costs(problem, term)
-    count, num_slots = len(problem.jobs), len(bound.prices)
-    sizes = np.zeros(count, dtype=np.int64)
-    out = CheapestWork(*(np.zeros(count) for _ in range(2)), sizes, np.zeros(count), np.zeros(count), np.zeros(num_slots + 1))
+    count = len(problem.jobs)
+    least, starts, ends, prices = (np.zeros(count) for _ in range(4))
+    sizes, usage = np.zeros(count, dtype=np.int64), np.zeros(len(bound.prices) + 1)
+    out = CheapestWork(least, starts, sizes, ends, prices, usage)
     cheapest_work(problem.packed, costs.slope, costs.floor, price_list(bound.edges, bound.prices), out)
-    out.work_prices.setflags(write=False)
-    return out.work_prices
+    prices.setflags(write=False)
+    return prices
