@@ -15,7 +15,7 @@ from allocsolve.bounds.workload.combinatorial import in_quarters, makespan_bound
 from allocsolve.bounds.workload.costs import JobCosts, job_costs
 from allocsolve.bounds.workload.price_bound import PriceBound
 from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.model import SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
+from allocsolve.model import MALLEABLE, SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -312,7 +312,8 @@ def _certified(
     weight, scale = problem.packed.weight, costs.scale
     dual.on(best.edges)
     dual(best.prices)
-    unit = _price_unit(per_second, float(best.prices @ dual.widths), dual.out.costs.max(initial=0.0))
+    in_integers = dual.out.costs[problem.packed.kind != MALLEABLE]
+    unit = _price_unit(per_second, float(best.prices @ dual.widths), in_integers.max(initial=0.0))
     edges, prices = _joined(best.edges, np.round(best.prices * unit))
     # The judge rounds weights that are no integers down to units of prices.
     if term == "slowdown":
@@ -346,7 +347,7 @@ def _certified(
     }
     if problem.is_malleable:
         # The judge searches work prices of its own, so only the judge knows.
-        value = min(value, workload_certified_bound(problem, certificate, (term,)))
+        value = workload_certified_bound(problem, certificate, (term,))
     return PriceBound(
         value=value,
         certificate=certificate,

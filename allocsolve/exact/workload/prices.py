@@ -96,6 +96,7 @@ class Prices:
     ascent of the prices runs until it converges (prices per job for up to 1,200 jobs), and 50 moves are made
     for each job, or as many as the budget's iterations say. Up to 40 rigid jobs (12 without a time limit) are
     left to `WorkloadCpSat`, which uses the same prices and closes the gap.
+    Malleable jobs keep one size each in these schedules; the bound lets them change it.
 
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
     proves the bound but for what an exact search adds. No result is worse than `start`, or proves less than
@@ -118,7 +119,8 @@ class Prices:
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)
         earlier = Earlier.judged(problem, self.objective, self.start, self.certificate)
         sizes = job_sizes(problem)
-        if len(sizes.nodes) <= (_CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED):
+        closed = _CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED
+        if len(sizes.nodes) <= closed and not problem.is_malleable:
             return earlier.or_better(WorkloadCpSat(self.objective, self.start)(problem, budget))
         search = _Search(problem, self.objective, budget, clock, sizes)
         interrupted = False
