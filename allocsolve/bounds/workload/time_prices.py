@@ -38,6 +38,8 @@ _STEPS: Final = 80
 #: Share of the direction that is that of the step before; steps without gain before the aim is lowered.
 _MOMENTUM: Final = 0.8
 _PATIENCE: Final = 8
+#: What share of the highest price the last one is, at most, where slots reach far enough.
+_LATE_PRICE: Final = 1e-3
 #: How far above the best value the ascent aims at first (relative), and how much further at a new width.
 _FIRST_AIM: Final = 0.01
 _RAISED_AIM: Final = 20.0
@@ -158,6 +160,17 @@ class _Ascent:
                 gradient = direction = best_gradient
                 without_gain = 0
 
+    def lengthen(self) -> bool:
+        """Double the span of the slots if the last has a price; return whether it has."""
+        edges, prices, value = self.best
+        if not len(prices) or prices[-1] <= _LATE_PRICE * prices.max():
+            return False
+        width = max(1, 2 * int(edges[-1] - edges[0]) // _FEWEST_SLOTS)
+        later = edges[-1] + width * np.arange(1, _FEWEST_SLOTS // 2 + 1)
+        prices = np.append(prices, np.zeros(len(later)))
+        self.best = _Best(frozen(np.concatenate([edges, later])), prices, value)
+        return True
+
     def refine(self, most_slots: int) -> None:
         """Halve the slots that have a price or touch one, and add a slot if the last has a price.
 
@@ -257,6 +270,14 @@ def _climb(dual: _Dual, ascent: _Ascent, clock: Clock | None) -> None:
     ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
     ascent.aim = _FIRST_AIM * ascent.best.value
     ascent.climb(dual, _FIRST_STEPS, clock)
+    if dual.problem.is_malleable:
+        # The least areas, which jobs have on their fewest nodes, tell little about when they end.
+        for _ in range(_MOST_WIDTHS):
+            if not dual.has_time(clock) or not ascent.lengthen():
+                break
+            dual.on(ascent.best.edges)
+            ascent.aim = max(_RAISED_AIM * ascent.aim, _FIRST_AIM * ascent.best.value)
+            ascent.climb(dual, _STEPS, clock)
     most, least_gain = _MOST_SLOTS, _LEAST_GAIN
     if dual.problem.is_malleable:
         most, least_gain = _MOST_SLOTS_OF_WORK, _LEAST_GAIN_OF_WORK
