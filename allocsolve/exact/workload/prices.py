@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Prices"]
 
+#: The plans that serial generation begins may take this share of the time.
+_BY_SERIES = 0.4
 #: With one worker, this share of the time goes into prices of node-seconds, and of the rest this one into
 #: prices per job.
 _BY_TIME, _BY_JOB = 0.2, 0.5
@@ -177,7 +179,7 @@ class _Search:
             self._target = self.bound.value
         for plan in serial_plans(self.problem, self.sizes):
             self.best.offer(plan)
-            if self.clock.remaining == 0:
+            if self.clock.remaining <= (1 - _BY_SERIES) * self.budget.seconds < math.inf:
                 return
 
     def run(self) -> None:
@@ -242,11 +244,12 @@ class _Search:
         while left > 0 and clock.remaining > 0:
             if self.bound.prices is not prices and self.bound.prices is not None:
                 prices = self.bound.prices
-                better = [
-                    self.best.offer(plan)
-                    for plan in dual_plans(self.problem, prices.starts, prices.sizes, self.sizes)
-                ]
-                if any(better):
+                better = False
+                for plan in dual_plans(self.problem, prices.starts, prices.sizes, self.sizes):
+                    better |= self.best.offer(plan)
+                    if clock.remaining == 0:
+                        break
+                if better:
                     restarts += 1
                     search = self._reinserter(restarts)
             moves = int(min(left, _ROUND))
