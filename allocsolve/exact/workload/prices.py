@@ -123,7 +123,7 @@ class Prices:
         sizes = job_sizes(problem)
         closed = _CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED
         if len(sizes.nodes) <= closed and not problem.is_malleable:
-            return earlier.or_better(WorkloadCpSat(self.objective, self.start)(problem, budget))
+            return earlier.or_better(WorkloadCpSat(self.objective, earlier.unbroken)(problem, budget))
         search = _Search(problem, self.objective, budget, clock, sizes)
         interrupted = False
         try:
@@ -172,8 +172,8 @@ class _Search:
         """Take what an earlier run has left, and offer the plans by serial generation."""
         if earlier.bound is not None:
             self.bound = earlier.bound
-        if earlier.schedule is not None:
-            self.best.offer(Plan.repeating(self.problem, self.sizes, earlier.schedule))
+        if earlier.unbroken is not None:
+            self.best.offer(Plan.repeating(self.problem, self.sizes, earlier.unbroken))
         if self.objective[0] == "makespan":
             self.bound = bound_by_time(self.problem, "makespan", self.sizes, self.clock)
             self._target = self.bound.value
