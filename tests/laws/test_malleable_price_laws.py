@@ -16,7 +16,7 @@ from naive_malleable_prices import cost_at, least_cost_of_job, slotted_optimum
 from price_strategies import price_lists, single_jobs, toys
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, work_prices, workload_bound
-from allocsolve.bounds.workload.time_prices import _Dual
+from allocsolve.bounds.workload.time_price_dual import TimeDual
 from allocsolve.judge import workload_work_prices
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.judge.workload_work_prices import least_cost_of_work
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown"])
 
 
-def evaluated(problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]) -> _Dual:
-    dual = _Dual(problem, job_costs(problem, term), 0.0)
+def evaluated(problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]) -> TimeDual:
+    dual = TimeDual(problem, job_costs(problem, term), 0.0)
     dual.on(frozen(np.array(certificate["edges"], dtype=np.int64)))
     dual(np.array(certificate["prices"], dtype=np.float64) / certificate["unit"])
     return dual

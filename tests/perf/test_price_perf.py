@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from allocsolve.bounds.workload import job_costs, time_prices
-from allocsolve.bounds.workload.time_prices import _Dual
+from allocsolve.bounds.workload.time_price_dual import TimeDual
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Budget, Jobs, WorkloadProblem, frozen
 
@@ -50,7 +50,7 @@ def certificate() -> dict[str, Any]:
 def test_one_evaluation(
     benchmark: BenchmarkFixture, month: WorkloadProblem, certificate: dict[str, Any]
 ) -> None:
-    dual = _Dual(month, job_costs(month, "turnaround"), 0.0)
+    dual = TimeDual(month, job_costs(month, "turnaround"), 0.0)
     dual.on(frozen(np.array(certificate["edges"])))
     prices = np.array(certificate["prices"]) / certificate["unit"]
     dual(prices)
@@ -75,7 +75,7 @@ def malleable_month(month: WorkloadProblem) -> WorkloadProblem:
 def test_one_evaluation_of_malleable_jobs(
     benchmark: BenchmarkFixture, malleable_month: WorkloadProblem, certificate: dict[str, Any]
 ) -> None:
-    dual = _Dual(malleable_month, job_costs(malleable_month, "turnaround"), 0.0)
+    dual = TimeDual(malleable_month, job_costs(malleable_month, "turnaround"), 0.0)
     dual.on(frozen(np.array(certificate["edges"])))
     prices = np.array(certificate["prices"]) / certificate["unit"]
     dual(prices)

@@ -18,7 +18,7 @@ from allocsolve.bounds.workload import (
     time_prices,
     workload_bound,
 )
-from allocsolve.bounds.workload.time_prices import _Dual
+from allocsolve.bounds.workload.time_price_dual import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Budget, Job, Jobs, PowerLaw, SpeedupTable, WorkloadProblem
@@ -160,15 +160,15 @@ def test_makespan_rules() -> None:
 @pytest.mark.parametrize("calls", [1, 2, 40])
 def test_ctrl_c_returns_the_best_prices(calls: int) -> None:
     """Whenever the key is pressed, what is returned is a certified bound."""
-    made, original = [], _Dual.__call__
+    made, original = [], TimeDual.__call__
 
-    def evaluated(dual: _Dual, prices: FloatArray) -> tuple[float, FloatArray]:
+    def evaluated(dual: TimeDual, prices: FloatArray) -> tuple[float, FloatArray]:
         made.append(1)
         if len(made) == calls:
             raise KeyboardInterrupt
         return original(dual, prices)
 
-    with mock.patch.object(_Dual, "__call__", evaluated):
+    with mock.patch.object(TimeDual, "__call__", evaluated):
         bound = time_prices(QUEUE)
     assert bound.interrupted
     assert len(made) > calls

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload._kernels_malleable_prices import CheapestWork, cheapest_work
-from allocsolve.bounds.workload._kernels_prices import Cheapest, cheapest, price_list
 from allocsolve.bounds.workload.combinatorial import in_quarters, makespan_bound, shortest_run_times
 from allocsolve.bounds.workload.costs import JobCosts, job_costs
 from allocsolve.bounds.workload.price_bound import PriceBound
+from allocsolve.bounds.workload.time_price_dual import TimeDual
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import MALLEABLE, SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
 
@@ -58,54 +56,8 @@ _LOSS_OF_SLOWDOWN: Final = 4e-6
 #: all, and the share that a width must gain.
 _MOST_SLOTS_OF_WORK: Final = 2_500
 _LEAST_GAIN_OF_WORK: Final = 2e-5
-#: Of malleable jobs, what the certificate takes at the end, the judge included, in evaluations.
-_CERTIFYING: Final = 8
 #: Prices below this share of the highest are as good as none.
 _NO_PRICE: Final = 1e-6
-
-
-class _Dual:
-    """The value of prices, as a function on slots: the sum of least costs, less what all nodes cost."""
-
-    def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
-        self.problem, self.costs, self.slack = problem, costs, slack
-        self._malleable = problem.is_malleable
-
-    def on(self, edges: IntArray) -> None:
-        """Take these slots."""
-        num_jobs, num_slots = len(self.costs.slope), len(edges) - 1
-        self.widths = np.diff(edges).astype(np.float64)
-        self._edges = edges
-        self._lasted = math.inf
-        self.out = Cheapest(
-            np.empty(num_jobs),
-            np.empty(num_jobs),
-            np.empty(num_jobs, dtype=np.int64),
-            np.empty(num_slots + 1),
-            np.empty(num_slots + 2),
-        )
-        ends, work_prices = np.zeros(num_jobs), np.zeros(num_jobs)
-        costs, starts, sizes, usage, _ = self.out
-        self.work = CheapestWork(costs, starts, sizes, ends, work_prices, usage)
-
-    def __call__(self, prices: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value and, per second of each slot, what is used beyond all nodes: its gradient."""
-        began = time.perf_counter()
-        listed = price_list(self._edges, prices)
-        slope, floor, *_ = self.costs
-        total = cheapest(self.problem.packed, slope, floor, self.slack, listed, self.out)
-        if self._malleable:
-            total += cheapest_work(self.problem.packed, slope, floor, listed, self.work)
-        num_nodes = self.problem.num_nodes
-        self._lasted = min(self._lasted, time.perf_counter() - began)
-        return float(total - num_nodes * listed.integral[-1]), self.out.usage[:-1] / self.widths - num_nodes
-
-    def has_time(self, clock: Clock | None) -> bool:
-        """Return whether there is time for an evaluation, and for the certificate at the end."""
-        if clock is None:
-            return True
-        own = _CERTIFYING * self._lasted if self._malleable and self._lasted < math.inf else 0.0
-        return clock.remaining > own
 
 
 class _Best(NamedTuple):
@@ -124,7 +76,7 @@ class _Ascent:
     #: How far above the best value the next steps aim.
     aim: float = 0.0
 
-    def climb(self, dual: _Dual, steps: int, clock: Clock | None) -> None:
+    def climb(self, dual: TimeDual, steps: int, clock: Clock | None) -> None:
         """Take subgradient steps in the L2 norm over time.
 
         The step lengths are Polyak's for a value that is `aim` above the best; the aim is doubled when it is
@@ -253,7 +205,7 @@ def time_prices(
     """
     costs = job_costs(problem, term)
     per_second = _time_units(problem)
-    dual = _Dual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)
+    dual = TimeDual(problem, costs, 0.0 if in_quarters(problem) else 4 / per_second)
     ascent = _Ascent(_first_prices(problem, start))
     interrupted = False
     if costs.slope.any():
@@ -264,7 +216,7 @@ def time_prices(
     return _certified(dual, ascent.best, term, per_second, interrupted=interrupted)
 
 
-def _climb(dual: _Dual, ascent: _Ascent, clock: Clock | None) -> None:
+def _climb(dual: TimeDual, ascent: _Ascent, clock: Clock | None) -> None:
     """Climb on coarse slots, then on finer ones until they gain no more or the time is over."""
     dual.on(ascent.best.edges)
     ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
@@ -326,7 +278,7 @@ def _time_units(problem: WorkloadProblem) -> int:
 
 
 def _certified(
-    dual: _Dual, best: _Best, term: WorkloadTerm, per_second: int, *, interrupted: bool
+    dual: TimeDual, best: _Best, term: WorkloadTerm, per_second: int, *, interrupted: bool
 ) -> PriceBound:
     """Round the prices to integers and take the value for these."""
     problem, costs = dual.problem, dual.costs

@@ -46,8 +46,8 @@ def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
     >>> law = Amdahl(0.9)
     >>> job = Job(0, 2, 60, min_nodes=1, max_nodes=4, speedup=law, kind="malleable")
     >>> problem = WorkloadProblem(4, [job, job, Job(0, 1, 9)])
-    >>> work_prices(problem, time_prices(problem)).round(-1).tolist()
-    [60.0, 60.0, 0.0]
+    >>> work_prices(problem, time_prices(problem)).round(1).tolist()
+    [35.5, 35.5, 0.0]
     """
     (term,) = parse_workload_objective(str(bound.certificate["term"]))
     costs = job_costs(problem, term)
