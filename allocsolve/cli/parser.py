@@ -170,10 +170,7 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     run.add_argument("file", metavar="STUDY.toml", help="suites, solvers, seeds and budgets")
     text = "the file of the records (default: STUDY.sqlite)"
     run.add_argument("--out", type=Path, metavar="FILE", help=text)
-    text = "where tasks are run: local (the default), dask:ADDRESS of a scheduler, mpi under mpiexec"
-    run.add_argument("--executor", default="local", metavar="WHERE", help=text)
-    text = "local tasks at a time (default: %(default)s; more make run times less comparable)"
-    run.add_argument("--jobs", type=opt.integer(1), default=1, metavar="N", help=text)
+    opt.add_executor(run)
     _add_again(run)
     export = add_command(steps, "export", study.export_study, "write the records as a table")
     export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
