@@ -20,7 +20,7 @@ __all__ = ["reproduction_picture"]
 #: Pixels between charts.
 _GAP: Final = 16.0
 _HEIGHT: Final = 230.0
-#: The axes of percentages end a little behind the last share.
+#: Of every chart.
 _SHARE_AXIS: Final = Axis("malleable jobs [%]", 0, 100)
 
 
