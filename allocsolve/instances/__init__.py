@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from allocsolve.instances.formats.certificates import (
+    Proof,
+    read_certificate,
+    read_outcome,
+    write_certificate,
+)
 from allocsolve.instances.formats.envelope import (
     digest,
     parse_problem,
@@ -61,6 +67,7 @@ __all__ = [
     "JobLog",
     "Library",
     "Member",
+    "Proof",
     "Selection",
     "Statement",
     "Suite",
@@ -82,6 +89,8 @@ __all__ = [
     "problem_document",
     "problem_from_columns",
     "read_best_known",
+    "read_certificate",
+    "read_outcome",
     "read_problem",
     "read_sacct_log",
     "read_solution",
@@ -97,6 +106,7 @@ __all__ = [
     "swf_problem",
     "uniform_occupancy",
     "write_best_known",
+    "write_certificate",
     "write_index",
     "write_problem",
     "write_solution",
