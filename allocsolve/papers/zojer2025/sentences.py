@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from allocsolve.papers.zojer2025.figures import Figures, MissingRunsError
 from allocsolve.papers.zojer2025.log_sentences import LOG_SENTENCES
-from allocsolve.papers.zojer2025.run_sentences import RUN_SENTENCES, Figures, MissingRunsError
+from allocsolve.papers.zojer2025.run_sentences import RUN_SENTENCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
