@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FORCE_HELP",
     "MACHINE_NAMES",
+    "add_again",
     "add_executor",
     "integer",
     "integers",
@@ -44,6 +45,13 @@ MACHINE_NAMES = tuple(MACHINES)
 
 #: Of the option of every command that writes files: without it, none that is there is replaced.
 FORCE_HELP = "replace files that exist"
+
+
+def add_again(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which runs are made again."""
+    help_text = "run these solvers again although there are records of them; the newest count"
+    parser.add_argument("--rerun", type=solvers, default=[], metavar="A,B,...", help=help_text)
+    parser.add_argument("--retry-failed", action="store_true", help="run again what has failed")
 
 
 def add_executor(parser: argparse.ArgumentParser) -> None:

@@ -78,3 +78,4 @@ def _add_zojer2025(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="SVG", help="draw what is found into this file")
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     opt.add_executor(parser)
+    opt.add_again(parser)

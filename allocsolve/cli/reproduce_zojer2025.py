@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from allocsolve.cli.files import check_outputs, make_folder
 from allocsolve.cli.output import plain, remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
-from allocsolve.cli.study import with_resume_hint
+from allocsolve.cli.study import keys_again, with_resume_hint
 from allocsolve.pictures.text import counted, percent
 
 if TYPE_CHECKING:
@@ -35,14 +35,15 @@ def zojer2025(args: argparse.Namespace) -> int:
     planned = paper.planned_runs(chosen, policies, seconds=args.seconds, workers=args.workers)
     make_folder(args.out)
     rows, table = args.out / "records.sqlite", args.out / "runs.csv"
+    tasks = [one.task for one in planned]
     with RecordStore(rows, tell=remark) as store:
+        again = keys_again(args, tasks, store)
         with (
             with_resume_hint(store, rows),
             count_bar("starting") as progress,
             open_executor(args.executor, args.jobs) as cells,
         ):
-            tasks = [run.task for run in planned]
-            records = run(tasks, store=store, executor=cells, progress=progress, announce=remark)
+            records = run(tasks, store=store, again=again, executor=cells, progress=progress, announce=remark)
         with count_bar("measuring") as progress:
             found = paper.examine(log, planned, store, progress=progress)
     told = paper.sentences(found)

@@ -22,14 +22,18 @@ if TYPE_CHECKING:
 COMMAND = ("reproduce", "zojer2025", "--shares", "0", "--policies", "first-fit", "--seconds", 0.5)
 
 
-@pytest.fixture(autouse=True)
-def small_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def take_small_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the command take a small log."""
     rng = np.random.default_rng(5)
     drawn = zip(rng.integers(1, 33, 144).tolist(), rng.integers(60, 20_000, 144).tolist(), strict=True)
     jobs = [Job(1800 * idx, nodes, seconds) for idx, (nodes, seconds) in enumerate(drawn)]
     log = WorkloadProblem(32, jobs, name="small", meta={"lines": 144})
     monkeypatch.setattr(zojer2025, "cori_knl", lambda _: log)
+
+
+@pytest.fixture(autouse=True)
+def small_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_small_log(monkeypatch)
 
 
 def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) -> None:
@@ -79,6 +83,11 @@ def test_a_failed_run_is_told_and_the_rest_is_shown(
     text = run(capsys, *COMMAND, "--out", tmp_path, status=1)
     assert "easy failed on small-elastic0-s1: RuntimeError: boom" in text
     assert "nan" not in text
+    monkeypatch.undo()
+    take_small_log(monkeypatch)
+    told = run_json(capsys, *COMMAND, "--out", tmp_path, "--retry-failed")
+    assert told["failures"] == []
+    assert "unknown solver of these runs" in refused(capsys, *COMMAND, "--out", tmp_path, "--rerun", "fcfs")
 
 
 @pytest.mark.parametrize(
