@@ -12,6 +12,7 @@ import numpy as np
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.jit import called_kernel
 from allocsolve.model.arrays import frozen
+from allocsolve.simulation._kernels_heap import lower, raise_up
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -24,6 +25,7 @@ __all__ = [
     "FREE",
     "HEAD",
     "LAST",
+    "ORDERED",
     "RUNNING",
     "STARTED",
     "SUBMITTED",
@@ -31,8 +33,14 @@ __all__ = [
     "State",
     "advance",
     "begin",
+    "close_gaps",
+    "complete",
     "initial_state",
     "leave_queue",
+    "next_event",
+    "put_in_order",
+    "submit_now",
+    "take_out_of_order",
     "to_next_event",
 ]
 
@@ -73,6 +81,8 @@ class State(NamedTuple):
     #: Heap of running jobs by (end, job): what comes next.
     end_times: FloatArray
     end_jobs: IntArray
+    #: Where each running job is on that heap; empty if no job changes its end.
+    end_places: IntArray
     #: Running jobs by (key, start), the key being when a policy expects them to end, and their nodes: from
     #: ``FIRST`` to ``LAST``, with gaps where jobs have ended: job -1, no nodes.
     ordered_keys: FloatArray
@@ -95,7 +105,14 @@ class State(NamedTuple):
     blocked: IntArray
 
 
-def initial_state(num_nodes: int, submit: FloatArray, *, ordered: bool, num_jobs: int | None = None) -> State:
+def initial_state(
+    num_nodes: int,
+    submit: FloatArray,
+    *,
+    ordered: bool,
+    resizable: bool = False,
+    num_jobs: int | None = None,
+) -> State:
     """Return the state before the first event.
 
     Parameters
@@ -108,6 +125,8 @@ def initial_state(num_nodes: int, submit: FloatArray, *, ordered: bool, num_jobs
         Jobs that there is room for; those that are to come if left out.
     ordered
         Whether running jobs are held in the order of their keys, which costs O(running jobs) a start.
+    resizable
+        Whether running jobs may change their sizes, and so their ends.
     """
     count = len(submit) if num_jobs is None else num_jobs
     arrivals = np.argsort(submit, kind="stable")
@@ -123,6 +142,7 @@ def initial_state(num_nodes: int, submit: FloatArray, *, ordered: bool, num_jobs
         queue=np.empty(count, dtype=np.int64),
         end_times=np.empty(count),
         end_jobs=np.empty(count, dtype=np.int64),
+        end_places=np.empty(count if resizable else 0, dtype=np.int64),
         ordered_keys=np.empty(count),
         ordered_jobs=np.empty(count, dtype=np.int64),
         ordered_nodes=np.empty(count, dtype=np.int64),
@@ -141,15 +161,7 @@ def initial_state(num_nodes: int, submit: FloatArray, *, ordered: bool, num_jobs
 @called_kernel
 def _push_end(state: State, time: float, job: int) -> None:
     """Put a running job on the heap of ends. O(log running)."""
-    times, jobs = state.end_times, state.end_jobs
-    at = state.counts[RUNNING]
-    while at > 0:
-        parent = (at - 1) >> 1
-        if times[parent] < time or (times[parent] == time and jobs[parent] < job):
-            break
-        times[at], jobs[at] = times[parent], jobs[parent]
-        at = parent
-    times[at], jobs[at] = time, job
+    raise_up(state.end_times, state.end_jobs, state.end_places, state.counts[RUNNING], time, job)
     state.counts[RUNNING] += 1
 
 
@@ -160,22 +172,7 @@ def _pop_end(state: State) -> int:
     first = jobs[0]
     state.counts[RUNNING] -= 1
     count = state.counts[RUNNING]
-    time, job = times[count], jobs[count]
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= count:
-            break
-        right = child + 1
-        if right < count and (
-            times[right] < times[child] or (times[right] == times[child] and jobs[right] < jobs[child])
-        ):
-            child = right
-        if time < times[child] or (time == times[child] and job < jobs[child]):
-            break
-        times[at], jobs[at] = times[child], jobs[child]
-        at = child
-    times[at], jobs[at] = time, job
+    lower(times, jobs, state.end_places, count, 0, times[count], jobs[count])
     return int(first)
 
 
@@ -200,9 +197,29 @@ def _move(state: State, source: int, target: int) -> None:
 
 
 @called_kernel
-def _put_in_order(state: State, job: int, nodes: int, key: float) -> None:
+def _close_up(state: State, dense: int) -> None:
+    """Make the list of running jobs dense, from this place on. O(running jobs and gaps)."""
+    first, last = state.counts[FIRST], state.counts[LAST]
+    state.counts[FIRST] = dense
+    for at in range(first, last):
+        if state.ordered_jobs[at] >= 0:
+            _move(state, at, dense)
+            dense += 1
+    state.counts[LAST] = dense
+
+
+@called_kernel
+def close_gaps(state: State) -> None:
+    """Make the list of running jobs dense where it is."""
+    _close_up(state, state.counts[FIRST])
+
+
+@called_kernel
+def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
     """Put a running job where its key belongs: those between there and the nearest gap move."""
     counts, jobs = state.counts, state.ordered_jobs
+    if counts[LAST] == len(jobs):
+        _close_up(state, 0)
     first, last = counts[FIRST], counts[LAST]
     place = _after(state.ordered_keys, first, last, key)
     left, right = place - 1, place
@@ -225,18 +242,7 @@ def _put_in_order(state: State, job: int, nodes: int, key: float) -> None:
 
 
 @called_kernel
-def _close_gaps(state: State) -> None:
-    """Make the list of running jobs dense. O(running jobs and gaps)."""
-    dense = state.counts[FIRST]
-    for at in range(dense, state.counts[LAST]):
-        if state.ordered_jobs[at] >= 0:
-            _move(state, at, dense)
-            dense += 1
-    state.counts[LAST] = dense
-
-
-@called_kernel
-def _take_out_of_order(state: State, job: int) -> None:
+def take_out_of_order(state: State, job: int) -> None:
     """Leave a gap where a running job was. O(log running) on average."""
     counts, jobs = state.counts, state.ordered_jobs
     first, last = counts[FIRST], counts[LAST]
@@ -250,7 +256,7 @@ def _take_out_of_order(state: State, job: int) -> None:
         last -= 1
     counts[FIRST], counts[LAST] = first, last
     if last - first > 2 * counts[RUNNING] + _GAPS:
-        _close_gaps(state)
+        close_gaps(state)
 
 
 @called_kernel
@@ -265,7 +271,7 @@ def begin(
     now, counts = state.clock[0], state.counts
     end = now + run_time
     if counts[ORDERED]:
-        _put_in_order(state, job, nodes, key)
+        put_in_order(state, job, nodes, key)
     _push_end(state, end, job)
     counts[FREE] -= nodes
     state.start[job] = now
@@ -280,14 +286,42 @@ def begin(
 
 
 @called_kernel
-def _complete(state: State) -> int:
+def complete(state: State) -> int:
     """Take the job that ends first off the nodes."""
     counts = state.counts
     job = _pop_end(state)
     counts[FREE] += state.size[job]
     if counts[ORDERED]:
-        _take_out_of_order(state, job)
+        take_out_of_order(state, job)
     return job
+
+
+@called_kernel
+def next_event(state: State, wake: float) -> float:
+    """Return when the next job ends or is submitted, or somebody wants to be called; infinite for never."""
+    counts = state.counts
+    now = wake
+    if counts[RUNNING] and state.end_times[0] < now:
+        now = state.end_times[0]
+    if counts[ARRIVED] < len(state.arrivals) and state.arrival_times[counts[ARRIVED]] < now:
+        now = state.arrival_times[counts[ARRIVED]]
+    return float(now)
+
+
+@called_kernel
+def submit_now(state: State, most: int) -> None:
+    """Put jobs that are submitted now into the queue, at most so many, and note them after those that end."""
+    counts, count, submitted = state.counts, len(state.arrivals), 0
+    while submitted < most and counts[ARRIVED] < count:
+        if state.arrival_times[counts[ARRIVED]] != state.clock[0]:
+            break
+        job = state.arrivals[counts[ARRIVED]]
+        state.queue[counts[TAIL]] = job
+        state.events[counts[COMPLETED] + submitted] = job
+        submitted += 1
+        counts[ARRIVED] += 1
+        counts[TAIL] += 1
+    counts[SUBMITTED] = submitted
 
 
 @called_kernel
@@ -297,31 +331,16 @@ def advance(state: State, wake: float, coalesce: bool) -> bool:
     `wake` is when somebody wants to be called, infinite for never.
     """
     counts, count = state.counts, len(state.arrivals)
-    now = wake
-    if counts[RUNNING] and state.end_times[0] < now:
-        now = state.end_times[0]
-    if counts[ARRIVED] < count and state.arrival_times[counts[ARRIVED]] < now:
-        now = state.arrival_times[counts[ARRIVED]]
+    now = next_event(state, wake)
     if now == np.inf:
         return False
     state.clock[0] = now
     completed = 0
     while counts[RUNNING] and state.end_times[0] == now and (coalesce or not completed):
-        state.events[completed] = _complete(state)
+        state.events[completed] = complete(state)
         completed += 1
-    submitted = 0
-    while (
-        counts[ARRIVED] < count
-        and state.arrival_times[counts[ARRIVED]] == now
-        and (coalesce or not completed + submitted)
-    ):
-        job = state.arrivals[counts[ARRIVED]]
-        state.queue[counts[TAIL]] = job
-        state.events[completed + submitted] = job
-        submitted += 1
-        counts[ARRIVED] += 1
-        counts[TAIL] += 1
-    counts[COMPLETED], counts[SUBMITTED] = completed, submitted
+    counts[COMPLETED] = completed
+    submit_now(state, count if coalesce else 1 - completed)
     return True
 
 
@@ -348,7 +367,7 @@ def to_next_event(arrays: tuple[Any, ...], wake: float, coalesce: bool) -> bool:
     if not (waits or counts[RUNNING] or counts[ARRIVED] < len(state.arrivals)):
         return False
     called = advance(state, wake, coalesce)
-    _close_gaps(state)
+    close_gaps(state)
     return called
 
 

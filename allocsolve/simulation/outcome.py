@@ -10,10 +10,12 @@ import numpy as np
 from allocsolve.model import WorkloadSchedule
 from allocsolve.model.arrays import frozen
 from allocsolve.simulation._kernels_events import STARTED
+from allocsolve.simulation._kernels_resizes import LOGGED
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.simulation._kernels_events import State
+    from allocsolve.simulation._kernels_resizes import Resizing
 
 __all__ = ["Log", "Simulation"]
 
@@ -51,9 +53,25 @@ def log_of(state: State) -> Log:
     return Log(frozen(started.copy()), frozen(state.reason.copy()), frozen(state.blocked.copy()))
 
 
-def schedule_of(state: State) -> WorkloadSchedule:
+def schedule_of(state: State, resizing: Resizing | None = None) -> WorkloadSchedule:
     """Return the schedule so far; jobs that have not started have no pieces."""
     ran = ~np.isnan(state.start)
-    offsets = np.zeros(len(ran) + 1, dtype=np.int64)
-    np.cumsum(ran, out=offsets[1:])
-    return WorkloadSchedule(offsets, state.start[ran], state.end[ran], state.size[ran])
+    if resizing is None or not resizing.counts[LOGGED]:
+        offsets = np.zeros(len(ran) + 1, dtype=np.int64)
+        np.cumsum(ran, out=offsets[1:])
+        return WorkloadSchedule(offsets, state.start[ran], state.end[ran], state.size[ran])
+    started, logged = np.flatnonzero(ran), slice(resizing.counts[LOGGED])
+    jobs = np.concatenate([started, resizing.log_jobs[logged]])
+    order = np.argsort(jobs, kind="stable")  # of each job the start comes first, then changes by time
+    jobs = jobs[order]
+    times = np.concatenate([state.start[started], resizing.log_times[logged]])[order]
+    sizes = np.concatenate([resizing.first_size[started], resizing.log_sizes[logged]])[order]
+    # A change back at the instant of a change is none.
+    new = np.ones(len(jobs), dtype=bool)
+    new[1:] = (jobs[1:] != jobs[:-1]) | (sizes[1:] != sizes[:-1])
+    jobs, times, sizes = jobs[new], times[new], sizes[new]
+    offsets = np.searchsorted(jobs, np.arange(len(ran) + 1))
+    ends = state.end[jobs]
+    inner = jobs[1:] == jobs[:-1]
+    ends[:-1][inner] = times[1:][inner]
+    return WorkloadSchedule(offsets, times, ends, sizes)

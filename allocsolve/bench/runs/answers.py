@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from allocsolve.bench.runs.records import Record
     from allocsolve.model import Answer, Budget, Problem
 
-__all__ = ["GivenAnswer", "given_answer"]
+__all__ = ["GivenAnswer", "given_answer", "is_given"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +102,8 @@ def _values(problem: Problem, answer: Answer) -> str:
         return ""
     values = {term: family.rules.value(measured, (term,)) for term in family.objectives}
     return "; as it stands: " + ", ".join(f"{term} {number:.7g}" for term, number in values.items())
+
+
+def is_given(record: Record) -> bool:
+    """Return whether a row is about a `GivenAnswer`, not about a solver."""
+    return record.solver_repr.startswith(f"{GivenAnswer.__name__}(")

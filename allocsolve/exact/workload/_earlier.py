@@ -79,7 +79,9 @@ class Earlier(NamedTuple):
         if self.bound is None:
             return result
         certificate, certified = result.certificate, -math.inf
-        if certificate is not None:
+        if certificate is self.bound.certificate:
+            certified = self.bound.value
+        elif certificate is not None:
             certified = workload_certified_bound(self.problem, certificate, self.objective)
         if certified < self.bound.value:
             certificate = self.bound.certificate

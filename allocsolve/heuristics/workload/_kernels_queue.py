@@ -36,11 +36,17 @@ __all__ = [
     "FCFS",
     "FIRST_FIT",
     "HPCOPT",
+    "MAX_SIZE",
+    "MIN_SIZE",
     "MJS2023",
+    "ONLY_PREFERRED",
+    "PREFERRED_SIZE",
     "RAPS",
+    "Blocked",
     "Estimates",
     "QueueRule",
     "decide",
+    "one_pass",
     "run",
 ]
 
@@ -56,6 +62,8 @@ MJS2023: Final = 5
 MAX_SIZE: Final = 0
 MIN_SIZE: Final = 1
 FIT_SIZE: Final = 2
+PREFERRED_SIZE: Final = 3
+ONLY_PREFERRED: Final = 4
 
 
 class QueueRule(NamedTuple):
@@ -112,6 +120,10 @@ def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
     """Return the nodes on which a job starts if so many are free; 0 if it does not fit."""
     if moldable == MIN_SIZE:
         return int(jobs.min_nodes[job]) if jobs.min_nodes[job] <= free else 0
+    if moldable == ONLY_PREFERRED:
+        return int(jobs.nodes[job]) if jobs.nodes[job] <= free else 0
+    if moldable == PREFERRED_SIZE:
+        free = min(free, jobs.nodes[job])
     return largest_size(jobs, job, free)
 
 
@@ -283,7 +295,9 @@ def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRu
         return
     shadow_time, extra = np.inf, 0
     if rule.kind != FIRST_FIT and not (rule.kind == HPCOPT and counts[HEAD] > first):
-        shadow_time, extra = reservation(state, jobs.min_nodes[queue[counts[HEAD]]])
+        head = queue[counts[HEAD]]
+        needed = jobs.nodes[head] if rule.moldable == ONLY_PREFERRED else jobs.min_nodes[head]
+        shadow_time, extra = reservation(state, needed)
         if not rule.extra_nodes:
             extra = 0
     extra = backfill(jobs, state, estimates, rule, shadow_time, extra, counts[HEAD] + 1)
