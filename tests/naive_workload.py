@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from allocsolve.model import SpeedupTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 
 __all__ = ["most_used", "value", "violates"]
@@ -23,6 +25,10 @@ def violates(problem: WorkloadProblem, schedule: WorkloadSchedule) -> bool:
     """Tell whether a schedule breaks a rule, one job after the other."""
     for idx, job in enumerate(problem.jobs):
         pieces = schedule.pieces(idx)
+        if job.kind == "malleable":
+            if not pieces or pieces[0][0] < job.submit or not _does_its_work(job, pieces):
+                return True
+            continue
         if len(pieces) != 1:
             return True
         ((start, end, nodes),) = pieces
@@ -32,6 +38,21 @@ def violates(problem: WorkloadProblem, schedule: WorkloadSchedule) -> bool:
     return most_used(schedule) > problem.num_nodes
 
 
+def _does_its_work(job: Job, pieces: Sequence[tuple[float, float, int]]) -> bool:
+    """Tell whether the pieces of a malleable job follow each other, change at points and add up to it."""
+    done = Fraction(0)
+    for at, (start, end, nodes) in enumerate(pieces):
+        time = _time(job, nodes)
+        if time is None or end < start or (at and abs(start - pieces[at - 1][1]) > 1e-6):
+            return False
+        if at and nodes != pieces[at - 1][2] and job.points:
+            parts = done * job.points
+            if abs(parts - round(parts)) > Fraction(1, 10**6):
+                return False
+        done += (Fraction(end) - Fraction(start)) / Fraction(time)
+    return abs(done - 1) <= Fraction(1, 10**6)
+
+
 def _time(job: Job, nodes: int) -> float | None:
     """Return the run time on so many nodes; None if the job cannot run on them."""
     if nodes == job.nodes:
@@ -39,6 +60,11 @@ def _time(job: Job, nodes: int) -> float | None:
     assert job.min_nodes is not None
     assert job.max_nodes is not None
     if job.speedup is None or not job.min_nodes <= nodes <= job.max_nodes:
+        return None
+    if job.size_set == "powers-of-two":
+        if nodes not in {2**k for k in range(20)}:
+            return None
+    elif nodes % job.size_set:
         return None
     if isinstance(job.speedup, SpeedupTable):
         return dict(job.speedup.rows).get(nodes)
@@ -51,7 +77,8 @@ def value(problem: WorkloadProblem, schedule: WorkloadSchedule, term: str) -> fl
         return max((float(end) for end in schedule.ends), default=0.0)
     total = weights = Fraction(0)
     for idx, job in enumerate(problem.jobs):
-        ((start, end, _),) = schedule.pieces(idx)
+        pieces = schedule.pieces(idx)
+        start, end = pieces[0][0], pieces[-1][1]
         turnaround = Fraction(end) - Fraction(job.submit)
         worth = {
             "turnaround": turnaround,

@@ -22,6 +22,7 @@ from allocsolve.model import (
     WorkloadProblem,
     WorkloadSchedule,
 )
+from allocsolve.model.job_kinds import allowed_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,8 +151,12 @@ def workload_problems(
     times: SearchStrategy[float] | None = None,
     moldable: bool = True,
     weights: bool = True,
+    malleable: bool = False,
 ) -> WorkloadProblem:
-    """Few jobs on few nodes; run times and submissions are integers, or of `times` (above 0) if given."""
+    """Few jobs on few nodes; run times and submissions are integers, or of `times` (above 0) if given.
+
+    With `malleable`, half of the jobs with a speedup are.
+    """
     num_nodes = draw(st.integers(1, max_nodes))
     rows = []
     for _ in range(draw(st.integers(min_jobs, max_jobs))):
@@ -160,6 +165,8 @@ def workload_problems(
         elastic: dict[str, Any] = {}
         if moldable and draw(st.integers(0, 3)) == 0:
             elastic = draw(_elastic(num_nodes, nodes, runtime))
+            if malleable and draw(st.booleans()):
+                elastic |= {"kind": "malleable", "points": draw(st.sampled_from([0, 0, 1, 2, 3, 10]))}
         rows.append(
             Job(
                 submit=draw(st.integers(0, max_submit) if times is None else st.just(0) | times),
@@ -184,7 +191,11 @@ def _elastic(draw: DrawFn, num_nodes: int, nodes: int, runtime: float) -> dict[s
         return {"min_nodes": low, "max_nodes": high, "speedup": SpeedupTable(rows)}
     share = draw(st.sampled_from([0.0, 0.5, 0.9, 1.0]))
     law = Amdahl(share) if kind == "amdahl" else PowerLaw(share)
-    return {"min_nodes": low, "max_nodes": high, "speedup": law}
+    sets: list[Any] = [1]
+    if all(size & (size - 1) == 0 for size in (low, nodes, high)):
+        sets.append("powers-of-two")
+    sets += [step for step in (2, 3) if all(size % step == 0 for size in (low, nodes, high))]
+    return {"min_nodes": low, "max_nodes": high, "speedup": law, "size_set": draw(st.sampled_from(sets))}
 
 
 @st.composite
@@ -198,6 +209,35 @@ def workload_schedules(draw: DrawFn, problem: WorkloadProblem, *, max_start: int
         if isinstance(law, SpeedupTable):
             sizes.append(draw(st.sampled_from([nodes for nodes, _ in law.rows])))
         else:
-            sizes.append(draw(st.integers(low, high)))
+            sizes.append(draw(st.sampled_from([*allowed_sizes(low, high, int(packed.size_step[idx]))])))
     starts = [draw(st.integers(0, max_start)) for _ in problem.jobs]
     return WorkloadSchedule.of(problem, starts, np.array(sizes, dtype=np.int64))
+
+
+@st.composite
+def changing_schedules(draw: DrawFn, problem: WorkloadProblem, *, max_start: int = 20) -> WorkloadSchedule:
+    """Schedules in which malleable jobs change their sizes at their points: feasible but for the capacity."""
+    pieces: list[list[tuple[float, float, int]]] = []
+    for idx, job in enumerate(problem.jobs):
+        assert job.min_nodes is not None
+        assert job.max_nodes is not None
+        if isinstance(job.speedup, SpeedupTable):
+            sizes = [nodes for nodes, _ in job.speedup.rows]
+        else:
+            step = int(problem.packed.size_step[idx])
+            sizes = [*allowed_sizes(job.min_nodes, job.max_nodes, step)]
+        parts = [1]
+        if job.kind == "malleable":
+            ends = {draw(st.integers(1, job.points or 8)) for _ in range(3)} | {job.points or 8}
+            parts = np.diff(sorted({0, *ends})).tolist()
+        now = float(job.submit + draw(st.integers(0, max_start)))
+        pieces.append([])
+        for part in parts:
+            size = draw(st.sampled_from(sizes))
+            (time,) = problem.run_times(np.array([size]), np.array([idx])).tolist()
+            pieces[-1].append((now, now + time * part / sum(parts), size))
+            now = pieces[-1][-1][1]
+    rows = [row for listed in pieces for row in listed]
+    offsets = np.cumsum([0, *map(len, pieces)])
+    starts, ends, nodes = (np.array([row[at] for row in rows]) for at in range(3))
+    return WorkloadSchedule(offsets, starts.astype(float), ends.astype(float), nodes.astype(np.int64))

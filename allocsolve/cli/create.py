@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.files import check_absent, make_folder
+from allocsolve.cli.files import check_absent, check_outputs, make_folder, problem_from, source_name
 from allocsolve.cli.output import say, write_json
-from allocsolve.cli.progress import count_bar
+from allocsolve.cli.progress import count_bar, time_bar
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
 from allocsolve.pictures.text import counted
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from allocsolve.model import Problem, Topology
+    from allocsolve.model import Problem, Topology, WorkloadProblem
 
 __all__ = [
     "generate_churn",
+    "generate_elastic",
     "generate_klein2011",
     "generate_lublin1999",
     "generate_median_worst_case",
@@ -88,6 +89,24 @@ def generate_churn(args: argparse.Namespace) -> int:
     return _generate(args, draw)
 
 
+def generate_elastic(args: argparse.Namespace) -> int:
+    """Write a workload of which a share of the jobs is malleable."""
+    from allocsolve.instances import elastic_workload, write_problem  # noqa: PLC0415 - when the command runs
+    from allocsolve.model import MALLEABLE  # noqa: PLC0415 - when the command runs
+
+    check_outputs(args.out, inputs=[args.source], force=args.force)
+    with time_bar(f"reading {source_name(args.source)}"):
+        problem = elastic_workload(_rigid(args.source), share=args.share, seed=args.seed, tick=args.tick)
+        write_problem(problem, args.out)
+    family = family_of(problem)
+    malleable = int((problem.packed.kind == MALLEABLE).sum())
+    if args.json:
+        write_json({"problem": args.out, "malleable": malleable, **family.features(problem)})
+    else:
+        say(f"{args.out}: {family.view.describe(problem)}; malleable: {malleable} of {len(problem.jobs)}")
+    return 0
+
+
 def generate_median_worst_case(args: argparse.Namespace) -> int:
     """Write the problem on which the median method is nearly 7/4 times the optimum."""
     from allocsolve.instances import median_worst_case, write_problem  # noqa: PLC0415 - when the command runs
@@ -102,6 +121,20 @@ def generate_median_worst_case(args: argparse.Namespace) -> int:
     else:
         say(f"{path}: {family_of(problem).view.describe(problem)}")
     return 0
+
+
+def _rigid(file: str) -> WorkloadProblem:
+    """Return the workload of a problem file, or of a whole log in the Standard Workload Format."""
+    from allocsolve.instances import log_problem, read_swf_log  # noqa: PLC0415 - when the command runs
+    from allocsolve.model import WorkloadProblem  # noqa: PLC0415 - when the command runs
+
+    if file.endswith((".swf", ".swf.gz")):
+        return log_problem(read_swf_log(file))
+    problem = problem_from(file)
+    if not isinstance(problem, WorkloadProblem):
+        msg = f"{source_name(file)} is a problem of the kind {family_of(problem).kind}, not a workload"
+        raise InvalidOption(msg)
+    return problem
 
 
 def _machine(args: argparse.Namespace) -> Topology:

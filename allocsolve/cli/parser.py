@@ -79,7 +79,11 @@ def make_parser() -> Parser:
     add_generators(group("generate", "write problems"))
     add_imports(group("import", "turn logs of real machines into problems"))
     _add_solve(command("solve", solve.solve, "solve one problem with one solver"))
-    _add_check(command("check", solve.check, "judge a solution: violations and metrics"))
+    _add_check(
+        command(
+            "check", solve.check, "judge a solution: violations and metrics; or the certificate of a bound"
+        )
+    )
     _add_solvers(command("solvers", solvers.solvers, "list the solvers, or show one with its options"))
     _add_warm(command("warm", warm, "compile what solvers need, so that their first call is fast"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
@@ -99,7 +103,13 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_set(parser, "solve the problem with a tighter value of a field")
     _add_budget(parser, "time limit in seconds (default: %(default)s)", 60.0)
     _add_seed(parser)
+    help_text = "go on from earlier runs: a solution, a certificate, or both; for solvers that can"
+    parser.add_argument(
+        "--start", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
+    )
     parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
+    help_text = "write what proves the bound to this file (compressed if its name ends in .gz)"
+    parser.add_argument("--certificate", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
     add_exports(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
@@ -107,7 +117,8 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
-    parser.add_argument("solution", metavar="SOLUTION", help="a solution of it")
+    help_text = "a solution of it, or a certificate of a bound"
+    parser.add_argument("solution", metavar="SOLUTION", help=help_text)
     _add_set(parser, "judge under this value of a field instead of that of the file")
     add_exports(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)

@@ -39,6 +39,9 @@ def add_generators(parser: argparse.ArgumentParser) -> None:
     _add_lublin1999(
         generator("lublin1999", create.generate_lublin1999, "workloads of the model of Lublin & Feitelson")
     )
+    _add_elastic(
+        generator("elastic", create.generate_elastic, "malleable jobs made of those of a rigid workload")
+    )
     _add_occupancy(
         generator(
             "occupancy", create.generate_occupancy, "partition problems with busy nodes drawn uniformly"
@@ -94,6 +97,19 @@ def _add_lublin1999(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--num-nodes", type=opt.integer(1), default=128, metavar="M", help=help_text)
     help_text = "batch and interactive jobs, one kind for both, or one of the two (default: %(default)s)"
     parser.add_argument("--model", choices=LUBLIN_MODELS, default=LUBLIN_MODELS[0], help=help_text)
+
+
+def _add_elastic(parser: argparse.ArgumentParser) -> None:
+    help_text = "a workload, or a log ending in .swf or .swf.gz; - for stdin"
+    parser.add_argument("--from", required=True, dest="source", metavar="FILE", help=help_text)
+    help_text = "share of the jobs that become malleable, 0..1"
+    parser.add_argument("--share", type=opt.share, required=True, metavar="P", help=help_text)
+    help_text = "seed of the choice of jobs; those of a smaller share are among those of a larger one"
+    parser.add_argument("--seed", type=opt.integer(0), required=True, metavar="S", help=help_text)
+    help_text = "seconds between the points where a size may change (default: %(default)g; 0: any time)"
+    parser.add_argument("--tick", type=opt.number, default=10.0, metavar="T", help=help_text)
+    parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 
 def _add_occupancy(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ import math
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from allocsolve.cli.earlier import certified, earlier_of
 from allocsolve.cli.exports import check_exports, export_paths, write_exports
 from allocsolve.cli.files import check_outputs, problem_from, source_name
 from allocsolve.cli.output import plain, remark, say, show_fields, show_lines, terminal_width, write_json
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from allocsolve.model import Answer, Problem, Result, Value
+    from allocsolve.instances import Proof
+    from allocsolve.model import Problem, Result, Value
 
 __all__ = ["check", "solve"]
 
@@ -42,13 +44,19 @@ _STOPPED = {
 def solve(args: argparse.Namespace) -> int:
     """Solve one problem, have the judge confirm the answer, show and write it."""
     from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
-    from allocsolve.instances import solution_document, write_solution  # noqa: PLC0415 - when the command runs
+    from allocsolve.instances import solution_document  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import certify, metrics  # noqa: PLC0415 - when the command runs
-    from allocsolve.registry import canonical_name, make_solver, ready  # noqa: PLC0415 - when the command runs
+    from allocsolve.registry import (  # noqa: PLC0415 - when the command runs
+        canonical_name,
+        make_solver,
+        ready,
+        resumed,
+    )
     from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - when the command runs
 
     source = source_name(args.file)
-    check_outputs(args.out, args.plot, *export_paths(args).values(), inputs=[args.file], force=args.force)
+    written = [args.out, args.certificate, args.plot, *export_paths(args).values()]
+    check_outputs(*written, inputs=[args.file, *args.start], force=args.force)
     stored = problem_from(args.file)
     problem = with_settings(stored, dict(args.set), source, tighten=True)
     family = family_of(problem)
@@ -59,10 +67,12 @@ def solve(args: argparse.Namespace) -> int:
         raise InvalidOption(msg)
     budget = {"seconds": args.seconds, "workers": args.workers, "seed": args.seed}
     args.solver = canonical_name(args.solver)
-    ready(make_solver(args.solver, problem, args.objective), problem, announce=remark)
+    solver = make_solver(args.solver, problem, args.objective)
+    solver = resumed(args.solver, solver, *earlier_of(args, stored, problem))
+    ready(solver, problem, announce=remark)
     try:
         with time_bar(f"{args.solver} on {source}", args.seconds):
-            result = solve_problem(problem, args.solver, args.objective, **budget)
+            result = solve_problem(problem, solver, args.objective, **budget)
     except AllocsolveError:
         raise
     except (Exception, SystemExit) as error:  # whatever else a solver raises is its failure, as in `score`
@@ -77,10 +87,7 @@ def solve(args: argparse.Namespace) -> int:
     answer = result.answer
     measures = None if answer is None else metrics(problem, answer)
     meta = plain({**claims, **family.features(problem), **budget})
-    if args.out is not None and answer is not None:
-        write_solution(args.out, stored, answer, meta)
-    if answer is not None:
-        _draw(args, problem, answer)
+    _write(args, stored, problem, result, meta)
     if args.json:
         solution = None if answer is None else solution_document(stored, answer, meta)
         write_json({**claims, "metrics": measures, "solution": solution})
@@ -93,11 +100,26 @@ def solve(args: argparse.Namespace) -> int:
     return 0
 
 
-def _draw(args: argparse.Namespace, problem: Problem, answer: Answer) -> None:
-    """Write the picture and the files for other programs that were asked for."""
+def _write(
+    args: argparse.Namespace,
+    stored: Problem,
+    problem: Problem,
+    result: Result[Any],
+    meta: Mapping[str, object],
+) -> None:
+    """Write the files that were asked for: they are of the problem as it is stored, pictures as it is set."""
+    from allocsolve.instances import write_certificate, write_solution  # noqa: PLC0415 - when the command runs
+
+    if args.certificate is not None and result.certificate is not None:
+        write_certificate(args.certificate, stored, args.objective.split(","), result.certificate, meta)
+    if result.answer is None:
+        return
+    if args.out is not None:
+        write_solution(args.out, stored, result.answer, meta)
     if args.plot is not None:
-        args.plot.write_text(str(family_of(problem).view.plot(problem, answer)), encoding="utf-8")
-    write_exports(args, problem, answer)
+        picture = str(family_of(problem).view.plot(problem, result.answer))
+        args.plot.write_text(picture, encoding="utf-8")
+    write_exports(args, problem, result.answer)
 
 
 def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
@@ -135,12 +157,14 @@ def _show(
         show_fields(view.metric_fields(problem, measures))
         show_lines(view.terminal_picture(problem, result.answer, terminal_width()))
     asked = {"solution": args.out, "plot": args.plot, **export_paths(args)}
-    written = [(what, path) for what, path in asked.items() if path]
+    written = [(what, path, "solution" if measures is None else "") for what, path in asked.items() if path]
+    if args.certificate is not None:
+        written.append(("certificate", args.certificate, "" if result.certificate else "certificate"))
     say(
         *([""] if written else []),
         *(
-            f"{what} written to {path}" if measures else f"no solution, so {path} was not written"
-            for what, path in written
+            f"no {missing}, so {path} was not written" if missing else f"{what} written to {path}"
+            for what, path, missing in written
         ),
     )
 
@@ -175,15 +199,17 @@ def _number(value: float) -> str:
 def check(args: argparse.Namespace) -> int:
     """Judge a solution; the exit status says whether it is feasible."""
     from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
-    from allocsolve.instances import read_solution  # noqa: PLC0415 - when the command runs
+    from allocsolve.instances import read_outcome  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import metrics, violations  # noqa: PLC0415 - when the command runs
 
     inputs = [args.file, args.solution]
     check_outputs(*export_paths(args).values(), inputs=inputs, force=args.force)
     problem = problem_from(args.file)
     check_exports(args, problem)
-    answer = read_solution(args.solution, problem)
+    answer, proof = read_outcome(args.solution, problem)
     problem = with_settings(problem, dict(args.set), source_name(args.file))
+    if proof is not None:
+        return _check_certificate(args, problem, proof)
     measures = None
     faults: tuple[str, ...] = ()
     try:
@@ -208,3 +234,19 @@ def check(args: argparse.Namespace) -> int:
         show_fields(family_of(problem).view.metric_fields(problem, measures))
     say(*(f"{what} written to {path}" for what, path in written))
     return 1 if faults else 0
+
+
+def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof) -> int:
+    """Show the bound that the judge recomputes."""
+    bound = certified(args.solution, problem, proof.certificate, proof.objective)
+    if paths := export_paths(args):
+        msg = f"--{next(iter(paths))}: {args.solution} is no solution"
+        raise InvalidOption(msg)
+    if args.json:
+        features = family_of(problem).features(problem)
+        write_json({**features, "objective_name": ",".join(proof.objective), "certified_bound": bound})
+        return 0
+    name, view = proof.objective[0], family_of(problem).view
+    least = f"{_number(terms(bound)[0])} {view.units[name]}"
+    say(f"certified: {name} is at least {least} ({view.describe(problem)})")
+    return 0

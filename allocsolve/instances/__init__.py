@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from allocsolve.instances.formats.certificates import (
+    Proof,
+    read_certificate,
+    read_outcome,
+    write_certificate,
+)
 from allocsolve.instances.formats.envelope import (
     digest,
     parse_problem,
@@ -25,6 +31,7 @@ from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
+from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
@@ -60,6 +67,7 @@ __all__ = [
     "JobLog",
     "Library",
     "Member",
+    "Proof",
     "Selection",
     "Statement",
     "Suite",
@@ -69,6 +77,7 @@ __all__ = [
     "counterexamples",
     "digest",
     "easy_counterexamples",
+    "elastic_workload",
     "evotree",
     "klein2011",
     "log_problem",
@@ -80,6 +89,8 @@ __all__ = [
     "problem_document",
     "problem_from_columns",
     "read_best_known",
+    "read_certificate",
+    "read_outcome",
     "read_problem",
     "read_sacct_log",
     "read_solution",
@@ -95,6 +106,7 @@ __all__ = [
     "swf_problem",
     "uniform_occupancy",
     "write_best_known",
+    "write_certificate",
     "write_index",
     "write_problem",
     "write_solution",

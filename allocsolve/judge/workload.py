@@ -190,7 +190,7 @@ class WorkloadMetrics:
     #: Changes to more and to fewer nodes, as means over the malleable jobs; 0 if there are none.
     expansions_per_job: float
     shrinks_per_job: float
-    #: Node-seconds that jobs would hold on their fewest nodes, as a share of those that they hold.
+    #: The least node-seconds that the jobs could hold, as a share of those that they hold.
     useful_share: float
 
 

@@ -114,12 +114,12 @@ def reconfigurations(
 
 
 def _least_areas(problem: WorkloadProblem) -> FloatArray:
-    """Return the node-seconds of each job on its fewest nodes."""
+    """Return the least node-seconds of each job: on its fewest nodes, but for tables."""
     packed = problem.packed
     if problem.is_rigid:
         return packed.nodes * packed.runtime
     least: FloatArray = packed.min_nodes * problem.run_times(packed.min_nodes)
     for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
         rows = slice(packed.table_offsets[idx], packed.table_offsets[idx + 1])
-        least[idx] = packed.table_nodes[rows][0] * packed.table_seconds[rows][0]
+        least[idx] = (packed.table_nodes[rows] * packed.table_seconds[rows]).min()
     return least

@@ -10,6 +10,7 @@ from allocsolve.registry.options import SolverOption, solver_options
 from allocsolve.registry.plugins import identity, is_reference, plugins, provider, solver_fault
 from allocsolve.registry.readiness import announce_once, ready
 from allocsolve.registry.registered import solver_names, solver_row, solver_rows
+from allocsolve.registry.resuming import resumed
 from allocsolve.registry.table import (
     canonical_name,
     check_solver_name,
@@ -38,6 +39,7 @@ __all__ = [
     "plugins",
     "provider",
     "ready",
+    "resumed",
     "solve",
     "solver_fault",
     "solver_names",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from allocsolve.families import family_of
 from allocsolve.model import Budget, Limit
 from allocsolve.registry.plugins import identity
+from allocsolve.registry.resuming import unstarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +61,7 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
         key = type(solver), identity(solver), warm_up_problem
         if key not in _warmed_up:
             with _watched(announce), contextlib.suppress(Exception, SystemExit):
-                _warm_up(solver, warm_up_problem)
+                _warm_up(unstarted(solver), warm_up_problem)
             _warmed_up.add(key)
 
 

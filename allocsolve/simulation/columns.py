@@ -46,7 +46,8 @@ class KnownColumns:
         filled["user"].fill(-1)
         filled.setdefault("runtime", np.full(count, np.nan))
         filled["end"] = np.full(count, np.nan)
-        self._pairs = [(filled[name], values) for name, values in truth.items()]
+        # single numbers move between memory views several times faster than between arrays
+        self._pairs = [(filled[name].data, values.data) for name, values in truth.items()]
         self._runtime, self._end = filled["runtime"], filled["end"]
         self._truth = packed.runtime
         views = {name: _read_only(values) for name, values in filled.items()}
@@ -72,7 +73,8 @@ class KnownColumns:
 
     def complete(self, jobs: IntArray, now: float) -> None:
         """Show that jobs have ended now."""
-        self._end[jobs] = now
+        if len(jobs):
+            self._end[jobs] = now
 
 
 def user_numbers(problem: WorkloadProblem) -> IntArray:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import workload_problems, workload_schedules
+from strategies import changing_schedules, workload_problems, workload_schedules
 
 from allocsolve.judge import window_metrics, workload_metrics, workload_value, workload_violations
-from allocsolve.model import WORKLOAD_OBJECTIVES, Job, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import WORKLOAD_OBJECTIVES, Job, PowerLaw, WorkloadProblem, WorkloadSchedule
 
 QUARTERS = st.integers(1, 40).map(lambda quarters: quarters / 4)
 #: Takes lists, too.
@@ -42,6 +42,66 @@ def test_values_are_those_of_the_count(
     values = workload_value(problem, schedule, tuple(objective))  # type: ignore[arg-type]
     expected = tuple(naive_workload.value(problem, schedule, term) for term in objective)
     assert values == pytest.approx(expected, rel=1e-12)
+
+
+@st.composite
+def problems_with_changes(draw: st.DrawFn) -> tuple[WorkloadProblem, WorkloadSchedule]:
+    problem = draw(workload_problems(min_jobs=1, max_nodes=8, malleable=True))
+    return problem, draw(changing_schedules(problem))
+
+
+@given(problems_with_changes())
+def test_changes_at_points_break_no_rule_but_the_capacity(
+    case: tuple[WorkloadProblem, WorkloadSchedule],
+) -> None:
+    problem, schedule = case
+    wide = WorkloadProblem(1000, problem.jobs)
+    assert workload_violations(wide, schedule) == ()
+    assert not naive_workload.violates(wide, schedule)
+    used = naive_workload.most_used(schedule)
+    assert used > problem.num_nodes or not workload_violations(problem, schedule)
+    metrics = workload_metrics(problem, schedule)
+    inner = [np.diff([nodes for _, _, nodes in schedule.pieces(idx)]) for idx in range(len(problem.jobs))]
+    changes = np.concatenate(inner)
+    assert metrics.resizes == np.count_nonzero(changes)
+    assert metrics.resized_nodes == np.abs(changes).sum()
+    assert 0 < metrics.useful_share < 1 + 1e-9 or metrics.utilisation == 0
+
+
+@given(problems_with_changes(), st.data())
+def test_any_change_of_a_piece_is_judged_as_counted(
+    case: tuple[WorkloadProblem, WorkloadSchedule], data: st.DataObject
+) -> None:
+    problem, schedule = case
+    wide = WorkloadProblem(1000, problem.jobs)
+    columns = {name: getattr(schedule, name).copy() for name in ("starts", "ends", "nodes")}
+    column = columns[data.draw(st.sampled_from([*columns]))]
+    column[data.draw(st.integers(0, len(column) - 1))] += data.draw(st.sampled_from([-1, 1, 2]))
+    changed = replace(schedule, **columns)
+    assert bool(workload_violations(wide, changed)) == naive_workload.violates(wide, changed)
+
+
+def test_messages_of_malleable_jobs_name_time_and_value() -> None:
+    law = PowerLaw(1)
+    job = Job(0, 4, 100, min_nodes=2, max_nodes=8, speedup=law, kind="malleable", points=4)
+    problem = WorkloadProblem(8, [job])
+
+    def faults(*pieces: tuple[float, float, int]) -> tuple[str, ...]:
+        starts, ends, nodes = zip(*pieces, strict=True)
+        return workload_violations(problem, PIECES([0, len(pieces)], starts, ends, nodes))
+
+    assert faults((0, 50, 4), (50, 75, 8)) == ()
+    assert faults((0, 25, 4), (25, 50, 4), (50, 75, 8)) == ()
+    assert faults((0, 60, 4), (60, 80, 8)) == (
+        "job 'j0' changes its size at 60 s, between its points (4 equal parts of its work)",
+    )
+    assert faults((0, 50, 4), (50, 70, 8)) == ("job 'j0' ends with 0.9 of its work done",)
+    assert faults((0, 50, 4), (51, 76, 8)) == (
+        "job 'j0' has a piece that ends at 50 s and the next one from 51 s",
+    )
+    assert faults((0, 50, 4), (50, 250, 1)) == (
+        "job 'j0' holds 1 nodes, but needs one of its numbers in 2..8",
+    )
 
 
 @given(workload_problems(min_jobs=1, moldable=False), st.data())

@@ -10,6 +10,7 @@ from workload_traces import knl_problem, window_turnaround
 
 from allocsolve import Budget
 from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
+from allocsolve.instances import lublin1999
 from allocsolve.judge import confirm
 from allocsolve.model import Jobs, Result, WorkloadProblem, WorkloadSchedule
 from allocsolve.simulation import Start, simulate
@@ -48,9 +49,15 @@ def generated(count: int) -> WorkloadProblem:
     return WorkloadProblem(1024, Jobs(submit, nodes, runtime, np.ceil(runtime * rng.uniform(1, 4, count))))
 
 
-def test_easy_on_300_000_jobs(benchmark: BenchmarkFixture) -> None:
-    problem = generated(300_000)
-    result = benchmark.pedantic(Easy(), (problem, Budget()), rounds=3, warmup_rounds=1)
+@pytest.mark.parametrize("source", ["log-normal", "lublin1999"])
+def test_easy_on_300_000_jobs(benchmark: BenchmarkFixture, source: str) -> None:
+    problem = lublin1999(0, num_jobs=300_000) if source == "lublin1999" else generated(300_000)
+
+    def judged_run() -> Result[WorkloadSchedule]:
+        return confirm(problem, Easy()(problem, Budget()), ("turnaround",))
+
+    result = benchmark.pedantic(judged_run, rounds=3, warmup_rounds=1)
+    assert result.answer is not None
     assert (result.answer.first_starts >= problem.packed.submit).all()
 
 

@@ -171,4 +171,4 @@ def test_knowledge_that_the_rules_hide_is_refused() -> None:
     view = Engine(DELAYED).advance()
     assert view is not None
     with pytest.raises(InvalidOption, match="hides actual run times"):
-        decide_view(view, easy._policy)
+        decide_view(view, easy.queue_policy)

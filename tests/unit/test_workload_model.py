@@ -27,7 +27,7 @@ def test_rows_and_columns_are_the_same_jobs() -> None:
     ]
     jobs = Jobs.of(rows)
     assert [job.name for job in jobs] == ["first", "j1", "j2"]
-    assert jobs[0] == Job(0, 4, 600, 900, "first", "ada", min_nodes=4, max_nodes=4)
+    assert jobs[0] == Job(0, 4, 600, 900, "first", "ada", min_nodes=4, max_nodes=4, kind="rigid")
     assert jobs[-1].speedup == Amdahl(0.9)
     assert jobs[1:] == Jobs.of([jobs[1], jobs[2]])
     assert Jobs.of(jobs) is jobs

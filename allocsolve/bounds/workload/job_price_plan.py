@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from allocsolve.bounds.workload.price_bound import PriceBound
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["PIECE", "Plan", "Round", "plan"]
+__all__ = ["MARGIN", "PIECE", "Plan", "Round", "further", "plan"]
 
 #: Up to so many jobs every job may have a price until all are done.
 _FEW: Final = 100
@@ -32,7 +32,10 @@ _FINE, _COARSE = 400, 100
 _MOST_SLOTS, _LENGTH = 20_000, 0.8
 
 #: Slots that a window of a log reaches beyond what the first prices ask for.
-_MARGIN: Final = 6
+_FIRST_MARGIN: Final = 6
+
+#: Slots that a window reaches behind its last price after a round.
+MARGIN: Final = 2
 
 
 class Round(NamedTuple):
@@ -56,6 +59,7 @@ _ROUNDS = (
     Round(4, (0.028, 0.011)),
     Round(8, (0.022,)),
 )
+_FURTHER_ROUNDS = (Round(1, (0.022, 0.011)), Round(2, (0.022, 0.011)), Round(4, (0.022, 0.011)))
 _PIECE_ROUNDS = tuple(each._replace(by_pieces=True) for each in _ROUNDS[:2])
 
 
@@ -94,12 +98,17 @@ def plan(jobs: DualJobs, capacity: int, sizes: FloatArray, starts: FloatArray, g
         span = float(jobs.submit.max() + jobs.runtime.max()) - low
         eighth = max(_LENGTH * float(jobs.runtime.mean()), span / _MOST_SLOTS) / 8
         length = 8 * max(1, round(eighth))
-        ends += _MARGIN * length
+        ends += _FIRST_MARGIN * length
         rounds = (_ROUNDS,) if len(sizes) <= PIECE else (_PIECE_ROUNDS + _ROUNDS[1:], _ROUNDS)
     edges = low + length * np.arange(math.ceil((float(ends.max()) - low) / length) + 1, dtype=np.float64)
     windows = JobWindows.empty(edges, slots_of(edges, jobs.submit), slots_of(edges, ends - 1e-6 * length))
     price = np.diff(np.interp(edges, given.edges, paid)) / length
     return Plan(windows.with_prices(price[windows.slots] * sizes[windows.owners]), rounds)
+
+
+def further(windows: JobWindows, submit: FloatArray) -> Plan:
+    """Return how the ascent goes on from prices of an earlier one: on their slots, then on finer ones."""
+    return Plan(windows.cut(submit, MARGIN * windows.usual_length), (_FURTHER_ROUNDS,))
 
 
 def _latest_ends(

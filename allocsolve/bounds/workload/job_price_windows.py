@@ -10,6 +10,7 @@ import numpy as np
 from allocsolve.bounds.workload._kernels_job_windows import mean_prices
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from numpy.typing import NDArray
@@ -62,11 +63,25 @@ class JobWindows:
         offsets = np.concatenate(([0], np.cumsum(np.maximum(last - first, -1) + 1)))
         return cls(edges, first, offsets, np.zeros(int(offsets[-1])))
 
+    @classmethod
+    def of_certificate(cls, certificate: Mapping[str, Any], jobs: IntArray) -> JobWindows:
+        """Return the prices of some jobs in a certificate that the judge admits, on its whole grid."""
+        first, offsets = (np.array(certificate[key], dtype=np.int64) for key in ("first_slots", "offsets"))
+        prices = np.array(certificate["prices"], dtype=np.float64) / certificate["unit"]
+        edges = np.array(certificate["edges"], dtype=np.float64)
+        entries, own = _entries(offsets, jobs)
+        return cls(edges, first[jobs], own, prices[entries])
+
     @property
     def lengths(self) -> FloatArray:
         """Seconds of each slot of each window."""
         lengths: FloatArray = np.diff(self.edges)[self.slots]
         return lengths
+
+    @property
+    def usual_length(self) -> float:
+        """Seconds of a slot in the middle."""
+        return float(np.median(np.diff(self.edges)))
 
     @property
     def owners(self) -> IntArray:
@@ -93,8 +108,8 @@ class JobWindows:
         return windows.with_prices(prices)
 
     def halved(self) -> JobWindows:
-        """Return the same prices on slots of half the length."""
-        middles = 0.5 * (self.edges[:-1] + self.edges[1:])
+        """Return the same prices on slots of half the length, in whole seconds: slots have 2 s at least."""
+        middles = np.floor(0.5 * (self.edges[:-1] + self.edges[1:]))
         edges = np.empty(2 * len(self.edges) - 1)
         edges[::2], edges[1::2] = self.edges, middles
         return self.onto(JobWindows.empty(edges, 2 * self.first, 2 * self.first + 2 * self._counts() - 1))
@@ -110,17 +125,22 @@ class JobWindows:
 
     def of_jobs(self, jobs: IntArray) -> JobWindows:
         """Return the windows of some jobs, on those slots of the grid that they touch."""
-        counts = self._counts()[jobs]
-        offsets = np.concatenate(([0], np.cumsum(counts)))
-        entries = np.arange(int(offsets[-1])) + np.repeat(self.offsets[jobs] - offsets[:-1], counts)
+        entries, offsets = _entries(self.offsets, jobs)
         low = int(self.first[jobs].min())
-        high = max(int((self.first[jobs] + counts).max()), low + 1)
+        high = max(int((self.first[jobs] + np.diff(offsets)).max()), low + 1)
         return JobWindows(
             self.edges[low : high + 1].copy(), self.first[jobs] - low, offsets, self.prices[entries]
         )
 
     def _counts(self) -> IntArray:
         return np.diff(self.offsets)
+
+
+def _entries(offsets: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the entries of some rows, and their own offsets."""
+    counts = np.diff(offsets)[rows]
+    own = np.concatenate(([0], np.cumsum(counts)))
+    return np.arange(int(own[-1])) + np.repeat(offsets[rows] - own[:-1], counts), own
 
 
 def joined(parts: list[tuple[IntArray, JobWindows]], edges: FloatArray, num_jobs: int) -> JobWindows:

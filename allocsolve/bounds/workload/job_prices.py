@@ -4,39 +4,41 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.bounds.workload.costs import MEAN_TERMS, job_costs
 from allocsolve.bounds.workload.job_price_dual import DualJobs, JobDual
-from allocsolve.bounds.workload.job_price_plan import PIECE, Plan, Round, plan
+from allocsolve.bounds.workload.job_price_plan import MARGIN, PIECE, Plan, Round, further, plan
 from allocsolve.bounds.workload.job_price_rounds import Ascended, ascended, ascended_pieces
 from allocsolve.bounds.workload.job_price_windows import JobWindows, read_only
+from allocsolve.bounds.workload.price_bound import PriceBound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload_job_prices import job_price_bound
 from allocsolve.model import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from allocsolve.bounds.workload.price_bound import PriceBound
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
-__all__ = ["job_prices"]
+__all__ = ["job_prices", "job_prices_of"]
+
+_KIND: Final = "job-prices"
 
 #: Sizes are coarsened such that the cluster has at most so many units.
 _CAPACITY: Final = 1024
+
+#: Windows of more prices do not get slots of half the length.
+_MOST_HALVED: Final = 2_000_000
 
 #: Steps of the ascent at each temperature.
 _STEPS: Final = 120
 
 #: The share of the time left that each round but the last may take.
 _SHARE: Final = 0.4
-
-#: Slots that a window reaches behind its last price after a round.
-_MARGIN: Final = 2
 
 #: A price in the middle is so many units, if sums of them leave room in 64 bits.
 _MIDDLE: Final = 1e5
@@ -55,7 +57,8 @@ def job_prices(
     term
         What is bounded: a mean over the jobs. For other terms the bound is returned as it was given.
     start
-        The bound by prices that are the same for all jobs, from which the ascent starts.
+        The bound from which the ascent starts: by prices that are the same for all jobs, or by prices per
+        job, which are improved where they are and on finer slots.
     clock
         When it runs out, or at Ctrl-C, the best bound so far is returned.
     workers
@@ -78,33 +81,86 @@ def job_prices(
     """
     if not problem.is_rigid or term not in MEAN_TERMS or not problem.packed.weight.any():
         return start
-    costs, packed = job_costs(problem, term), problem.packed
-    counted = np.flatnonzero(costs.slope > 0)
-    divisor = _divisor(packed.nodes, problem.num_nodes)
-    nodes = read_only(packed.nodes // divisor)
-    jobs = DualJobs(packed.submit, packed.runtime, costs.slope, costs.floor, nodes).of(counted)
-    search = _Search(jobs, problem.num_nodes // divisor, clock, workers)
+    priced = _Priced.of(problem, term)
+    search = _Search(priced.jobs, priced.capacity, clock, workers)
     interrupted = start.interrupted
     try:
-        sizes = packed.nodes[counted].astype(np.float64)
-        search.run(plan(jobs, search.capacity, sizes, start.starts[counted], start))
+        search.run(_ahead(problem, priced, start))
     except KeyboardInterrupt:
         interrupted = True
     if search.best is None:
         return replace(start, interrupted=interrupted)
     windows = search.best.windows
-    certificate = _certificate(windows, counted, len(problem.jobs), divisor, term)
+    certificate = _certificate(windows, priced, len(problem.jobs), term)
     try:
         value = job_price_bound(problem, certificate, term)
     except InvalidAnswer:  # too large for 64 bits
         return replace(start, interrupted=interrupted)
     if value <= start.value:
         return replace(start, interrupted=interrupted)
-    starts = start.starts.copy()
-    _, starts[counted] = JobDual(jobs, search.capacity, windows).cheapest(windows.prices * windows.lengths)
     return replace(
-        start, value=value, certificate=certificate, starts=read_only(starts), interrupted=interrupted
+        start,
+        value=value,
+        certificate=certificate,
+        starts=_cheapest_starts(start.starts, priced, windows),
+        interrupted=interrupted,
     )
+
+
+def job_prices_of(problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, Any]) -> PriceBound:
+    """Return the bound of a certificate of prices per job; it has no prices of node-seconds.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the judge does not admit the certificate.
+    """
+    value = job_price_bound(problem, certificate, term)
+    nobody = read_only(np.zeros(0))
+    starts = problem.packed.submit
+    if problem.packed.weight.any():
+        priced = _Priced.of(problem, term)
+        starts = _cheapest_starts(starts, priced, JobWindows.of_certificate(certificate, priced.counted))
+    return PriceBound(
+        value, certificate, starts, problem.packed.nodes, read_only(np.zeros(1, dtype=np.int64)), nobody
+    )
+
+
+class _Priced(NamedTuple):
+    """The jobs that get prices: those that count."""
+
+    jobs: DualJobs
+    #: Their places in the problem.
+    counted: IntArray
+    #: By what sizes are divided, and what is left of the cluster.
+    divisor: int
+    capacity: int
+
+    @classmethod
+    def of(cls, problem: WorkloadProblem, term: WorkloadTerm) -> _Priced:
+        costs, packed = job_costs(problem, term), problem.packed
+        counted = np.flatnonzero(costs.slope > 0)
+        divisor = _divisor(packed.nodes, problem.num_nodes)
+        nodes = read_only(packed.nodes // divisor)
+        jobs = DualJobs(packed.submit, packed.runtime, costs.slope, costs.floor, nodes).of(counted)
+        return cls(jobs, counted, divisor, problem.num_nodes // divisor)
+
+
+def _ahead(problem: WorkloadProblem, priced: _Priced, start: PriceBound) -> Plan:
+    """Return where to begin: where the given prices are."""
+    counted = priced.counted
+    if start.certificate.get("kind") == _KIND:
+        return further(JobWindows.of_certificate(start.certificate, counted), priced.jobs.submit)
+    sizes = problem.packed.nodes[counted].astype(np.float64)
+    return plan(priced.jobs, priced.capacity, sizes, start.starts[counted], start)
+
+
+def _cheapest_starts(others: FloatArray, priced: _Priced, windows: JobWindows) -> FloatArray:
+    """Return a cheapest start of each job; of those that do not count, what is given."""
+    starts = others.copy()
+    dual = JobDual(priced.jobs, priced.capacity, windows)
+    _, starts[priced.counted] = dual.cheapest(windows.prices * windows.lengths)
+    return read_only(starts)
 
 
 class _Search:
@@ -131,8 +187,10 @@ class _Search:
             if not left:
                 break
             while divisor < each.divisor:
+                if np.diff(windows.edges).min() < 2 or len(windows.prices) > _MOST_HALVED:
+                    return True
                 windows, divisor = windows.halved(), 2 * divisor
-            length = float(windows.edges[1] - windows.edges[0])
+            length = windows.usual_length
             temperatures = [share * length * self._slope for share in each.temperatures]
             own = Clock(left if number + 1 == len(rounds) else _SHARE * left)
             step = self._pieces if each.by_pieces else self._together
@@ -140,7 +198,7 @@ class _Search:
             if each.by_pieces and self.best is not None and done.value < self.best.value:
                 return False
             self._note(done)
-            windows = done.windows.cut(self.jobs.submit, _MARGIN * length)
+            windows = done.windows.cut(self.jobs.submit, MARGIN * length)
         return True
 
     def _together(self, windows: JobWindows, temperatures: Sequence[float], clock: Clock) -> Ascended:
@@ -185,10 +243,10 @@ def _divisor(nodes: IntArray, num_nodes: int) -> int:
 
 
 def _certificate(
-    windows: JobWindows, counted: IntArray, num_jobs: int, divisor: int, term: WorkloadTerm
+    windows: JobWindows, priced_jobs: _Priced, num_jobs: int, term: WorkloadTerm
 ) -> dict[str, Any]:
     """Return the prices in integers, of each job from its first to its last one above 0."""
-    unit = _price_unit(windows)
+    unit, counted = _price_unit(windows), priced_jobs.counted
     prices = np.rint(windows.prices * unit).astype(np.int64)
     owners, slots = windows.owners, windows.slots
     priced = np.flatnonzero(prices)
@@ -199,10 +257,10 @@ def _certificate(
         first[counted[jobs]], last[counted[jobs]] = slots[priced[begins]], slots[priced[ends]]
     inside = (slots >= first[counted][owners]) & (slots <= last[counted][owners])
     return {
-        "kind": "job-prices",
+        "kind": _KIND,
         "term": term,
         "edges": np.rint(windows.edges).astype(np.int64).tolist(),
-        "nodes": divisor,
+        "nodes": priced_jobs.divisor,
         "unit": unit,
         "first_slots": first.tolist(),
         "offsets": np.concatenate(([0], np.cumsum(last - first + 1))).tolist(),

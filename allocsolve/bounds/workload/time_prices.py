@@ -15,6 +15,9 @@ from allocsolve.bounds.workload.price_bound import PriceBound
 from allocsolve.model import SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from allocsolve.model import Clock, WorkloadProblem, WorkloadTerm
 
 __all__ = ["time_prices"]
@@ -154,7 +157,11 @@ class _Ascent:
 
 
 def time_prices(
-    problem: WorkloadProblem, term: WorkloadTerm = "turnaround", *, clock: Clock | None = None
+    problem: WorkloadProblem,
+    term: WorkloadTerm = "turnaround",
+    *,
+    clock: Clock | None = None,
+    start: Mapping[str, Any] | None = None,
 ) -> PriceBound:
     """Bound a term that is a mean over the jobs by prices of node-seconds.
 
@@ -167,6 +174,8 @@ def time_prices(
     clock
         When its time is over, the best prices so far are taken. The ascent ends by itself when slots were
         halved 16 times, or finer ones gain no more than 10^-6.
+    start
+        A certificate of such prices, which the judge admits: the ascent goes on from them.
 
     Returns
     -------
@@ -203,8 +212,7 @@ def time_prices(
     costs = job_costs(problem, term)
     per_second = _time_units(problem)
     dual = _Dual(problem, costs, 0.0 if problem.is_exact else 4 / per_second)
-    edges = _first_edges(problem)
-    ascent = _Ascent(_Best(edges, np.zeros(len(edges) - 1), 0.0))
+    ascent = _Ascent(_first_prices(problem, start))
     interrupted = False
     if costs.slope.any():
         try:
@@ -243,6 +251,18 @@ def _first_edges(problem: WorkloadProblem) -> IntArray:
     wanted = math.ceil((last - first) / (2 * float(run_times.mean())))
     count = min(last - first, max(_FEWEST_SLOTS, min(wanted, _MOST_AT_START)))
     return frozen(first + np.arange(count + 1) * (last - first) // count)
+
+
+def _first_prices(problem: WorkloadProblem, start: Mapping[str, Any] | None) -> _Best:
+    """Return no prices, or those of a certificate, on slots that span all jobs."""
+    edges = _first_edges(problem)
+    if start is None:
+        return _Best(edges, np.zeros(len(edges) - 1), 0.0)
+    known = np.array(start["edges"], dtype=np.int64)
+    # The last one, without a price, is that before the first edge, too.
+    prices = np.append(np.array(start["prices"], dtype=np.float64) / start["unit"], 0.0)
+    edges = frozen(np.union1d(edges, known))
+    return _Best(edges, prices[np.searchsorted(known, edges[:-1], side="right") - 1], 0.0)
 
 
 def _time_units(problem: WorkloadProblem) -> int:

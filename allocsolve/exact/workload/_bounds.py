@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from allocsolve.bounds.workload import MEAN_TERMS, makespan_bound, time_prices
-from allocsolve.bounds.workload.job_prices import job_prices
+from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of
 from allocsolve.heuristics.workload.plan import plan_values
+from allocsolve.judge.workload_certificate import workload_certified_bound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import Clock, WorkloadProblem, WorkloadTerm
 
-__all__ = ["ALWAYS_BY_JOB", "TermBound", "bound_by_jobs", "bound_by_time", "bound_of_jobs_alone"]
+__all__ = [
+    "ALWAYS_BY_JOB",
+    "TermBound",
+    "bound_by_jobs",
+    "bound_by_time",
+    "bound_of_certificate",
+    "bound_of_jobs_alone",
+]
 
 #: Up to so many jobs get prices of their own in any case.
 ALWAYS_BY_JOB = 100
@@ -40,15 +48,40 @@ def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Siz
     return plan_values(problem, (term,), submit, submit + fastest)[0]
 
 
-def bound_by_time(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes, clock: Clock) -> TermBound:
-    """Return the bound by prices of node-seconds, or the combinatorial one on the makespan."""
+def bound_of_certificate(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, object]
+) -> TermBound:
+    """Return what the judge makes of a certificate; prices of node-seconds are for `bound_by_time`.
+
+    Raises
+    ------
+    InvalidAnswer
+        If it is no certificate of the problem and term.
+    """
+    if certificate.get("kind") == "job-prices":
+        prices = job_prices_of(problem, term, certificate)
+        return TermBound(prices.value, certificate, prices)
+    return TermBound(workload_certified_bound(problem, certificate, (term,)), certificate)
+
+
+def bound_by_time(
+    problem: WorkloadProblem,
+    term: WorkloadTerm,
+    sizes: Sizes,
+    clock: Clock,
+    start: Mapping[str, object] | None = None,
+) -> TermBound:
+    """Return the bound by prices of node-seconds, or the combinatorial one on the makespan.
+
+    `start` is a certificate of earlier prices, from which the ascent goes on.
+    """
     alone = bound_of_jobs_alone(problem, term, sizes)
     if term == "makespan":
         makespan = makespan_bound(problem)
         return TermBound(max(makespan.value, alone), makespan.certificate)
     if term not in MEAN_TERMS or (term == "wait" and not problem.is_rigid) or not len(problem.jobs):
         return TermBound(alone)
-    prices = time_prices(problem, term, clock=None if clock.remaining == math.inf else clock)
+    prices = time_prices(problem, term, clock=None if clock.remaining == math.inf else clock, start=start)
     if prices.interrupted:
         raise KeyboardInterrupt
     return TermBound(max(prices.value, alone), prices.certificate, prices)

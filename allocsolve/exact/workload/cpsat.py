@@ -132,15 +132,10 @@ class _Search:
 
     def _plan_of(self, start: WorkloadSchedule) -> Plan:
         """Return the plan in which the jobs go in the order of a schedule, on its sizes."""
-        sizes, packed = self.sizes, self.problem.packed
-        if start.starts.shape != packed.submit.shape:
-            msg = f"the start schedule has {len(start.starts)} pieces for {len(packed.submit)} jobs"
+        if start.starts.shape != self.problem.packed.submit.shape:
+            msg = f"the start schedule has {len(start.starts)} pieces for {len(self.problem.jobs)} jobs"
             raise InvalidAnswer(msg)
-        chosen = sizes.offsets[:-1].copy()
-        for job, nodes in enumerate(start.nodes.tolist()):
-            span = sizes.nodes[sizes.offsets[job] : sizes.offsets[job + 1]]
-            chosen[job] += int(np.argmin(np.where(span <= nodes, nodes - span, np.inf)))
-        return Plan.in_order(self.problem, sizes, chosen, np.argsort(start.starts, kind="stable"))
+        return Plan.repeating(self.problem, self.sizes, start)
 
     def run(self, *, small: bool) -> None:
         """Bound and minimise term by term, as far as the time goes."""

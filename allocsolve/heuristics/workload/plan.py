@@ -107,6 +107,18 @@ class Plan:
         plan.put(order)
         return plan
 
+    @classmethod
+    def repeating(cls, problem: WorkloadProblem, sizes: Sizes, schedule: WorkloadSchedule) -> Plan:
+        """Return the plan in which the jobs go in the order of a feasible schedule, on its sizes.
+
+        A size that is not among the given ones is replaced by the next smaller one.
+        """
+        chosen = sizes.offsets[:-1].copy()
+        for job, nodes in enumerate([] if problem.is_rigid else schedule.nodes.tolist()):
+            span = sizes.nodes[sizes.offsets[job] : sizes.offsets[job + 1]]
+            chosen[job] += int(np.argmin(np.where(span <= nodes, nodes - span, np.inf)))
+        return cls.in_order(problem, sizes, chosen, frozen(np.argsort(schedule.starts, kind="stable")))
+
     @property
     def seconds(self) -> FloatArray:
         """Shape (jobs,): for how long each job runs."""

@@ -25,11 +25,10 @@ from allocsolve.heuristics.workload.policies_run import (
 )
 from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, flag, natural, shown
-from allocsolve.simulation import EngineRules
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
-    from allocsolve.simulation import QueueView, Simulation, Start
+    from allocsolve.simulation import EngineRules, QueueView, Simulation, Start
 
 __all__ = ["EASY_PRESETS", "Easy", "Fcfs", "FirstFit", "Moldable", "Preset"]
 
@@ -40,6 +39,26 @@ _MOLDABLE: Final = get_args(Moldable)
 #: Tools whose EASY can be had as it is, see `Easy`.
 Preset: TypeAlias = Literal["", "flux", "accasim", "cqsim", "mjs2023", "hpcopt", "raps"]
 EASY_PRESETS: tuple[Preset, ...] = get_args(Preset)[1:]
+
+
+def _solved(
+    solver: Fcfs | FirstFit | Easy, problem: WorkloadProblem, budget: Budget, /
+) -> Result[WorkloadSchedule]:
+    """Run the workload; the budget limits nothing."""
+    clock = budget.start()
+    return Result(Status.FEASIBLE, solver.simulated(problem).schedule, runtime=clock.elapsed)
+
+
+def _decided(solver: Fcfs | FirstFit | Easy, view: QueueView) -> tuple[Start, ...]:
+    """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
+    return decide_view(view, solver.queue_policy)
+
+
+def _simulated(
+    solver: Fcfs | FirstFit | Easy, problem: WorkloadProblem, rules: EngineRules | None = None
+) -> Simulation:
+    """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+    return run_queue(problem, solver.queue_policy, rules or solver.queue_policy.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +90,11 @@ class Fcfs:
         choice("moldable", self.moldable, _MOLDABLE[:2])
 
     @property
-    def _policy(self) -> QueuePolicy:
+    def queue_policy(self) -> QueuePolicy:
+        """What the loop of events takes."""
         return QueuePolicy(_rule(FCFS, self.moldable))
 
-    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; the budget limits nothing."""
-        return _solved(self, problem, budget)
-
-    def decide(self, view: QueueView) -> tuple[Start, ...]:
-        """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
-        return decide_view(view, self._policy)
-
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return run_queue(problem, self._policy, rules or EngineRules())
+    __call__, decide, simulated = _solved, _decided, _simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +127,11 @@ class FirstFit:
         choice("moldable", self.moldable, _MOLDABLE[:2])
 
     @property
-    def _policy(self) -> QueuePolicy:
+    def queue_policy(self) -> QueuePolicy:
+        """What the loop of events takes."""
         return QueuePolicy(_rule(FIRST_FIT, self.moldable))
 
-    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; the budget limits nothing."""
-        return _solved(self, problem, budget)
-
-    def decide(self, view: QueueView) -> tuple[Start, ...]:
-        """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
-        return decide_view(view, self._policy)
-
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return run_queue(problem, self._policy, rules or EngineRules())
+    __call__, decide, simulated = _solved, _decided, _simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +224,11 @@ class Easy:
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation that has this policy, if nobody says otherwise."""
-        policy = self._policy
-        knows_all = "actual" in {policy.running, policy.queued}
-        return EngineRules(self.coalesce and self.like != "mjs2023", "actual" if knows_all else "estimate")
+        return self.queue_policy.rules
 
     @property
-    def _policy(self) -> QueuePolicy:
+    def queue_policy(self) -> QueuePolicy:
+        """What the loop of events takes."""
         if self.like:
             return _PRESETS[self.like]
         rule = _rule(
@@ -240,19 +240,9 @@ class Easy:
             scan_limit=ALL_JOBS if self.scan_limit is None else min(self.scan_limit, ALL_JOBS),
             learning=self.estimate == "user-average",
         )
-        return QueuePolicy(rule, self.estimate, self.estimate)
+        return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce)
 
-    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; the budget limits nothing."""
-        return _solved(self, problem, budget)
-
-    def decide(self, view: QueueView) -> tuple[Start, ...]:
-        """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
-        return decide_view(view, self._policy)
-
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return run_queue(problem, self._policy, rules or self.rules)
+    __call__, decide, simulated = _solved, _decided, _simulated
 
 
 def _rule(
@@ -272,14 +262,7 @@ _PRESETS: Final = {
     "flux": QueuePolicy(_rule(EASY)),
     "accasim": QueuePolicy(_rule(FIRST_FIT)),
     "cqsim": QueuePolicy(_rule(EASY, extra_nodes=True), queued="actual"),
-    "mjs2023": QueuePolicy(_rule(MJS2023)),
+    "mjs2023": QueuePolicy(_rule(MJS2023), coalesce=False),
     "hpcopt": QueuePolicy(_rule(HPCOPT), running="actual"),
     "raps": QueuePolicy(_rule(RAPS)),
 }
-
-
-def _solved(
-    solver: Fcfs | FirstFit | Easy, problem: WorkloadProblem, budget: Budget
-) -> Result[WorkloadSchedule]:
-    clock = budget.start()
-    return Result(Status.FEASIBLE, solver.simulated(problem).schedule, runtime=clock.elapsed)

@@ -20,6 +20,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     run,
 )
 from allocsolve.model.jobs import PackedJobs
+from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.decisions import Reason, Start
 from allocsolve.simulation.kernels import FREE, STARTED, TAIL, initial_state
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
-    from allocsolve.simulation import EngineRules, QueueView
+    from allocsolve.simulation import QueueView
 
 __all__ = ["EstimateSource", "QueuePolicy", "decide_view", "run_queue"]
 
@@ -45,11 +46,17 @@ _RESERVING: Final = frozenset({EASY, HPCOPT, RAPS})
 
 @dataclass(frozen=True, slots=True)
 class QueuePolicy:
-    """What a policy does, and which run times it takes for running jobs and for jobs that wait."""
+    """What a policy does, which run times it takes for running jobs and jobs that wait, when it is called."""
 
     rule: QueueRule
     running: EstimateSource = "limit"
     queued: EstimateSource = "limit"
+    coalesce: bool = True
+
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        return EngineRules(self.coalesce, "actual" if "actual" in {self.running, self.queued} else "estimate")
 
     def check(self, rules: EngineRules) -> None:
         """Refuse rules that hide what the policy needs."""

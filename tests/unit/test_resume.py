@@ -1,0 +1,265 @@
+"""Going on from earlier runs by example: files of certificates, the command, who can and who cannot."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from cli_tools import Capture, refused, run, run_json
+
+from allocsolve import solve
+from allocsolve.cli import main
+from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption
+from allocsolve.exact.workload import Prices
+from allocsolve.heuristics.workload import SerialGeneration
+from allocsolve.instances import (
+    digest,
+    read_certificate,
+    read_outcome,
+    read_problem,
+    read_solution,
+    write_certificate,
+    write_problem,
+    write_solution,
+)
+from allocsolve.judge import certify, value
+from allocsolve.model import (
+    Budget,
+    Job,
+    Jobs,
+    Limit,
+    Mesh,
+    PartitionProblem,
+    Result,
+    Status,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
+from allocsolve.model.result import terms
+from allocsolve.registry import make_solver, ready, resumed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TURNAROUND = ("turnaround",)
+#: One job after the other.
+TWO = WorkloadProblem(2, [Job(0, 2, 4), Job(0, 2, 6)])
+#: Of `TWO`; it proves 6, the optimum is 7.
+PROOF = {
+    "kind": "time-prices",
+    "term": "turnaround",
+    "edges": [0, 4, 10],
+    "prices": [2, 1],
+    "unit": 4,
+}
+
+
+def log(count: int) -> WorkloadProblem:
+    """A busy log."""
+    random = np.random.default_rng(0)
+    nodes, runtime = random.integers(1, 17, count), random.integers(10, 500, count)
+    return WorkloadProblem(32, Jobs(np.sort(random.integers(0, 60 * count, count)), nodes, runtime))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with a problem, a schedule of serial generation, and the certificate of a short run."""
+    problem = log(60)
+    write_problem(problem, tmp_path / "log.json")
+    result = Prices()(problem, Budget(seconds=0.3))
+    start = SerialGeneration("submit")(problem, Budget()).answer
+    assert result.certificate is not None
+    assert start is not None
+    write_certificate(tmp_path / "proof.json.gz", problem, TURNAROUND, result.certificate)
+    write_solution(tmp_path / "start.json", problem, start, {})
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["proof.json", "proof.json.gz"])
+def test_a_certificate_is_read_as_it_was_written(name: str, tmp_path: Path) -> None:
+    path, again = tmp_path / name, tmp_path / f"again-{name}"
+    write_certificate(path, TWO, TURNAROUND, PROOF, {"bound": 7})
+    write_certificate(again, TWO, TURNAROUND, PROOF, {"bound": 7})
+    assert path.read_bytes() == again.read_bytes()
+    proof = read_certificate(path, TWO)
+    assert proof == (TURNAROUND, PROOF)
+    assert read_outcome(path, TWO) == (None, proof)
+    data = path.read_bytes() if name.endswith("json") else gzip.decompress(path.read_bytes())
+    assert json.loads(data).items() >= {"kind": "certificate", "problem": digest(TWO)}.items()
+
+
+def document(**changed: object) -> dict[str, object]:
+    return {
+        "format": "allocsolve/1",
+        "kind": "certificate",
+        "problem": digest(TWO),
+        "objective": ["turnaround"],
+        "certificate": PROOF,
+        **changed,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"format": "allocsolve/2"}, "format: must be 'allocsolve/1'"),
+        ({"kind": "workload"}, "kind: must be 'certificate'"),
+        ({"problem": "0" * 64}, "problem: this is of another problem, '000000000000'"),
+        ({"problem": 7}, "problem: this is of another problem, 7"),
+        ({"objective": []}, "objective: "),
+        ({"objective": "turnaround"}, "objective: must be a list"),
+        ({"objective": ["turnround"]}, "objective: unknown objective 'turnround'"),
+        ({"certificate": [1]}, "certificate: must be an object"),
+        ({"extra": 1}, "unknown field 'extra'"),
+    ],
+)
+def test_faulty_certificate_files(changed: dict[str, object], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(document(**changed)))
+    with pytest.raises(FormatError) as error:
+        read_certificate(path, TWO)
+    assert str(path) in str(error.value)
+    assert words in str(error.value)
+
+
+def test_files_that_are_not_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "proof.json.gz"
+    whole = gzip.compress(json.dumps(document()).encode())
+    broken = whole[:40] + bytes([whole[40] ^ 255]) + whole[41:]
+    for data in (b"", b"{}", whole[:-9], whole[:30], broken):
+        path.write_bytes(data)
+        with pytest.raises(FormatError, match=r"proof\.json\.gz"):
+            read_certificate(path, TWO)
+    with pytest.raises(FormatError, match="cannot be read"):
+        read_certificate(tmp_path / "none.json.gz", TWO)
+    with pytest.raises(FormatError, match="cannot be written as JSON"):
+        write_certificate(path, TWO, TURNAROUND, {"prices": {1, 2}})
+
+
+def test_solve_goes_on(files: Path, capsys: Capture) -> None:
+    problem = log(60)
+    given = read_certificate(files / "proof.json.gz", problem).certificate
+    known = terms(certify(problem, Result(Status.UNKNOWN, certificate=given), TURNAROUND))
+    before = terms(value(problem, read_solution(files / "start.json", problem), TURNAROUND))
+    names = f"{files / 'start.json'},{files / 'proof.json.gz'}"
+    args = ("solve", files / "log.json", "--solver", "prices", "--seconds", 1)
+    out, certificate = files / "best.json", files / "best-proof.json"
+    text = run(capsys, *args, "--start", names, "--out", out, "--certificate", certificate)
+    assert f"certificate written to {certificate}" in text
+    reached = terms(value(problem, read_solution(out, problem), TURNAROUND))
+    assert reached <= before
+    proof = read_certificate(certificate, problem)
+    bound = terms(certify(problem, Result(Status.UNKNOWN, certificate=proof.certificate), TURNAROUND))
+    assert known <= bound <= reached
+    found = run_json(capsys, "check", files / "log.json", certificate)
+    assert found == {**found, "objective_name": "turnaround", "certified_bound": bound[0]}
+    said = run(capsys, "check", files / "log.json", certificate)
+    assert said.startswith(f"certified: turnaround is at least {bound[0]:.1f} s (60 jobs, ")
+
+
+def test_solve_refuses_what_it_cannot_start_from(files: Path, capsys: Capture) -> None:
+    problem = log(60)
+    args = ("solve", files / "log.json", "--solver", "prices", "--seconds", 1, "--start")
+    start, proof = files / "start.json", files / "proof.json.gz"
+    bad = files / "bad.json"
+    assert "is the second solution" in refused(capsys, *args, f"{start},{start}")
+    assert "is the second certificate" in refused(capsys, *args, f"{proof},{proof}")
+    write_solution(bad, problem, WorkloadSchedule.of(problem, problem.packed.submit), {})
+    said = refused(capsys, *args, bad)
+    assert "bad.json: is not feasible: " in said
+    assert "of 32" in said
+    write_certificate(bad, problem, TURNAROUND, {**PROOF, "prices": [1, -1]})
+    assert "bad.json: prices of the certificate: -1 at position 1" in refused(capsys, *args, bad)
+    said = refused(capsys, *args, proof, "--objective", "wait")
+    assert "proof.json.gz: the certificate bounds 'turnaround', not wait" in said
+    assert "cannot be read" in refused(capsys, *args, files / "none.json")
+    said = refused(capsys, *args, start, "--out", start, "--force")
+    assert "this command reads it" in said
+    easy = ("solve", files / "log.json", "--solver", "easy", "--start")
+    assert "easy cannot go on from the answer of an earlier run" in refused(capsys, *easy, start)
+    said = refused(capsys, "solve", files / "log.json", "--solver", "cpsat", "--start", proof)
+    assert "cpsat cannot go on from the certificate of an earlier run" in said
+    said = refused(capsys, "check", files / "log.json", proof, "--perfetto", files / "p.json")
+    assert "is no solution" in said
+    write_problem(TWO, bad)
+    assert "of another problem" in refused(capsys, "check", bad, proof)
+
+
+def test_without_a_certificate_none_is_written(files: Path, capsys: Capture) -> None:
+    path = files / "none.json"
+    text = run(capsys, "solve", files / "log.json", "--solver", "serial-generation", "--certificate", path)
+    assert f"no certificate, so {path} was not written" in text
+    assert not path.exists()
+
+
+def test_interrupted_both_files_are_written(
+    files: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(problem: WorkloadProblem, *_: object, **__: object) -> Result[Any]:
+        start = SerialGeneration()(problem, Budget()).answer
+        certificate = {**PROOF, "edges": [0, 1], "prices": [0]}
+        return Result(Status.FEASIBLE, start, limit=Limit.INTERRUPTED, certificate=certificate)
+
+    monkeypatch.setattr("allocsolve.registry.solve", interrupted)
+    out, proof = files / "best.json", files / "best-proof.json.gz"
+    args = ["solve", str(files / "log.json"), "--solver", "prices", "--out", str(out)]
+    assert main([*args, "--certificate", str(proof)]) == 130
+    assert "interrupted; the best answer so far is in" in capsys.readouterr().err
+    problem = read_problem(files / "log.json")
+    assert read_outcome(out, problem)[0] is not None
+    assert read_outcome(proof, problem)[1] is not None
+
+
+def test_an_earlier_run_is_judged_by_the_solver_itself() -> None:
+    late = WorkloadSchedule.of(TWO, [0, 5])
+    assert Prices(start=late, certificate=PROOF)(TWO, Budget()).objective == 7
+    with pytest.raises(InvalidAnswer, match="to start from is not feasible"):
+        Prices(start=WorkloadSchedule.of(TWO, [0, 3]))(TWO, Budget())
+    with pytest.raises(InvalidAnswer, match="unit 0"):
+        Prices(certificate={**PROOF, "unit": 0})(TWO, Budget())
+
+
+def test_solvers_in_names_and_records_do_not_show_what_they_start_from() -> None:
+    solver = Prices(start=WorkloadSchedule.of(TWO, [0, 4]), certificate=PROOF)
+    assert repr(solver) == repr(Prices())
+    assert hash(solver) != hash(Prices())
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """A solver that says what it is called with."""
+
+    calls: list[Any]
+    start: WorkloadSchedule | None = field(default=None, repr=False)
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        del budget
+        self.calls.append(self.start)
+        return Result(Status.FEASIBLE, WorkloadSchedule.of(problem, 100 * np.arange(len(problem.jobs))))
+
+
+def test_solvers_warm_up_from_the_beginning() -> None:
+    """A start of one problem is none of another."""
+    start = WorkloadSchedule.of(TWO, [0, 4])
+    calls: list[Any] = []
+    solver = resumed("mine", Remembering(calls), start, None)
+    ready(solver, TWO)
+    assert calls
+    assert not any(calls)
+    solve(TWO, solver)
+    assert calls[-1] is start
+
+
+def test_who_cannot_go_on() -> None:
+    start = WorkloadSchedule.of(TWO, [0, 4])
+    with pytest.raises(InvalidOption, match="mine cannot go on from the certificate"):
+        resumed("mine", Remembering([]), start, PROOF)
+    with pytest.raises(InvalidOption, match="f cannot go on from the answer"):
+        resumed("f", lambda problem, budget: Result(Status.UNKNOWN), start, None)  # noqa: ARG005 - never called
+    problem = PartitionProblem.of(Mesh((4, 2)), size=4)
+    solver = make_solver("growth", problem)
+    assert resumed("growth", solver, None, None) is solver
