@@ -58,6 +58,30 @@ def _conservative() -> _WorkloadSolver:
     return Conservative()
 
 
+def _malleable_min() -> _WorkloadSolver:
+    from allocsolve.heuristics import MalleableMin  # noqa: PLC0415 - loaded when asked for
+
+    return MalleableMin()
+
+
+def _malleable_average() -> _WorkloadSolver:
+    from allocsolve.heuristics import MalleableAverage  # noqa: PLC0415 - loaded when asked for
+
+    return MalleableAverage()
+
+
+def _malleable_pref() -> _WorkloadSolver:
+    from allocsolve.heuristics import MalleablePref  # noqa: PLC0415 - loaded when asked for
+
+    return MalleablePref()
+
+
+def _malleable_prefkeeper() -> _WorkloadSolver:
+    from allocsolve.heuristics import MalleablePrefkeeper  # noqa: PLC0415 - loaded when asked for
+
+    return MalleablePrefkeeper()
+
+
 def _serial_generation() -> _WorkloadSolver:
     from allocsolve.heuristics import SerialGeneration  # noqa: PLC0415 - loaded when asked for
 
@@ -89,6 +113,16 @@ _TABLE = (
     SolverRow("first-fit", "heuristic", "whoever fits starts, no reservation", _first_fit),
     SolverRow("easy", "heuristic", "backfilling that never delays the head of the queue", _easy),
     SolverRow("conservative", "heuristic", "backfilling with a reservation for every job", _conservative),
+    SolverRow(
+        "malleable-min", "heuristic", "running jobs shrink for waiting ones, largest surplus", _malleable_min
+    ),
+    SolverRow(
+        "malleable-average", "heuristic", "running jobs shrink and grow node by node", _malleable_average
+    ),
+    SolverRow("malleable-pref", "heuristic", "running jobs shrink, preferred nodes last", _malleable_pref),
+    SolverRow(
+        "malleable-prefkeeper", "heuristic", "running jobs keep preferred nodes", _malleable_prefkeeper
+    ),
     SolverRow(
         "serial-generation", "heuristic", "clairvoyant: earliest place, small jobs first", _serial_generation
     ),

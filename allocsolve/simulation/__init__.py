@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from allocsolve.simulation.decisions import Decision, IllegalDecision, Reason, Start, Wake
+from allocsolve.simulation.decisions import Decision, IllegalDecision, Promise, Reason, Resize, Start, Wake
 from allocsolve.simulation.engine import Engine
 from allocsolve.simulation.forecast import PromiseError, forecast, promise_error, promised_starts
 from allocsolve.simulation.outcome import Log, Simulation
-from allocsolve.simulation.rules import EngineRules, Knowledge
+from allocsolve.simulation.rules import EngineRules, Knowledge, ResizeEffect
 from allocsolve.simulation.simulate import CompiledPolicy, Policy, run_policy, simulate
 from allocsolve.simulation.view import JobColumns, QueueView
 
@@ -20,9 +20,12 @@ __all__ = [
     "Knowledge",
     "Log",
     "Policy",
+    "Promise",
     "PromiseError",
     "QueueView",
     "Reason",
+    "Resize",
+    "ResizeEffect",
     "Simulation",
     "Start",
     "Wake",

@@ -197,9 +197,29 @@ def _move(state: State, source: int, target: int) -> None:
 
 
 @called_kernel
+def _close_up(state: State, dense: int) -> None:
+    """Make the list of running jobs dense, from this place on. O(running jobs and gaps)."""
+    first, last = state.counts[FIRST], state.counts[LAST]
+    state.counts[FIRST] = dense
+    for at in range(first, last):
+        if state.ordered_jobs[at] >= 0:
+            _move(state, at, dense)
+            dense += 1
+    state.counts[LAST] = dense
+
+
+@called_kernel
+def close_gaps(state: State) -> None:
+    """Make the list of running jobs dense where it is."""
+    _close_up(state, state.counts[FIRST])
+
+
+@called_kernel
 def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
     """Put a running job where its key belongs: those between there and the nearest gap move."""
     counts, jobs = state.counts, state.ordered_jobs
+    if counts[LAST] == len(jobs):
+        _close_up(state, 0)
     first, last = counts[FIRST], counts[LAST]
     place = _after(state.ordered_keys, first, last, key)
     left, right = place - 1, place
@@ -219,17 +239,6 @@ def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
                 break
             left -= 1
     state.ordered_keys[place], jobs[place], state.ordered_nodes[place] = key, job, nodes
-
-
-@called_kernel
-def close_gaps(state: State) -> None:
-    """Make the list of running jobs dense. O(running jobs and gaps)."""
-    dense = state.counts[FIRST]
-    for at in range(dense, state.counts[LAST]):
-        if state.ordered_jobs[at] >= 0:
-            _move(state, at, dense)
-            dense += 1
-    state.counts[LAST] = dense
 
 
 @called_kernel
@@ -301,7 +310,7 @@ def next_event(state: State, wake: float) -> float:
 
 @called_kernel
 def submit_now(state: State, most: int) -> None:
-    """Put the jobs that are submitted now into the queue, at most so many, and note them after those that end."""
+    """Put jobs that are submitted now into the queue, at most so many, and note them after those that end."""
     counts, count, submitted = state.counts, len(state.arrivals), 0
     while submitted < most and counts[ARRIVED] < count:
         if state.arrival_times[counts[ARRIVED]] != state.clock[0]:

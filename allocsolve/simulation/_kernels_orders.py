@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.kernels import kernel
-from allocsolve.simulation._kernels_events import HEAD, begin, close_gaps, leave_queue
-from allocsolve.simulation._kernels_resizes import advance_resizing, promise, resize, start_promised, take_in
+from allocsolve.model.jobs import PackedJobs
+from allocsolve.simulation._kernels_events import (
+    ARRIVED,
+    HEAD,
+    RUNNING,
+    TAIL,
+    State,
+    begin,
+    close_gaps,
+    leave_queue,
+)
+from allocsolve.simulation._kernels_resizes import (
+    Resizing,
+    advance_resizing,
+    promise,
+    resize,
+    start_promised,
+    take_in,
+)
 from allocsolve.simulation._kernels_sizes import run_time, time_ratio
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import PackedJobs
-    from allocsolve.simulation._kernels_events import State
-    from allocsolve.simulation._kernels_resizes import Resizing
 
 __all__ = ["ORDER_COLUMNS", "PROMISE", "RESIZE", "START", "carry_out", "to_next_resizing_event"]
 
-#: Codes of orders. An order is a row of integers: code, job, nodes; of a resize the nodes that are promised to
-#: others, of a promise the nodes that come from the free ones; reason and blocked job of a start.
+#: Codes of orders. An order is a row of integers: code, job, nodes; of a resize the nodes that are promised
+#: to others, of a promise the nodes that come from the free ones; reason and blocked job of a start.
 START: Final = 0
 RESIZE: Final = 1
 PROMISE: Final = 2
@@ -27,20 +41,32 @@ ORDER_COLUMNS: Final = 6
 
 @kernel
 def to_next_resizing_event(
-    jobs: PackedJobs, state: State, resizing: Resizing, wake: float, coalesce: bool
+    columns: tuple[Any, ...], arrays: tuple[Any, ...], changes: tuple[Any, ...], wake: float, coalesce: bool
 ) -> bool:
-    """Advance and close the gaps in the list of running jobs."""
+    """Advance and close the gaps in the list of running jobs.
+
+    False if no job waits, runs or is to come, whoever wants to be called. Jobs, state and resizing come as
+    plain tuples, which numba takes apart faster than named ones.
+    """
+    jobs, state, resizing = PackedJobs(*columns), State(*arrays), Resizing(*changes)
+    counts = state.counts
+    waits = counts[TAIL] > counts[HEAD]
+    if not (waits or counts[RUNNING] or counts[ARRIVED] < len(state.arrivals)):
+        return False
     called = advance_resizing(jobs, state, resizing, wake, coalesce)
     close_gaps(state)
     return called
 
 
 @kernel
-def carry_out(jobs: PackedJobs, state: State, resizing: Resizing, orders: IntArray) -> None:
-    """Do what was decided in one call, in this order; then jobs start whose promises can be kept.
+def carry_out(
+    columns: tuple[Any, ...], arrays: tuple[Any, ...], changes: tuple[Any, ...], orders: IntArray
+) -> None:
+    """Do what was decided in one call, in this order; jobs start as soon as their promises can be kept.
 
     O(queued and running jobs) for each order.
     """
+    jobs, state, resizing = PackedJobs(*columns), State(*arrays), Resizing(*changes)
     for row in range(len(orders)):
         code, job, nodes, part = orders[row, 0], orders[row, 1], orders[row, 2], orders[row, 3]
         if code == RESIZE:
@@ -52,10 +78,10 @@ def carry_out(jobs: PackedJobs, state: State, resizing: Resizing, orders: IntArr
         leave_queue(state, at)
         if code == PROMISE:
             promise(state, resizing, job, nodes, part)
+            start_promised(jobs, state, resizing)
         else:
             estimate = resizing.estimate[job] * time_ratio(jobs, job, nodes)
             key = state.clock[0] + estimate
             seconds = run_time(jobs, job, nodes)
             begin(state, job, nodes, seconds, estimate, key, orders[row, 4], orders[row, 5])
             take_in(jobs, state, resizing)
-    start_promised(jobs, state, resizing)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels import kernel
 from allocsolve.kernels.jit import called_kernel
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation._kernels_events import (
@@ -87,13 +86,11 @@ class Resizing(NamedTuple):
     estimate: FloatArray
     #: By job that runs: its size after the pending change, or its present one.
     target: IntArray
-    #: Since when it has had its present size (seconds), the share of its work that was done by then, and how
-    #: long all of its work takes on that size (seconds).
+    #: Since when it has had its present size (seconds), how much of its work was left then, and how much it
+    #: does in a second; work is measured in seconds on its own nodes.
     since: FloatArray
-    done: FloatArray
-    run_time: FloatArray
-    #: The share of its work that is done at the point of the pending change.
-    point: FloatArray
+    left: FloatArray
+    rate: FloatArray
     #: Nodes of the pending change that are promised to queued jobs.
     promised: IntArray
     #: In which call the pending change was decided.
@@ -139,9 +136,8 @@ def initial_resizing(estimate: FloatArray, room: int) -> Resizing:
         estimate=estimate,
         target=numbers(),
         since=np.zeros(count),
-        done=np.zeros(count),
-        run_time=np.zeros(count),
-        point=np.zeros(count),
+        left=np.zeros(count),
+        rate=np.zeros(count),
         promised=numbers(),
         decided=numbers(-1),
         point_times=np.zeros(count),
@@ -185,8 +181,8 @@ def take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
         size = state.size[job]
         resizing.target[job] = resizing.first_size[job] = size
         if jobs.kind[job] == MALLEABLE:
-            resizing.since[job], resizing.done[job] = state.start[job], 0.0
-            resizing.run_time[job] = run_time(jobs, job, size)
+            resizing.since[job], resizing.left[job] = state.start[job], jobs.runtime[job]
+            resizing.rate[job] = 1 / time_ratio(jobs, job, size)
             resizing.running[counts[MALLEABLE_RUNNING]] = job
             resizing.running_places[job] = counts[MALLEABLE_RUNNING]
             counts[MALLEABLE_RUNNING] += 1
@@ -241,8 +237,8 @@ def _log_change(state: State, resizing: Resizing, job: int, size: int) -> None:
 
 
 @called_kernel
-def _take_effect(jobs: PackedJobs, state: State, resizing: Resizing, job: int, done: float) -> None:
-    """Give a job its new size now, when this share of its work is done."""
+def _take_effect(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
+    """Give a job its new size now."""
     now, size = state.clock[0], resizing.target[job]
     change = size - state.size[job]
     if change > 0:
@@ -252,14 +248,15 @@ def _take_effect(jobs: PackedJobs, state: State, resizing: Resizing, job: int, d
         resizing.counts[POOL] += promised
         state.counts[FREE] += -change - promised
         resizing.promised[job] = 0
-    before, after = resizing.run_time[job], run_time(jobs, job, size)
-    end, expected = now + max(0.0, 1 - done) * after, state.expected[job]
-    resizing.since[job], resizing.done[job], resizing.run_time[job] = now, done, after
+    before, after = resizing.rate[job], 1 / time_ratio(jobs, job, size)
+    left = resizing.left[job] - before * (now - resizing.since[job])
+    end, expected = now + max(0.0, left) / after, state.expected[job]
+    resizing.since[job], resizing.left[job], resizing.rate[job] = now, left, after
     state.end[job] = end
     change_time(state.end_times, state.end_jobs, state.end_places, state.counts[RUNNING], job, end)
     # As much of the expected work is left as before: who runs longer than expected stays so.
     if expected > now:
-        expected = now + (expected - now) * (after / before)
+        expected = now + (expected - now) * (before / after)
     state.expected[job] = expected
     if state.counts[ORDERED]:
         take_out_of_order(state, job)
@@ -270,9 +267,7 @@ def _take_effect(jobs: PackedJobs, state: State, resizing: Resizing, job: int, d
 
 
 @called_kernel
-def resize(
-    jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: int, promised: int
-) -> None:
+def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: int, promised: int) -> None:
     """Decide that a running malleable job changes to so many nodes at its next point, without points now.
 
     Of the nodes that it gives up so many are `promised` to a queued job, see `promise`. In the call in which
@@ -287,17 +282,16 @@ def resize(
         resizing.counts[RESERVED] += change
     if pending:
         return
-    done = resizing.done[job] + (now - resizing.since[job]) / resizing.run_time[job]
     points = jobs.points[job]
-    if points == 0:
-        _take_effect(jobs, state, resizing, job, done)
-        return
     resizing.decided[job] = resizing.counts[CALLS]
-    parts = np.floor(done * points + _PASSED) + 1
-    if parts < points:
-        point = parts / points
-        time = resizing.since[job] + (point - resizing.done[job]) * resizing.run_time[job]
-        resizing.point[job] = point
+    if points == 0:
+        _take_effect(jobs, state, resizing, job)
+        return
+    done = jobs.runtime[job] - (resizing.left[job] - resizing.rate[job] * (now - resizing.since[job]))
+    part = jobs.runtime[job] / points
+    point = np.floor(done / part + _PASSED) + 1
+    if point < points:
+        time = now + (point * part - done) / resizing.rate[job]
         raise_up(
             resizing.point_times,
             resizing.point_jobs,
@@ -337,9 +331,7 @@ def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
 
 
 @called_kernel
-def advance_resizing(
-    jobs: PackedJobs, state: State, resizing: Resizing, wake: float, coalesce: bool
-) -> bool:
+def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: float, coalesce: bool) -> bool:
     """Go on as `advance` does, where pending changes take effect after completions, before submissions.
 
     Then jobs start that were promised nodes. The log must have room, see `has_room`.
@@ -360,7 +352,7 @@ def advance_resizing(
         job = resizing.point_jobs[0]
         take_out(resizing.point_times, resizing.point_jobs, resizing.point_places, counts[WAITING], job)
         counts[WAITING] -= 1
-        _take_effect(jobs, state, resizing, job, resizing.point[job])
+        _take_effect(jobs, state, resizing, job)
         resizing.resized[resized] = job
         resized += 1
     state.counts[COMPLETED], counts[RESIZED] = completed, resized

@@ -8,7 +8,18 @@ from typing import Final, TypeAlias
 
 from allocsolve.errors import AllocsolveError
 
-__all__ = ["AT_HEAD", "BACKFILLED", "PROMISED", "Decision", "IllegalDecision", "Reason", "Start", "Wake"]
+__all__ = [
+    "AT_HEAD",
+    "BACKFILLED",
+    "PROMISED",
+    "Decision",
+    "IllegalDecision",
+    "Promise",
+    "Reason",
+    "Resize",
+    "Start",
+    "Wake",
+]
 
 #: Codes of reasons, for kernels; see `Reason`.
 AT_HEAD: Final = 1
@@ -48,6 +59,49 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Resize:
+    """Give a running malleable job another number of nodes, at the next point of its work.
+
+    Without points that is now. Nodes that it is to get are taken from the free ones now and wait for it;
+    nodes that it gives up are free from the point on, or promised. If no point is left, the change stays
+    pending until the job ends. A job whose change is pending from an earlier call cannot have another one.
+
+    Parameters
+    ----------
+    job
+        Its index in the problem.
+    nodes
+        On how many nodes it is to run.
+    for_job
+        The queued job that the nodes are for that it gives up: a `Promise` for that job has to follow.
+    """
+
+    job: int
+    nodes: int
+    for_job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Promise nodes to a queued job, which starts as soon as they are there.
+
+    They are those that other jobs give up for it (`Resize.for_job`, earlier in the same call), as far as
+    these go, and free ones for the rest, which wait for it from now on. It leaves the queue. Jobs start in
+    the order in which they were promised nodes: the first one that still has to wait holds up the others.
+
+    Parameters
+    ----------
+    job
+        Its index in the problem.
+    nodes
+        On how many nodes it will start.
+    """
+
+    job: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Call the policy again at a later instant, in seconds, whether anything happens then or not."""
 
@@ -55,7 +109,7 @@ class Wake:
 
 
 #: What a policy may decide.
-Decision: TypeAlias = Start | Wake
+Decision: TypeAlias = Start | Resize | Promise | Wake
 
 
 class IllegalDecision(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
@@ -64,7 +118,7 @@ class IllegalDecision(AllocsolveError, ValueError):  # noqa: N818 - the name say
     Parameters
     ----------
     job
-        The index of the job that was to be started; None if the decision is about no job.
+        The index of the job that it is about; None if the decision is about no job.
     rule
         What was broken, with the values.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from allocsolve.simulation._kernels_events import (
     start_job,
     to_next_event,
 )
+from allocsolve.simulation.changes import Changes, Orders
 from allocsolve.simulation.columns import KnownColumns
-from allocsolve.simulation.decisions import IllegalDecision, Reason, Start, Wake
+from allocsolve.simulation.decisions import IllegalDecision, Promise, Reason, Resize, Start, Wake
 from allocsolve.simulation.outcome import log_of, schedule_of
 from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.sizes import can_run_on, relative_time, run_time
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
+    from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation.decisions import Decision
     from allocsolve.simulation.outcome import Log
@@ -78,13 +80,19 @@ class Engine:
     def __init__(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> None:
         self.problem = problem
         self.rules = rules or EngineRules()
-        self._state = initial_state(problem.num_nodes, problem.packed.submit, ordered=True)
+        self.rules.check(problem)
+        malleable = problem.is_malleable
+        self._state = initial_state(
+            problem.num_nodes, problem.packed.submit, ordered=True, resizable=malleable
+        )
         self._arrays = tuple(self._state)
         self._known = KnownColumns(problem, self.rules, self._state.start)
         # single numbers come out of memory views several times faster than out of arrays
         self._jobs = PackedJobs(*(column.data for column in problem.packed))  # type: ignore[arg-type]
         self._estimates = self._jobs.runtime if self.rules.knowledge == "actual" else self._jobs.estimate
         self._shown_nodes, self._starts = self._known.seen.nodes.data, self._state.start.data
+        estimates = problem.packed.runtime if self.rules.knowledge == "actual" else problem.packed.estimate
+        self._changes = Changes(problem, self._state, estimates) if malleable else None
         self._wakes: list[float] = []
 
     def advance(self) -> QueueView | None:
@@ -93,7 +101,12 @@ class Engine:
         Jobs may still be queued then, if the policy did not start them.
         """
         state, wakes, coalesce = self._state, self._wakes, self.rules.coalesce
-        if not to_next_event(self._arrays, wakes[0] if wakes else math.inf, coalesce):
+        wake = wakes[0] if wakes else math.inf
+        if self._changes is not None:
+            called = self._changes.advance(wake, coalesce)
+        else:
+            called = to_next_event(self._arrays, wake, coalesce)
+        if not called:
             return None
         counts = state.counts.tolist()
         completed, num_events = counts[COMPLETED], counts[COMPLETED] + counts[SUBMITTED]
@@ -106,6 +119,9 @@ class Engine:
         self._known.complete(ended, now)
         self._known.reveal(entered)
         listed = slice(counts[FIRST], counts[LAST])
+        running = frozen(state.ordered_jobs[listed].copy())
+        held = frozen(state.ordered_nodes[listed].copy())
+        changes = _no_changes(held) if self._changes is None else self._changes.columns(running)
         return QueueView(
             now=now,
             completed=ended,
@@ -114,9 +130,10 @@ class Engine:
             num_nodes=self.problem.num_nodes,
             free=counts[FREE],
             queue=frozen(state.queue[counts[HEAD] : counts[TAIL]].copy()),
-            running=frozen(state.ordered_jobs[listed].copy()),
+            running=running,
             expected_ends=_at_least(state.ordered_keys[listed], now),
-            held=frozen(state.ordered_nodes[listed].copy()),
+            held=held,
+            **changes,
             jobs=self._known.seen,
         )
 
@@ -128,26 +145,29 @@ class Engine:
         IllegalDecision
             If a decision breaks a rule: nothing has been changed then.
         """
-        starts, wakes = self._checked(decisions)
-        jobs = self._jobs
-        for job, nodes, reason, blocked in starts:
-            seconds = run_time(jobs, job, nodes)
-            estimate = self._estimates[job] * relative_time(jobs, job, nodes)
-            start_job(self._arrays, job, nodes, seconds, estimate, reason, blocked)
+        wakes: list[float] = []
+        if self._changes is None:
+            starts = self._checked(decisions, wakes)
+            jobs = self._jobs
+            for job, nodes, reason, blocked in starts:
+                seconds = run_time(jobs, job, nodes)
+                estimate = self._estimates[job] * relative_time(jobs, job, nodes)
+                start_job(self._arrays, job, nodes, seconds, estimate, reason, blocked)
+        else:
+            self._changes.carry_out(self._checked_orders(decisions, wakes, self._changes))
         for at in wakes:
             if at not in self._wakes:
                 bisect.insort(self._wakes, at)
 
-    def _checked(self, decisions: Iterable[Decision]) -> tuple[list[_Chosen], list[float]]:
+    def _checked(self, decisions: Iterable[Decision], wakes: list[float]) -> list[_Chosen]:
         starts: list[_Chosen] = []
-        wakes: list[float] = []
         free, chosen = int(self._state.counts[FREE]), set[int]()
         for decision in decisions:
             if isinstance(decision, Wake):
                 wakes.append(self._checked_wake(decision))
                 continue
             if not isinstance(decision, Start):
-                raise IllegalDecision(None, f"{shown(decision)} is no decision")
+                raise _no_start(decision)
             start = self._checked_start(decision)
             job, nodes = start[:2]
             if job in chosen:
@@ -157,13 +177,31 @@ class Engine:
             free -= nodes
             chosen.add(job)
             starts.append(start)
-        return starts, wakes
+        return starts
 
-    def _checked_start(self, start: Start) -> _Chosen:
+    def _checked_orders(
+        self, decisions: Iterable[Decision], wakes: list[float], changes: Changes
+    ) -> list[list[int]]:
+        orders = Orders(self._state, changes, self.problem.packed)
+        for decision in decisions:
+            if isinstance(decision, Start):
+                orders.start(*self._checked_start(decision))
+            elif isinstance(decision, Promise):
+                orders.promise(*self._checked_start(decision)[:2])
+            elif isinstance(decision, Resize):
+                orders.resize(decision)
+            elif isinstance(decision, Wake):
+                wakes.append(self._checked_wake(decision))
+            else:
+                raise _no_start(decision)
+        return orders.checked()
+
+    def _checked_start(self, start: Start | Promise) -> _Chosen:
         count, at = len(self._shown_nodes), self._starts
         try:
-            job, nodes, reason = whole(start.job), whole(start.nodes), whole(start.reason)
-            blocked = -1 if start.blocked is None else whole(start.blocked)
+            job, nodes = whole(start.job), whole(start.nodes)
+            reason, before = (start.reason, start.blocked) if isinstance(start, Start) else (0, None)
+            reason, blocked = whole(reason), -1 if before is None else whole(before)
         except TypeError:
             raise IllegalDecision(None, f"{shown(start)} is malformed") from None
         if not (0 <= job < count and self._shown_nodes[job]):
@@ -174,7 +212,7 @@ class Engine:
             raise IllegalDecision(job, f"cannot run on {nodes} nodes")
         if reason not in _REASONS:
             raise IllegalDecision(job, f"reason {reason} is none")
-        if start.blocked is not None and not 0 <= blocked < count:
+        if before is not None and not 0 <= blocked < count:
             raise IllegalDecision(job, f"is backfilled before job {blocked}, which is none")
         return job, nodes, reason, blocked
 
@@ -189,12 +227,34 @@ class Engine:
 
     def result(self) -> WorkloadSchedule:
         """Return the schedule so far: running jobs to their ends, others without pieces."""
-        return schedule_of(self._state)
+        return schedule_of(self._state, None if self._changes is None else self._changes.resizing)
 
     @property
     def log(self) -> Log:
         """Why jobs have started so far."""
         return log_of(self._state)
+
+
+def _no_start(decision: object) -> IllegalDecision:
+    """Return what is said of decisions that are not for workloads whose jobs keep their sizes."""
+    if isinstance(decision, Resize | Promise):
+        return IllegalDecision(None, f"{shown(decision)} is for workloads with malleable jobs")
+    return IllegalDecision(None, f"{shown(decision)} is no decision")
+
+
+def _no_changes(held: IntArray) -> dict[str, Any]:
+    """Return what a view shows of changes where no job changes its size."""
+    return {
+        "targets": held,
+        "resized": _NO_JOBS,
+        "pool": 0,
+        "reserved": 0,
+        "promises": _NO_JOBS,
+        "promised_nodes": _NO_JOBS,
+    }
+
+
+_NO_JOBS: Final = frozen(np.empty(0, dtype=np.int64))
 
 
 def _at_least(values: FloatArray, least: float) -> FloatArray:

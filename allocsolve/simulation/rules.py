@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+import numpy as np
+
+from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import choice, flag
 
-__all__ = ["EngineRules", "Knowledge"]
+if TYPE_CHECKING:
+    from allocsolve.model import WorkloadProblem
+
+__all__ = ["EngineRules", "Knowledge", "ResizeEffect"]
 
 #: What a policy may know of run times: what users said, or the truth.
 Knowledge: TypeAlias = Literal["estimate", "actual"]
+
+#: When running malleable jobs change their sizes after a decision.
+ResizeEffect: TypeAlias = Literal["next_point", "at_once"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +35,43 @@ class EngineRules:
         ``estimate``: the policy sees what users said of run times, and run times of completed jobs;
         ``actual``: it sees all run times of submitted jobs.
 
+    resize_takes_effect
+        ``next_point``: a running malleable job changes its size at the next point of its work, strictly after
+        the decision; one without points (`Job.points` 0) at once. ``at_once`` says that all jobs do so:
+        workloads whose jobs have points are refused.
+
     Raises
     ------
     UnknownName
-        If there is no such knowledge.
+        If there is no such knowledge, or no such effect.
     """
 
     coalesce: bool = True
     knowledge: Knowledge = "estimate"
+    resize_takes_effect: ResizeEffect = "next_point"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coalesce", flag("coalesce", self.coalesce))
         choice("knowledge", self.knowledge, get_args(Knowledge))
+        choice("resize_takes_effect", self.resize_takes_effect, get_args(ResizeEffect))
+
+    def check(self, problem: WorkloadProblem) -> None:
+        """Refuse a workload that does not allow what the rules say.
+
+        Raises
+        ------
+        InvalidOption
+            If sizes are to change at once, but a job changes its size only at points.
+        """
+        if self.resize_takes_effect != "at_once":
+            return
+        # Of a single part there is no point before the end: such a job never changes its size.
+        pointed = problem.packed.points > 1
+        if pointed.any():
+            job = int(np.argmax(pointed))
+            name, points = problem.jobs.names[job], problem.packed.points[job]
+            msg = (
+                f"resize_takes_effect='at_once': job {name!r} changes its size only between its {points} "
+                "points; with points 0 a job may do so at any time"
+            )
+            raise InvalidOption(msg)

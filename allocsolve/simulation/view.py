@@ -67,6 +67,7 @@ class QueueView:
     #: Whether it had asked to be called.
     woken: bool
     num_nodes: int
+    #: Nodes that nobody holds or waits for.
     free: int
     #: Jobs that wait, in the order of their submission, of equal ones by index.
     queue: IntArray
@@ -75,6 +76,17 @@ class QueueView:
     running: IntArray
     expected_ends: FloatArray
     held: IntArray
+    #: What each running job will hold after its pending change; `held` if none is pending.
+    targets: IntArray
+    #: Jobs that have changed their sizes since the last call.
+    resized: IntArray
+    #: Free nodes that wait for jobs that were promised nodes, and those that wait for running jobs to grow.
+    pool: int
+    reserved: int
+    #: Jobs that wait for promised nodes, first in, first out, and the nodes that each was promised. They are
+    #: no longer in the queue.
+    promises: IntArray
+    promised_nodes: IntArray
     #: What is known of each job.
     jobs: JobColumns = field(repr=False)
 

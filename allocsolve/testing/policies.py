@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from allocsolve.errors import UnknownName
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.model import Amdahl, Job, Jobs, WorkloadProblem
-from allocsolve.simulation import Engine, EngineRules, IllegalDecision, Start
+from allocsolve.simulation import Engine, EngineRules, IllegalDecision, Promise, Resize, Start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +28,17 @@ Subject: TypeAlias = Any
 
 
 def example_workloads() -> tuple[WorkloadProblem, ...]:
-    """Return small workloads: no job, one, equal ones, counterexamples of EASY, random, moldable ones."""
+    """Return small workloads: no job, one, equal ones, counterexamples of EASY, random, of all kinds."""
     random = (_random_workload(seed) for seed in range(6))
     moldable = [
         Job(5 * idx, 4, 60, min_nodes=2, max_nodes=8, speedup=Amdahl(0.9), name=f"moldable-{idx}")
         for idx in range(6)
     ]
+    malleable = [
+        replace(job, kind="malleable", points=idx % 3 * 6, name=f"malleable-{idx}")
+        for idx, job in enumerate(moldable)
+    ]
+    malleable.append(Job(12, 3, 50, name="rigid"))
     return (
         WorkloadProblem(4, [], name="no-job"),
         WorkloadProblem(4, [Job(7, 4, 10)], name="one-job"),
@@ -41,6 +46,7 @@ def example_workloads() -> tuple[WorkloadProblem, ...]:
         *easy_counterexamples(),
         *random,
         WorkloadProblem(8, moldable, name="moldable"),
+        WorkloadProblem(8, malleable, name="malleable"),
     )
 
 
@@ -144,7 +150,7 @@ def check_legal(policy: Subject, claims: _Claims, problems: Sequence[WorkloadPro
     for problem in problems:
         waiting = set(range(len(problem.jobs)))
         for _, decisions in _calls(policy, claims, problem):
-            waiting -= {decision.job for decision in decisions if isinstance(decision, Start)}
+            waiting -= {decision.job for decision in decisions if isinstance(decision, Start | Promise)}
         assert not waiting, f"{problem.name}: job {min(waiting)} is never started"
 
 
@@ -152,13 +158,27 @@ def check_no_idling(policy: Subject, claims: _Claims, problems: Sequence[Workloa
     """Leave no node idle while the head of the queue fits."""
     for problem in problems:
         for view, decisions in _calls(policy, claims, problem):
-            started = {d.job: d.nodes for d in decisions if isinstance(d, Start)}
-            queue = [job for job in claims.order(view) if job not in started]
-            free = view.free - sum(started.values())
+            served = {d.job: d.nodes for d in decisions if isinstance(d, Start | Promise)}
+            queue = [job for job in claims.order(view) if job not in served]
+            free = (
+                view.free - sum(d.nodes for d in decisions if isinstance(d, Start)) - _grown(view, decisions)
+            )
             if queue:
                 needed = int(view.jobs.nodes[queue[0]])
                 fault = f"job {queue[0]}, the head, needs {needed} nodes and does not start; {free} are free"
                 assert needed > free, f"{_at(problem, view)}: {fault}"
+
+
+def _grown(view: QueueView, decisions: Sequence[Decision]) -> int:
+    """Return how many free nodes running jobs take."""
+    size = dict(zip(view.running.tolist(), view.held.tolist(), strict=True))
+    size |= {d.job: d.nodes for d in decisions if isinstance(d, Start | Promise)}
+    grown = 0
+    for decision in decisions:
+        if isinstance(decision, Resize):
+            grown += max(0, decision.nodes - size[decision.job])
+            size[decision.job] = decision.nodes
+    return grown
 
 
 def check_head(policy: Subject, claims: _Claims, problems: Sequence[WorkloadProblem]) -> None:

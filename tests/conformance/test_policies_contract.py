@@ -8,6 +8,12 @@ import pytest
 from bad_policies import BAD_POLICIES, fcfs, first_fit
 
 from allocsolve.errors import UnknownName
+from allocsolve.heuristics.workload import (
+    MalleableAverage,
+    MalleableMin,
+    MalleablePref,
+    MalleablePrefkeeper,
+)
 from allocsolve.heuristics.workload.orders import QUEUE_ORDERS
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
 from allocsolve.testing.policies import PolicyConformance, check_policy, example_workloads
@@ -28,6 +34,28 @@ class TestEasy(PolicyConformance):
     policy = Easy()
     reserves_head = True
     starts_like = "easy"
+
+
+class TestMalleableMin(PolicyConformance):
+    policy = MalleableMin
+    starts_like = "first-fit"
+
+
+class TestMalleableAverage(PolicyConformance):
+    policy = MalleableAverage(backfill="easy", protect_head=True)
+    starts_like = "easy"
+    reserves_head = True
+
+
+class TestMalleablePref(PolicyConformance):
+    policy = MalleablePref(combine=True, fresh=False)
+    starts_like = "first-fit"
+
+
+class TestMalleablePrefkeeper(PolicyConformance):
+    policy = MalleablePrefkeeper(backfill="easy", prefkeeper_need="pref")
+    starts_like = "easy"
+    reserves_head = True
 
 
 class TestFunction(PolicyConformance):

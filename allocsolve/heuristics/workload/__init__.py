@@ -9,6 +9,12 @@ from allocsolve.heuristics.workload.conservative import (
     ConservativePlan,
     conservative_plan,
 )
+from allocsolve.heuristics.workload.malleable import (
+    MalleableAverage,
+    MalleableMin,
+    MalleablePref,
+    MalleablePrefkeeper,
+)
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
 from allocsolve.heuristics.workload.reinsertion import Reinsertion
 from allocsolve.heuristics.workload.serial import SerialGeneration
@@ -22,6 +28,10 @@ __all__ = [
     "Easy",
     "Fcfs",
     "FirstFit",
+    "MalleableAverage",
+    "MalleableMin",
+    "MalleablePref",
+    "MalleablePrefkeeper",
     "Reinsertion",
     "SerialGeneration",
     "conservative_plan",

@@ -1,0 +1,345 @@
+"""Running jobs shrink for waiting ones, and expand into free nodes, in the order of a policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.heuristics.workload.malleable_rule import (
+    ABOVE_MIN,
+    ABOVE_PREFERRED,
+    FOR_NOBODY,
+    PROMISED_NODES,
+    SHARE_ABOVE_MIN,
+    MalleableRule,
+    Scratch,
+)
+from allocsolve.kernels.jit import called_kernel
+from allocsolve.model.job_kinds import POWERS_OF_TWO
+from allocsolve.model.speedup import SPEEDUP_TABLE
+from allocsolve.simulation.kernels import (
+    CALLS,
+    FREE,
+    HEAD,
+    MALLEABLE_RUNNING,
+    TAIL,
+    Resizing,
+    State,
+    heap_lower,
+    heap_raise,
+    largest_size,
+    leave_queue,
+    promise,
+    resize,
+    start_promised,
+)
+
+if TYPE_CHECKING:
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import PackedJobs
+
+__all__ = ["expand_level", "expand_one_by_one", "note", "shrink_for_queue"]
+
+
+@called_kernel
+def _measure(jobs: PackedJobs, job: int, size: int, measure: int) -> float:
+    """Return how far above its base a job of this size is."""
+    base = jobs.min_nodes[job] if measure in (ABOVE_MIN, SHARE_ABOVE_MIN) else jobs.nodes[job]
+    above = float(size - base)
+    if measure in (ABOVE_MIN, ABOVE_PREFERRED):
+        return above
+    span = jobs.max_nodes[job] - base
+    return above / span if span else 0.0
+
+
+@called_kernel
+def _larger_size(jobs: PackedJobs, job: int, size: int) -> int:
+    """Return the next larger number of nodes on which a job can run, which is not on its most ones."""
+    if jobs.speedup[job] == SPEEDUP_TABLE:
+        row = jobs.table_offsets[job]
+        while jobs.table_nodes[row] <= size:
+            row += 1
+        return int(jobs.table_nodes[row])
+    step = jobs.size_step[job]
+    return 2 * size if step == POWERS_OF_TWO else size + step
+
+
+@called_kernel
+def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool:
+    """Return whether a running job has no change that waits from an earlier call, and is old enough."""
+    if resizing.target[job] != state.size[job] and resizing.decided[job] != resizing.counts[CALLS]:
+        return False
+    return fresh or state.start[job] != state.clock[0]
+
+
+@called_kernel
+def note(orders: IntArray, noted: IntArray, job: int, nodes: int, other: int) -> None:
+    """Note a decision, if there is room: job, nodes, and of a resize whom it is for."""
+    if noted[0] < len(orders):
+        orders[noted[0], 0], orders[noted[0], 1], orders[noted[0], 2] = job, nodes, other
+    noted[0] += 1
+
+
+@called_kernel
+def _give(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    job: int,
+    size: int,
+    lack: int,
+    waiting: int,
+    orders: IntArray,
+    noted: IntArray,
+) -> int:
+    """Shrink a job to a size for a waiting one that lacks so many nodes; return how many are lacking then."""
+    given = min(lack, resizing.target[job] - size)
+    scratch.victim[job] = resizing.counts[CALLS]
+    resize(jobs, state, resizing, job, size, given)
+    note(orders, noted, job, size, waiting)
+    return int(lack - given)
+
+
+@called_kernel
+def _floor(jobs: PackedJobs, job: int, preferred: bool) -> int:
+    return int(jobs.nodes[job] if preferred else jobs.min_nodes[job])
+
+
+@called_kernel
+def _shrinkable(jobs: PackedJobs, state: State, resizing: Resizing, fresh: bool, preferred: bool) -> int:
+    """Return how many nodes running jobs can give up in all. O(running jobs)."""
+    total = 0
+    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+        job = resizing.running[at]
+        spare = resizing.target[job] - _floor(jobs, job, preferred)
+        if spare > 0 and _may_change(state, resizing, job, fresh):
+            total += spare
+    return total
+
+
+@called_kernel
+def _shrink_one_by_one(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    preferred: bool,
+    lack: int,
+    waiting: int,
+    orders: IntArray,
+    noted: IntArray,
+) -> None:
+    """Shrink the job that is furthest above its base as far as needed and possible; then the next one."""
+    while lack > 0:
+        victim, furthest = -1, -np.inf
+        for at in range(resizing.counts[MALLEABLE_RUNNING]):
+            job = resizing.running[at]
+            size = resizing.target[job]
+            if size <= _floor(jobs, job, preferred) or not _may_change(state, resizing, job, rule.fresh):
+                continue
+            above = _measure(jobs, job, size, rule.measure)
+            if above > furthest or (above == furthest and job < victim):
+                victim, furthest = job, above
+        floor = _floor(jobs, victim, preferred)
+        size = largest_size(jobs, victim, max(floor, resizing.target[victim] - lack))
+        lack = _give(jobs, state, resizing, scratch, victim, size, lack, waiting, orders, noted)
+
+
+@called_kernel
+def _shrink_level(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    preferred: bool,
+    lack: int,
+    waiting: int,
+    orders: IntArray,
+    noted: IntArray,
+) -> None:
+    """Shrink the job that is furthest above its base by one step, again and again."""
+    count, touched, missing = 0, 0, lack
+    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+        job = resizing.running[at]
+        size = resizing.target[job]
+        if size > _floor(jobs, job, preferred) and _may_change(state, resizing, job, rule.fresh):
+            scratch.level[job] = size
+            key = -_measure(jobs, job, size, rule.measure)
+            heap_raise(scratch.keys, scratch.heap, scratch.places, count, key, job)
+            count += 1
+    while missing > 0:
+        job = scratch.heap[0]
+        size = scratch.level[job]
+        if size == resizing.target[job]:
+            scratch.touched[touched] = job
+            touched += 1
+        scratch.level[job] = largest_size(jobs, job, size - 1)
+        missing -= size - scratch.level[job]
+        key = -_measure(jobs, job, scratch.level[job], rule.measure)
+        if scratch.level[job] <= _floor(jobs, job, preferred):
+            count -= 1
+            job, key = scratch.heap[count], scratch.keys[count]
+        heap_lower(scratch.keys, scratch.heap, scratch.places, count, 0, key, job)
+    for at in range(touched):
+        job = scratch.touched[at]
+        lack = _give(jobs, state, resizing, scratch, job, scratch.level[job], lack, waiting, orders, noted)
+
+
+@called_kernel
+def _promise_nodes(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    at: int,
+    needs_preferred: bool,
+    keeps_preferred: bool,
+    orders: IntArray,
+    noted: IntArray,
+) -> bool:
+    """Shrink running jobs for the queued one at this place and promise it nodes, if they have so many."""
+    job = state.queue[at]
+    need = _floor(jobs, job, needs_preferred)
+    from_free = min(need, state.counts[FREE]) if rule.combine else 0
+    lack = need - from_free
+    if _shrinkable(jobs, state, resizing, rule.fresh, keeps_preferred) < lack:
+        return False
+    if rule.measure in (ABOVE_MIN, ABOVE_PREFERRED):
+        _shrink_one_by_one(jobs, state, resizing, scratch, rule, keeps_preferred, lack, job, orders, noted)
+    else:
+        _shrink_level(jobs, state, resizing, scratch, rule, keeps_preferred, lack, job, orders, noted)
+    leave_queue(state, at)
+    promise(state, resizing, job, need, from_free)
+    start_promised(jobs, state, resizing)
+    note(orders, noted, job, need, PROMISED_NODES)
+    return True
+
+
+@called_kernel
+def shrink_for_queue(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    orders: IntArray,
+    noted: IntArray,
+) -> None:
+    """Promise nodes to the jobs in the queue, in its order."""
+    at = state.counts[HEAD]
+    while at < state.counts[TAIL]:
+        promised = _promise_nodes(
+            jobs,
+            state,
+            resizing,
+            scratch,
+            rule,
+            at,
+            rule.needs_preferred,
+            rule.keeps_preferred,
+            orders,
+            noted,
+        )
+        if not promised and rule.relaxes:
+            promised = _promise_nodes(
+                jobs, state, resizing, scratch, rule, at, False, True, orders, noted
+            ) or _promise_nodes(jobs, state, resizing, scratch, rule, at, False, False, orders, noted)
+        if not promised and rule.protect_head:
+            break
+        at += 1
+
+
+@called_kernel
+def _may_grow(jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scratch, job: int) -> bool:
+    """Return whether a job has not been shrunk in this call, and its next size fits into the free nodes."""
+    size = resizing.target[job]
+    if size >= jobs.max_nodes[job] or scratch.victim[job] == resizing.counts[CALLS]:
+        return False
+    return bool(_larger_size(jobs, job, size) - size <= state.counts[FREE])
+
+
+@called_kernel
+def expand_one_by_one(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    orders: IntArray,
+    noted: IntArray,
+) -> None:
+    """Expand the job that is least above its base as far as possible; then the next one.
+
+    With preferred nodes as base a job below them grows to them first.
+    """
+    while state.counts[FREE]:
+        chosen, least = -1, np.inf
+        for at in range(resizing.counts[MALLEABLE_RUNNING]):
+            job = resizing.running[at]
+            if not _may_grow(jobs, state, resizing, scratch, job):
+                continue
+            if not _may_change(state, resizing, job, rule.fresh):
+                continue
+            above = _measure(jobs, job, resizing.target[job], rule.measure)
+            if above < least or (above == least and job < chosen):
+                chosen, least = job, above
+        if chosen < 0:
+            return
+        most = resizing.target[chosen] + state.counts[FREE]
+        if least < 0:
+            next_size = _larger_size(jobs, chosen, resizing.target[chosen])
+            most = min(most, max(jobs.nodes[chosen], next_size))
+        size = largest_size(jobs, chosen, most)
+        resize(jobs, state, resizing, chosen, size, 0)
+        note(orders, noted, chosen, size, FOR_NOBODY)
+
+
+@called_kernel
+def expand_level(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    orders: IntArray,
+    noted: IntArray,
+) -> None:
+    """Expand the job that is least above its base by one step, again and again."""
+    free, count, touched = state.counts[FREE], 0, 0
+    if not free:
+        return
+    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+        job = resizing.running[at]
+        if _may_grow(jobs, state, resizing, scratch, job) and _may_change(state, resizing, job, rule.fresh):
+            size = resizing.target[job]
+            scratch.level[job] = size
+            key = _measure(jobs, job, size, rule.measure)
+            heap_raise(scratch.keys, scratch.heap, scratch.places, count, key, job)
+            count += 1
+    while free and count:
+        job = scratch.heap[0]
+        size = scratch.level[job]
+        stays = size >= jobs.max_nodes[job]
+        if not stays:
+            larger = _larger_size(jobs, job, size)
+            stays = larger - size > free
+        if stays:
+            count -= 1
+            job, key = scratch.heap[count], scratch.keys[count]
+        else:
+            if size == resizing.target[job]:
+                scratch.touched[touched] = job
+                touched += 1
+            scratch.level[job] = larger
+            free -= larger - size
+            key = _measure(jobs, job, larger, rule.measure)
+        heap_lower(scratch.keys, scratch.heap, scratch.places, count, 0, key, job)
+    for at in range(touched):
+        job = scratch.touched[at]
+        resize(jobs, state, resizing, job, scratch.level[job], 0)
+        note(orders, noted, job, scratch.level[job], FOR_NOBODY)

@@ -1,0 +1,356 @@
+"""Published policies that shrink running jobs for waiting ones and expand them into free nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+from allocsolve.heuristics.workload._kernels_queue import (
+    EASY,
+    FIRST_FIT,
+    MIN_SIZE,
+    ONLY_PREFERRED,
+    PREFERRED_SIZE,
+    QueueRule,
+)
+from allocsolve.heuristics.workload.malleable_rule import (
+    ABOVE_MIN,
+    ABOVE_PREFERRED,
+    SHARE_ABOVE_MIN,
+    SHARE_ABOVE_PREFERRED,
+    MalleableRule,
+)
+from allocsolve.heuristics.workload.malleable_run import decide_resizes, run_resizes
+from allocsolve.heuristics.workload.policies_run import ALL_JOBS
+from allocsolve.model import Result, Status
+from allocsolve.model.checks import choice, flag
+from allocsolve.simulation import EngineRules, ResizeEffect
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.workload.malleable_run import ResizeDecision
+    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
+    from allocsolve.simulation import QueueView, Simulation
+
+__all__ = [
+    "Backfill",
+    "MalleableAverage",
+    "MalleableMin",
+    "MalleablePref",
+    "MalleablePrefkeeper",
+    "NodeBase",
+]
+
+#: Which queued jobs start into free nodes, see `MalleableMin`.
+Backfill: TypeAlias = Literal["first-fit", "easy"]
+
+#: The fewest nodes of a job, or those that it prefers: `Job.min_nodes` or `Job.nodes`.
+NodeBase: TypeAlias = Literal["min", "pref"]
+
+_Policy: TypeAlias = "MalleableMin | MalleableAverage | MalleablePref | MalleablePrefkeeper"
+
+_CHOICES: Final = {
+    "resize_takes_effect": get_args(ResizeEffect),
+    "backfill": get_args(Backfill),
+    "average_base": get_args(NodeBase),
+    "prefkeeper_need": get_args(NodeBase),
+}
+
+
+def _check(policy: _Policy) -> None:
+    for option in fields(policy):
+        name, value = option.name, getattr(policy, option.name)
+        if name in _CHOICES:
+            choice(name, value, _CHOICES[name])
+        else:
+            object.__setattr__(policy, name, flag(name, value))
+
+
+def _rules(policy: _Policy) -> EngineRules:
+    """Return the rules of a simulation that has this policy, if nobody says otherwise."""
+    return EngineRules(resize_takes_effect=policy.resize_takes_effect)
+
+
+def _solved(policy: _Policy, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+    """Run the workload; the budget limits nothing."""
+    clock = budget.start()
+    return Result(Status.FEASIBLE, policy.simulated(problem).schedule, runtime=clock.elapsed)
+
+
+def _decided(policy: _Policy, view: QueueView) -> tuple[ResizeDecision, ...]:
+    """Return what is decided now: the policy for `allocsolve.simulation.run_policy`."""
+    return decide_resizes(view, policy.malleable_rule)
+
+
+def _simulated(policy: _Policy, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+    """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+    return run_resizes(problem, policy.malleable_rule, rules or policy.rules)
+
+
+def _rule(
+    policy: _Policy,
+    measure: int,
+    start_size: int = MIN_SIZE,
+    *,
+    needs_preferred: bool = False,
+    keeps_preferred: bool = False,
+    relaxes: bool = False,
+) -> MalleableRule:
+    easy = policy.backfill == "easy"
+    return MalleableRule(
+        queue=QueueRule(
+            kind=EASY if easy else FIRST_FIT,
+            extra_nodes=easy,
+            strict=False,
+            order=0,
+            moldable=start_size,
+            scan_limit=ALL_JOBS,
+            learning=False,
+        ),
+        measure=measure,
+        needs_preferred=needs_preferred,
+        keeps_preferred=keeps_preferred,
+        relaxes=relaxes,
+        fresh=policy.fresh,
+        combine=policy.combine,
+        protect_head=policy.protect_head,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MalleableMin:
+    """Jobs start on their fewest nodes; the largest surplus above them is given up first.
+
+    At every call: queued jobs start by backfilling, each on its fewest nodes. For each job that still waits,
+    in the order of the queue, running malleable jobs shrink if together they can give up what it needs, its
+    fewest nodes: first the one that has the most nodes above its fewest, as far as needed and possible; then
+    the job is promised these nodes. What is free after that goes to running malleable jobs, first to the one
+    that has the fewest nodes above its fewest ones, as many as it takes. Of equal ones the first submitted
+    (by index) comes first. Rigid jobs start and wait as others do; moldable ones choose at their start only.
+
+    Parameters
+    ----------
+    resize_takes_effect
+        As of `allocsolve.simulation.EngineRules`.
+    fresh
+        Whether a job that starts at an instant may change its size, or give up nodes, in a call at it.
+    combine
+        Whether a waiting job is promised all free nodes besides, so that fewer are given up for it; else only
+        nodes that others give up.
+    backfill
+        Which queued jobs start: ``first-fit``: all that fit; ``easy``: those that do not delay the first one
+        that does not fit, see `allocsolve.heuristics.Easy`. Nodes that are given up, and nodes that running
+        jobs take, do not heed that reservation, as published.
+    protect_head
+        Whether nobody is promised nodes behind a job for which running jobs cannot give up enough.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+
+    Notes
+    -----
+    *Complexity*: O(running jobs) for each call and for each job that changes its size. *Guarantee*: feasible;
+    without malleable jobs the schedule of first fit, or of EASY, with `moldable` ``min``.
+    *References*: Zojer, Posner & Oezden, MalleableJobScheduling, 2023; Zojer 2025. Where they leave a step
+    open, the defaults are those under which the published mean turnaround of Cori KNL comes out (1,695 s).
+
+    Examples
+    --------
+    >>> from allocsolve.model import Amdahl, Budget, Job, WorkloadProblem
+    >>> job = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(1), "kind": "malleable", "points": 10}
+    >>> problem = WorkloadProblem(4, [Job(0, 2, 100, **job), Job(60, 2, 100, **job)])
+    >>> schedule = MalleableMin()(problem, Budget()).answer
+    >>> schedule.pieces(0)
+    ((0.0, 20.0, 1), (20.0, 65.0, 4), (65.0, 115.0, 1))
+    """
+
+    resize_takes_effect: ResizeEffect = "next_point"
+    fresh: bool = True
+    combine: bool = False
+    backfill: Backfill = "first-fit"
+    protect_head: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def malleable_rule(self) -> MalleableRule:
+        """What the loop of events takes."""
+        return _rule(self, ABOVE_MIN)
+
+    rules = property(_rules)
+    __call__, decide, simulated = _solved, _decided, _simulated
+
+
+@dataclass(frozen=True, slots=True)
+class MalleableAverage:
+    """Jobs start on their fewest nodes; running ones shrink and grow together, by the share of their range.
+
+    As `MalleableMin`, but nodes are given up one by one, always by the job that is highest in its range, and
+    taken one by one, always by the job that is lowest.
+
+    Parameters
+    ----------
+    resize_takes_effect, fresh, combine, backfill, protect_head
+        As of `MalleableMin`.
+    average_base
+        Where the range begins: ``min``: at the fewest nodes of a job; ``pref``: at its preferred ones, below
+        which the share is negative. It ends at its most nodes; a range without nodes counts as 0.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+
+    Notes
+    -----
+    *Complexity*: O(running jobs) for each call, O(log running jobs) for each node that moves.
+    *Guarantee*: as of `MalleableMin`. *References*: as of `MalleableMin`.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Amdahl, Budget, Job, WorkloadProblem
+    >>> job = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(1), "kind": "malleable", "points": 10}
+    >>> problem = WorkloadProblem(6, [Job(0, 2, 100, **job), Job(0, 2, 100, **job)])
+    >>> [piece[2] for piece in MalleableAverage()(problem, Budget()).answer.pieces(0)]
+    [1, 3]
+    """
+
+    resize_takes_effect: ResizeEffect = "next_point"
+    fresh: bool = True
+    combine: bool = False
+    backfill: Backfill = "first-fit"
+    protect_head: bool = False
+    average_base: NodeBase = "min"
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def malleable_rule(self) -> MalleableRule:
+        """What the loop of events takes."""
+        return _rule(self, SHARE_ABOVE_MIN if self.average_base == "min" else SHARE_ABOVE_PREFERRED)
+
+    rules = property(_rules)
+    __call__, decide, simulated = _solved, _decided, _simulated
+
+
+@dataclass(frozen=True, slots=True)
+class MalleablePref:
+    """Jobs start on their preferred nodes, or fewer; those that have most above them give up nodes first.
+
+    As `MalleableMin`, but a job starts on as many nodes as are free, its preferred ones at most. For a
+    waiting job running jobs give up its preferred nodes and keep their own preferred ones; if they cannot,
+    its fewest nodes; if they still cannot, they give up all but their own fewest. First come those with the
+    most nodes above their preferred ones. Jobs grow to their preferred nodes before others grow beyond them.
+
+    Parameters
+    ----------
+    resize_takes_effect, fresh, combine, backfill, protect_head
+        As of `MalleableMin`.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+
+    Notes
+    -----
+    *Complexity*: as of `MalleableMin`. *Guarantee*: feasible; on rigid jobs that of first fit, or of EASY.
+    *References*: as of `MalleableMin`.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Amdahl, Budget, Job, WorkloadProblem
+    >>> job = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(1), "kind": "malleable", "points": 10}
+    >>> problem = WorkloadProblem(4, [Job(0, 2, 100, **job), Job(60, 2, 100, **job)])
+    >>> [piece[2] for piece in MalleablePref()(problem, Budget()).answer.pieces(1)]
+    [2, 4]
+    """
+
+    resize_takes_effect: ResizeEffect = "next_point"
+    fresh: bool = True
+    combine: bool = False
+    backfill: Backfill = "first-fit"
+    protect_head: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def malleable_rule(self) -> MalleableRule:
+        """What the loop of events takes."""
+        return _rule(
+            self,
+            ABOVE_PREFERRED,
+            PREFERRED_SIZE,
+            needs_preferred=True,
+            keeps_preferred=True,
+            relaxes=True,
+        )
+
+    rules = property(_rules)
+    __call__, decide, simulated = _solved, _decided, _simulated
+
+
+@dataclass(frozen=True, slots=True)
+class MalleablePrefkeeper:
+    """As `MalleablePref`, but no running job ever gives up its preferred nodes.
+
+    A job starts on as many nodes as are free, its preferred ones at most. For a waiting job running jobs give
+    up what they have above their preferred nodes.
+
+    Parameters
+    ----------
+    resize_takes_effect, fresh, combine, backfill, protect_head
+        As of `MalleableMin`.
+    prefkeeper_need
+        For how many nodes of a waiting job others shrink: its fewest (``min``) or preferred ones (``pref``).
+    starts_on_preferred
+        Whether a job starts into free nodes on its preferred ones only.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+
+    Notes
+    -----
+    *Complexity*: as of `MalleableMin`. *Guarantee*: feasible; on rigid jobs that of first fit, or of EASY.
+    *References*: as of `MalleableMin`.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Amdahl, Budget, Job, WorkloadProblem
+    >>> job = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(1), "kind": "malleable", "points": 10}
+    >>> problem = WorkloadProblem(4, [Job(0, 2, 100, **job), Job(60, 2, 100, **job)])
+    >>> schedule = MalleablePrefkeeper()(problem, Budget()).answer
+    >>> [piece[2] for piece in schedule.pieces(0)], schedule.pieces(1)[0][2]
+    ([2, 4], 2)
+    """
+
+    resize_takes_effect: ResizeEffect = "next_point"
+    fresh: bool = True
+    combine: bool = False
+    backfill: Backfill = "first-fit"
+    protect_head: bool = False
+    prefkeeper_need: NodeBase = "min"
+    starts_on_preferred: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def malleable_rule(self) -> MalleableRule:
+        """What the loop of events takes."""
+        return _rule(
+            self,
+            ABOVE_PREFERRED,
+            ONLY_PREFERRED if self.starts_on_preferred else PREFERRED_SIZE,
+            needs_preferred=self.prefkeeper_need == "pref",
+            keeps_preferred=True,
+        )
+
+    rules = property(_rules)
+    __call__, decide, simulated = _solved, _decided, _simulated

@@ -1,0 +1,150 @@
+"""Policies that resize running jobs in both drivers: a whole workload, and one call on a view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from allocsolve.heuristics.workload._kernels_malleable import decide_malleable, run_malleable
+from allocsolve.heuristics.workload._kernels_queue import EASY, Estimates, nothing_blocked
+from allocsolve.heuristics.workload.malleable_rule import (
+    FOR_NOBODY,
+    PROMISED_NODES,
+    STARTED_NOW,
+    MalleableRule,
+    initial_scratch,
+)
+from allocsolve.model.jobs import PackedJobs
+from allocsolve.simulation.decisions import Promise, Reason, Resize, Start
+from allocsolve.simulation.kernels import (
+    FREE,
+    LAST_PROMISE,
+    POOL,
+    TAIL,
+    initial_resizing,
+    initial_state,
+    roomier,
+)
+from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.model import WorkloadProblem
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray
+    from allocsolve.simulation import EngineRules, QueueView
+    from allocsolve.simulation.kernels import Resizing, State
+
+__all__ = ["ResizeDecision", "decide_resizes", "final_states", "run_resizes"]
+
+#: What a policy that resizes jobs decides.
+ResizeDecision: TypeAlias = Start | Resize | Promise
+
+#: Changes for each job that the log has room for at first.
+_ROOM: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """Decisions as the kernel notes them, see `allocsolve.heuristics.workload._kernels_malleable`."""
+
+    rows: IntArray
+    #: Shape (1,): how many there are, which may be more than there is room for.
+    count: IntArray
+
+    @classmethod
+    def with_room(cls, rows: int) -> _Noted:
+        return cls(np.zeros((rows, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+
+def run_resizes(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> Simulation:
+    """Run a workload to its end under a policy."""
+    state, resizing = final_states(problem, rule, rules)
+    return Simulation(schedule_of(state, resizing), log_of(state))
+
+
+def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
+    """Return the states of the engine at the end of a workload under a policy."""
+    rules.check(problem)
+    packed, count = problem.packed, len(problem.jobs)
+    state = initial_state(problem.num_nodes, packed.submit, ordered=rule.queue.kind == EASY, resizable=True)
+    resizing = initial_resizing(packed.estimate, _ROOM * count)
+    fixed = (_estimates(packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
+    noted = _Noted.with_room(0)
+    while not run_malleable(packed, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count):
+        resizing = roomier(resizing, count)
+    return state, resizing
+
+
+def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision, ...]:
+    """Return what a policy decides on a view. O(running + queue), and the cost of the policy."""
+    room = 4 * (len(view.running) + len(view.queue)) + 64
+    while True:
+        noted = _Noted.with_room(room)
+        state = _decided(view, rule, noted)
+        room = int(noted.count[0])
+        if room <= len(noted.rows):
+            return tuple(_decisions(state, noted))
+
+
+def _decided(view: QueueView, rule: MalleableRule, noted: _Noted) -> State:
+    """Return the state after one call on a view."""
+    jobs, count = view.jobs, len(view.jobs.submit)
+    waiting, running, promises = view.queue, view.running, view.promises
+    state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=True, resizable=True, num_jobs=count)
+    state.clock[0] = view.now
+    state.counts[TAIL] = len(waiting)
+    state.queue[: len(waiting)] = waiting
+    state.size[running] = view.held
+    state.start[running] = jobs.start[running]
+    state.counts[FREE] = view.free + view.held.sum()
+    resizing = initial_resizing(jobs.estimate, count)
+    resizing.target[running] = view.targets
+    resizing.counts[POOL], resizing.counts[LAST_PROMISE] = view.pool, len(promises)
+    resizing.promises[: len(promises)] = promises
+    resizing.promise[promises] = view.promised_nodes
+    packed = PackedJobs(**{name: getattr(jobs, name) for name in PackedJobs._fields})
+    decide_malleable(
+        packed,
+        state,
+        resizing,
+        _estimates(jobs.estimate),
+        initial_scratch(count),
+        rule,
+        nothing_blocked(usable=False),
+        running,
+        view.expected_ends,
+        noted.rows,
+        noted.count,
+    )
+    return state
+
+
+def _decisions(state: State, noted: _Noted) -> Iterator[ResizeDecision]:
+    for job, nodes, other in noted.rows[: noted.count[0]].tolist():
+        if other == STARTED_NOW:
+            blocked = int(state.blocked[job])
+            yield Start(job, nodes, Reason(state.reason[job]), None if blocked < 0 else blocked)
+        elif other == PROMISED_NODES:
+            yield Promise(job, nodes)
+        else:
+            yield Resize(job, nodes, None if other == FOR_NOBODY else other)
+
+
+_NO_ARRIVALS = np.empty(0)
+_NO_ARRIVALS.setflags(write=False)
+
+
+def _estimates(limit: FloatArray) -> Estimates:
+    """Return estimates of a policy that believes users."""
+    return Estimates(
+        limit=limit,
+        running=limit.copy(),
+        queued=limit.copy(),
+        scores=np.empty(0),
+        user=np.empty(0, dtype=np.int64),
+        last_runs=np.empty((0, 2)),
+    )

@@ -1,0 +1,192 @@
+"""Malleable jobs: the slow twin, the compiled loop and the driver in Python agree; the judge accepts all."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_malleable import draw_malleable, draw_policy, naive_malleable, naive_policy, pieces_of
+from naive_workload_engine import draw_problem
+
+from allocsolve.heuristics.workload import (
+    Easy,
+    FirstFit,
+    MalleableAverage,
+    MalleableMin,
+    MalleablePref,
+    MalleablePrefkeeper,
+)
+from allocsolve.heuristics.workload.malleable_run import final_states
+from allocsolve.judge.workload import workload_violations
+from allocsolve.simulation import (
+    Engine,
+    EngineRules,
+    IllegalDecision,
+    Promise,
+    Resize,
+    Start,
+    run_policy,
+    simulate,
+)
+from allocsolve.simulation.kernels import CALLS
+from allocsolve.simulation.outcome import schedule_of
+
+if TYPE_CHECKING:
+    from allocsolve.model import WorkloadSchedule
+    from allocsolve.simulation import Decision, QueueView
+
+POLICIES = (MalleableMin, MalleableAverage, MalleablePref, MalleablePrefkeeper)
+
+
+def pieces(schedule: WorkloadSchedule) -> list[Any]:
+    return [schedule.pieces(job) for job in range(len(schedule.offsets) - 1)]
+
+
+def check_against_twin(rng: random.Random, most: int) -> None:
+    """Run a drawn workload under a drawn policy in three ways."""
+    at_once = rng.random() < 0.25
+    problem, policy = draw_malleable(rng, most, at_once=at_once), draw_policy(rng, at_once=at_once)
+    rules = EngineRules(rng.random() < 0.8, resize_takes_effect=policy.resize_takes_effect)
+    twin = naive_malleable(problem, naive_policy(policy), coalesce=rules.coalesce)
+    expected = [pieces_of(twin, job) for job in range(len(problem.jobs))]
+
+    state, resizing = final_states(problem, policy.malleable_rule, rules)
+    assert pieces(schedule_of(state, resizing)) == expected
+    assert resizing.counts[CALLS] == twin.calls
+
+    calls = 0
+
+    def counted(view: QueueView) -> tuple[Decision, ...]:
+        nonlocal calls
+        calls += 1
+        check_nodes(view)
+        return policy.decide(view)
+
+    driven = run_policy(problem, counted, rules)
+    assert pieces(driven.schedule) == expected
+    assert (calls, driven.log.started.tolist()) == (twin.calls, twin.starts)
+    assert driven.log.reasons.tolist() == policy.simulated(problem, rules).log.reasons.tolist()
+    if all(expected):
+        assert not workload_violations(problem, driven.schedule)
+
+
+def check_nodes(view: QueueView) -> None:
+    """Count the nodes of a view."""
+    assert view.free + view.held.sum() + view.pool + view.reserved == view.num_nodes
+    assert view.reserved == np.maximum(view.targets - view.held, 0).sum()
+    shrinks = np.maximum(view.held - view.targets, 0).sum()
+    assert view.pool <= view.promised_nodes.sum() <= view.pool + shrinks
+    if len(view.promises):
+        assert view.pool < view.promised_nodes[0]
+    assert not set(view.promises.tolist()) & {*view.queue.tolist(), *view.running.tolist()}
+
+
+@given(st.randoms(use_true_random=False))
+def test_policies_are_their_definitions(rng: random.Random) -> None:
+    check_against_twin(rng, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 300, 25))
+def test_300_workloads_of_up_to_200_jobs(first: int) -> None:
+    for seed in range(first, first + 25):
+        rng = random.Random(seed)
+        check_against_twin(rng, rng.choice([14, 60, 200]))
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(POLICIES), st.booleans())
+def test_without_malleable_jobs_it_is_backfilling(rng: random.Random, kind: Any, easy: bool) -> None:
+    problem = draw_problem(rng, moldable=kind in {MalleableMin, MalleableAverage})
+    plain = Easy(moldable="min") if easy else FirstFit("min")
+    policy = kind(backfill="easy" if easy else "first-fit")
+    ran, expected = policy.simulated(problem), plain.simulated(problem)
+    assert ran.schedule == expected.schedule
+    assert ran.log.started.tolist() == expected.log.started.tolist()
+    assert ran.log.blocked.tolist() == expected.log.blocked.tolist()
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(POLICIES))
+def test_without_points_sizes_change_at_once(rng: random.Random, kind: Any) -> None:
+    problem = draw_malleable(rng, at_once=True)
+    assert simulate(problem, kind("at_once")) == simulate(problem, kind("next_point"))
+
+
+def drawn(view: QueueView, rng: random.Random) -> list[Decision]:
+    """Return decisions that are legal: starts, then shrinks for a promise, then growth and other shrinks."""
+    decisions: list[Decision] = []
+    free, queue, kind = view.free, view.queue.tolist(), view.jobs.kind
+    for job in rng.sample(queue, len(queue)):
+        sizes = [size for size in view.sizes(job) if size <= free]
+        if sizes and rng.random() < 0.5:
+            nodes = rng.choice(sizes)
+            decisions.append(Start(job, nodes))
+            free -= nodes
+            queue.remove(job)
+    steady = [
+        (job, size)
+        for job, size, target in zip(
+            view.running.tolist(), view.held.tolist(), view.targets.tolist(), strict=True
+        )
+        if size == target and kind[job] == 2
+    ]
+    rng.shuffle(steady)
+    if queue and rng.random() < 0.6:
+        waiting, given = queue[0], 0
+        while steady and rng.random() < 0.7:
+            job, size = steady.pop()
+            smaller = [other for other in view.sizes(job) if other < size]
+            if smaller:
+                nodes = rng.choice(smaller)
+                decisions.append(Resize(job, nodes, for_job=waiting))
+                given += size - nodes
+        fitting = [size for size in view.sizes(waiting) if size <= given + free]
+        if fitting:
+            nodes = rng.choice(fitting)
+            decisions.append(Promise(waiting, nodes))
+            free -= max(0, nodes - given)
+        else:
+            decisions = [d for d in decisions if not isinstance(d, Resize)]
+    for job, size in steady:
+        sizes = [other for other in view.sizes(job) if other != size and other - size <= free]
+        if sizes and rng.random() < 0.5:
+            nodes = rng.choice(sizes)
+            decisions.append(Resize(job, nodes))
+            free -= max(0, nodes - size)
+    return decisions
+
+
+def wrong(view: QueueView, rng: random.Random, num_jobs: int) -> Decision:
+    """Return a decision that is illegal beside any others."""
+    choices: list[Decision] = [Resize(num_jobs, 1), Resize(-1, 1), Promise(num_jobs, 1)]
+    choices += [Promise(job, view.num_nodes + 1) for job in view.queue.tolist()]
+    choices += [Promise(job, 1) for job in view.running.tolist()]
+    choices += [Resize(job, 1) for job in (*view.queue.tolist(), *view.promises.tolist())]
+    choices += [Start(job, 1) for job in view.promises.tolist()]
+    for job, size, target in zip(
+        view.running.tolist(), view.held.tolist(), view.targets.tolist(), strict=True
+    ):
+        choices.append(Resize(job, view.num_nodes + 1))
+        if view.jobs.kind[job] != 2 or size != target:
+            choices.append(Resize(job, int(view.jobs.min_nodes[job])))
+    return rng.choice(choices)
+
+
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_the_engine_under_random_decisions(rng: random.Random, coalesce: bool) -> None:
+    problem = draw_malleable(rng, 10)
+    engine = Engine(problem, EngineRules(coalesce))
+    while (view := engine.advance()) is not None:
+        check_nodes(view)
+        decisions = drawn(view, rng)
+        with pytest.raises(IllegalDecision):
+            engine.apply([*decisions, wrong(view, rng, len(problem.jobs))])
+        engine.apply(decisions)
+    schedule = engine.result()
+    assert all(
+        not matter.startswith("job") or "never runs" in matter
+        for matter in workload_violations(problem, schedule)
+    )

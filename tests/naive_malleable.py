@@ -1,0 +1,422 @@
+"""A slow twin of the engine and policies of malleable jobs: objects, events in a sorted list, definitions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from allocsolve.heuristics import MalleableAverage, MalleableMin, MalleablePref, MalleablePrefkeeper
+from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
+from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterable
+
+MalleablePolicy = MalleableMin | MalleableAverage | MalleablePref | MalleablePrefkeeper
+
+
+@dataclass
+class Run:
+    """A job that runs, or ran: its pieces, the last of which is open until it ends."""
+
+    job: int
+    size: int
+    target: int
+    start: float
+    since: float
+    left: float
+    end: float
+    expected: float
+    promised: int = 0
+    point: float = math.inf
+    decided: int = -1
+    pieces: list[tuple[float, float, int]] = field(default_factory=list)
+
+
+@dataclass
+class Cluster:
+    rows: list[Job]
+    num_nodes: int
+    now: float = 0.0
+    calls: int = 0
+    free: int = 0
+    pool: int = 0
+    reserved: int = 0
+    future: list[int] = field(default_factory=list)
+    queue: list[int] = field(default_factory=list)
+    promises: list[tuple[int, int]] = field(default_factory=list)
+    running: dict[int, Run] = field(default_factory=dict)
+    done: dict[int, Run] = field(default_factory=dict)
+    starts: list[int] = field(default_factory=list)
+
+    def sizes(self, job: int) -> list[int]:
+        row = self.rows[job]
+        if isinstance(row.speedup, SpeedupTable):
+            return [nodes for nodes, _ in row.speedup.rows]
+        assert row.min_nodes is not None
+        assert row.max_nodes is not None
+        sizes: Iterable[int] = range(row.min_nodes, row.max_nodes + 1)
+        if row.size_set == "powers-of-two":
+            sizes = [size for size in sizes if size & (size - 1) == 0]
+        else:
+            sizes = [size for size in sizes if size % row.size_set == 0]
+        return list(sizes)
+
+    def ratio(self, job: int, nodes: int) -> float:
+        row = self.rows[job]
+        if nodes == row.nodes or row.speedup is None:
+            return 1.0
+        if isinstance(row.speedup, SpeedupTable):
+            return dict(row.speedup.rows)[nodes] / row.runtime
+        return row.speedup.time_factor(nodes) / row.speedup.time_factor(row.nodes)
+
+    def run_time(self, job: int, nodes: int) -> float:
+        row = self.rows[job]
+        if isinstance(row.speedup, SpeedupTable):
+            return dict(row.speedup.rows)[nodes]
+        return row.runtime * self.ratio(job, nodes)
+
+    def estimate(self, job: int, nodes: int) -> float:
+        row = self.rows[job]
+        limit = DEFAULT_LIMIT_FACTOR * row.runtime if row.limit is None else row.limit
+        return limit * self.ratio(job, nodes)
+
+    def check(self) -> None:
+        used = sum(run.size for run in self.running.values())
+        assert used + self.free + self.pool + self.reserved == self.num_nodes
+        assert min(self.free, self.pool, self.reserved) >= 0
+        coming = sum(run.promised for run in self.running.values())
+        assert self.pool + coming == sum(nodes for _, nodes in self.promises)
+        growing = sum(max(0, run.target - run.size) for run in self.running.values())
+        assert self.reserved == growing
+
+    # What changes.
+
+    def start(self, job: int, nodes: int) -> None:
+        assert nodes <= self.free
+        if job in self.queue:
+            self.queue.remove(job)
+        self.free -= nodes
+        now, work = self.now, self.rows[job].runtime
+        end = now + self.run_time(job, nodes)
+        expected = now + self.estimate(job, nodes)
+        self.running[job] = Run(job, nodes, nodes, now, now, work, end, expected)
+        self.starts.append(job)
+
+    def work_left(self, run: Run) -> float:
+        return run.left - 1 / self.ratio(run.job, run.size) * (self.now - run.since)
+
+    def resize(self, run: Run, nodes: int, promised: int = 0) -> None:
+        pending = run.target != run.size
+        grown = max(0, nodes - run.target)
+        self.free -= grown
+        self.reserved += grown
+        run.target = nodes
+        run.promised += promised
+        run.decided = self.calls
+        points = self.rows[run.job].points
+        if points == 0:
+            self.take_effect(run)
+        elif not pending:
+            work = self.rows[run.job].runtime
+            done = work - self.work_left(run)
+            part = work / points
+            point = math.floor(done / part + 1e-7) + 1
+            if point < points:
+                run.point = self.now + (point * part - done) / (1 / self.ratio(run.job, run.size))
+
+    def take_effect(self, run: Run) -> None:
+        before, after = 1 / self.ratio(run.job, run.size), 1 / self.ratio(run.job, run.target)
+        run.left = self.work_left(run)
+        if self.now > run.since:
+            run.pieces.append((run.since, self.now, run.size))
+        if run.target > run.size:
+            self.reserved -= run.target - run.size
+        else:
+            self.pool += run.promised
+            self.free += run.size - run.target - run.promised
+        run.size, run.since, run.point, run.promised = run.target, self.now, math.inf, 0
+        run.end = self.now + max(0.0, run.left) / after
+        if run.expected > self.now:
+            run.expected = self.now + (run.expected - self.now) * (before / after)
+
+    def complete(self, run: Run) -> None:
+        del self.running[run.job]
+        grows = max(0, run.target - run.size)
+        self.reserved -= grows
+        self.pool += run.promised
+        self.free += run.size + grows - run.promised
+        run.pieces.append((run.since, run.end, run.size))
+        self.done[run.job] = run
+
+    def promise(self, job: int, nodes: int, from_free: int) -> None:
+        self.queue.remove(job)
+        self.free -= from_free
+        self.pool += from_free
+        self.promises.append((job, nodes))
+        self.start_promised()
+
+    def start_promised(self) -> None:
+        while self.promises and self.promises[0][1] <= self.pool:
+            job, nodes = self.promises.pop(0)
+            self.pool -= nodes
+            self.free += nodes
+            self.start(job, nodes)
+
+
+def naive_malleable(
+    problem: WorkloadProblem, policy: Callable[[Cluster], None], *, coalesce: bool = True
+) -> Cluster:
+    """Run a workload to its end."""
+    cluster = Cluster(list(problem.jobs), problem.num_nodes, free=problem.num_nodes)
+    cluster.future = list(range(len(cluster.rows)))
+    while True:
+        # (time, kind, job) of all that is to come, in order.
+        events = [(run.end, 0, run.job) for run in cluster.running.values()]
+        events += [(run.point, 1, run.job) for run in cluster.running.values() if run.point < math.inf]
+        events += [(cluster.rows[job].submit, 2, job) for job in cluster.future]
+        if not events:
+            return cluster
+        events.sort()
+        cluster.now = events[0][0]
+        cluster.calls += 1
+        for _, kind, job in [event for event in events if event[0] == cluster.now][: None if coalesce else 1]:
+            if kind == 0:
+                cluster.complete(cluster.running[job])
+            elif kind == 1 and job in cluster.running:
+                cluster.take_effect(cluster.running[job])
+            elif kind == 2:
+                cluster.future.remove(job)
+                cluster.queue.append(job)
+        cluster.start_promised()
+        cluster.check()
+        policy(cluster)
+        cluster.check()
+
+
+# The policies.
+
+
+def start_size(cluster: Cluster, policy: MalleablePolicy, job: int) -> int:
+    """Return the nodes on which a job starts now; 0 if it does not."""
+    pref, fitting = cluster.rows[job].nodes, [size for size in cluster.sizes(job) if size <= cluster.free]
+    if isinstance(policy, MalleableMin | MalleableAverage):
+        fitting = fitting[:1] if cluster.sizes(job)[0] <= cluster.free else []
+    elif isinstance(policy, MalleablePrefkeeper) and policy.starts_on_preferred:
+        fitting = [size for size in fitting if size == pref]
+    return max((size for size in fitting if size <= pref), default=0)
+
+
+def backfill(cluster: Cluster, policy: MalleablePolicy) -> None:
+    while cluster.queue and (nodes := start_size(cluster, policy, cluster.queue[0])):
+        cluster.start(cluster.queue[0], nodes)
+    if not cluster.queue:
+        return
+    head, *behind = cluster.queue
+    if policy.backfill == "first-fit":
+        for job in behind:
+            if nodes := start_size(cluster, policy, job):
+                cluster.start(job, nodes)
+        return
+    only_pref = isinstance(policy, MalleablePrefkeeper) and policy.starts_on_preferred
+    needed = cluster.rows[head].nodes if only_pref else cluster.sizes(head)[0]
+    ends = sorted((max(cluster.now, run.expected), run.size) for run in cluster.running.values())
+    free, shadow_time = cluster.free, cluster.now
+    for end, size in ends:
+        if free >= needed:
+            break
+        free, shadow_time = free + size, end
+    extra = cluster.free + sum(size for end, size in ends if end <= shadow_time) - needed
+    for job in behind:
+        nodes = start_size(cluster, policy, job)
+        in_time = cluster.now + cluster.estimate(job, nodes) <= shadow_time if nodes else False
+        if nodes and (in_time or nodes <= extra):
+            extra -= 0 if in_time else nodes
+            cluster.start(job, nodes)
+
+
+def may_change(cluster: Cluster, policy: MalleablePolicy, run: Run) -> bool:
+    if cluster.rows[run.job].kind != "malleable":
+        return False
+    if run.target != run.size and run.decided != cluster.calls:
+        return False
+    return policy.fresh or run.start != cluster.now
+
+
+def above(cluster: Cluster, policy: MalleablePolicy, job: int, size: int) -> float:
+    """Return how far a job is above its base."""
+    row = cluster.rows[job]
+    assert row.min_nodes is not None
+    assert row.max_nodes is not None
+    if isinstance(policy, MalleableMin):
+        return size - row.min_nodes
+    if isinstance(policy, MalleableAverage):
+        base = row.min_nodes if policy.average_base == "min" else row.nodes
+        return (size - base) / (row.max_nodes - base) if row.max_nodes > base else 0.0
+    return size - row.nodes
+
+
+def shrink_for(
+    cluster: Cluster,
+    policy: MalleablePolicy,
+    job: int,
+    victims: set[int],
+    *,
+    need_pref: bool,
+    keep_pref: bool,
+) -> bool:
+    row = cluster.rows[job]
+    need = row.nodes if need_pref else cluster.sizes(job)[0]
+    from_free = min(need, cluster.free) if policy.combine else 0
+
+    def floor(run: Run) -> int:
+        return cluster.rows[run.job].nodes if keep_pref else cluster.sizes(run.job)[0]
+
+    runs = [run for run in cluster.running.values() if may_change(cluster, policy, run)]
+    runs = [run for run in runs if run.target > floor(run)]
+    lack = need - from_free
+    if sum(run.target - floor(run) for run in runs) < lack:
+        return False
+    level = {run.job: run.target for run in runs}
+    order: list[Run] = []
+    missing = lack
+    while missing > 0:
+        left = [run for run in runs if level[run.job] > floor(run)]
+        run = min(left, key=lambda run: (-above(cluster, policy, run.job, level[run.job]), run.job))
+        if run not in order:
+            order.append(run)
+        size = level[run.job]
+        if isinstance(policy, MalleableAverage):
+            target = max(smaller for smaller in cluster.sizes(run.job) if smaller < size)
+        else:
+            least = max(floor(run), size - missing)
+            target = max(smaller for smaller in cluster.sizes(run.job) if smaller <= least)
+        missing -= size - target
+        level[run.job] = target
+    for run in order:
+        given = min(lack, run.target - level[run.job])
+        lack -= given
+        victims.add(run.job)
+        cluster.resize(run, level[run.job], given)
+    cluster.promise(job, need, from_free)
+    return True
+
+
+def expand(cluster: Cluster, policy: MalleablePolicy, victims: set[int]) -> None:
+    runs = [run for run in cluster.running.values() if may_change(cluster, policy, run)]
+    runs = [run for run in runs if run.job not in victims]
+    level, free = {run.job: run.target for run in runs}, cluster.free
+    order: list[Run] = []
+    while True:
+
+        def growing(run: Run) -> list[int]:
+            size = level[run.job]
+            return [other for other in cluster.sizes(run.job) if size < other <= size + free]  # noqa: B023
+
+        left = [run for run in runs if growing(run)]
+        if not left:
+            break
+        run = min(left, key=lambda run: (above(cluster, policy, run.job, level[run.job]), run.job))
+        if run not in order:
+            order.append(run)
+        sizes, pref = growing(run), cluster.rows[run.job].nodes
+        if isinstance(policy, MalleableAverage):
+            sizes = sizes[:1]
+        elif not isinstance(policy, MalleableMin) and level[run.job] < pref:
+            sizes = [size for size in sizes if size <= pref]
+        free -= sizes[-1] - level[run.job]
+        level[run.job] = sizes[-1]
+    for run in order:
+        cluster.resize(run, level[run.job])
+
+
+def naive_policy(policy: MalleablePolicy) -> Callable[[Cluster], None]:
+    def decide(cluster: Cluster) -> None:
+        backfill(cluster, policy)
+        victims: set[int] = set()
+        if isinstance(policy, MalleablePref):
+            passes = [(True, True), (False, True), (False, False)]
+        elif isinstance(policy, MalleablePrefkeeper):
+            passes = [(policy.prefkeeper_need == "pref", True)]
+        else:
+            passes = [(False, False)]
+        if any(cluster.rows[run.job].kind == "malleable" for run in cluster.running.values()):
+            for job in list(cluster.queue):
+                served = any(
+                    shrink_for(cluster, policy, job, victims, need_pref=need, keep_pref=keep)
+                    for need, keep in passes
+                )
+                if not served and policy.protect_head:
+                    break
+        expand(cluster, policy, victims)
+
+    return decide
+
+
+def pieces_of(cluster: Cluster, job: int) -> tuple[tuple[float, float, int], ...]:
+    """Return the pieces of a job, in which neighbours of one size are one."""
+    pieces: list[tuple[float, float, int]] = []
+    for start, end, size in cluster.done[job].pieces if job in cluster.done else ():
+        if pieces and pieces[-1][2] == size:
+            pieces[-1] = (pieces[-1][0], end, size)
+        else:
+            pieces.append((start, end, size))
+    return tuple(pieces)
+
+
+def draw_malleable(rng: random.Random, most: int = 14, *, at_once: bool = False) -> WorkloadProblem:
+    """Return a workload of jobs of all kinds, with few distinct times, so that events meet."""
+    num_nodes = rng.choice([1, 3, 8, 16, 33])
+    span = rng.choice([3, 30, 4 * most])
+
+    def job() -> Job:
+        runtime = rng.choice([1, 0.25]) * rng.randint(1, 40)
+        row: dict[str, Any] = {
+            "submit": rng.choice([1, 0.5]) * rng.randint(0, span),
+            "nodes": rng.randint(1, num_nodes),
+            "runtime": runtime,
+            "limit": rng.choice([None, runtime, float(rng.randint(1, 60))]),
+        }
+        kind = rng.choice(["rigid", "moldable", "malleable", "malleable", "malleable"])
+        if kind == "rigid":
+            return Job(**row)
+        row["kind"] = kind
+        if kind == "malleable" and not at_once:
+            row["points"] = rng.choice([0, 1, 2, 5, 40])
+        size_set = rng.choice([1, 1, 1, 2, "powers-of-two"])
+        sizes = [size for size in range(1, num_nodes + 1) if fits(size, size_set)]
+        if not sizes:
+            size_set, sizes = 1, list(range(1, num_nodes + 1))
+        low, pref, high = sorted(rng.choices(sizes, k=3))
+        law = rng.choice(["amdahl", "power", "table"])
+        if law == "table":
+            rows = [(size, float(rng.randint(1, 40))) for size in sorted({low, pref, high})]
+            row["runtime"] = dict(rows)[pref]
+            row["speedup"], size_set = SpeedupTable(rows), 1
+        else:
+            row["speedup"] = Amdahl(rng.random()) if law == "amdahl" else PowerLaw(rng.random())
+        return Job(**row | {"nodes": pref, "min_nodes": low, "max_nodes": high, "size_set": size_set})
+
+    return WorkloadProblem(num_nodes, [job() for _ in range(rng.randint(0, most))])
+
+
+def fits(size: int, size_set: object) -> bool:
+    """Return whether a number of nodes is in a size set."""
+    return size & (size - 1) == 0 if size_set == "powers-of-two" else size % int(str(size_set)) == 0
+
+
+def draw_policy(rng: random.Random, *, at_once: bool = False) -> MalleablePolicy:
+    """Return one of the policies with options at random."""
+    options: dict[str, Any] = {name: rng.random() < 0.5 for name in ("fresh", "combine", "protect_head")}
+    options["backfill"] = rng.choice(["first-fit", "first-fit", "easy"])
+    options["resize_takes_effect"] = "at_once" if at_once else "next_point"
+    kind = rng.choice([MalleableMin, MalleableAverage, MalleablePref, MalleablePrefkeeper])
+    if kind is MalleableAverage:
+        return MalleableAverage(**options, average_base=rng.choice(["min", "pref"]))
+    if kind is MalleablePrefkeeper:
+        options["prefkeeper_need"] = rng.choice(["min", "pref"])
+        return MalleablePrefkeeper(**options, starts_on_preferred=rng.random() < 0.3)
+    policy: MalleablePolicy = kind(**options)
+    return policy

@@ -1,0 +1,176 @@
+"""Policies of malleable jobs: what they do on small cases, and figures of two programs on Cori KNL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from workload_traces import knl_problem, window_turnaround
+
+from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.heuristics import MalleableAverage, MalleableMin, MalleablePref, MalleablePrefkeeper
+from allocsolve.instances.generators.elastic import elastic_workload
+from allocsolve.judge.workload import workload_violations
+from allocsolve.model import Amdahl, Job, WorkloadProblem
+from allocsolve.registry import make_solver
+from allocsolve.simulation import Engine, EngineRules, Promise, Resize, Start, simulate
+from allocsolve.simulation.decisions import IllegalDecision
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from allocsolve.simulation import Decision, QueueView
+
+
+def malleable(submit: float, **other: Any) -> Job:
+    """Return a job of 100 s on 2 nodes, for which more nodes do as much more."""
+    given = {"points": 10, "min_nodes": 1, "max_nodes": 4} | other
+    return Job(submit, 2, 100, speedup=Amdahl(1), kind="malleable", **given)
+
+
+def test_a_victim_that_ends_before_its_point_leaves_its_nodes_to_the_promise() -> None:
+    # In its last part a job has no point left: it keeps its nodes to the end, at 50 s.
+    problem = WorkloadProblem(4, [malleable(0), malleable(47)])
+    schedule = simulate(problem, MalleablePref(fresh=False))
+    assert [piece[2] for piece in schedule.pieces(0)] == [2]
+    everything = WorkloadProblem(4, [malleable(0, min_nodes=1, max_nodes=4, points=1), malleable(47)])
+    assert simulate(everything, MalleableMin()).pieces(0) == ((0.0, 200.0, 1),)
+
+
+def test_a_promised_part_goes_to_the_pool_and_the_rest_is_free() -> None:
+    jobs = [malleable(0, points=2, size_set=2, min_nodes=2), Job(30, 1, 10), Job(60, 3, 10)]
+    problem = WorkloadProblem(4, jobs)
+
+    def decide(view: QueueView) -> list[Decision]:
+        if view.now == 0:
+            return [Start(0, 4)]
+        if view.now == 10:
+            return []
+        if view.now == 30:  # past its only point: the job keeps its nodes to the end
+            return [Resize(0, 2, for_job=1), Promise(1, 1)]
+        return [Start(job, 3) for job in view.queue.tolist()]
+
+    schedule = simulate(problem, decide)
+    assert schedule.pieces(0) == ((0.0, 50.0, 4),)
+    assert schedule.first_starts.tolist() == [0.0, 50.0, 60.0]
+
+
+def test_nodes_wait_for_growth() -> None:
+    problem = WorkloadProblem(8, [malleable(0), malleable(0), Job(3, 4, 10)])
+    engine = Engine(problem)
+    engine.advance()
+    engine.apply([Start(0, 2), Start(1, 4)])
+    view = engine.advance()
+    assert view is not None
+    assert (view.now, view.free) == (3.0, 2)
+    engine.apply([Resize(0, 4)])
+    view = engine.advance()
+    assert view is not None
+    assert (view.now, view.resized.tolist(), view.reserved, view.held.tolist()) == (10.0, [0], 0, [4, 4])
+
+
+ILLEGAL: dict[str, tuple[list[Any], str]] = {
+    "rigid": ([Resize(2, 1)], "job 2: cannot change its size: it is not malleable"),
+    "size": ([Resize(0, 5)], "job 0: cannot run on 5 nodes"),
+    "same": ([Resize(0, 2)], "job 0: is resized to 2 nodes, which it has"),
+    "capacity": ([Resize(0, 4)], "job 0: grows by 2 nodes, but 1 are free"),
+    "not running": ([Resize(3, 2)], "job 3: does not run"),
+    "none": ([Resize(9, 2)], "job 9: does not run"),
+    "pending": ([Resize(1, 2)], "job 1: has a change to 1 nodes pending"),
+    "back": ([Resize(0, 1), Resize(0, 2)], "job 0: is resized to 2 nodes after 1 in the same call"),
+    "uncovered": (
+        [Resize(0, 1, for_job=3), Promise(3, 3)],
+        "job 3: is promised 3 nodes, but 1 are given up for it and 1 are free",
+    ),
+    "no promise": ([Resize(0, 1, for_job=3)], "job 3: is not promised the nodes that others give up for it"),
+    "grows for": (
+        [Resize(0, 3, for_job=3), Promise(3, 1)],
+        "job 0: grows, and so gives up nothing for job 3",
+    ),
+    "gone": ([Promise(3, 1), Start(3, 1)], "job 3: is not in the queue: it was started or promised nodes"),
+    "malformed": ([Resize(0, "x")], "Resize"),  # type: ignore[arg-type]
+    "too wide": ([Promise(3, 5)], "job 3: cannot run on 5 nodes"),
+}
+
+
+@pytest.mark.parametrize("name", ILLEGAL)
+def test_illegal_decisions(name: str) -> None:
+    decisions, message = ILLEGAL[name]
+    problem = WorkloadProblem(8, [malleable(0), malleable(0), Job(0, 2, 50), malleable(5)])
+    engine = Engine(problem)
+    engine.advance()
+    engine.apply([Start(0, 2), Start(1, 3), Start(2, 2), Resize(1, 1)])
+    view = engine.advance()
+    assert view is not None
+    assert (view.now, view.free, sorted(view.targets.tolist())) == (5.0, 1, [1, 2, 2])
+    with pytest.raises(IllegalDecision) as caught:
+        engine.apply(decisions)
+    assert message in str(caught.value)
+    engine.apply([Start(3, 1)])  # nothing had been changed
+
+
+def test_a_rigid_workload_knows_no_promises() -> None:
+    engine = Engine(WorkloadProblem(4, [Job(0, 2, 10)]))
+    engine.advance()
+    with pytest.raises(IllegalDecision, match="is for workloads with malleable jobs"):
+        engine.apply([Promise(0, 2)])
+
+
+def test_at_once_needs_jobs_without_points() -> None:
+    problem = WorkloadProblem(4, [malleable(0, points=0), malleable(0, points=60)])
+    message = (
+        "resize_takes_effect='at_once': job 'j1' changes its size only between its 60 points; "
+        "with points 0 a job may do so at any time"
+    )
+    for run in (
+        lambda: Engine(problem, EngineRules(resize_takes_effect="at_once")),
+        lambda: MalleableMin("at_once").simulated(problem),
+    ):
+        with pytest.raises(InvalidOption) as caught:
+            run()
+        assert str(caught.value) == message
+    with pytest.raises(UnknownName):
+        EngineRules(resize_takes_effect="soon")  # type: ignore[arg-type]
+
+
+def test_options_stand_in_names() -> None:
+    assert make_solver("malleable-average(average_base='pref', combine=True)") == MalleableAverage(
+        combine=True, average_base="pref"
+    )
+    with pytest.raises(UnknownName):
+        MalleablePrefkeeper(prefkeeper_need="max")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption):
+        MalleableMin(fresh="yes")  # type: ignore[arg-type]
+
+
+#: Window turnaround in seconds, of two independent programs, and by what share ours may differ. The system is
+#: chaotic: where a point of a job and another event fall on one instant but for the last bit of a float, the
+#: order of the two moves the figure of malleable-min at 100 % between 1,684 and 1,727 s.
+KNL: dict[tuple[Any, float, float], tuple[float, float]] = {
+    (MalleableMin(), 1, 10): (1694.9, 0.001),
+    (MalleableMin(fresh=False), 1, 10): (1668.7, 0.001),
+    (MalleableMin("at_once"), 1, 0): (1623.4, 0.001),
+    (MalleableMin(combine=True), 1, 10): (1659.3, 0.001),
+    (MalleableMin(), 0.2, 10): (4000, 0.001),
+    (MalleableMin(), 0.4, 10): (3208, 0.001),
+    (MalleableMin(), 0.6, 10): (2591, 0.001),
+    (MalleableMin(), 0.8, 10): (2203, 0.001),
+    (MalleablePref(), 1, 10): (2389, 0.001),
+    (MalleableAverage(), 1, 10): (1952, 0.001),
+    (MalleablePrefkeeper(), 1, 10): (2786, 0.001),
+    (MalleableAverage(average_base="pref"), 1, 10): (2559.9, 0.01),
+    (MalleablePrefkeeper(starts_on_preferred=True), 1, 10): (2722.6, 0.01),
+    (MalleablePrefkeeper(prefkeeper_need="pref"), 1, 10): (2345.7, 0.01),
+    (MalleablePrefkeeper(prefkeeper_need="pref", starts_on_preferred=True), 1, 10): (2337.8, 0.01),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", KNL, ids=str)
+def test_window_turnaround_of_cori_knl(traces: Path, run: tuple[Any, float, float]) -> None:
+    policy, share, tick = run
+    problem = elastic_workload(knl_problem(traces), share=share, seed=1, tick=tick)
+    schedule = policy.simulated(problem).schedule
+    expected, tolerance = KNL[run]
+    assert window_turnaround(problem, schedule) == pytest.approx(expected, rel=tolerance)
+    assert not workload_violations(problem, schedule)
