@@ -26,7 +26,7 @@ author = "the allocsolve authors"
 release = version = version_of("allocsolve")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "certificates"]
 default_role = "py:obj"
 nitpicky = True
 # Types of other packages are not linked: that would need the network at each build.

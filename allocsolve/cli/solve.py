@@ -37,6 +37,7 @@ _STOPPED = {
     Limit.TIME: "stopped by the time limit",
     Limit.ITERATIONS: "stopped by the iteration limit",
     Limit.SIZE: "the problem is too large for this solver",
+    Limit.ROUNDING: "this solver rounds numbers of the problem, so its bound is never met",
     Limit.INTERRUPTED: "interrupted",
 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
 __all__ = ["Exhibit", "Export", "Line", "Picture", "View"]
 
@@ -78,9 +78,12 @@ class View(Generic[P, A]):
     metric_fields: Callable[[P, Any], list[tuple[str, str]]]
     #: The lines that show an answer in a terminal with so many letters to a line; none if it does not fit.
     terminal_picture: Callable[[P, A, int], Sequence[Line]] = _no_terminal_picture
-    #: What is shown of a problem, its answers by the names of their solvers (the best first), and the
-    #: certificates of its bounds (the tightest first); left out where the pictures of answers show it all.
-    exhibits: Callable[[P, Mapping[str, A], Sequence[Mapping[str, Any]]], Sequence[Exhibit]] | None = None
+    #: What is shown of a problem, its answers by the names of their solvers (the best first), the
+    #: certificates of its bounds (the tightest first), and the names of answers that no solver has made; left
+    #: out where the pictures of answers show it all.
+    exhibits: (
+        Callable[[P, Mapping[str, A], Sequence[Mapping[str, Any]], Collection[str]], Sequence[Exhibit]] | None
+    ) = None
     #: Files for other programs, by the names of their options.
     exports: Mapping[str, Export] = field(default_factory=dict)
     #: The drawings of several answers on one scale; left out where the scale of `plot` is always the same.

@@ -43,6 +43,7 @@ class Limit(StrEnum):
     TIME = "time"
     ITERATIONS = "iterations"
     SIZE = "size"  #: the method does not reach instances of this size
+    ROUNDING = "rounding"  #: the method rounds the numbers of the problem, so its bound cannot be met
     INTERRUPTED = "interrupted"
 
 

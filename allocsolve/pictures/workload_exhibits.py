@@ -11,17 +11,20 @@ from allocsolve.pictures._workload_gantt import busiest_window, gantt
 from allocsolve.pictures._workload_series import duration, level_axis, node_prices, time_unit
 from allocsolve.pictures._workload_timeline import Scale, timeline
 from allocsolve.pictures.chart import Axis, Chart
+from allocsolve.pictures.svg import SERIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
 __all__ = ["workload_exhibits"]
 
-#: Schedules: lines of more cannot be told apart, and Gantt charts of more make the page long.
+#: Schedules: lines of more are hard to tell apart, and Gantt charts of more make the page long.
 _LINES: Final = 5
 _GANTTS: Final = 3
+#: Schedules that have a colour, which prices do not have: so many are drawn if a user gives them.
+_COLOURS: Final = SERIES - 2
 
 #: Jobs in the table of losses, of each solver.
 _LOSSES: Final = 8
@@ -42,6 +45,7 @@ def workload_exhibits(
     problem: WorkloadProblem,
     answers: Mapping[str, WorkloadSchedule],
     certificates: Sequence[Mapping[str, Any]],
+    given: Collection[str] = (),
 ) -> list[Exhibit]:
     """Return what there is to see of a workload.
 
@@ -53,6 +57,8 @@ def workload_exhibits(
         Feasible schedules by the names of their solvers, the best first: the others are compared with it.
     certificates
         Of bounds; the first that prices time is drawn under the schedules.
+    given
+        Names of schedules that a user has made: they are drawn even if many are better.
 
     Notes
     -----
@@ -60,16 +66,29 @@ def workload_exhibits(
     """
     if not answers or not len(problem.jobs):
         return []
-    lines = dict(list(answers.items())[:_LINES])
-    more = f" The {_LINES} best of {len(answers)} schedules." if len(answers) > _LINES else ""
+    lines = _chosen(answers, given, answers, _LINES)
     best = next(iter(answers))
+    more = ""
+    if len(lines) < len(answers):
+        more = f" {len(lines)} of {len(answers)} schedules: the best{' and the given ones' if given else ''}."
     return [
         _over_time(problem, lines, certificates, more),
         _by_size(problem, lines, more),
         _by_hour(problem, lines, more),
-        _losses(problem, answers) if len(answers) > 1 else _longest_waits(problem, best, answers[best]),
-        *_windows(problem, answers),
+        _losses(problem, lines) if len(answers) > 1 else _longest_waits(problem, best, answers[best]),
+        *_windows(problem, answers, given),
     ]
+
+
+def _chosen(
+    answers: Mapping[str, WorkloadSchedule], given: Collection[str], others: Iterable[str], count: int
+) -> dict[str, WorkloadSchedule]:
+    """Return the best schedule, the given ones, and the first of others up to a number, the best first."""
+    best = next(iter(answers))
+    names = dict.fromkeys((best, *(name for name in answers if name in given)))
+    names |= dict.fromkeys([name for name in others if name not in names][: max(count - len(names), 0)])
+    drawn = set(list(names)[:_COLOURS])
+    return {name: schedule for name, schedule in answers.items() if name in drawn}
 
 
 def _over_time(
@@ -166,7 +185,7 @@ def _losses(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) -
     (best, reference), *others = answers.items()
     packed = problem.packed
     rows = []
-    for name, schedule in others[: _LINES - 1]:
+    for name, schedule in others:
         losses: FloatArray = (schedule.last_ends - reference.last_ends) * packed.weight
         total = float(np.maximum(losses, 0).sum())
         for job in np.argsort(-losses, kind="stable")[:_LOSSES].tolist():
@@ -199,10 +218,11 @@ def _longest_waits(problem: WorkloadProblem, name: str, schedule: WorkloadSchedu
     return Exhibit("Jobs that wait longest", note, heads=heads, rows=rows)
 
 
-def _windows(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) -> list[Exhibit]:
-    """Return Gantt charts of the best and the worst schedules in one window: where the worst is busiest."""
+def _windows(
+    problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule], given: Collection[str]
+) -> list[Exhibit]:
+    """Return Gantt charts of the best, the given and the worst schedules where the worst is busiest."""
     names = list(answers)
-    shown = [*names[: 1 if len(names) > _GANTTS else _GANTTS], *names[1 - _GANTTS :]][:_GANTTS]
     window = busiest_window(problem, answers[names[-1]])
     how = (
         " Blue jobs were the first of the queue, orange ones went past it, green ones never waited; what a "
@@ -210,9 +230,9 @@ def _windows(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) 
         "job has; which, is drawn as they fit best."
     )
     exhibits: list[Exhibit] = []
-    for name in dict.fromkeys(shown):
+    for name, schedule in _chosen(answers, given, reversed(names), _GANTTS).items():
         title = f"{name}: jobs on nodes"
         note = f"From {window[0]:.10g} s to {window[1]:.10g} s, where the queue of {names[-1]} is longest."
-        drawing = gantt(problem, answers[name], window, title)
+        drawing = gantt(problem, schedule, window, title)
         exhibits.append(Exhibit(title, note if exhibits else note + how, drawing))
     return exhibits

@@ -9,13 +9,14 @@ import math
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from allocsolve.bench.runs.answers import is_given
 from allocsolve.families import family_of
 from allocsolve.model import terms
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.table import Table, TableCell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from allocsolve.bench import Comparison, Record
     from allocsolve.families import Exhibit
@@ -44,6 +45,7 @@ def log_page(
     answers: Mapping[str, Answer],
     certificates: Sequence[Mapping[str, Any]] = (),
     *,
+    given: Collection[str] = (),
     title: str = "",
 ) -> str:
     """Return a page on one problem as an HTML document that needs nothing else.
@@ -56,11 +58,13 @@ def log_page(
         Feasible ones, by the names of their solvers, the best first.
     certificates
         Of bounds on the objective, the tightest first.
+    given
+        Names of answers that no solver has made, which are shown even if many are better.
     title
         Of the page; the name of the problem if empty.
     """
     view = family_of(problem).view
-    shown = () if view.exhibits is None else tuple(view.exhibits(problem, answers, certificates))
+    shown = () if view.exhibits is None else tuple(view.exhibits(problem, answers, certificates, given))
     title = title or problem.name or "Problem"
     body = [f"<header><h1>{isolated(title)}</h1></header>", "<main>"]
     body += exhibit_lines(InstanceExhibits(title, view.describe(problem), shown), count())
@@ -89,7 +93,8 @@ def instance_exhibits(findings: Findings, study: StudyRecords) -> list[InstanceE
                 collected[digest] = InstanceExhibits(best.instance, about, ())
                 continue
             answers = _answers(section.comparison, study, digest)
-            shown = tuple(view.exhibits(problem, answers, _certificates(findings, study, digest)))
+            certificates = _certificates(findings, study, digest)
+            shown = tuple(view.exhibits(problem, answers, certificates, _given(section.comparison, digest)))
             size += sum(len(one.drawing.inline()) for one in shown if one.drawing is not None)
             collected[digest] = InstanceExhibits(best.instance, about, shown)
     return list(collected.values())
@@ -105,6 +110,12 @@ def _answers(comparison: Comparison, study: StudyRecords, digest: str) -> dict[s
     runs.sort(key=lambda one: one[:2])
     answers = ((entrant, study.answer(run.key)) for _, entrant, run in runs)
     return {entrant: answer for entrant, answer in answers if answer is not None}
+
+
+def _given(comparison: Comparison, digest: str) -> frozenset[str]:
+    """Return the entrants whose answer to an instance is no solver's."""
+    runs = ((entrant, cells[digest].runs) for entrant, cells in comparison.cells.items() if digest in cells)
+    return frozenset(entrant for entrant, row in runs if any(is_given(run) for run in row))
 
 
 def _certificates(findings: Findings, study: StudyRecords, digest: str) -> list[Mapping[str, Any]]:

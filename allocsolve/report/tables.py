@@ -34,6 +34,7 @@ _ENDED: Final = {
     Limit.TIME: "time limit",
     Limit.ITERATIONS: "iteration limit",
     Limit.SIZE: "too large for the solver",
+    Limit.ROUNDING: "the solver rounds its numbers",
     Limit.INTERRUPTED: "interrupted",
     None: "ended",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from allocsolve.model.job_kinds import size_set
 from allocsolve.model.speedup import AMDAHL, POWER, SPEEDUP_TABLE, Amdahl, PowerLaw, SpeedupTable
 from allocsolve.simulation.decisions import Start, Wake
 from allocsolve.simulation.engine import Engine
+from allocsolve.simulation.simulate import CompiledPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from allocsolve.simulation.simulate import Policy
     from allocsolve.simulation.view import JobColumns, QueueView
 
-__all__ = ["Decider", "PromiseError", "forecast", "promise_error", "promised_starts"]
+__all__ = ["Decider", "PromiseError", "Reserving", "forecast", "promise_error", "promised_starts"]
 
 
 class Decider(Protocol):
@@ -37,7 +38,17 @@ class Decider(Protocol):
         """Return what is decided on a view."""
 
 
-def forecast(view: QueueView, policy: Policy | Decider, rules: EngineRules | None = None) -> FloatArray:
+@runtime_checkable
+class Reserving(CompiledPolicy, Protocol):
+    """A policy that gives every job a reservation at its submission, such as conservative backfilling."""
+
+    def reservations(self, problem: WorkloadProblem) -> FloatArray:
+        """Return the first reservation of each job. Shape (jobs,), seconds."""
+
+
+def forecast(
+    view: QueueView, policy: Policy | Decider | Reserving, rules: EngineRules | None = None
+) -> FloatArray:
     """Return when each queued job will start if jobs run as long as expected and no more are submitted.
 
     The same policy is run forward from the view on, on a copy of itself.
@@ -48,8 +59,9 @@ def forecast(view: QueueView, policy: Policy | Decider, rules: EngineRules | Non
         What the policy sees now. A running job ends when it is expected to; a queued one runs for its
         estimate, or for its run time where the view shows it.
     policy
-        A function from views to decisions, or one of `allocsolve.heuristics` that has a ``decide``. It sees
-        jobs numbered anew, those that wait and run only.
+        A function from views to decisions, or one of `allocsolve.heuristics`. It sees jobs numbered anew,
+        those that wait and run only. One that makes reservations makes them anew on the view, in queue order:
+        a view does not tell those that it has made.
     rules
         Those of the policy (its attribute ``rules``) if left out, or `EngineRules()` if it has none.
 
@@ -66,7 +78,7 @@ def forecast(view: QueueView, policy: Policy | Decider, rules: EngineRules | Non
     Notes
     -----
     Jobs that have ended are not part of it: a policy that learns from them has nothing to learn from.
-    *Complexity*: a call of the policy for the end of each job that runs or waits.
+    *Complexity*: a call of the policy for the end of each job that runs or waits, until all have started.
 
     Examples
     --------
@@ -83,6 +95,10 @@ def forecast(view: QueueView, policy: Policy | Decider, rules: EngineRules | Non
     >>> forecast(engine.advance(), fcfs).tolist()
     [100.0, 112.5]
     """
+    if isinstance(policy, Reserving):
+        members = np.concatenate([view.running, view.queue])
+        reserved = policy.reservations(_expected(view, members, submitted=view.now))[len(view.running) :]
+        return _now_or_later(reserved, view.now)
     runner = copy.deepcopy(policy)
     decide: Any = getattr(runner, "decide", runner)
     members = np.sort(np.concatenate([view.running, view.queue]))
@@ -90,10 +106,13 @@ def forecast(view: QueueView, policy: Policy | Decider, rules: EngineRules | Non
     held[view.running] = view.held
     held = held[members]
     engine = Engine(_expected(view, members), rules or getattr(policy, "rules", None))
-    missing = len(view.running)
+    missing, to_come = len(view.running), len(members)
     while (seen := engine.advance()) is not None:
         # Jobs that run already start when they did; until all of them do, nothing else is decided.
         given = [Start(job, int(held[job])) for job in seen.queue.tolist() if held[job]]
+        to_come -= len(seen.submitted)
+        if not (to_come or len(seen.queue)):
+            break
         if seen.now < view.now:
             engine.apply([*given, Wake(view.now)])
         elif missing:
@@ -101,15 +120,20 @@ def forecast(view: QueueView, policy: Policy | Decider, rules: EngineRules | Non
         else:
             engine.apply(decide(seen))
         missing -= len(given)
-    queued: FloatArray = engine.result().first_starts[np.searchsorted(members, view.queue)]
-    queued[queued <= math.nextafter(view.now, math.inf)] = view.now
-    return queued
+    return _now_or_later(engine.result().first_starts[np.searchsorted(members, view.queue)], view.now)
+
+
+def _now_or_later(starts: FloatArray, now: float) -> FloatArray:
+    """Return starts of which those at the instant after now are now."""
+    return np.where(starts <= math.nextafter(now, math.inf), now, starts)
 
 
 def promised_starts(
-    problem: WorkloadProblem, policy: Policy | Decider, rules: EngineRules | None = None
+    problem: WorkloadProblem, policy: Policy | Decider | Reserving, rules: EngineRules | None = None
 ) -> FloatArray:
     """Return what the forecast for each job says when it is submitted.
+
+    Of a policy that makes reservations, these are its promises.
 
     Parameters
     ----------
@@ -127,6 +151,8 @@ def promised_starts(
     -----
     *Complexity*: that of one `forecast` for each instant at which jobs are submitted.
     """
+    if isinstance(policy, Reserving):
+        return policy.reservations(problem)
     promised = np.full(len(problem.jobs), np.nan)
     decide: Any = getattr(policy, "decide", policy)
     engine = Engine(problem, rules or getattr(policy, "rules", None))
@@ -191,14 +217,19 @@ def promise_error(promised: object, starts: object) -> PromiseError:
     )
 
 
-def _expected(view: QueueView, members: IntArray) -> WorkloadProblem:
-    """Return the jobs that run or wait, with the run times that are expected of them."""
+def _expected(view: QueueView, members: IntArray, *, submitted: float | None = None) -> WorkloadProblem:
+    """Return the jobs that run or wait, with the run times that are expected of them.
+
+    Those that wait were submitted when they were, or at a given time.
+    """
     jobs = view.jobs
     submit, nodes = jobs.submit.copy(), jobs.nodes.copy()
     runtime = np.where(np.isnan(jobs.runtime), jobs.estimate, jobs.runtime)
     limit, low, high = jobs.estimate.copy(), jobs.min_nodes.copy(), jobs.max_nodes.copy()
     running = view.running
     fixed = set(running.tolist())
+    if submitted is not None:
+        submit[view.queue] = submitted
     submit[running] = jobs.start[running]
     runtime[running] = limit[running] = view.expected_ends - jobs.start[running]
     nodes[running] = low[running] = high[running] = view.held

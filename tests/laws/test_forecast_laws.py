@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive_conservative import Interval, earliest_hole
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.heuristics.workload.conservative import (
+    COMPRESSIONS,
+    Compression,
+    Conservative,
+    conservative_plan,
+)
 from allocsolve.heuristics.workload.policies import Easy, Fcfs, FirstFit
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.simulation import Engine, EngineRules, Start, simulate
@@ -64,6 +71,38 @@ def test_fcfs_keeps_its_promises_if_estimates_are_exact(problem: WorkloadProblem
 def test_nothing_is_promised_before_it_is_submitted(problem: WorkloadProblem, policy: Any) -> None:
     promised = promised_starts(problem, policy)
     assert (promised >= problem.packed.submit).all()
+
+
+@given(problem=workloads(exact=False), compression=st.sampled_from(COMPRESSIONS))
+def test_promises_of_conservative_backfilling_are_its_reservations(
+    problem: WorkloadProblem, compression: Compression
+) -> None:
+    promised = promised_starts(problem, Conservative(compression))
+    assert promised.tolist() == conservative_plan(problem, compression).promised.tolist()
+
+
+@given(problem=workloads(exact=False))
+def test_reservations_on_a_view_are_the_earliest_holes_in_queue_order(problem: WorkloadProblem) -> None:
+    engine = Engine(problem)
+    while (view := engine.advance()) is not None:
+        taken = [Interval(0, end, int(held)) for end, held in zip(view.expected_ends, view.held, strict=True)]
+        holes = []
+        for job in view.queue.tolist():
+            nodes, length = int(view.jobs.nodes[job]), float(view.jobs.estimate[job])
+            holes.append(earliest_hole(taken, view.num_nodes, nodes, length, view.now))
+            taken.append(Interval(holes[-1], holes[-1] + length, nodes))
+        assert forecast(view, Conservative()).tolist() == holes
+        engine.apply(FirstFit().decide(view))
+
+
+@given(problem=workloads(exact=True))
+def test_reservations_stay_if_estimates_are_exact(problem: WorkloadProblem) -> None:
+    starts = conservative_plan(problem).starts
+    engine = Engine(problem)
+    while (view := engine.advance()) is not None:
+        assert forecast(view, Conservative()).tolist() == starts[view.queue].tolist()
+        due = [job for job in view.queue.tolist() if starts[job] == view.now]
+        engine.apply([Start(job, int(view.jobs.nodes[job])) for job in due])
 
 
 def test_the_forecast_leaves_the_policy_as_it_is() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from allocsolve.cli import main
 from allocsolve.errors import FormatError
 from allocsolve.instances import lublin1999, read_solution, write_problem, write_solution
+from allocsolve.judge import value
 from allocsolve.judge.workload import workload_violations
 from allocsolve.model import (
     Budget,
@@ -192,6 +193,8 @@ def test_answers_beside_solvers(tmp_path: Path, capsys: Capture, monkeypatch: py
         assert set(failures) >= {"early.json", "junk.json"}
         first = problem.jobs.names[0]
         assert f"job {first!r} starts at -1 s, before its submission" in failures["early.json"]
+        as_it_stands = value(problem, early, ("turnaround",))
+        assert f" more); as it stands: turnaround {as_it_stands:.7g}, slowdown " in failures["early.json"]
         assert "junk.json" in failures["junk.json"]
 
 

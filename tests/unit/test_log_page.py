@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html as markup
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from first_fit import first_fit, in_order
 from picture_tools import SVG, parsed
 from study_tools import MemoryStudy, row
 
+from allocsolve.bench.runs.answers import GivenAnswer
 from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
@@ -61,6 +63,22 @@ def test_a_log_with_a_certificate_has_every_exhibit() -> None:
     assert labels.count("price") == 1
     plain = workload_exhibits(problem, answers, [])
     assert "price" not in [title.text for title in parsed(plain[0].drawing).iter(f"{SVG}title")]
+
+
+def test_given_schedules_are_drawn_even_if_many_are_better() -> None:
+    problem = random_workload(1, 60)
+    answers = {f"s{idx}": first_fit(problem) for idx in range(9)}
+    for given, drawn in ((), {0, 1, 2, 3, 4}), (("s5", "s6"), {0, 1, 2, 5, 6}):
+        shown = workload_exhibits(problem, answers, [], given)
+        for one in shown[:3]:
+            labels = {title.text for title in parsed(one.drawing).iter(f"{SVG}title")}
+            assert labels & set(answers) == {f"s{idx}" for idx in drawn}
+            assert f"5 of 9 schedules: the best{' and the given ones' if given else ''}." in one.note
+        titles = {one.title for one in shown if one.title.endswith("jobs on nodes")}
+        last = given or ("s7", "s8")
+        assert titles == {f"{name}: jobs on nodes" for name in ("s0", *last)}
+    shown = workload_exhibits(problem, answers, [], [*answers])
+    assert sum(one.title.endswith("jobs on nodes") for one in shown) == 8
 
 
 def test_the_losses_are_those_against_the_best_schedule() -> None:
@@ -170,6 +188,22 @@ def test_a_report_shows_each_log_once_with_the_best_schedule_first() -> None:
     assert markup.escape("prices: jobs on nodes") in section
     assert section.index("prices: jobs on nodes") < section.index("fcfs: jobs on nodes")
     assert "the price of a node-second" in section
+
+
+def test_a_report_shows_the_schedule_that_a_user_gave() -> None:
+    problem = random_workload(1, 40)
+    fields: dict[str, Any] = {"kind": "workload", "digest": "digest of log", "objective": "turnaround"}
+    rows = [row("log", f"s{idx}", 50.0 + idx, **fields) for idx in range(8)]
+    mine = GivenAnswer("mine.csv", "0" * 64, None)
+    rows[5] = replace(rows[5], solver=mine.name, solver_repr=repr(mine))
+    answers: dict[Any, Any] = {one.key: first_fit(problem) for one in rows}
+    (shown,) = exhibits.instance_exhibits(
+        examine(study := MemoryStudy(rows, {"digest of log": problem}, answers)), study
+    )
+    labels = {title.text for title in parsed(shown.exhibits[0].drawing).iter(f"{SVG}title")}
+    assert {"s0", "s1", "s2", "s3", "mine.csv"} <= labels
+    assert "s4" not in labels
+    assert "mine.csv: jobs on nodes" in {one.title for one in shown.exhibits}
 
 
 def test_a_report_of_many_logs_leaves_out_what_would_make_it_too_large(

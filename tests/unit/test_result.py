@@ -147,4 +147,4 @@ def test_terms() -> None:
 def test_statuses_and_limits_are_their_words() -> None:
     assert [str(status) for status in Status] == ["optimal", "feasible", "infeasible", "unknown"]
     assert Status("optimal") is Status.OPTIMAL
-    assert {str(limit) for limit in Limit} == {"time", "iterations", "size", "interrupted"}
+    assert {str(limit) for limit in Limit} == {"time", "iterations", "size", "rounding", "interrupted"}

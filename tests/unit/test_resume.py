@@ -28,6 +28,7 @@ from allocsolve.instances import (
 )
 from allocsolve.judge import certify, value
 from allocsolve.model import (
+    Amdahl,
     Budget,
     Job,
     Jobs,
@@ -221,6 +222,17 @@ def test_an_earlier_run_is_judged_by_the_solver_itself() -> None:
         Prices(start=WorkloadSchedule.of(TWO, [0, 3]))(TWO, Budget())
     with pytest.raises(InvalidAnswer, match="unit 0"):
         Prices(certificate={**PROOF, "unit": 0})(TWO, Budget())
+
+
+@pytest.mark.parametrize("count", [1, 15])
+def test_a_schedule_of_jobs_in_pieces_is_kept(count: int) -> None:
+    """No plan repeats it, so the search begins from the beginning."""
+    elastic = Job(0, 2, 4, kind="malleable", min_nodes=1, max_nodes=2, speedup=Amdahl(0.5))
+    problem = WorkloadProblem(2 * count, [elastic] * count)
+    begins, ends = np.tile([0.0, 3.0], count), np.tile([3.0, 4.0], count)
+    start = WorkloadSchedule(np.arange(count + 1) * 2, begins, ends, np.full(2 * count, 2))
+    result = Prices(start=start)(problem, Budget(iterations=10))
+    assert result.objective == 4
 
 
 def test_solvers_in_names_and_records_do_not_show_what_they_start_from() -> None:

@@ -91,7 +91,7 @@ def test_twenty_jobs_are_proven() -> None:
 def test_real_times_are_bounded_but_not_proven() -> None:
     problem = WorkloadProblem(2, [Job(0, 2, 1 / 3), Job(0.1, 1, math.pi), Job(0.2, 2, 1.7)])
     result = WorkloadCpSat()(problem, Budget(seconds=20))
-    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
+    assert (result.status, result.limit) == (Status.FEASIBLE, Limit.ROUNDING)
     assert isinstance(result.bound, float)
     assert isinstance(result.objective, float)
     assert result.objective * 0.999 < result.bound < result.objective

@@ -6,17 +6,20 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.errors import AllocsolveError, FormatError
+from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer
+from allocsolve.families import family_of
 from allocsolve.instances import read_solution
+from allocsolve.judge import metrics, violations
 from allocsolve.model import Result, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from allocsolve.bench.runs.records import Record
     from allocsolve.model import Answer, Budget, Problem
 
-__all__ = ["GivenAnswer", "given_answer"]
+__all__ = ["GivenAnswer", "given_answer", "is_given"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +50,17 @@ class GivenAnswer:
         ------
         AllocsolveError
             If the file holds none.
+        InvalidAnswer
+            If it is not feasible: with the broken rules and, where they can be measured, the values that it
+            has all the same. They count nowhere.
         """
-        del problem, budget
+        del budget
         if self.answer is None:
             raise AllocsolveError(self.fault)
+        if faults := violations(problem, self.answer):
+            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+            msg = f"the answer is not feasible: {faults[0]}{more}{_values(problem, self.answer)}"
+            raise InvalidAnswer(msg)
         return Result(Status.FEASIBLE, self.answer)
 
 
@@ -81,3 +91,19 @@ def given_answer(path: Path, problem: Problem, *, tell: Callable[[str], None] | 
         return GivenAnswer(str(path), sha256, read_solution(path, problem, tell=tell))
     except AllocsolveError as error:
         return GivenAnswer(str(path), sha256, None, str(error))
+
+
+def _values(problem: Problem, answer: Answer) -> str:
+    """Return the values of an answer that is not feasible, as they end a message; empty if there are none."""
+    family = family_of(problem)
+    try:
+        measured = metrics(problem, answer)
+    except InvalidAnswer:
+        return ""
+    values = {term: family.rules.value(measured, (term,)) for term in family.objectives}
+    return "; as it stands: " + ", ".join(f"{term} {number:.7g}" for term, number in values.items())
+
+
+def is_given(record: Record) -> bool:
+    """Return whether a row is about a `GivenAnswer`, not about a solver."""
+    return record.solver_repr.startswith(f"{GivenAnswer.__name__}(")

@@ -32,7 +32,10 @@ _KIND: Final = "job-prices"
 _CAPACITY: Final = 1024
 
 #: Windows of more prices do not get slots of half the length.
-_MOST_HALVED: Final = 2_000_000
+_MOST_HALVED: Final = 1_000_000
+
+#: Relative: less than that is no gain but the rounding of sums.
+_NO_GAIN: Final = 1e-10
 
 #: Steps of the ascent at each temperature.
 _STEPS: Final = 120
@@ -40,8 +43,9 @@ _STEPS: Final = 120
 #: The share of the time left that each round but the last may take.
 _SHARE: Final = 0.4
 
-#: A price in the middle is so many units, if sums of them leave room in 64 bits.
-_MIDDLE: Final = 1e5
+#: A price in the middle is so many units, if sums of them leave room in 64 bits; of very many prices fewer,
+#: whose roundings cancel: certificates become files.
+_MIDDLE, _MIDDLE_OF_MANY, _MANY = 1e5, 1e2, 100_000
 _ROOM: Final = 2.0**58
 
 
@@ -232,7 +236,7 @@ class _Search:
         return Ascended(windows, dual.exact(windows.prices * windows.lengths))
 
     def _note(self, done: Ascended) -> None:
-        if self.best is None or done.value > self.best.value:
+        if self.best is None or done.value - self.best.value > _NO_GAIN * abs(self.best.value):
             self.best = done
 
 
@@ -269,12 +273,13 @@ def _certificate(
 
 
 def _price_unit(windows: JobWindows) -> int:
-    """Return a power of ten for which a price in the middle has five digits and sums fit into 64 bits."""
+    """Return a power of ten for which a price in the middle has some digits and sums fit into 64 bits."""
     positive: FloatArray = windows.prices[windows.prices > 0]
     if not len(positive):
         return 1
     paid = np.bincount(windows.owners, windows.prices * windows.lengths)
     fullest = np.bincount(windows.slots, windows.prices)
-    fine = math.floor(math.log10(_MIDDLE / float(np.median(positive)))) + 1
+    middle = _MIDDLE if len(positive) < _MANY else _MIDDLE_OF_MANY
+    fine = math.floor(math.log10(middle / float(np.median(positive)))) + 1
     large = math.floor(math.log10(_ROOM / max(float(paid.max()), float(fullest.max()))))
     return int(10 ** max(0, min(fine, large, 15)))

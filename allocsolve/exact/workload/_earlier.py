@@ -52,6 +52,12 @@ class Earlier(NamedTuple):
         bound = None if certificate is None else bound_of_certificate(problem, objective[0], certificate)
         return cls(problem, objective, schedule, bound)
 
+    @property
+    def unbroken(self) -> WorkloadSchedule | None:
+        """The schedule if each job runs in one piece, as in a plan; None if not."""
+        schedule, count = self.schedule, len(self.problem.jobs)
+        return schedule if schedule is not None and len(schedule.starts) == count else None
+
     def or_better(self, result: Result[WorkloadSchedule]) -> Result[WorkloadSchedule]:
         """Return the result, with the earlier schedule or certificate in place of worse ones."""
         if result.objective is None or result.answer is None:
@@ -73,7 +79,9 @@ class Earlier(NamedTuple):
         if self.bound is None:
             return result
         certificate, certified = result.certificate, -math.inf
-        if certificate is not None:
+        if certificate is self.bound.certificate:
+            certified = self.bound.value
+        elif certificate is not None:
             certified = workload_certified_bound(self.problem, certificate, self.objective)
         if certified < self.bound.value:
             certificate = self.bound.certificate

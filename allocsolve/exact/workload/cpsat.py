@@ -79,7 +79,7 @@ class WorkloadCpSat:
     a hint and the bound, which is above what CP-SAT proves by itself; no job may end so late that it alone
     makes the schedule worse than the best known one.
     Times are integers: multiples of the greatest common divisor of all. Where they are no multiples of a
-    quarter of a second they are rounded down, so the bound holds, but is never met (limit ``size``).
+    quarter of a second they are rounded down, so the bound holds, but is never met (limit ``rounding``).
     *Guarantee*: ``optimal`` is a proof, to a relative difference of 1e-9 for slowdowns and weights whose sums
     have no small common denominator; the bound holds at any time.
     *Complexity*: exponential. 20 jobs on 16 or 64 nodes take seconds, 40 jobs sometimes a minute.
@@ -164,7 +164,7 @@ class _Search:
                 self._minimise(idx, model, scaled)
             if self.bounds[idx] < self.best.values[idx]:
                 self.limit = self.limit or (
-                    Limit.TIME if scaled.exact or not self.clock.remaining else Limit.SIZE
+                    Limit.TIME if scaled.exact or not self.clock.remaining else Limit.ROUNDING
                 )
                 return
             model.model.add(scaled.expression <= scaled.at_most(self.best.values[idx]))

@@ -119,7 +119,7 @@ class Prices:
         earlier = Earlier.judged(problem, self.objective, self.start, self.certificate)
         sizes = job_sizes(problem)
         if len(sizes.nodes) <= (_CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED):
-            return earlier.or_better(WorkloadCpSat(self.objective, self.start)(problem, budget))
+            return earlier.or_better(WorkloadCpSat(self.objective, earlier.unbroken)(problem, budget))
         search = _Search(problem, self.objective, budget, clock, sizes)
         interrupted = False
         try:
@@ -168,8 +168,8 @@ class _Search:
         """Take what an earlier run has left, and offer the plans by serial generation."""
         if earlier.bound is not None:
             self.bound = earlier.bound
-        if earlier.schedule is not None:
-            self.best.offer(Plan.repeating(self.problem, self.sizes, earlier.schedule))
+        if earlier.unbroken is not None:
+            self.best.offer(Plan.repeating(self.problem, self.sizes, earlier.unbroken))
         if self.objective[0] == "makespan":
             self.bound = bound_by_time(self.problem, "makespan", self.sizes, self.clock)
             self._target = self.bound.value

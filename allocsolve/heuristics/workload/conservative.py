@@ -154,6 +154,10 @@ class Conservative:
         """The rules of a simulation that has this policy."""
         return EngineRules(knowledge="actual" if self.estimate == "actual" else "estimate")
 
+    def reservations(self, problem: WorkloadProblem) -> FloatArray:
+        """Return the reservation that each job gets when it is submitted. Shape (jobs,), seconds."""
+        return conservative_plan(problem, self.compression, self.estimate).promised
+
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in a compiled loop of its own, with the reasons of all starts.
 

@@ -159,10 +159,10 @@ class MalleableMin:
     --------
     >>> from allocsolve.model import Amdahl, Budget, Job, WorkloadProblem
     >>> job = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(1), "kind": "malleable", "points": 10}
-    >>> problem = WorkloadProblem(4, [Job(0, 2, 100, **job), Job(60, 2, 100, **job)])
+    >>> problem = WorkloadProblem(4, [Job(0, 2, 100, **job), Job(52, 2, 100, **job)])
     >>> schedule = MalleableMin()(problem, Budget()).answer
-    >>> schedule.pieces(0)
-    ((0.0, 20.0, 1), (20.0, 65.0, 4), (65.0, 115.0, 1))
+    >>> [(start, nodes) for start, _, nodes in schedule.pieces(0)], schedule.first_starts.tolist()
+    ([(0.0, 1), (20.0, 4), (55.0, 3)], [0.0, 55.0])
     """
 
     resize_takes_effect: ResizeEffect = "next_point"
