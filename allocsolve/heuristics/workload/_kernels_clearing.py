@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.jit import called_kernel
 from allocsolve.model.job_kinds import POWERS_OF_TWO
 from allocsolve.model.speedup import SPEEDUP_TABLE
@@ -15,11 +17,12 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = ["Demand", "clearing", "size_at"]
+__all__ = ["Demand", "cheapness_at", "clearing", "size_at"]
 
-#: Steps in which the price is bracketed at first, and how far it is narrowed down (relative).
-_FIRST_STEP: Final = 0.02
-_PRECISION: Final = 1e-7
+#: By what the cheapness differs from rung to rung (relative), and the rungs that there are.
+_RUNG: Final = 1e-4
+_LOWEST: Final = -300_000
+_HIGHEST: Final = 300_000
 
 
 class Demand(NamedTuple):
@@ -34,6 +37,12 @@ class Demand(NamedTuple):
     exponent: FloatArray
     shift: FloatArray
     gain: FloatArray
+
+
+@inner_kernel
+def cheapness_at(rung: int) -> float:
+    """Return the cheapness at a rung, that of rung 0 being 1."""
+    return math.exp(_RUNG * rung)
 
 
 @called_kernel
@@ -79,33 +88,34 @@ def _wanted(jobs: PackedJobs, demand: Demand, members: IntArray, count: int, che
 
 @called_kernel
 def clearing(
-    jobs: PackedJobs, demand: Demand, members: IntArray, count: int, capacity: int, cheapness: float
-) -> float:
-    """Return the most cheapness, to some digits, at which jobs want no more nodes than there are.
+    jobs: PackedJobs, demand: Demand, members: IntArray, count: int, capacity: int, rung: int
+) -> int:
+    """Return the highest rung of cheapness at which jobs want no more nodes than there are.
 
-    The search starts from a cheapness. O(jobs) for each of its ten steps or so.
+    Rungs are so close that it does not matter between which of them the price is; so it is the same wherever
+    the search starts, which is at a rung near it if possible. O(jobs) for each of its ten steps or so.
     """
-    low = high = cheapness
-    step = 1 + _FIRST_STEP
-    if _wanted(jobs, demand, members, count, cheapness) <= capacity:
-        while high < 1e12:
-            low, high = high, high * step
-            if _wanted(jobs, demand, members, count, high) > capacity:
-                break
-            step *= step
+    low, high, step = _LOWEST, _HIGHEST, 64
+    if _wanted(jobs, demand, members, count, cheapness_at(rung)) <= capacity:
+        low = rung
+        while low + step < high:
+            if _wanted(jobs, demand, members, count, cheapness_at(low + step)) > capacity:
+                high = low + step
+            else:
+                low += step
+                step *= 2
     else:
-        while low > 1e-12:
-            low, high = low / step, low
-            if _wanted(jobs, demand, members, count, low) <= capacity:
-                break
-            step *= step
-    while high - low > _PRECISION * high:
-        middle = 0.5 * (low + high)
-        wanted = _wanted(jobs, demand, members, count, middle)
-        if wanted <= capacity:
+        high = rung
+        while high - step > low:
+            if _wanted(jobs, demand, members, count, cheapness_at(high - step)) <= capacity:
+                low = high - step
+            else:
+                high -= step
+                step *= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _wanted(jobs, demand, members, count, cheapness_at(middle)) <= capacity:
             low = middle
-            if wanted == capacity:
-                break
         else:
             high = middle
     return low

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_clearing import Demand, clearing, size_at
+from allocsolve.heuristics.workload._kernels_clearing import Demand, cheapness_at, clearing, size_at
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.jit import called_kernel, kernel
@@ -28,6 +28,7 @@ from allocsolve.simulation.kernels import (
     resize,
     run_time,
     take_in,
+    take_running,
     time_ratio,
 )
 
@@ -35,7 +36,13 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = ["Market", "RebalancingRule", "initial_market", "rebalance", "run_rebalancing"]
+__all__ = [
+    "Auction",
+    "RebalancingRule",
+    "decide_rebalancing",
+    "initial_auction",
+    "run_rebalancing",
+]
 
 
 class RebalancingRule(NamedTuple):
@@ -47,12 +54,12 @@ class RebalancingRule(NamedTuple):
     order: int
 
 
-class Market(NamedTuple):
+class Auction(NamedTuple):
     """What a call works on. Shape (jobs,) or as said."""
 
     demand: Demand
-    #: Shape (1,): the cheapness at the last clearing.
-    cheapness: FloatArray
+    #: Shape (1,): the rung of cheapness at the last clearing, where the next one starts to look.
+    rung: IntArray
     #: Malleable jobs that take part in the clearing: first those that run, from the last one's place on those
     #: that may start; and by job the size that it is to have.
     members: IntArray
@@ -63,12 +70,12 @@ class Market(NamedTuple):
     scores: FloatArray
 
 
-def initial_market(demand: Demand) -> Market:
-    """Return the market before the first call."""
+def initial_auction(demand: Demand) -> Auction:
+    """Return the auction before the first call."""
     count = len(demand.scale)
-    return Market(
+    return Auction(
         demand=demand,
-        cheapness=np.ones(1),
+        rung=np.zeros(1, dtype=np.int64),
         members=np.zeros(count, dtype=np.int64),
         wanted=np.zeros(count, dtype=np.int64),
         admitted=np.zeros(count, dtype=np.int64),
@@ -91,9 +98,9 @@ class Supply(NamedTuple):
 
 
 @called_kernel
-def _supply(jobs: PackedJobs, state: State, resizing: Resizing, market: Market) -> Supply:
-    """Return who takes part: running jobs, and queued ones that fit if all running ones shrink (first fit)."""
-    members = market.members
+def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction) -> Supply:
+    """Return who takes part: running jobs, and queued ones that fit if all of those shrink (first fit)."""
+    members = auction.members
     running = incoming = shared = least = 0
     for at in range(resizing.counts[MALLEABLE_RUNNING]):
         job = resizing.running[at]
@@ -116,7 +123,7 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, market: Market) 
             continue
         room -= need
         needed += need
-        market.admitted[admitted] = at
+        auction.admitted[admitted] = at
         admitted += 1
         if jobs.kind[job] == MALLEABLE:
             members[count] = job
@@ -133,22 +140,21 @@ def _is_near(wanted: int, size: int, hysteresis: float) -> bool:
 
 
 @called_kernel
-def _set_sizes(
-    jobs: PackedJobs, state: State, market: Market, supply: Supply, hysteresis: float
-) -> None:
+def _set_sizes(jobs: PackedJobs, state: State, auction: Auction, supply: Supply, hysteresis: float) -> None:
     """Set the size of each member: what it wants at the clearing price, if that is not near to what it has.
 
     Jobs whose size is nearly right keep it, but for shrinks, as long as others lack nodes.
     """
-    members, wanted, count = market.members, market.wanted, supply.members
+    members, wanted, count = auction.members, auction.wanted, supply.members
     if not count:
         return
-    cheapness = clearing(jobs, market.demand, members, count, supply.shared, market.cheapness[0])
-    market.cheapness[0] = cheapness
+    rung = clearing(jobs, auction.demand, members, count, supply.shared, auction.rung[0])
+    auction.rung[0] = rung
+    cheapness = cheapness_at(rung)
     lack = -supply.shared
     for at in range(count):
         job = members[at]
-        wanted[job] = size_at(jobs, market.demand, job, cheapness)
+        wanted[job] = size_at(jobs, auction.demand, job, cheapness)
         near = at < supply.running and _is_near(wanted[job], state.size[job], hysteresis)
         lack += state.size[job] if near else wanted[job]
     for at in range(supply.running):
@@ -162,12 +168,12 @@ def _set_sizes(
 
 
 @called_kernel
-def _shrink(jobs: PackedJobs, state: State, resizing: Resizing, market: Market, supply: Supply) -> int:
+def _shrink(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply) -> int:
     """Shrink running jobs; return the nodes that pending changes will set free."""
     incoming = supply.incoming
     for at in range(supply.running):
-        job = market.members[at]
-        size, wanted = state.size[job], market.wanted[job]
+        job = auction.members[at]
+        size, wanted = state.size[job], auction.wanted[job]
         if wanted < size:
             resize(jobs, state, resizing, job, wanted, 0)
             incoming += state.size[job] - wanted
@@ -196,34 +202,34 @@ def _start(jobs: PackedJobs, state: State, resizing: Resizing, at: int, nodes: i
 
 @called_kernel
 def rebalance(
-    jobs: PackedJobs, state: State, resizing: Resizing, market: Market, rule: RebalancingRule
+    jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, rule: RebalancingRule
 ) -> None:
     """Make the decisions of one call: running jobs shrink, queued ones start, running ones grow."""
     if rule.order:
         first = state.counts[TAIL] - state.counts[SUBMITTED]
-        sort_queue(jobs, state, resizing.estimate, market.scores, rule.order, first)
-    supply = _supply(jobs, state, resizing, market)
-    _set_sizes(jobs, state, market, supply, rule.hysteresis)
-    incoming = _shrink(jobs, state, resizing, market, supply)
+        sort_queue(jobs, state, resizing.estimate, auction.scores, rule.order, first)
+    supply = _supply(jobs, state, resizing, auction)
+    _set_sizes(jobs, state, auction, supply, rule.hysteresis)
+    incoming = _shrink(jobs, state, resizing, auction, supply)
     # Nodes beyond those that admitted jobs need at least, of which some wait for pending changes.
     spare = state.counts[FREE] + incoming - supply.needed
     for nth in range(supply.admitted):
-        at = market.admitted[nth]
+        at = auction.admitted[nth]
         job = state.queue[at]
         need = jobs.min_nodes[job]
         if need > state.counts[FREE]:
             continue
         nodes = need
         if jobs.kind[job] == MALLEABLE:
-            most = min(market.wanted[job], need + max(0, spare), state.counts[FREE])
+            most = min(auction.wanted[job], need + max(0, spare), state.counts[FREE])
             nodes = largest_size(jobs, job, most)
             spare -= nodes - need
         _start(jobs, state, resizing, at, nodes)
     take_in(jobs, state, resizing)
     spare = min(spare, state.counts[FREE])
     for at in range(supply.running):
-        job = market.members[at]
-        size, wanted = state.size[job], market.wanted[job]
+        job = auction.members[at]
+        size, wanted = state.size[job], auction.wanted[job]
         if spare > 0 and wanted > size:
             nodes = largest_size(jobs, job, min(wanted, size + spare))
             if nodes > size:
@@ -236,7 +242,7 @@ def run_rebalancing(
     jobs: PackedJobs,
     state: State,
     resizing: Resizing,
-    market: Market,
+    auction: Auction,
     rule: RebalancingRule,
     coalesce: bool,
 ) -> bool:
@@ -244,5 +250,20 @@ def run_rebalancing(
     while has_room(state, resizing):
         if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
             return True
-        rebalance(jobs, state, resizing, market, rule)
+        rebalance(jobs, state, resizing, auction, rule)
     return False
+
+
+@kernel
+def decide_rebalancing(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    auction: Auction,
+    rule: RebalancingRule,
+    running: IntArray,
+    expected_ends: FloatArray,
+) -> None:
+    """Make the decisions of one call on a state whose queue is filled and whose running jobs are not yet."""
+    take_running(jobs, state, resizing, running, expected_ends)
+    rebalance(jobs, state, resizing, auction, rule)
