@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = [
     "FORCE_HELP",
     "MACHINE_NAMES",
+    "add_again",
+    "add_executor",
     "integer",
     "integers",
     "machine",
@@ -26,6 +28,7 @@ __all__ = [
     "number",
     "objective",
     "paths",
+    "percentages",
     "seconds",
     "setting",
     "shape",
@@ -42,6 +45,21 @@ MACHINE_NAMES = tuple(MACHINES)
 
 #: Of the option of every command that writes files: without it, none that is there is replaced.
 FORCE_HELP = "replace files that exist"
+
+
+def add_again(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which runs are made again."""
+    help_text = "run these solvers again although there are records of them; the newest count"
+    parser.add_argument("--rerun", type=solvers, default=[], metavar="A,B,...", help=help_text)
+    parser.add_argument("--retry-failed", action="store_true", help="run again what has failed")
+
+
+def add_executor(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where tasks are run."""
+    text = "where tasks are run: local (the default), dask:ADDRESS of a scheduler, mpi under mpiexec"
+    parser.add_argument("--executor", default="local", metavar="WHERE", help=text)
+    text = "local tasks at a time (default: %(default)s; more make run times less comparable)"
+    parser.add_argument("--jobs", type=integer(1), default=1, metavar="N", help=text)
 
 
 def integer(low: int, high: int = MAX_INTEGER) -> Callable[[str], int]:
@@ -168,6 +186,11 @@ def share(text: str) -> float:
         msg = f"the share {text} is not in 0..1"
         raise argparse.ArgumentTypeError(msg)
     return value
+
+
+def percentages(text: str) -> tuple[float, ...]:
+    """Read shares in per cent, separated by commas."""
+    return tuple(share(str(number(part) / 100)) for part in text.split(","))
 
 
 def shape(text: str) -> tuple[int, ...]:

@@ -156,7 +156,7 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     _add_seed(parser)
     help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
-    _add_again(parser)
+    opt.add_again(parser)
 
 
 def _add_gate(parser: argparse.ArgumentParser) -> None:
@@ -181,11 +181,8 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     run.add_argument("file", metavar="STUDY.toml", help="suites, solvers, seeds and budgets")
     text = "the file of the records (default: STUDY.sqlite)"
     run.add_argument("--out", type=Path, metavar="FILE", help=text)
-    text = "where tasks are run: local (the default), dask:ADDRESS of a scheduler, mpi under mpiexec"
-    run.add_argument("--executor", default="local", metavar="WHERE", help=text)
-    text = "local tasks at a time (default: %(default)s; more make run times less comparable)"
-    run.add_argument("--jobs", type=opt.integer(1), default=1, metavar="N", help=text)
-    _add_again(run)
+    opt.add_executor(run)
+    opt.add_again(run)
     export = add_command(steps, "export", study.export_study, "write the records as a table")
     export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
     _add_selection(export)
@@ -211,12 +208,6 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     compare.add_argument("before", type=Path, metavar="BEFORE.sqlite", help="the records of a study")
     compare.add_argument("after", type=Path, metavar="AFTER.sqlite", help="those of a later one")
     _add_selection(compare)
-
-
-def _add_again(parser: argparse.ArgumentParser) -> None:
-    help_text = "run these solvers again although there are records of them; the newest count"
-    parser.add_argument("--rerun", type=opt.solvers, default=[], metavar="A,B,...", help=help_text)
-    parser.add_argument("--retry-failed", action="store_true", help="run again what has failed")
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:

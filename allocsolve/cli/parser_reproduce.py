@@ -9,6 +9,7 @@ from allocsolve.cli import options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.cli.reproduce_bender2008 import bender2008
 from allocsolve.cli.reproduce_klein2011 import klein2011
+from allocsolve.cli.reproduce_zojer2025 import zojer2025
 
 if TYPE_CHECKING:
     import argparse
@@ -39,6 +40,8 @@ def add_papers(parser: argparse.ArgumentParser) -> None:
     added.add_argument("--tests", type=opt.integer(1), default=30, metavar="N", help=help_text)
     help_text = "time limit for each optimum (default: %(default)s)"
     added.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
+    summary = "Zojer 2025: malleable jobs on the log of Cori KNL, and the certified bound beside them"
+    _add_zojer2025(add_command(papers, "zojer2025", zojer2025, summary))
 
 
 def _add_klein2011(parser: argparse.ArgumentParser) -> None:
@@ -55,3 +58,24 @@ def _add_klein2011(parser: argparse.ArgumentParser) -> None:
     only.add_argument("--out", type=Path, metavar="DIR", help=help_text)
     only.add_argument("--plot", type=Path, metavar="SVG", help="draw what is found into this file")
     only.add_argument("--force", action="store_true", default=None, help=opt.FORCE_HELP)
+
+
+def _add_zojer2025(parser: argparse.ArgumentParser) -> None:
+    help_text = "the folder with cori_knl/*.csv (default: that of ALLOCSOLVE_TRACES)"
+    parser.add_argument("--traces", type=Path, metavar="DIR", help=help_text)
+    help_text = "shares of malleable jobs in per cent (default: 0,20,40,60,80,100)"
+    parser.add_argument("--shares", type=opt.percentages, metavar="P,...", help=help_text)
+    help_text = "how many seeds choose the malleable jobs (default: 10, as in the thesis)"
+    parser.add_argument("--seeds", type=opt.integer(1, 10**4), metavar="N", help=help_text)
+    help_text = "the policies (default: the four of the thesis)"
+    parser.add_argument("--policies", type=opt.solvers, metavar="A,B,...", help=help_text)
+    help_text = "time limit for each bound in seconds (default: %(default)s)"
+    parser.add_argument("--seconds", type=opt.seconds, default=30.0, metavar="T", help=help_text)
+    help_text = "threads of the solver that gives the bounds (default: %(default)s)"
+    parser.add_argument("--workers", type=opt.integer(1), default=1, metavar="W", help=help_text)
+    help_text = "where records.sqlite and runs.csv go; what is there is not run again (default: out)"
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    parser.add_argument("--plot", type=Path, metavar="SVG", help="draw what is found into this file")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+    opt.add_executor(parser)
+    opt.add_again(parser)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.kernels import bisect_right, inner_kernel, kernel
-from allocsolve.model import AMDAHL, SPEEDUP_TABLE
+from allocsolve.model import AMDAHL, MALLEABLE, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray, PackedJobs
@@ -114,7 +114,9 @@ def _speedup_ratio(law: int, parameter: float, nodes: float, reference: float) -
 def least_costs(
     jobs: PackedJobs, delays: Delays, free: IntArray, units: tuple[float, float], prices: Prices, steps: int
 ) -> tuple[int, int]:
-    """Return the sum of the least costs of all jobs as ``(high, low)``: ``high * 2^31 + low``.
+    """Return the sum of the least costs of the jobs as ``(high, low)``: ``high * 2^31 + low``.
+
+    Malleable jobs are passed over.
 
     Parameters
     ----------
@@ -128,6 +130,8 @@ def least_costs(
     per_second, shorter = units
     high, low = 0, 0
     for j in range(len(free)):
+        if jobs.kind[j] == MALLEABLE:
+            continue
         law = jobs.speedup[j]
         first, count = 0, jobs.max_nodes[j] - jobs.min_nodes[j] + 1
         if law == SPEEDUP_TABLE:

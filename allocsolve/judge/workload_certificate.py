@@ -11,7 +11,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge._kernels_workload_prices import HIGHEST, Delays, Prices, least_costs
-from allocsolve.model import MAX_INTEGER, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE, frozen
+from allocsolve.judge.workload_work_prices import LOOSE_WORK, least_cost_of_work
+from allocsolve.model import MALLEABLE, MAX_INTEGER, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE, frozen
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -68,12 +69,19 @@ def workload_certified_bound(
     than the tolerance of the judge, so the bound holds for every schedule that the judge admits. What a job
     costs is rounded down to 1 / Q of a unit of time; weights that are no integers are rounded down to 1 / Q.
     Costs beyond 2^61 count as 2^61, and beyond 10^8 starts a job counts with its delay. All of this lowers
-    the bound, and nothing else is rounded but the result, downwards.
+    the bound, and nothing else is rounded but the result, downwards. Of malleable jobs see the bound on the
+    cost of their work.
+
+    *Malleable jobs* may in this bound stop, and hold any real number of nodes from their fewest to their
+    most. Then their work has a price, too, and any price bounds their least cost: the judge searches prices
+    of its own (`allocsolve.judge.workload_work_prices`).
 
     *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
     shortest run after its submission. ``area``: what is submitted then takes its least area on N nodes.
     ``wide``: of it, jobs on more than N / 2 nodes run one after the other. If all times are whole seconds
-    (quarters), some optimum starts jobs at such times only, and the bound is rounded up to one.
+    (quarters), some optimum starts jobs at such times only, and the bound is rounded up to one. A malleable
+    job does its work in shares on some of its numbers of nodes, so it takes at least the least area and run
+    time of these; it may end at any time.
 
     *Complexity*: O(jobs * (log slots + edges until the delay of a job alone costs more than its best start)),
     for each size of a moldable job.
@@ -100,11 +108,11 @@ def workload_certified_bound(
 
 def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> float:
     if term == "wait" and not problem.is_rigid:
-        msg = "prices do not bound the wait of moldable jobs"
+        msg = "prices do not bound the wait of moldable and malleable jobs"
         raise InvalidAnswer(msg)
     edges, listed, unit = _parsed(certificate)
     packed = problem.packed
-    exact = problem.is_exact
+    exact = _is_exact(problem)
     latest = max(math.ceil(problem.horizon), edges[-1], 1)
     per_second = 4 if exact else 1 << max(0, min(_FINEST_BITS, _TIME_BITS - latest.bit_length()))
     prices = _packed_prices(edges, listed, per_second)
@@ -124,10 +132,17 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
     high, low = least_costs(packed, delays, free, units, prices, _MOST_STEPS)
     total = (int(high) << 31) + int(low) - problem.num_nodes * int(prices.integral[-1])
     value = Fraction(total, unit * per_second)
+    if problem.is_malleable:
+        value += least_cost_of_work(problem, term, edges, listed, unit)
     if term == "wait":
         value -= _sum_of_products(packed.weight, packed.runtime)
     scale = _sum_of_products(packed.weight, np.ones(len(submit)))
     return _down(value / scale) if value > 0 and scale > 0 else 0.0
+
+
+def _is_exact(problem: WorkloadProblem) -> bool:
+    """Return whether all times in schedules may be quarters: those at which malleable jobs end are not."""
+    return problem.is_exact and not problem.is_malleable
 
 
 def _packed_prices(edges: list[int], listed: list[int], per_second: int) -> Prices:
@@ -172,12 +187,15 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
     if not isinstance(after, int | float) or isinstance(after, bool) or not 0 <= after <= MAX_INTEGER:
         msg = f"after {shown(after)} of the certificate is not a number in 0..2^53"
         raise InvalidAnswer(msg)
-    packed, exact = problem.packed, problem.is_exact
+    packed, exact = problem.packed, _is_exact(problem)
     late = packed.submit >= after
     if not late.any():
         return 0.0
     loose = Fraction(0.0 if exact else _LOOSE_S)
     times, areas = _least_times_and_areas(problem)
+    if problem.is_malleable:
+        work = np.where(packed.kind == MALLEABLE, 1 - LOOSE_WORK, 1.0)
+        times, areas = times * work, areas * work
     start = max(Fraction(0), Fraction(after) - loose)
     if rule == "longest":
         value = Fraction(float((packed.submit + times)[late].max())) - loose

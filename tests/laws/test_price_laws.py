@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_workload_prices import least_cost, price_value, workload_optimum
+from price_strategies import price_lists
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound
 from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, cheapest
@@ -73,13 +74,6 @@ def workloads(
         else:
             jobs.append(Job(submit, nodes, runtime, 1, weight=weight))
     return WorkloadProblem(num_nodes, jobs)
-
-
-@st.composite
-def price_lists(draw: st.DrawFn, highest: int = 40) -> dict[str, Any]:
-    edges = sorted(draw(st.sets(st.integers(0, 30), min_size=1, max_size=6)))
-    prices = draw(st.lists(st.integers(0, highest), min_size=len(edges) - 1, max_size=len(edges) - 1))
-    return {"kind": "time-prices", "edges": edges, "prices": prices, "unit": draw(st.integers(1, 30))}
 
 
 #: Brute force needs few jobs, and each other kind at times.

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from allocsolve.bounds.workload import job_costs, time_prices
-from allocsolve.bounds.workload.time_prices import _Dual
+from allocsolve.bounds.workload.time_price_dual import TimeDual
 from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.model import Budget, Jobs, WorkloadProblem, frozen
+from allocsolve.model import Amdahl, Budget, Jobs, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -50,11 +50,43 @@ def certificate() -> dict[str, Any]:
 def test_one_evaluation(
     benchmark: BenchmarkFixture, month: WorkloadProblem, certificate: dict[str, Any]
 ) -> None:
-    dual = _Dual(month, job_costs(month, "turnaround"), 0.0)
+    dual = TimeDual(month, job_costs(month, "turnaround"), 0.0)
     dual.on(frozen(np.array(certificate["edges"])))
     prices = np.array(certificate["prices"]) / certificate["unit"]
     dual(prices)
     benchmark(dual, prices)
+
+
+@pytest.fixture(scope="module")
+def malleable_month(month: WorkloadProblem) -> WorkloadProblem:
+    packed = month.packed
+    jobs = Jobs(
+        packed.submit,
+        packed.nodes,
+        packed.runtime,
+        min_nodes=np.maximum(1, packed.nodes // 4),
+        max_nodes=np.minimum(256, 2 * packed.nodes),
+        speedups=[Amdahl(0.98)] * JOBS,
+        kinds=["malleable"] * JOBS,
+    )
+    return WorkloadProblem(256, jobs)
+
+
+def test_one_evaluation_of_malleable_jobs(
+    benchmark: BenchmarkFixture, malleable_month: WorkloadProblem, certificate: dict[str, Any]
+) -> None:
+    dual = TimeDual(malleable_month, job_costs(malleable_month, "turnaround"), 0.0)
+    dual.on(frozen(np.array(certificate["edges"])))
+    prices = np.array(certificate["prices"]) / certificate["unit"]
+    dual(prices)
+    benchmark(dual, prices)
+
+
+def test_judge_of_malleable_jobs(
+    benchmark: BenchmarkFixture, malleable_month: WorkloadProblem, certificate: dict[str, Any]
+) -> None:
+    workload_certified_bound(malleable_month, certificate, ("turnaround",))
+    benchmark(workload_certified_bound, malleable_month, certificate, ("turnaround",))
 
 
 def test_judge(benchmark: BenchmarkFixture, month: WorkloadProblem, certificate: dict[str, Any]) -> None:

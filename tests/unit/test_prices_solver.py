@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.exact.workload import Prices
+from allocsolve.exact.workload import Prices, WorkloadCpSat
 from allocsolve.exact.workload._windows import search_window
 from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
 from allocsolve.heuristics.workload.plan import BestPlan
@@ -86,6 +86,29 @@ def test_moldable_jobs() -> None:
     assert result.answer is not None
     assert workload_violations(problem, result.answer) == ()
     assert 0.7 * terms(result.objective or 0)[0] < terms(result.bound)[0] <= terms(result.objective or 0)[0]
+
+
+@pytest.mark.parametrize("count", [2, 60])
+@pytest.mark.parametrize("solver", [Prices(), WorkloadCpSat()])
+def test_malleable_jobs_have_a_bound_and_schedules_of_one_size(
+    count: int, solver: Prices | WorkloadCpSat
+) -> None:
+    """A schedule whose jobs keep their sizes is never called optimal, unless nothing could be faster."""
+    law = Amdahl(0.95)
+    random = np.random.default_rng(1)
+    jobs = [
+        Job(int(submit), 4, 600, min_nodes=1, max_nodes=16, speedup=law, kind="malleable")
+        for submit in np.sort(random.random(count)) * 60 * count
+    ]
+    problem = WorkloadProblem(16, jobs)
+    result = solver(problem, Budget(seconds=2))
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    assert (result.status, result.limit) != (Status.OPTIMAL, None)
+    bound = workload_certified_bound(problem, result.certificate or {}, ("turnaround",))
+    assert 0.5 * terms(result.objective or 0)[0] < terms(result.bound)[0] == pytest.approx(bound, rel=1e-6)
+    if isinstance(solver, WorkloadCpSat):
+        assert result.limit is Limit.SIZE
 
 
 def test_few_jobs_are_done_long_before_the_time_is_over() -> None:

@@ -18,10 +18,10 @@ from allocsolve.bounds.workload import (
     time_prices,
     workload_bound,
 )
-from allocsolve.bounds.workload.time_prices import _Dual
+from allocsolve.bounds.workload.time_price_dual import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.model import Amdahl, Budget, Job, Jobs, SpeedupTable, WorkloadProblem
+from allocsolve.model import Amdahl, Budget, Job, Jobs, PowerLaw, SpeedupTable, WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +38,15 @@ MOLDABLE = WorkloadProblem(
     [
         Job(0, 2, 8, min_nodes=1, max_nodes=4, speedup=TABLE),
         Job(0, 2, 10, min_nodes=1, max_nodes=4, speedup=Amdahl(1)),
+    ],
+)
+MALLEABLE = WorkloadProblem(
+    4,
+    [
+        Job(0, 2, 8, min_nodes=1, max_nodes=4, speedup=TABLE, kind="malleable"),
+        Job(0, 2, 10, min_nodes=1, max_nodes=4, speedup=Amdahl(1), kind="malleable"),
+        Job(0, 2, 16, min_nodes=1, max_nodes=4, speedup=PowerLaw(0.5), kind="malleable"),
+        Job(0, 3, 5),
     ],
 )
 GOOD: dict[str, Any] = {
@@ -105,6 +114,34 @@ def test_of_moldable_jobs() -> None:
         certified(MOLDABLE, {**GOOD, "term": "wait"}, "wait")
 
 
+def test_of_malleable_jobs() -> None:
+    least = np.array([6, 5, 16 / 2**0.5, 5])
+    assert shortest_run_times(MALLEABLE).tolist() == pytest.approx(least.tolist())
+    assert least_areas(MALLEABLE).tolist() == pytest.approx([12, 20, 16 * 2**0.5, 15])
+    assert workload_bound(MALLEABLE, "turnaround") == pytest.approx(least.mean())
+    bound = time_prices(MALLEABLE)
+    assert 9 < bound.value == certified(MALLEABLE, dict(bound.certificate)) < 14
+    assert (bound.starts >= 0).all()
+    assert ((bound.sizes >= 1) & (bound.sizes <= 4)).all()
+    assert makespan_bound(MALLEABLE).value == pytest.approx((12 + 20 + 16 * 2**0.5 + 15) / 4)
+    with pytest.raises(InvalidAnswer, match="wait of moldable and malleable"):
+        certified(MALLEABLE, {**GOOD, "term": "wait"}, "wait")
+    with pytest.raises(InvalidOption, match="wait of moldable or malleable"):
+        time_prices(MALLEABLE, "wait")
+
+
+def test_a_malleable_job_that_mixes_sizes_ends_between_seconds() -> None:
+    """4 s on one node and 3 on two: with one of them free until 2 s, it ends at 3.5 s, not at 4."""
+    law = SpeedupTable([(1, 4), (2, 3)])
+    problem = WorkloadProblem(
+        2, [Job(0, 1, 4, min_nodes=1, max_nodes=2, speedup=law, kind="malleable"), Job(0, 1, 2)]
+    )
+    for term in ("makespan", "turnaround"):
+        bound = makespan_bound(problem) if term == "makespan" else time_prices(problem)
+        value = certified(problem, dict(bound.certificate), term)
+        assert bound.value <= value <= (3.5 if term == "makespan" else 2.75)
+
+
 def test_makespan_rules() -> None:
     longest, area, wide = (
         WorkloadProblem(4, [Job(3, 1, 10)]),
@@ -123,15 +160,15 @@ def test_makespan_rules() -> None:
 @pytest.mark.parametrize("calls", [1, 2, 40])
 def test_ctrl_c_returns_the_best_prices(calls: int) -> None:
     """Whenever the key is pressed, what is returned is a certified bound."""
-    made, original = [], _Dual.__call__
+    made, original = [], TimeDual.__call__
 
-    def evaluated(dual: _Dual, prices: FloatArray) -> tuple[float, FloatArray]:
+    def evaluated(dual: TimeDual, prices: FloatArray) -> tuple[float, FloatArray]:
         made.append(1)
         if len(made) == calls:
             raise KeyboardInterrupt
         return original(dual, prices)
 
-    with mock.patch.object(_Dual, "__call__", evaluated):
+    with mock.patch.object(TimeDual, "__call__", evaluated):
         bound = time_prices(QUEUE)
     assert bound.interrupted
     assert len(made) > calls
@@ -171,8 +208,10 @@ def test_ctrl_c_returns_the_best_prices(calls: int) -> None:
 )
 def test_malformed_certificates_are_refused(change: dict[str, Any], message: str) -> None:
     assert certified(SMALL, GOOD) > 370
-    with pytest.raises(InvalidAnswer, match=message):
-        certified(SMALL, {**GOOD, **change})
+    assert certified(MALLEABLE, GOOD) > 5
+    for problem in (SMALL, MALLEABLE):
+        with pytest.raises(InvalidAnswer, match=message):
+            certified(problem, {**GOOD, **change})
 
 
 @pytest.mark.parametrize(

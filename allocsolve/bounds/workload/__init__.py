@@ -13,6 +13,7 @@ from allocsolve.bounds.workload.costs import MEAN_TERMS, JobCosts, job_costs
 from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.bounds.workload.price_bound import PriceBound
 from allocsolve.bounds.workload.time_prices import time_prices
+from allocsolve.bounds.workload.work_prices import work_prices
 
 __all__ = [
     "MEAN_TERMS",
@@ -25,5 +26,6 @@ __all__ = [
     "makespan_bound",
     "shortest_run_times",
     "time_prices",
+    "work_prices",
     "workload_bound",
 ]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model import AMDAHL, SPEEDUP_TABLE
+from allocsolve.model import AMDAHL, MALLEABLE, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs
 
-__all__ = ["Cheapest", "PriceList", "cheapest"]
+__all__ = ["Cheapest", "PriceList", "cheapest", "price_list", "slot_of"]
 
 
 class PriceList(NamedTuple):
@@ -24,6 +24,16 @@ class PriceList(NamedTuple):
     prices: FloatArray
     #: Shape (slots + 1,): what a node costs from the first edge to each.
     integral: FloatArray
+
+
+def price_list(edges: IntArray, prices: FloatArray) -> PriceList:
+    """Return prices, shape (slots,), with what follows from them."""
+    integral = np.zeros(len(edges))
+    np.cumsum(prices * np.diff(edges), out=integral[1:])
+    columns = (edges.astype(np.float64), np.append(prices, 0.0), integral)
+    for column in columns:
+        column.setflags(write=False)
+    return PriceList(*columns)
 
 
 class Cheapest(NamedTuple):
@@ -50,7 +60,7 @@ class Run(NamedTuple):
 
 
 @inner_kernel
-def _slot_of(edges: FloatArray, moment: float) -> int:
+def slot_of(edges: FloatArray, moment: float) -> int:
     """Return how many edges are at most the moment, less one: the slot, -1 before the first edge."""
     low, high = 0, len(edges)
     while low < high:
@@ -74,7 +84,7 @@ def _paid(listed: PriceList, slot: int, moment: float) -> float:
 @inner_kernel
 def _paid_until(listed: PriceList, moment: float) -> float:
     """Return what a node costs until the moment."""
-    return _paid(listed, _slot_of(listed.edges, moment), moment)
+    return _paid(listed, slot_of(listed.edges, moment), moment)
 
 
 @inner_kernel
@@ -109,8 +119,8 @@ def _best_at_edge(listed: PriceList, run: Run, best: float, start: float) -> tup
     edges, prices = listed.edges, listed.prices
     submit, slope, floor, nodes, run_time = run
     last = len(edges) - 1
-    until = _slot_of(edges, submit + run_time)
-    for k in range(_slot_of(edges, submit) + 1, last + 1):
+    until = slot_of(edges, submit + run_time)
+    for k in range(slot_of(edges, submit) + 1, last + 1):
         delayed = max(floor, slope * (edges[k] + run_time - submit))
         if delayed >= best:
             break
@@ -129,8 +139,8 @@ def _best_until_edge(listed: PriceList, run: Run, best: float, start: float) -> 
     """Return the less of the best and of ending at an edge at which the price rises."""
     edges, prices = listed.edges, listed.prices
     submit, slope, floor, nodes, run_time = run
-    at = _slot_of(edges, submit)
-    for k in range(_slot_of(edges, submit + run_time) + 1, len(edges)):
+    at = slot_of(edges, submit)
+    for k in range(slot_of(edges, submit + run_time) + 1, len(edges)):
         delayed = max(floor, slope * (edges[k] - submit))
         if delayed >= best:
             break
@@ -155,7 +165,9 @@ def _time_factor(law: int, parameter: float, nodes: float) -> float:
 def cheapest(
     jobs: PackedJobs, slope: FloatArray, floor: FloatArray, slack: float, listed: PriceList, out: Cheapest
 ) -> float:
-    """Return the sum of the least costs of all jobs, each alone; write them, and what they use.
+    """Return the sum of the least costs of the jobs, each alone; write them, and what they use.
+
+    Malleable jobs are passed over.
 
     Parameters
     ----------
@@ -176,6 +188,8 @@ def cheapest(
     usage[:] = 0
     total = 0.0
     for j in range(len(slope)):
+        if jobs.kind[j] == MALLEABLE:
+            continue
         law, parameter = jobs.speedup[j], jobs.parameter[j]
         high = jobs.max_nodes[j] if parameter != 0 else jobs.min_nodes[j]
         first, count = 0, high - jobs.min_nodes[j] + 1
@@ -205,7 +219,7 @@ def cheapest(
                 best, start, size, length = cost, begin, nodes, run_time
         out.costs[j], out.starts[j], out.sizes[j] = best, start, size
         total += best
-        at, until = _slot_of(edges, start), _slot_of(edges, start + length)
+        at, until = slot_of(edges, start), slot_of(edges, start + length)
         if at == until:
             usage[at] += size * length
         else:

@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.model import SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
+from allocsolve.model import MALLEABLE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadTerm
 
-__all__ = ["MakespanBound", "least_areas", "makespan_bound", "shortest_run_times", "workload_bound"]
+__all__ = [
+    "MakespanBound",
+    "in_quarters",
+    "least_areas",
+    "makespan_bound",
+    "shortest_run_times",
+    "workload_bound",
+]
 
 #: Seconds by which times that are no quarters of a second may be off in a valid schedule.
 _TOLERANCE_S = 1e-6
+#: By what share of a malleable job, besides, its work may be off.
+_LOOSE_WORK = 2e-9
 #: Far above the rounding of a sum, relative.
 _ROUNDING = 2.0**-40
 
@@ -29,6 +38,11 @@ class MakespanBound(NamedTuple):
     value: float
     #: JSON data, for `allocsolve.judge`.
     certificate: Mapping[str, object]
+
+
+def in_quarters(problem: WorkloadProblem) -> bool:
+    """Return whether all times in schedules may be quarters: those at which malleable jobs end are not."""
+    return problem.is_exact and not problem.is_malleable
 
 
 def shortest_run_times(problem: WorkloadProblem) -> FloatArray:
@@ -60,7 +74,8 @@ def workload_bound(problem: WorkloadProblem, term: WorkloadTerm) -> float:
     Notes
     -----
     Turnaround and slowdown of a job are at least those of its shortest run, started at once; its wait is at
-    least 0. For the makespan see `makespan_bound`. O(jobs log jobs).
+    least 0. A malleable job does no more work in a second than on its fastest number of nodes. For the
+    makespan see `makespan_bound`. O(jobs log jobs).
 
     Examples
     --------
@@ -75,7 +90,7 @@ def workload_bound(problem: WorkloadProblem, term: WorkloadTerm) -> float:
     scale = math.fsum(packed.weight)
     if term == "wait" or scale == 0:
         return 0.0
-    times = np.maximum(0.0, shortest_run_times(problem) - _looseness(problem))
+    times = np.maximum(0.0, shortest_run_times(problem) * _least_work(problem) - _looseness(problem))
     if term == "slowdown":
         times = np.maximum(1.0, times / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S))
     return math.fsum(packed.weight * times) / scale
@@ -88,7 +103,8 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
     -----
     *Proof.* ``longest``: a job ends no earlier than its shortest run after its submission. ``area``: what is
     submitted at t or later runs after t, and takes its least area on N nodes. ``wide``: jobs that need more
-    than N / 2 nodes at least run one after the other.
+    than N / 2 nodes at least run one after the other. A malleable job takes at least the least area of its
+    numbers of nodes, and the least run time, as it does the work in shares on some of them.
 
     If all times are whole seconds (quarters), some optimum starts jobs at such times only: starting each job
     as early as the jobs before it allow never ends later. So the bound is rounded up to one. Other times may
@@ -101,14 +117,15 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
         return MakespanBound(0.0, {"kind": "makespan", "rule": "longest", "after": 0.0})
     less = _looseness(problem)
     submit = np.maximum(0.0, packed.submit - less)
-    times = shortest_run_times(problem) - less
-    areas = least_areas(problem) - less * packed.max_nodes
+    work = _least_work(problem)
+    times = shortest_run_times(problem) * work - less
+    areas = least_areas(problem) * work - less * packed.max_nodes
     wide = np.where(2 * packed.min_nodes > problem.num_nodes, times, 0.0)
     order = np.argsort(submit, kind="stable")
     last = int(np.argmax(submit + times))
     bounds = {"longest": (_rounded(problem, float(submit[last] + times[last])), last)}
-    for rule, work, num_nodes in (("area", areas, problem.num_nodes), ("wide", wide, 1)):
-        after = np.cumsum(work[order][::-1])[::-1]
+    for rule, load, num_nodes in (("area", areas, problem.num_nodes), ("wide", wide, 1)):
+        after = np.cumsum(load[order][::-1])[::-1]
         at = int(np.argmax(submit[order] + after / num_nodes))
         bounds[rule] = _after(problem, float(submit[order][at]), float(after[at]), num_nodes), int(order[at])
     rule = max(bounds, key=lambda name: bounds[name][0])
@@ -119,19 +136,24 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
 
 def _looseness(problem: WorkloadProblem) -> float:
     """Return by how much a run in a valid schedule may be shorter."""
-    return 0.0 if problem.is_exact else 2 * _TOLERANCE_S
+    return 0.0 if in_quarters(problem) else 2 * _TOLERANCE_S
+
+
+def _least_work(problem: WorkloadProblem) -> FloatArray:
+    """Return the share of its work that each job does at least in a valid schedule, shape (jobs,)."""
+    return np.where(problem.packed.kind == MALLEABLE, 1 - _LOOSE_WORK, 1.0)
 
 
 def _rounded(problem: WorkloadProblem, value: float) -> float:
     """Return a sum, or slightly less where it may be rounded."""
-    return value if problem.is_exact else value * (1 - _ROUNDING)
+    return value if in_quarters(problem) else value * (1 - _ROUNDING)
 
 
 def _after(problem: WorkloadProblem, moment: float, work: float, num_nodes: int) -> float:
     """Return when work that starts at a moment is done at best; rounded up where that is proven."""
     value = moment + work / num_nodes
     # Sums of quarters are exact up to here.
-    if not problem.is_exact or work > 2**51:
+    if not in_quarters(problem) or work > 2**51:
         return value * (1 - _ROUNDING)
     packed = problem.packed
     times = (packed.submit, packed.runtime, packed.table_seconds)

@@ -26,7 +26,7 @@ class PriceBound:
     certificate: Mapping[str, object]
     #: Shape (jobs,), seconds: a cheapest start of each job under the prices.
     starts: FloatArray
-    #: Shape (jobs,): the nodes of each job there; those of a rigid job.
+    #: Shape (jobs,): the nodes of each job there; those of a rigid job; the rounded mean of a malleable one.
     sizes: IntArray
     #: Shape (slots + 1,), increasing whole seconds; there are no prices outside.
     edges: IntArray

@@ -62,7 +62,8 @@ class WorkloadCpSat:
     start
         A feasible schedule to improve on; the solver finds one itself in any case.
     max_jobs
-        Larger problems get a schedule of the heuristics and the bound by prices only (limit ``size``).
+        Larger problems get a schedule of the heuristics and the bound by prices only (limit ``size``), as do
+        problems with malleable jobs, of which there is no model.
 
     Raises
     ------
@@ -101,7 +102,7 @@ class WorkloadCpSat:
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)
         try:
             search.find_start(self.start)
-            search.run(small=len(problem.jobs) <= self.max_jobs)
+            search.run(small=len(problem.jobs) <= self.max_jobs and not problem.is_malleable)
         except KeyboardInterrupt:
             if not search.best.values:
                 raise

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Prices"]
 
+#: The plans that serial generation begins may take this share of the time.
+_BY_SERIES = 0.4
 #: With one worker, this share of the time goes into prices of node-seconds, and of the rest this one into
 #: prices per job.
 _BY_TIME, _BY_JOB = 0.2, 0.5
@@ -96,6 +98,7 @@ class Prices:
     ascent of the prices runs until it converges (prices per job for up to 1,200 jobs), and 50 moves are made
     for each job, or as many as the budget's iterations say. Up to 40 rigid jobs (12 without a time limit) are
     left to `WorkloadCpSat`, which uses the same prices and closes the gap.
+    Malleable jobs keep one size each in these schedules; the bound lets them change it.
 
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
     proves the bound but for what an exact search adds. No result is worse than `start`, or proves less than
@@ -118,7 +121,8 @@ class Prices:
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)
         earlier = Earlier.judged(problem, self.objective, self.start, self.certificate)
         sizes = job_sizes(problem)
-        if len(sizes.nodes) <= (_CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED):
+        closed = _CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED
+        if len(sizes.nodes) <= closed and not problem.is_malleable:
             return earlier.or_better(WorkloadCpSat(self.objective, earlier.unbroken)(problem, budget))
         search = _Search(problem, self.objective, budget, clock, sizes)
         interrupted = False
@@ -175,7 +179,7 @@ class _Search:
             self._target = self.bound.value
         for plan in serial_plans(self.problem, self.sizes):
             self.best.offer(plan)
-            if self.clock.remaining == 0:
+            if self.clock.remaining <= (1 - _BY_SERIES) * self.budget.seconds < math.inf:
                 return
 
     def run(self) -> None:
@@ -240,11 +244,12 @@ class _Search:
         while left > 0 and clock.remaining > 0:
             if self.bound.prices is not prices and self.bound.prices is not None:
                 prices = self.bound.prices
-                better = [
-                    self.best.offer(plan)
-                    for plan in dual_plans(self.problem, prices.starts, prices.sizes, self.sizes)
-                ]
-                if any(better):
+                better = False
+                for plan in dual_plans(self.problem, prices.starts, prices.sizes, self.sizes):
+                    better |= self.best.offer(plan)
+                    if clock.remaining == 0:
+                        break
+                if better:
                     restarts += 1
                     search = self._reinserter(restarts)
             moves = int(min(left, _ROUND))

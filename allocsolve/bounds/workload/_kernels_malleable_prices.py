@@ -1,0 +1,377 @@
+"""Compiled: the cheapest end and sizes of each malleable job under the prices of node-seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.bounds.workload._kernels_prices import PriceList, slot_of
+from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.model import AMDAHL, MALLEABLE, POWER, SPEEDUP_TABLE
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray, IntArray, PackedJobs
+
+__all__ = ["CheapestWork", "cheapest_work"]
+
+#: Steps of the search for a work price at an edge, and the relative gap that ends it.
+_MOST_STEPS = 60
+_GAP = 1e-11
+
+
+class CheapestWork(NamedTuple):
+    """Where `cheapest_work` writes, for malleable jobs only."""
+
+    #: Shape (jobs,).
+    costs: FloatArray
+    #: When a job first holds nodes, and its mean size while it does.
+    starts: FloatArray
+    sizes: IntArray
+    ends: FloatArray
+    #: What the work of a job costs at its cheapest end.
+    work_prices: FloatArray
+    #: Shape (slots + 1,): to which the node-seconds used are added.
+    usage: FloatArray
+
+
+class MalleableJob(NamedTuple):
+    """A job: it does ``rate(n)`` of its work per second on n nodes, and all of it is 1."""
+
+    submit: float
+    law: int
+    parameter: float
+    #: The rate on one node, if the law held there.
+    speed: float
+    low: float
+    high: float
+    #: Its rows in the tables.
+    first: int
+    last: int
+
+
+class Held(NamedTuple):
+    """The minimum of a job at one end, by two work prices that embrace its own; the cost aside."""
+
+    end: float
+    #: The slot of the end.
+    slot: int
+    low: float
+    high: float
+    #: Share of what is held under `high`; of what is held under `low` the rest.
+    part: float
+
+
+@inner_kernel
+def _job(jobs: PackedJobs, j: int) -> MalleableJob:
+    law, parameter, nodes = jobs.speedup[j], jobs.parameter[j], float(jobs.nodes[j])
+    first, last = 0, 0
+    speed = 1.0 / jobs.runtime[j]
+    if law == AMDAHL:
+        speed *= 1 - parameter + parameter / nodes
+    elif law == POWER:
+        speed *= nodes**-parameter
+    elif law == SPEEDUP_TABLE:
+        first, last = jobs.table_offsets[j], jobs.table_offsets[j + 1]
+    low, high = float(jobs.min_nodes[j]), float(jobs.max_nodes[j])
+    return MalleableJob(jobs.submit[j], law, parameter, speed, low, high, first, last)
+
+
+@inner_kernel
+def _rate(job: MalleableJob, nodes: float) -> float:
+    """Return the share of the work that is done per second; not of a table."""
+    if job.law == AMDAHL:
+        return job.speed * nodes / (nodes * (1 - job.parameter) + job.parameter)
+    return float(job.speed * nodes**job.parameter)
+
+
+@inner_kernel
+def _held(jobs: PackedJobs, job: MalleableJob, price: float, work_price: float) -> tuple[float, float]:
+    """Return the nodes on which a second gains most, and the rate on these.
+
+    It gains the work done, at its price, less the nodes held, at theirs.
+    """
+    parameter = job.parameter
+    if job.law == SPEEDUP_TABLE:
+        best, nodes, rate = np.inf, job.low, 0.0
+        for row in range(job.first, job.last):
+            cost = price * jobs.table_nodes[row] - work_price / jobs.table_seconds[row]
+            if cost < best:
+                best, nodes, rate = cost, float(jobs.table_nodes[row]), 1 / jobs.table_seconds[row]
+        return nodes, rate
+    if parameter == 0:
+        nodes = job.low
+    elif price <= 0:
+        nodes = job.high
+    elif parameter == 1:
+        nodes = job.high if work_price * job.speed > price else job.low
+    else:
+        ratio = work_price * job.speed * parameter / price
+        if job.law == AMDAHL:
+            nodes = (np.sqrt(ratio) - parameter) / (1 - parameter)
+        else:
+            nodes = ratio ** (1 / (1 - parameter))
+        nodes = min(max(nodes, job.low), job.high)
+    return nodes, _rate(job, nodes)
+
+
+@inner_kernel
+def _level(jobs: PackedJobs, job: MalleableJob, slope: float, price: float) -> tuple[float, float]:
+    """Return the work price at which one more second gains what it costs, and the rate there."""
+    parameter = job.parameter
+    if job.law == SPEEDUP_TABLE:
+        least, rate = np.inf, 1.0
+        for row in range(job.first, job.last):
+            each = (slope + price * jobs.table_nodes[row]) * jobs.table_seconds[row]
+            if each < least:
+                least, rate = each, 1 / jobs.table_seconds[row]
+        return least, rate
+    if parameter == 0:
+        nodes = job.low
+    elif price <= 0 or parameter == 1:
+        nodes = job.high
+    else:
+        ratio = slope * parameter / (price * (1 - parameter))
+        nodes = np.sqrt(ratio) if job.law == AMDAHL else ratio
+        nodes = min(max(nodes, job.low), job.high)
+    rate = _rate(job, nodes)
+    return (slope + price * nodes) / rate, rate
+
+
+@called_kernel
+def _sums(
+    jobs: PackedJobs,
+    job: MalleableJob,
+    listed: PriceList,
+    slots: tuple[int, int],
+    end: float,
+    work_price: float,
+) -> tuple[float, float]:
+    """Return what a work price gains from the submission to an end, negative, and the work done."""
+    gain, work = 0.0, 0.0
+    if work_price <= 0:
+        return gain, work
+    edges, prices = listed.edges, listed.prices
+    first, until = slots
+    begin = job.submit
+    for k in range(first, until + 1):
+        stop = end if k == until else edges[k + 1]
+        price = prices[k] if k >= 0 else 0.0
+        nodes, rate = _held(jobs, job, price, work_price)
+        each = price * nodes - work_price * rate
+        if each < 0:
+            gain += each * (stop - begin)
+            work += rate * (stop - begin)
+        begin = stop
+    return gain, work
+
+
+@called_kernel
+def _at_end(
+    jobs: PackedJobs,
+    job: MalleableJob,
+    listed: PriceList,
+    slots: tuple[int, int],
+    end: float,
+    between: tuple[float, float],
+    least: float,
+) -> tuple[float, float, Held]:
+    """Return the least cost of the work until an end, that under the lower work price, and how.
+
+    The dual function is concave in the work price; that of the end lies between two. Its tangents at both
+    meet above it: where they meet is the next price, alternating with where its slope would vanish. If the
+    cost is above `least`, whatever is above that is returned.
+    """
+    low, high = between
+    gain, work = _sums(jobs, job, listed, slots, end, low)
+    at_low, slope_low = low + gain, 1 - work
+    gain, work = _sums(jobs, job, listed, slots, end, high)
+    at_high, slope_high = high + gain, 1 - work
+    for step in range(_MOST_STEPS):
+        best = max(at_low, at_high)
+        if best >= least or slope_low <= 0 or slope_high >= 0:
+            break
+        meet = (at_high - at_low + slope_low * low - slope_high * high) / (slope_low - slope_high)
+        if at_low + slope_low * (meet - low) - best <= _GAP * abs(best):
+            break
+        if step % 2:
+            meet = low + (high - low) * slope_low / (slope_low - slope_high)
+        if not low < meet < high:
+            meet = (low + high) / 2
+        gain, work = _sums(jobs, job, listed, slots, end, meet)
+        if work <= 1:
+            low, at_low, slope_low = meet, meet + gain, 1 - work
+        else:
+            high, at_high, slope_high = meet, meet + gain, 1 - work
+    part = slope_low / (slope_low - slope_high) if slope_low > slope_high else 1.0
+    return max(at_low, at_high), at_low, Held(end, slots[1], low, high, min(max(part, 0.0), 1.0))
+
+
+@inner_kernel
+def _per_second(
+    jobs: PackedJobs, job: MalleableJob, slope: float, price: float, work_price: float
+) -> tuple[float, float]:
+    """Return by how much a later end costs more under a work price, per second, and the work done in one."""
+    nodes, rate = _held(jobs, job, price, work_price)
+    if price * nodes < work_price * rate:
+        return slope + price * nodes - work_price * rate, rate
+    return slope, 0.0
+
+
+@inner_kernel
+def _carried_on(
+    jobs: PackedJobs,
+    job: MalleableJob,
+    slope: float,
+    price: float,
+    length: float,
+    carried: float,
+    cost: float,
+    best: float,
+) -> float:
+    """Return the cost under a work price at the end of a slot, from that at its begin; or -1.
+
+    That is if the work price does not prove that no end in the slot costs less than the best.
+    """
+    change, _ = _per_second(jobs, job, slope, price, carried)
+    if change != 0:
+        change *= length
+    return cost + change if cost + min(0.0, change) >= best * (1 - _GAP) else -1.0
+
+
+@called_kernel
+def _cheapest(
+    jobs: PackedJobs, job: MalleableJob, listed: PriceList, slope: float, floor: float
+) -> tuple[float, Held]:
+    """Return the least cost of a job, and how."""
+    edges, last, submit = listed.edges, len(listed.edges) - 1, job.submit
+    first = slot_of(edges, submit)
+    _, fastest = _level(jobs, job, 1.0, 0.0)
+    free = submit + floor / slope
+    earliest = slot_of(edges, max(free, submit + (1 - 1e-9) / fastest))
+    best, held = np.inf, Held(submit, earliest, 0.0, 0.0, 1.0)
+    # Of the cost as a function of the end: whether it falls just before this slot; the level of the slot
+    # before; one that is not below the work price of any later end, where it is known.
+    falling, before, most = True, 0.0, np.inf
+    # A work price below that of all ends so far, and the work done under it by the begin of the slot.
+    # And a work price, 0 for none, under which no end of the slot before costs less than the best, and the
+    # cost under it of an end at the begin of this slot.
+    probe, done, carried, at_carried = 0.0, 0.0, 0.0, 0.0
+    for k in range(earliest, last + 1):
+        begin = max(edges[k] if k >= 0 else submit, free, submit)
+        until = edges[k + 1] if k < last else np.inf
+        delay = max(floor, slope * (begin - submit))
+        if delay >= best:
+            break
+        price = listed.prices[k] if k >= 0 else 0.0
+        if carried > 0:
+            at_carried = _carried_on(jobs, job, slope, price, until - begin, carried, at_carried, best)
+            if at_carried > 0:
+                falling = False
+                continue
+        carried = 0.0
+        level, rate = _level(jobs, job, slope, price)
+        if falling and level <= probe and k < last:
+            _, probed = _per_second(jobs, job, slope, price, probe)
+            done += probed * (until - begin)
+            if done < 1:  # the cost falls in the whole slot, as it does under a lower work price
+                before = level
+                continue
+        if falling or level < most:
+            gain, work = _sums(jobs, job, listed, (first, k), begin, level)
+            carried, at_carried = level, delay + level + gain
+            end = begin + (1 - work) / rate
+            if work <= 1 and end > until:
+                falling, probe, done = True, level, work + rate * (until - begin)
+            elif work <= 1:
+                falling, most = False, level
+                if at_carried < best:
+                    best, held = at_carried, Held(end, k, level, level, 1.0)
+            elif falling:
+                cost, lower, at = _at_end(jobs, job, listed, (first, k), begin, (before, level), best - delay)
+                if delay + cost < best:
+                    best, held = delay + cost, at
+                change, _ = _per_second(jobs, job, slope, price, at.low)
+                if k < last and change >= 0:
+                    carried, at_carried = at.low, delay + lower + change * (until - begin)
+            if work > 1:
+                falling, most = False, min(most, level)
+            if at_carried < best * (1 - _GAP):
+                carried = 0.0
+        before = level
+    return best, held
+
+
+@inner_kernel
+def _use(
+    jobs: PackedJobs, job: MalleableJob, listed: PriceList, held: Held, usage: FloatArray
+) -> tuple[float, float]:
+    """Add what a job holds; return when it begins, and its mean size while it holds nodes."""
+    edges, prices = listed.edges, listed.prices
+    begin, start, area, lasted = job.submit, held.end, 0.0, 0.0
+    for k in range(slot_of(edges, begin), held.slot + 1):
+        stop = held.end if k == held.slot else edges[k + 1]
+        price = prices[k] if k >= 0 else 0.0
+        for side in range(2):
+            part = held.part if side else 1 - held.part
+            work_price = held.high if side else held.low
+            if part <= 0 or work_price <= 0:
+                continue
+            nodes, rate = _held(jobs, job, price, work_price)
+            if price * nodes < work_price * rate:
+                length = part * (stop - begin)
+                # Before the first slot and behind the last the same entry.
+                usage[k] += nodes * length
+                area += nodes * length
+                lasted += length
+                start = min(start, begin)
+        begin = stop
+    return start, area / lasted if lasted > 0 else job.low
+
+
+@kernel
+def cheapest_work(
+    jobs: PackedJobs, slope: FloatArray, floor: FloatArray, listed: PriceList, out: CheapestWork
+) -> float:
+    """Return the sum of the least costs of the malleable jobs, each alone; write them, and what they use.
+
+    Parameters
+    ----------
+    slope, floor
+        Shape (jobs,): what a job costs by its end, see `JobCosts`.
+
+    Notes
+    -----
+    A job may hold no nodes, or any real number from its fewest to its most (of a table: one of its rows), and
+    change that at any time. If its end C is given, its nodes cost the greatest value over work prices m of
+
+        D(m) = m + integral from submission to C of min(0, min over n of price * n - m * rate(n)).
+
+    In a slot with price l the derivative of the cost by C is slope + min over n of (l n - m rate(n)), which
+    is 0 at the price m = min over n of (slope + l n) / rate(n), the level of the slot, and rises with C, as
+    the work price falls. So the least cost in a slot is inside if at its level the work done is at most 1 at
+    its begin and at least 1 at its end, and then it is of closed form. Else it is at an edge where the level,
+    so the price, rises, between the levels of its sides: there the work price is searched.
+
+    Any work price bounds the cost of any end. One that proves a slot dearer than the best is carried on to
+    the next slots in constant time, as is one that proves that later ends are cheaper.
+
+    *Complexity*: for each job O(slots from its submission to its cheapest end, squared), at worst.
+    """
+    total = 0.0
+    for j in range(len(slope)):
+        if jobs.kind[j] != MALLEABLE:
+            continue
+        job = _job(jobs, j)
+        if slope[j] == 0:  # it does not count, and takes nodes that cost nothing
+            cost, held = (
+                floor[j],
+                Held(max(job.submit, listed.edges[-1]), len(listed.edges) - 1, 0.0, 0.0, 1.0),
+            )
+        else:
+            cost, held = _cheapest(jobs, job, listed, slope[j], floor[j])
+        start, size = _use(jobs, job, listed, held, out.usage)
+        out.costs[j], out.starts[j], out.sizes[j] = cost, start, int(size + 0.5)
+        out.ends[j], out.work_prices[j] = held.end, held.low + held.part * (held.high - held.low)
+        total += cost
+    return total

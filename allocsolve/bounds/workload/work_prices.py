@@ -1,0 +1,60 @@
+"""What the work of malleable jobs costs under the prices of a bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.bounds.workload._kernels_malleable_prices import CheapestWork, cheapest_work
+from allocsolve.bounds.workload._kernels_prices import price_list
+from allocsolve.bounds.workload.costs import job_costs
+from allocsolve.model import parse_workload_objective
+
+if TYPE_CHECKING:
+    from allocsolve.bounds.workload.price_bound import PriceBound
+    from allocsolve.model import FloatArray, WorkloadProblem
+
+__all__ = ["work_prices"]
+
+
+def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
+    """Return what all the work of each malleable job costs, at the margin, at its cheapest end.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    bound
+        A bound on it by `time_prices`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (jobs,), read-only, in the units of the cost of a job (see `JobCosts`); 0 for jobs of other
+        kinds and for those that do not count.
+
+    Notes
+    -----
+    At its cheapest end a job with the work price m holds at each instant, with l the price of a node-second
+    then, the number of nodes n that maximises ``m / run time on n nodes - l n``. O(jobs * slots of a job^2).
+
+    Examples
+    --------
+    >>> from allocsolve.bounds.workload import time_prices
+    >>> from allocsolve.model import Amdahl, Job, WorkloadProblem
+    >>> law = Amdahl(0.9)
+    >>> job = Job(0, 2, 60, min_nodes=1, max_nodes=4, speedup=law, kind="malleable")
+    >>> problem = WorkloadProblem(4, [job, job, Job(0, 1, 9)])
+    >>> work_prices(problem, time_prices(problem)).round(1).tolist()
+    [35.5, 35.5, 0.0]
+    """
+    (term,) = parse_workload_objective(str(bound.certificate["term"]))
+    costs = job_costs(problem, term)
+    count = len(problem.jobs)
+    least, starts, ends, prices = (np.zeros(count) for _ in range(4))
+    sizes, usage = np.zeros(count, dtype=np.int64), np.zeros(len(bound.prices) + 1)
+    out = CheapestWork(least, starts, sizes, ends, prices, usage)
+    cheapest_work(problem.packed, costs.slope, costs.floor, price_list(bound.edges, bound.prices), out)
+    prices.setflags(write=False)
+    return prices

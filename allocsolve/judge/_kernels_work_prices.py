@@ -1,0 +1,326 @@
+"""Compiled, for the judge: what each malleable job costs at least under prices of node-seconds, in floats."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.model import AMDAHL, MALLEABLE, SPEEDUP_TABLE
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray, PackedJobs
+
+__all__ = ["ROUNDING_MARGIN", "Slots", "WorkCosts", "least_work_costs"]
+
+#: By what share of all its terms a bound on a job is lowered: far more than sums over 10^5 slots are rounded.
+ROUNDING_MARGIN = 1e-9
+#: Work prices that are tried for one slot, and by what share of the bound the last ones must gain.
+_MOST_TRIALS = 60
+_LEAST_GAIN = 1e-11
+#: Above the rounding of a few operations, relative.
+_ROUNDING = 1e-14
+
+
+class Slots(NamedTuple):
+    """Prices of node-seconds in slots; there are none outside."""
+
+    #: Shape (slots + 2,), increasing, seconds: from long before the first slot on.
+    begins: FloatArray
+    #: Shape (slots + 2,): 0 before the first slot and behind the last.
+    prices: FloatArray
+
+
+class WorkCosts(NamedTuple):
+    """What jobs cost by their end C: ``max(floor, slope (C - submit))``, and how much work they do at least.
+
+    Shape (jobs,) each.
+    """
+
+    slope: FloatArray
+    floor: FloatArray
+    #: A share of all the work of a job.
+    work: FloatArray
+
+
+class _Trial(NamedTuple):
+    """A bound on the cost of a job that ends in a slot, and the work done by both ends of the slot."""
+
+    bound: float
+    by_begin: float
+    by_end: float
+
+
+@inner_kernel
+def _seconds(jobs: PackedJobs, j: int, nodes: float) -> float:
+    """Return the run time on so many nodes, which need not be an integer; not of a table."""
+    share, given = jobs.parameter[j], float(jobs.nodes[j])
+    if jobs.speedup[j] == AMDAHL:
+        return float(jobs.runtime[j] * (1 - share + share / nodes) / (1 - share + share / given))
+    return float(jobs.runtime[j] * (given / nodes) ** share)
+
+
+@inner_kernel
+def _surplus(jobs: PackedJobs, j: int, price: float, mu: float) -> tuple[float, float]:
+    """Return the nodes on which a second saves most if the whole work is paid with mu, and its run time.
+
+    A second on n nodes saves mu / (run time on n nodes) - price * n. Laws are concave, so its derivative by n
+    is 0 at the best n, or that is the fewest or the most nodes.
+    """
+    fewest, most = float(jobs.min_nodes[j]), float(jobs.max_nodes[j])
+    law, share = jobs.speedup[j], jobs.parameter[j]
+    if law == SPEEDUP_TABLE:
+        saved, at = -inf, jobs.table_offsets[j]
+        for row in range(jobs.table_offsets[j], jobs.table_offsets[j + 1]):
+            each = mu / jobs.table_seconds[row] - price * jobs.table_nodes[row]
+            if each > saved:
+                saved, at = each, row
+        return float(jobs.table_nodes[at]), jobs.table_seconds[at]
+    if share == 0:
+        return fewest, _seconds(jobs, j, fewest)
+    one = _seconds(jobs, j, 1.0)
+    nodes = most
+    if price > 0 and share == 1:
+        nodes = most if mu > price * one else fewest
+    elif price > 0 and law == AMDAHL:
+        # On one node the time is `one`, so 1 / time = n / (one * (n * serial + share)).
+        nodes = (sqrt(mu * share / (price * one)) - share) / (1 - share)
+    elif price > 0:
+        nodes = (mu * share / (price * one)) ** (1 / (1 - share))
+    nodes = min(max(nodes, fewest), most)
+    return nodes, _seconds(jobs, j, nodes)
+
+
+@inner_kernel
+def _balanced(jobs: PackedJobs, j: int, price: float, slope: float) -> float:
+    """Return for which mu a second saves at most its delay: the least (slope + price n) * run time on n."""
+    fewest, most = float(jobs.min_nodes[j]), float(jobs.max_nodes[j])
+    law, share = jobs.speedup[j], jobs.parameter[j]
+    if law == SPEEDUP_TABLE:
+        mu = inf
+        for row in range(jobs.table_offsets[j], jobs.table_offsets[j + 1]):
+            mu = min(mu, (slope + price * jobs.table_nodes[row]) * jobs.table_seconds[row])
+        return mu
+    nodes = fewest if share == 0 else most
+    if 0 < share < 1 and price > 0:
+        ratio = slope * share / (price * (1 - share))
+        nodes = min(max(sqrt(ratio) if law == AMDAHL else ratio, fewest), most)
+    return (slope + price * nodes) * _seconds(jobs, j, nodes)
+
+
+@inner_kernel
+def _slot_at(slots: Slots, moment: float) -> int:
+    """Return the slot in which a moment is, its begin included."""
+    low, high = 0, len(slots.begins)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if slots.begins[middle] <= moment:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@called_kernel
+def _trial(
+    jobs: PackedJobs, costs: WorkCosts, slots: Slots, j: int, span: tuple[int, int, float], mu: float
+) -> _Trial:
+    """Return what holds for all ends in a slot, for any mu.
+
+    `span` is the slot of the submission, the one of the end, and the first end in it.
+    """
+    first, slot, begin = span
+    submit, slope, floor, work = jobs.submit[j], costs.slope[j], costs.floor[j], costs.work[j]
+    saved, done, terms = 0.0, 0.0, 0.0
+    at = submit
+    for k in range(first, slot + 1):
+        until = begin if k == slot else slots.begins[k + 1]
+        nodes, seconds = _surplus(jobs, j, slots.prices[k], mu)
+        gross, paid = mu / seconds, slots.prices[k] * nodes
+        if gross > paid:
+            saved += (gross - paid) * (until - at)
+            terms += (gross + paid) * (until - at)
+            done += (until - at) / seconds
+        at = until
+    nodes, seconds = _surplus(jobs, j, slots.prices[slot], mu)
+    each, rate = mu / seconds - slots.prices[slot] * nodes, 1 / seconds
+    if each <= 0:
+        each, rate = 0.0, 0.0
+    delay = max(floor, slope * (begin - submit))
+    bound = delay + mu * work - saved
+    terms += delay + mu * work
+    if slot + 1 == len(slots.begins):
+        # There is no last end: a second may not save more than it costs.
+        if each > slope * (1 + ROUNDING_MARGIN / 1000):
+            bound = -inf
+        return _Trial(bound - ROUNDING_MARGIN * terms, done, inf)
+    length = slots.begins[slot + 1] - begin
+    late = max(floor, slope * (slots.begins[slot + 1] - submit))
+    # Linear in between, but for the floor, which is left before `begin`.
+    bound = min(bound, bound - delay + late - each * length)
+    terms += late + (each + 2 * slots.prices[slot] * nodes) * length
+    return _Trial(bound - ROUNDING_MARGIN * terms, done, done + rate * length)
+
+
+@called_kernel
+def _proven(
+    jobs: PackedJobs,
+    costs: WorkCosts,
+    slots: Slots,
+    j: int,
+    span: tuple[int, int, float],
+    goal: float,
+) -> tuple[float, float, int]:
+    """Return a bound on the cost of a job that ends in a slot, its mu, and how many mu were tried.
+
+    The best mu is searched until the bound reaches the goal. At the first mu both ends of the slot bound
+    alike; where the work done by one end is too much or too little, a better mu is on that side.
+    """
+    work = costs.work[j]
+    mu = _balanced(jobs, j, slots.prices[span[1]], costs.slope[j])
+    trial = _trial(jobs, costs, slots, j, span, mu)
+    bound, best = trial.bound, mu
+    rising = trial.by_begin > work
+    if bound >= goal or (not rising and trial.by_end >= work):
+        return bound, best, 1
+    # Of the bound as a function of mu: points and derivatives on both sides of the greatest.
+    low, high = 0.0, mu
+    delay = max(costs.floor[j], costs.slope[j] * (span[2] - jobs.submit[j]))
+    at_low, at_high = delay * (1 - ROUNDING_MARGIN), trial.bound
+    up = work
+    down = work - (trial.by_begin if rising else trial.by_end)
+    if not rising:
+        low, at_low, up = mu, trial.bound, down
+        high, at_high, down = inf, -inf, 0.0
+    for tried in range(1, _MOST_TRIALS):
+        if high == inf:
+            mu = 2 * low
+        elif tried % 3 == 1 and at_low > -inf and at_high > -inf:
+            mu = (at_high - at_low + up * low - down * high) / (up - down)
+        elif tried % 3 == 2:
+            mu = low + (high - low) * up / (up - down)
+        else:
+            mu = (low + high) / 2
+        if not low < mu < high:
+            mu = (low + high) / 2
+        trial = _trial(jobs, costs, slots, j, span, mu)
+        if trial.bound > bound:
+            bound, best = trial.bound, mu
+        if bound >= goal:
+            break
+        derivative = work - (trial.by_begin if rising else trial.by_end)
+        if derivative >= 0:
+            low, at_low, up = mu, trial.bound, derivative
+        else:
+            high, at_high, down = mu, trial.bound, derivative
+        if at_low > -inf and at_high > -inf and up > down:
+            meet = (at_high - at_low + up * low - down * high) / (up - down)
+            if at_low + up * (meet - low) - bound <= _LEAST_GAIN * abs(bound):
+                break
+    return bound, best, tried + 1
+
+
+@called_kernel
+def _with_earlier(
+    jobs: PackedJobs,
+    costs: WorkCosts,
+    slots: Slots,
+    j: int,
+    run: tuple[int, int, int],
+    best: float,
+) -> tuple[float, int]:
+    """Return the lesser of `best` and of bounds on slots that lie before one, and the steps taken.
+
+    `run` is the slot of the submission, the first slot and the one behind the last.
+    """
+    first, begin, end = run
+    free = jobs.submit[j] + costs.floor[j] / costs.slope[j]
+    steps = 0
+    for k in range(begin, end):
+        opens = max(slots.begins[k], free, jobs.submit[j])
+        bound, _, tried = _proven(jobs, costs, slots, j, (first, k, opens), best)
+        best = min(best, bound)
+        steps += tried * (k - first + 1)
+    return best, steps
+
+
+@called_kernel
+def _least(
+    jobs: PackedJobs, costs: WorkCosts, slots: Slots, j: int, shortest: float, steps: int
+) -> tuple[float, int]:
+    """Return a bound on the cost of a job, and the steps that are left."""
+    submit, slope, floor, work = jobs.submit[j], costs.slope[j], costs.floor[j], costs.work[j]
+    alone = max(floor, slope * work * shortest * (1 - ROUNDING_MARGIN))
+    free = submit + floor / slope
+    earliest = submit + work * shortest * (1 - ROUNDING_MARGIN)
+    last = len(slots.begins) - 1
+    first = _slot_at(slots, submit)
+    k = _slot_at(slots, max(earliest, free))
+    best, unproven = inf, k
+    carried, at_carried = -1.0, 0.0
+    while k <= last:
+        begin = max(slots.begins[k], free, submit)
+        if max(floor, slope * (begin - submit)) >= best:
+            break
+        price = slots.prices[k]
+        if carried >= 0:
+            # The mu that proved an earlier slot, gone on from its end: what later ends save, and cost.
+            nodes, seconds = _surplus(jobs, j, price, carried)
+            gross, paid = carried / seconds, price * nodes
+            each = slope - max(0.0, gross - paid)
+            length = slots.begins[k + 1] - begin if k < last else (0.0 if each >= 0 else inf)
+            each -= (slope + gross + paid) * _ROUNDING
+            if at_carried + min(0.0, each * length) >= best:
+                at_carried += each * length
+                k += 1
+                unproven = k
+                continue
+            carried = -1.0
+        steps -= k - first + 1
+        if steps < 0:
+            return alone, steps
+        mu = _balanced(jobs, j, price, slope)
+        trial = _trial(jobs, costs, slots, j, (first, k, begin), mu)
+        if trial.by_end < work:
+            k += 1  # a later end is better: look for that first
+            continue
+        bound = trial.bound
+        if trial.by_begin > work and bound < best:
+            bound, mu, tried = _proven(jobs, costs, slots, j, (first, k, begin), best)
+            steps -= tried * (k - first + 1)
+        best = min(best, bound)
+        best, taken = _with_earlier(jobs, costs, slots, j, (first, unproven, k), best)
+        steps -= taken
+        if bound >= best:
+            carried, at_carried = mu, bound
+        k += 1
+        unproven = k
+    best, taken = _with_earlier(jobs, costs, slots, j, (first, unproven, k), best)
+    steps -= taken
+    return max(alone, best), steps
+
+
+@kernel
+def least_work_costs(
+    jobs: PackedJobs, costs: WorkCosts, slots: Slots, shortest: FloatArray, steps: int, out: FloatArray
+) -> None:
+    """Write a lower bound on the cost of each malleable job, alone and with its nodes paid for; of others 0.
+
+    Parameters
+    ----------
+    shortest
+        Shape (jobs,): the least seconds on any number of nodes.
+    steps
+        Slots that are looked at, of all jobs and ends together; then a job counts with its delay alone.
+    """
+    for j in range(len(out)):
+        out[j] = 0.0
+        if jobs.kind[j] != MALLEABLE:
+            continue
+        if costs.slope[j] == 0:
+            out[j] = costs.floor[j]
+        elif steps < 0:
+            alone = costs.slope[j] * costs.work[j] * shortest[j] * (1 - ROUNDING_MARGIN)
+            out[j] = max(costs.floor[j], alone)
+        else:
+            out[j], steps = _least(jobs, costs, slots, j, shortest[j], steps)
