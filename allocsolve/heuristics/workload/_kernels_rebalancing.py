@@ -10,6 +10,7 @@ from allocsolve.heuristics.workload._kernels_clearing import Demand, cheapness_a
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
@@ -68,10 +69,14 @@ class Auction(NamedTuple):
     admitted: IntArray
     #: By job, for the order of the queue.
     scores: FloatArray
+    #: By job, seconds: when it may start; read-only, and empty if all may at once.
+    #: Shape (1,): when the next of those that wait may, infinite for never.
+    earliest: FloatArray
+    wake: FloatArray
 
 
-def initial_auction(demand: Demand) -> Auction:
-    """Return the auction before the first call."""
+def initial_auction(demand: Demand, earliest: FloatArray | None = None) -> Auction:
+    """Return the auction before the first call; jobs may not start before their `earliest` seconds."""
     count = len(demand.scale)
     return Auction(
         demand=demand,
@@ -80,6 +85,8 @@ def initial_auction(demand: Demand) -> Auction:
         wanted=np.zeros(count, dtype=np.int64),
         admitted=np.zeros(count, dtype=np.int64),
         scores=np.zeros(count),
+        earliest=frozen_floats(np.empty(0)) if earliest is None else earliest,
+        wake=np.full(1, np.inf),
     )
 
 
@@ -114,10 +121,14 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction
             incoming += max(0, size - target)
     shared += state.counts[FREE] + incoming
     room, count, admitted, needed = shared - least, running, 0, 0
+    auction.wake[0] = np.inf
     for at in range(state.counts[HEAD], state.counts[TAIL]):
-        if room <= 0:
+        if room <= 0 and not len(auction.earliest):
             break
         job = state.queue[at]
+        if len(auction.earliest) and auction.earliest[job] > state.clock[0]:
+            auction.wake[0] = min(auction.wake[0], auction.earliest[job])
+            continue
         need = jobs.min_nodes[job]
         if need > room:
             continue
@@ -248,7 +259,7 @@ def run_rebalancing(
 ) -> bool:
     """Run a workload to its end under a policy; False if the log of changes has to grow first."""
     while has_room(state, resizing):
-        if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
+        if not advance_resizing(jobs, state, resizing, auction.wake[0], coalesce):
             return True
         rebalance(jobs, state, resizing, auction, rule)
     return False

@@ -14,8 +14,8 @@ __all__ = ["QUEUE_ORDERS", "QueueOrder", "order_code"]
 #: ``submission``; ``shortest-estimate``: least r; ``smallest-area``: least r n; ``largest``: largest n;
 #: ``smallest``: least n; ``wfp3``: largest (w/r)^3 n; ``unicef``: largest w / (r log2 n), jobs of one node
 #: first; ``f1``: least log10(r) n + 870 log10(s); ``f2``: sqrt(r) n + 25,600 log10(s); ``f3``: r n +
-#: 6,860,000 log10(s); ``f4``: r sqrt(n) + 530,000 log10(s) (Carastan-Santos & de Camargo, SC'17, which also has WFP3
-#: and UNICEF).
+#: 6,860,000 log10(s); ``f4``: r sqrt(n) + 530,000 log10(s) (Carastan-Santos & de Camargo, SC'17, which also
+#: has WFP3 and UNICEF).
 QueueOrder: TypeAlias = Literal[
     "submission",
     "shortest-estimate",

@@ -25,8 +25,8 @@ from allocsolve.simulation.kernels import STARTED, SUBMITTED, initial_resizing, 
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.workload._kernels_clearing import Demand
-    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
+    from allocsolve.heuristics.workload._kernels_rebalancing import Auction
+    from allocsolve.model import Budget, FloatArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation import QueueView
 
 __all__ = ["StaticPrice", "run_auctions"]
@@ -104,7 +104,8 @@ class StaticPrice:
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        return run_auctions(problem, price_takers(problem.packed), self._rule, rules or self.rules)
+        auction = initial_auction(price_takers(problem.packed))
+        return run_auctions(problem, auction, self._rule, rules or self.rules)
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision, ...]:
         """Return what is decided now: the policy for `allocsolve.simulation.run_policy`."""
@@ -138,14 +139,25 @@ class StaticPrice:
 
 
 def run_auctions(
-    problem: WorkloadProblem, demand: Demand, rule: RebalancingRule, rules: EngineRules
+    problem: WorkloadProblem,
+    auction: Auction,
+    rule: RebalancingRule,
+    rules: EngineRules,
+    estimate: FloatArray | None = None,
 ) -> Simulation:
-    """Run a workload to its end, jobs demanding nodes in their way."""
+    """Run a workload to its end.
+
+    Parameters
+    ----------
+    auction
+        As `initial_auction` returns it.
+    estimate
+        Shape (jobs,), seconds: what the order of the queue takes for run times; those of users if left out.
+    """
     rules.check(problem)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
-    resizing = initial_resizing(packed.estimate, ROOM * count)
-    auction = initial_auction(demand)
+    resizing = initial_resizing(packed.estimate if estimate is None else estimate, ROOM * count)
     while not run_rebalancing(packed, state, resizing, auction, rule, rules.coalesce):
         resizing = roomier(resizing, count)
     return Simulation(schedule_of(state, resizing), log_of(state))
