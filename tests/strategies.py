@@ -238,6 +238,6 @@ def changing_schedules(draw: DrawFn, problem: WorkloadProblem, *, max_start: int
             pieces[-1].append((now, now + time * part / sum(parts), size))
             now = pieces[-1][-1][1]
     rows = [row for listed in pieces for row in listed]
-    offsets: IntArray = np.cumsum([0, *map(len, pieces)])
-    starts, ends, nodes = (np.array([row[at] for row in rows], dtype=np.float64) for at in range(3))
-    return WorkloadSchedule(offsets, starts, ends, nodes.astype(np.int64))
+    bounds = np.cumsum([0, *map(len, pieces)])
+    begins, leaves, nodes = (np.array([row[at] for row in rows], dtype=np.float64) for at in range(3))
+    return WorkloadSchedule(bounds, begins, leaves, nodes.astype(np.int64))

@@ -49,8 +49,10 @@ from allocsolve.heuristics.workload import (
     MalleableMin,
     MalleablePref,
     MalleablePrefkeeper,
+    Market,
     Reinsertion,
     SerialGeneration,
+    StaticPrice,
 )
 
 __all__ = [
@@ -71,6 +73,7 @@ __all__ = [
     "MalleablePref",
     "MalleablePrefkeeper",
     "ManhattanMedian",
+    "Market",
     "Mc1x1",
     "MultipleBuddy",
     "Order",
@@ -81,6 +84,7 @@ __all__ = [
     "ResourceProfile",
     "Rigid",
     "SerialGeneration",
+    "StaticPrice",
     "Submesh",
     "best_fit_run",
     "compact",

@@ -58,6 +58,18 @@ def _conservative() -> _WorkloadSolver:
     return Conservative()
 
 
+def _static_price() -> _WorkloadSolver:
+    from allocsolve.heuristics import StaticPrice  # noqa: PLC0415 - loaded when asked for
+
+    return StaticPrice()
+
+
+def _market() -> _WorkloadSolver:
+    from allocsolve.heuristics import Market  # noqa: PLC0415 - loaded when asked for
+
+    return Market()
+
+
 def _malleable_min() -> _WorkloadSolver:
     from allocsolve.heuristics import MalleableMin  # noqa: PLC0415 - loaded when asked for
 
@@ -123,6 +135,8 @@ _TABLE = (
     SolverRow(
         "malleable-prefkeeper", "heuristic", "running jobs keep preferred nodes", _malleable_prefkeeper
     ),
+    SolverRow("static-price", "heuristic", "all running jobs take sizes at a clearing price", _static_price),
+    SolverRow("market", "heuristic", "clairvoyant: sizes at a clearing price, work has a price", _market),
     SolverRow(
         "serial-generation", "heuristic", "clairvoyant: earliest place, small jobs first", _serial_generation
     ),

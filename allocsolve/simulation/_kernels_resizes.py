@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels.search import bisect_right
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation._kernels_events import (
     COMPLETED,
@@ -57,6 +58,7 @@ __all__ = [
     "roomier",
     "start_promised",
     "take_in",
+    "take_running",
 ]
 
 #: Places in `Resizing.counts`: free nodes that are promised to queued jobs; nodes that wait for jobs to grow;
@@ -102,9 +104,8 @@ class Resizing(NamedTuple):
     #: Jobs with open promises, first in, first out; and by job the nodes that it was promised.
     promises: IntArray
     promise: IntArray
-    #: Malleable jobs that run, in no order; and where each is among them.
+    #: Malleable jobs that run, rising.
     running: IntArray
-    running_places: IntArray
     #: Jobs whose changes took effect in the last advance.
     resized: IntArray
     #: By job: the size at its start, and its last entry in the log, or -1.
@@ -146,7 +147,6 @@ def initial_resizing(estimate: FloatArray, room: int) -> Resizing:
         promises=numbers(),
         promise=numbers(),
         running=numbers(),
-        running_places=numbers(-1),
         resized=numbers(),
         first_size=numbers(),
         last_entry=numbers(-1),
@@ -183,21 +183,37 @@ def take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
         if jobs.kind[job] == MALLEABLE:
             resizing.since[job], resizing.left[job] = state.start[job], jobs.runtime[job]
             resizing.rate[job] = 1 / time_ratio(jobs, job, size)
-            resizing.running[counts[MALLEABLE_RUNNING]] = job
-            resizing.running_places[job] = counts[MALLEABLE_RUNNING]
+            place = counts[MALLEABLE_RUNNING]
+            while place and resizing.running[place - 1] > job:
+                resizing.running[place] = resizing.running[place - 1]
+                place -= 1
+            resizing.running[place] = job
             counts[MALLEABLE_RUNNING] += 1
     counts[TAKEN_IN] = state.counts[STARTED]
 
 
 @called_kernel
+def take_running(
+    jobs: PackedJobs, state: State, resizing: Resizing, running: IntArray, expected_ends: FloatArray
+) -> None:
+    """Take jobs onto the nodes that run already: sizes, starts and targets are there, all nodes are free."""
+    for at in range(len(running)):
+        job = running[at]
+        target, start = resizing.target[job], state.start[job]
+        estimate = expected_ends[at] - state.clock[0]
+        begin(state, job, state.size[job], estimate, estimate, expected_ends[at], 0, -1)
+        take_in(jobs, state, resizing)
+        state.start[job], resizing.target[job] = start, target
+
+
+@called_kernel
 def _forget(resizing: Resizing, job: int) -> None:
-    """Take a malleable job off the list of those that run."""
-    counts, running, places = resizing.counts, resizing.running, resizing.running_places
-    counts[MALLEABLE_RUNNING] -= 1
-    last = running[counts[MALLEABLE_RUNNING]]
-    running[places[job]] = last
-    places[last] = places[job]
-    places[job] = -1
+    """Take a malleable job off the list of those that run. O(those)."""
+    running = resizing.running
+    last = resizing.counts[MALLEABLE_RUNNING] - 1
+    for at in range(bisect_right(running, last + 1, job) - 1, last):
+        running[at] = running[at + 1]
+    resizing.counts[MALLEABLE_RUNNING] = last
 
 
 @called_kernel

@@ -38,6 +38,7 @@ from allocsolve.simulation._kernels_resizes import (
     roomier,
     start_promised,
     take_in,
+    take_running,
 )
 from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio
 
@@ -77,5 +78,6 @@ __all__ = [
     "run_time",
     "start_promised",
     "take_in",
+    "take_running",
     "time_ratio",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,7 @@ from allocsolve.exact.workload._bounds import (
 from allocsolve.exact.workload._earlier import Earlier
 from allocsolve.exact.workload._windows import search_window
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
+from allocsolve.heuristics.workload.market import market_schedule
 from allocsolve.heuristics.workload.plan import BestPlan, Plan, shown_values
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
@@ -51,6 +52,8 @@ _BY_SERIES = 0.4
 #: With one worker, this share of the time goes into prices of node-seconds, and of the rest this one into
 #: prices per job.
 _BY_TIME, _BY_JOB = 0.2, 0.5
+#: The share of the time that malleable jobs leave for the market.
+_BEFORE_MARKET = 5 / 6
 #: Prices per job pay where the gap is at least this share of the value: wide jobs make it so.
 _WIDE_GAP = 0.01
 #: Without a time limit, problems of more jobs get no prices per job.
@@ -94,11 +97,12 @@ class Prices:
     the area and the wide jobs.
     *Above*: serial generation in several orders, also in windows of the starts that are cheapest under the
     prices; remove-and-reinsert from the best plan; windows by CP-SAT where that gains nothing.
-    With two workers and more both run side by side, with one they share the time. Without a time limit the
-    ascent of the prices runs until it converges (prices per job for up to 1,200 jobs), and 50 moves are made
-    for each job, or as many as the budget's iterations say. Up to 40 rigid jobs (12 without a time limit) are
-    left to `WorkloadCpSat`, which uses the same prices and closes the gap.
-    Malleable jobs keep one size each in these schedules; the bound lets them change it.
+    With two workers and more both run side by side, with one they share the time. These plans know constant
+    sizes only; malleable jobs change them in one more schedule, that of `allocsolve.heuristics.Market`, for
+    which a sixth of the time is left. Without a time limit the ascent of the prices runs until it converges
+    (prices per job for up to 1,200 jobs), and 50 moves are made for each job, or as many as the budget's
+    iterations say. Up to 40 rigid jobs (12 without a time limit) are left to `WorkloadCpSat`, which uses the
+    same prices and closes the gap.
 
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
     proves the bound but for what an exact search adds. No result is worse than `start`, or proves less than
@@ -124,7 +128,9 @@ class Prices:
         closed = _CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED
         if len(sizes.nodes) <= closed and not problem.is_malleable:
             return earlier.or_better(WorkloadCpSat(self.objective, earlier.unbroken)(problem, budget))
-        search = _Search(problem, self.objective, budget, clock, sizes)
+        if problem.is_malleable:
+            budget = replace(budget, seconds=_BEFORE_MARKET * budget.seconds)
+        search = _Search(problem, self.objective, budget, budget.start(), sizes)
         interrupted = False
         try:
             search.begin(earlier)
@@ -133,7 +139,12 @@ class Prices:
             if not search.best.values:
                 raise
             interrupted = True
-        return earlier.or_better(search.result(interrupted=interrupted))
+        result = search.result(interrupted=interrupted)
+        if problem.is_malleable and search.bound.prices is not None and not interrupted:
+            schedule = market_schedule(problem, search.bound.prices)
+            result = Earlier(problem, self.objective, schedule, None).or_better(result)
+            result = replace(result, runtime=clock.elapsed)
+        return earlier.or_better(result)
 
 
 class _StoppableClock(Clock):

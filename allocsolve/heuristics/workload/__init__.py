@@ -15,7 +15,9 @@ from allocsolve.heuristics.workload.malleable import (
     MalleablePref,
     MalleablePrefkeeper,
 )
+from allocsolve.heuristics.workload.market import Market
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload.rebalancing import StaticPrice
 from allocsolve.heuristics.workload.reinsertion import Reinsertion
 from allocsolve.heuristics.workload.serial import SerialGeneration
 
@@ -32,7 +34,9 @@ __all__ = [
     "MalleableMin",
     "MalleablePref",
     "MalleablePrefkeeper",
+    "Market",
     "Reinsertion",
     "SerialGeneration",
+    "StaticPrice",
     "conservative_plan",
 ]

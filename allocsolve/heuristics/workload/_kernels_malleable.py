@@ -29,9 +29,9 @@ from allocsolve.simulation.kernels import (
     Resizing,
     State,
     advance_resizing,
-    begin,
     has_room,
     take_in,
+    take_running,
 )
 
 if TYPE_CHECKING:
@@ -103,11 +103,5 @@ def decide_malleable(
     noted: IntArray,
 ) -> None:
     """Make the decisions of one call on a state whose queue is filled and whose running jobs are not yet."""
-    for at in range(len(running)):
-        job = running[at]
-        target, start = resizing.target[job], state.start[job]
-        estimate = expected_ends[at] - state.clock[0]
-        begin(state, job, state.size[job], estimate, estimate, expected_ends[at], 0, -1)
-        take_in(jobs, state, resizing)
-        state.start[job], resizing.target[job] = start, target
+    take_running(jobs, state, resizing, running, expected_ends)
     _one_call(jobs, state, resizing, estimates, scratch, rule, memory, orders, noted)

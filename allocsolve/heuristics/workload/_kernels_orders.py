@@ -20,25 +20,26 @@ ORDER_CODES: Final = {
     "shortest-estimate": 1,
     "smallest-area": 2,
     "largest": 3,
-    "f1": 4,
-    "f2": 5,
-    "f3": 6,
-    "f4": 7,
-    "wfp3": 8,
-    "unicef": 9,
+    "smallest": 4,
+    "f1": 5,
+    "f2": 6,
+    "f3": 7,
+    "f4": 8,
+    "wfp3": 9,
+    "unicef": 10,
 }
-FIRST_AGING: Final = 8
+FIRST_AGING: Final = 9
 
 
 @called_kernel
 def _submission_score(nodes: float, submit: float, estimate: float, order: int) -> float:
     """Return F1 to F4 of Carastan-Santos & de Camargo."""
     since = math.log10(max(submit, 1.0))
-    if order == 4:
-        return math.log10(estimate) * nodes + 870.0 * since
     if order == 5:
-        return math.sqrt(estimate) * nodes + 25600.0 * since
+        return math.log10(estimate) * nodes + 870.0 * since
     if order == 6:
+        return math.sqrt(estimate) * nodes + 25600.0 * since
+    if order == 7:
         return estimate * nodes + 6860000.0 * since
     return estimate * math.sqrt(nodes) + 530000.0 * since
 
@@ -46,7 +47,7 @@ def _submission_score(nodes: float, submit: float, estimate: float, order: int) 
 @called_kernel
 def _aging_score(nodes: float, wait: float, estimate: float, order: int) -> float:
     """Return WFP3, or UNICEF."""
-    if order == 8:
+    if order == 9:
         return -((wait / estimate) ** 3) * nodes
     return -math.inf if nodes == 1.0 else -wait / (math.log2(nodes) * estimate)
 
@@ -61,6 +62,8 @@ def score_of(jobs: PackedJobs, job: int, estimate: float, now: float, order: int
         return estimate * nodes
     if order == 3:
         return -nodes
+    if order == 4:
+        return nodes
     if order < FIRST_AGING:
         return _submission_score(nodes, float(jobs.submit[job]), estimate, order)
     return _aging_score(nodes, now - float(jobs.submit[job]), estimate, order)

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from allocsolve.simulation import EngineRules, QueueView
     from allocsolve.simulation.kernels import Resizing, State
 
-__all__ = ["ResizeDecision", "decide_resizes", "final_states", "run_resizes"]
+__all__ = ["ROOM", "ResizeDecision", "decide_resizes", "final_states", "run_resizes", "states_of_view"]
 
 #: What a policy that resizes jobs decides.
 ResizeDecision: TypeAlias = Start | Resize | Promise
 
 #: Changes for each job that the log has room for at first.
-_ROOM: Final = 4
+ROOM: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRul
     rules.check(problem)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=rule.queue.kind == EASY, resizable=True)
-    resizing = initial_resizing(packed.estimate, _ROOM * count)
+    resizing = initial_resizing(packed.estimate, ROOM * count)
     fixed = (_estimates(packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
     noted = _Noted.with_room(0)
     while not run_malleable(packed, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count):
@@ -92,6 +92,25 @@ def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision
 
 def _decided(view: QueueView, rule: MalleableRule, noted: _Noted) -> State:
     """Return the state after one call on a view."""
+    packed, state, resizing = states_of_view(view)
+    decide_malleable(
+        packed,
+        state,
+        resizing,
+        _estimates(packed.estimate),
+        initial_scratch(len(packed.submit)),
+        rule,
+        nothing_blocked(usable=False),
+        view.running,
+        view.expected_ends,
+        noted.rows,
+        noted.count,
+    )
+    return state
+
+
+def states_of_view(view: QueueView) -> tuple[PackedJobs, State, Resizing]:
+    """Return the jobs and the states of the engine as a view tells them, without its running jobs."""
     jobs, count = view.jobs, len(view.jobs.submit)
     waiting, running, promises = view.queue, view.running, view.promises
     state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=True, resizable=True, num_jobs=count)
@@ -106,21 +125,7 @@ def _decided(view: QueueView, rule: MalleableRule, noted: _Noted) -> State:
     resizing.counts[POOL], resizing.counts[LAST_PROMISE] = view.pool, len(promises)
     resizing.promises[: len(promises)] = promises
     resizing.promise[promises] = view.promised_nodes
-    packed = PackedJobs(**{name: getattr(jobs, name) for name in PackedJobs._fields})
-    decide_malleable(
-        packed,
-        state,
-        resizing,
-        _estimates(jobs.estimate),
-        initial_scratch(count),
-        rule,
-        nothing_blocked(usable=False),
-        running,
-        view.expected_ends,
-        noted.rows,
-        noted.count,
-    )
-    return state
+    return PackedJobs(**{name: getattr(jobs, name) for name in PackedJobs._fields}), state, resizing
 
 
 def _decisions(state: State, noted: _Noted) -> Iterator[ResizeDecision]:

@@ -1,0 +1,280 @@
+"""One call of a policy that gives each running job the size that a clearing price makes worthwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.workload._kernels_clearing import Demand, cheapness_at, clearing, size_at
+from allocsolve.heuristics.workload._kernels_orders import sort_queue
+from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.model.columns import frozen_floats
+from allocsolve.model.job_kinds import MALLEABLE
+from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
+from allocsolve.simulation.kernels import (
+    FREE,
+    HEAD,
+    MALLEABLE_RUNNING,
+    SUBMITTED,
+    TAIL,
+    Resizing,
+    State,
+    advance_resizing,
+    begin,
+    has_room,
+    largest_size,
+    leave_queue,
+    resize,
+    run_time,
+    take_in,
+    take_running,
+    time_ratio,
+)
+
+if TYPE_CHECKING:
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray, PackedJobs
+
+__all__ = [
+    "Auction",
+    "RebalancingRule",
+    "decide_rebalancing",
+    "initial_auction",
+    "run_rebalancing",
+]
+
+
+class RebalancingRule(NamedTuple):
+    """What a policy does, as kernels take it."""
+
+    #: By what share of the smaller one two sizes of a running job must differ for it to change.
+    hysteresis: float
+    #: The order of the queue.
+    order: int
+
+
+class Auction(NamedTuple):
+    """What a call works on. Shape (jobs,) or as said."""
+
+    demand: Demand
+    #: Shape (1,): the rung of cheapness at the last clearing, where the next one starts to look.
+    rung: IntArray
+    #: Malleable jobs that take part in the clearing: first those that run, from the last one's place on those
+    #: that may start; and by job the size that it is to have.
+    members: IntArray
+    wanted: IntArray
+    #: Places of jobs in the queue that may start.
+    admitted: IntArray
+    #: By job, for the order of the queue.
+    scores: FloatArray
+    #: By job, seconds: when it may start; read-only, and empty if all may at once.
+    #: Shape (1,): when the next of those that wait may, infinite for never.
+    earliest: FloatArray
+    wake: FloatArray
+
+
+def initial_auction(demand: Demand, earliest: FloatArray | None = None) -> Auction:
+    """Return the auction before the first call; jobs may not start before their `earliest` seconds."""
+    count = len(demand.scale)
+    return Auction(
+        demand=demand,
+        rung=np.zeros(1, dtype=np.int64),
+        members=np.zeros(count, dtype=np.int64),
+        wanted=np.zeros(count, dtype=np.int64),
+        admitted=np.zeros(count, dtype=np.int64),
+        scores=np.zeros(count),
+        earliest=frozen_floats(np.empty(0)) if earliest is None else earliest,
+        wake=np.full(1, np.inf),
+    )
+
+
+class Supply(NamedTuple):
+    """The nodes of a call."""
+
+    #: Running jobs that may change, and all members of the clearing.
+    running: int
+    members: int
+    #: Queued jobs that may start, and the nodes that they need at least.
+    admitted: int
+    needed: int
+    #: Nodes for the members of the clearing; and those that pending changes will set free.
+    shared: int
+    incoming: int
+
+
+@called_kernel
+def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction) -> Supply:
+    """Return who takes part: running jobs, and queued ones that fit if all of those shrink (first fit)."""
+    members = auction.members
+    running = incoming = shared = least = 0
+    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+        job = resizing.running[at]
+        size, target = state.size[job], resizing.target[job]
+        if size == target:
+            members[running] = job
+            running += 1
+            shared += size
+            least += jobs.min_nodes[job]
+        else:
+            incoming += max(0, size - target)
+    shared += state.counts[FREE] + incoming
+    room, count, admitted, needed = shared - least, running, 0, 0
+    auction.wake[0] = np.inf
+    for at in range(state.counts[HEAD], state.counts[TAIL]):
+        if room <= 0 and not len(auction.earliest):
+            break
+        job = state.queue[at]
+        if len(auction.earliest) and auction.earliest[job] > state.clock[0]:
+            auction.wake[0] = min(auction.wake[0], auction.earliest[job])
+            continue
+        need = jobs.min_nodes[job]
+        if need > room:
+            continue
+        room -= need
+        needed += need
+        auction.admitted[admitted] = at
+        admitted += 1
+        if jobs.kind[job] == MALLEABLE:
+            members[count] = job
+            count += 1
+        else:
+            shared -= need
+    return Supply(running, count, admitted, needed, shared, incoming)
+
+
+@inner_kernel
+def _is_near(wanted: int, size: int, hysteresis: float) -> bool:
+    """Return whether a size is nearly right."""
+    return bool(max(wanted, size) <= (1 + hysteresis) * min(wanted, size))
+
+
+@called_kernel
+def _set_sizes(jobs: PackedJobs, state: State, auction: Auction, supply: Supply, hysteresis: float) -> None:
+    """Set the size of each member: what it wants at the clearing price, if that is not near to what it has.
+
+    Jobs whose size is nearly right keep it, but for shrinks, as long as others lack nodes.
+    """
+    members, wanted, count = auction.members, auction.wanted, supply.members
+    if not count:
+        return
+    rung = clearing(jobs, auction.demand, members, count, supply.shared, auction.rung[0])
+    auction.rung[0] = rung
+    cheapness = cheapness_at(rung)
+    lack = -supply.shared
+    for at in range(count):
+        job = members[at]
+        wanted[job] = size_at(jobs, auction.demand, job, cheapness)
+        near = at < supply.running and _is_near(wanted[job], state.size[job], hysteresis)
+        lack += state.size[job] if near else wanted[job]
+    for at in range(supply.running):
+        job = members[at]
+        size = state.size[job]
+        if _is_near(wanted[job], size, hysteresis):
+            if lack > 0 and wanted[job] < size:
+                lack -= size - wanted[job]
+            else:
+                wanted[job] = size
+
+
+@called_kernel
+def _shrink(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply) -> int:
+    """Shrink running jobs; return the nodes that pending changes will set free."""
+    incoming = supply.incoming
+    for at in range(supply.running):
+        job = auction.members[at]
+        size, wanted = state.size[job], auction.wanted[job]
+        if wanted < size:
+            resize(jobs, state, resizing, job, wanted, 0)
+            incoming += state.size[job] - wanted
+    return incoming
+
+
+@called_kernel
+def _start(jobs: PackedJobs, state: State, resizing: Resizing, at: int, nodes: int) -> None:
+    """Start the job at this place of the queue."""
+    job, head = state.queue[at], state.queue[state.counts[HEAD]]
+    first = job == head
+    leave_queue(state, at)
+    estimate = resizing.estimate[job] * time_ratio(jobs, job, nodes)
+    key, seconds = state.clock[0] + estimate, run_time(jobs, job, nodes)
+    begin(
+        state,
+        job,
+        nodes,
+        seconds,
+        estimate,
+        key,
+        AT_HEAD if first else BACKFILLED,
+        -1 if first else head,
+    )
+
+
+@called_kernel
+def rebalance(
+    jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, rule: RebalancingRule
+) -> None:
+    """Make the decisions of one call: running jobs shrink, queued ones start, running ones grow."""
+    if rule.order:
+        first = state.counts[TAIL] - state.counts[SUBMITTED]
+        sort_queue(jobs, state, resizing.estimate, auction.scores, rule.order, first)
+    supply = _supply(jobs, state, resizing, auction)
+    _set_sizes(jobs, state, auction, supply, rule.hysteresis)
+    incoming = _shrink(jobs, state, resizing, auction, supply)
+    # Nodes beyond those that admitted jobs need at least, of which some wait for pending changes.
+    spare = state.counts[FREE] + incoming - supply.needed
+    for nth in range(supply.admitted):
+        at = auction.admitted[nth]
+        job = state.queue[at]
+        need = jobs.min_nodes[job]
+        if need > state.counts[FREE]:
+            continue
+        nodes = need
+        if jobs.kind[job] == MALLEABLE:
+            most = min(auction.wanted[job], need + max(0, spare), state.counts[FREE])
+            nodes = largest_size(jobs, job, most)
+            spare -= nodes - need
+        _start(jobs, state, resizing, at, nodes)
+    take_in(jobs, state, resizing)
+    spare = min(spare, state.counts[FREE])
+    for at in range(supply.running):
+        job = auction.members[at]
+        size, wanted = state.size[job], auction.wanted[job]
+        if spare > 0 and wanted > size:
+            nodes = largest_size(jobs, job, min(wanted, size + spare))
+            if nodes > size:
+                resize(jobs, state, resizing, job, nodes, 0)
+                spare -= nodes - size
+
+
+@kernel
+def run_rebalancing(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    auction: Auction,
+    rule: RebalancingRule,
+    coalesce: bool,
+) -> bool:
+    """Run a workload to its end under a policy; False if the log of changes has to grow first."""
+    while has_room(state, resizing):
+        if not advance_resizing(jobs, state, resizing, auction.wake[0], coalesce):
+            return True
+        rebalance(jobs, state, resizing, auction, rule)
+    return False
+
+
+@kernel
+def decide_rebalancing(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    auction: Auction,
+    rule: RebalancingRule,
+    running: IntArray,
+    expected_ends: FloatArray,
+) -> None:
+    """Make the decisions of one call on a state whose queue is filled and whose running jobs are not yet."""
+    take_running(jobs, state, resizing, running, expected_ends)
+    rebalance(jobs, state, resizing, auction, rule)

@@ -1,0 +1,65 @@
+"""How many nodes malleable jobs want at a price of a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.heuristics.workload._kernels_clearing import Demand
+from allocsolve.model.columns import frozen_floats
+from allocsolve.model.speedup import AMDAHL, POWER
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray, PackedJobs
+
+__all__ = ["price_takers", "profit_takers"]
+
+#: A scale that wants more nodes than any cluster has, however dear they are.
+_ALL: float = 1e150
+
+
+def price_takers(packed: PackedJobs) -> Demand:
+    """Return the demand of jobs that want a unit of their work to cost least: time, and nodes at the price.
+
+    With Amdahl's law (parallel share p) and a price l, ``(1 + l n) (1 - p + p / n)`` is least at ``n =
+    sqrt(p / (l (1 - p)))``; with a power law (exponent e), ``(1 + l n) n^-e`` at ``n = e / (l (1 - e))``.
+    """
+    count, share = len(packed.submit), packed.parameter
+    scale, exponent = np.zeros(count), np.ones(count)
+    with np.errstate(divide="ignore"):
+        ratio = np.minimum(share / (1 - share), _ALL)
+    amdahl, power = packed.speedup == AMDAHL, packed.speedup == POWER
+    scale[amdahl] = np.sqrt(ratio[amdahl])
+    scale[power], exponent[power] = ratio[power], 2.0
+    return _demand(scale, exponent, np.zeros(count), np.full(count, np.nan))
+
+
+def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
+    """Return the demand of jobs that are paid for their work: they want the most profit each second.
+
+    On n nodes a job does ``1 / seconds(n)`` of its work a second, for which it is paid its work price w, and
+    pays the price l for each node. With Amdahl's law, the time on one node being T, ``w n / (T ((1 - p) n +
+    p)) - l n`` is most at ``n = (sqrt(w p / (l T)) - p) / (1 - p)``.
+
+    Parameters
+    ----------
+    work_prices
+        Shape (jobs,): for all work of a job, >= 0.
+    """
+    count, share = len(packed.submit), packed.parameter
+    scale, exponent, shift = np.zeros(count), np.ones(count), np.zeros(count)
+    amdahl, power = packed.speedup == AMDAHL, packed.speedup == POWER
+    serial = np.maximum(1 - share, 1 / _ALL)
+    on_one = packed.runtime / (1 - share + share / packed.nodes)
+    scale[amdahl] = (np.sqrt(work_prices * share / on_one) / serial)[amdahl]
+    shift[amdahl] = np.minimum(share / serial, _ALL)[amdahl]
+    on_one = packed.runtime * packed.nodes.astype(np.float64) ** share
+    with np.errstate(over="ignore"):
+        scaled = (work_prices * share / on_one) ** (1 / serial)
+    scale[power], exponent[power] = np.minimum(scaled, _ALL)[power], np.minimum(2 / serial, 300.0)[power]
+    return _demand(np.minimum(scale, _ALL), exponent, shift, np.asarray(work_prices, dtype=np.float64))
+
+
+def _demand(scale: FloatArray, exponent: FloatArray, shift: FloatArray, gain: FloatArray) -> Demand:
+    return Demand(*(frozen_floats(column.copy()) for column in (scale, exponent, shift, gain)))

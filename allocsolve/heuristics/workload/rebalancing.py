@@ -1,0 +1,163 @@
+"""Policies that give all running jobs the sizes that a clearing price of a node makes worthwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload._kernels_rebalancing import (
+    RebalancingRule,
+    decide_rebalancing,
+    initial_auction,
+    run_rebalancing,
+)
+from allocsolve.heuristics.workload.demand import price_takers
+from allocsolve.heuristics.workload.malleable_run import ROOM, ResizeDecision, states_of_view
+from allocsolve.heuristics.workload.orders import QUEUE_ORDERS, QueueOrder, order_code
+from allocsolve.model import Result, Status
+from allocsolve.model.checks import choice, real, shown
+from allocsolve.simulation import EngineRules, ResizeEffect
+from allocsolve.simulation.decisions import Reason, Resize, Start
+from allocsolve.simulation.kernels import STARTED, SUBMITTED, initial_resizing, initial_state, roomier
+from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.workload._kernels_rebalancing import Auction
+    from allocsolve.model import Budget, FloatArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.simulation import QueueView
+
+__all__ = ["StaticPrice", "run_auctions"]
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPrice:
+    """Every running job has the size that is worthwhile at the price at which all nodes are in demand.
+
+    At a price l of a node a job wants the size on which a unit of its work costs least, its time and l times
+    its node-seconds: with Amdahl's law and the parallel share p that is ``sqrt(p / (l (1 - p)))`` nodes,
+    within its limits. At every call the price is set such that running jobs and those that may start want as
+    many nodes as there are. Those may start that would fit in the order of the queue if all malleable jobs
+    shrank as far as they can: first fit. The policy knows speedups and limits of sizes; it knows no run
+    times, and asks for no estimates unless the order of the queue does.
+
+    Parameters
+    ----------
+    hysteresis
+        A running job keeps its size while what it wants is no more than this share above or below, unless
+        waiting jobs lack nodes: each change may cost a job time. 0: it always follows the price.
+    order
+        Which queued job comes first; see `allocsolve.heuristics.workload.orders.QueueOrder`.
+    resize_takes_effect
+        As of `allocsolve.simulation.EngineRules`.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+
+    Notes
+    -----
+    Nodes that a job gives up at a later point of its work are free from then on; nobody is promised them, but
+    running jobs do not grow into what queued jobs lack until then.
+
+    *Complexity*: O(running jobs + queue) for each of ten or twenty looks at a price in each call.
+    *Guarantee*: feasible; on rigid jobs the schedule of first fit in the order of the queue.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Amdahl, Budget, Job, WorkloadProblem
+    >>> job = {"min_nodes": 1, "max_nodes": 6, "speedup": Amdahl(0.9), "kind": "malleable"}
+    >>> problem = WorkloadProblem(6, [Job(0, 2, 110, **job), Job(40, 2, 110, **job)])
+    >>> [[piece[2] for piece in StaticPrice()(problem, Budget()).answer.pieces(idx)] for idx in range(2)]
+    [[6, 3], [3, 6]]
+    """
+
+    hysteresis: float = 0.25
+    order: QueueOrder = "submission"
+    resize_takes_effect: ResizeEffect = "next_point"
+
+    def __post_init__(self) -> None:
+        value = real("hysteresis", self.hysteresis)
+        if not 0 <= value < np.inf:
+            msg = f"hysteresis {shown(self.hysteresis)} is not a number >= 0"
+            raise InvalidOption(msg)
+        object.__setattr__(self, "hysteresis", value)
+        choice("order", self.order, QUEUE_ORDERS)
+        choice("resize_takes_effect", self.resize_takes_effect, get_args(ResizeEffect))
+
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        return EngineRules(resize_takes_effect=self.resize_takes_effect)
+
+    @property
+    def _rule(self) -> RebalancingRule:
+        return RebalancingRule(self.hysteresis, order_code(self.order))
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Run the workload; the budget limits nothing."""
+        clock = budget.start()
+        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+        auction = initial_auction(price_takers(problem.packed))
+        return run_auctions(problem, auction, self._rule, rules or self.rules)
+
+    def decide(self, view: QueueView) -> tuple[ResizeDecision, ...]:
+        """Return what is decided now: the policy for `allocsolve.simulation.run_policy`."""
+        packed, state, resizing = states_of_view(view)
+        state.counts[SUBMITTED] = len(view.queue)  # all of it is put in order
+        auction = initial_auction(price_takers(packed))
+        running = view.running
+        before = resizing.target[running]
+        decide_rebalancing(packed, state, resizing, auction, self._rule, running, view.expected_ends)
+        changed = [
+            (job, int(after), int(after) > held)
+            for job, held, after in zip(
+                running.tolist(), before.tolist(), resizing.target[running], strict=True
+            )
+            if after != held
+        ]
+        starts = [
+            Start(
+                job,
+                int(state.size[job]),
+                Reason(state.reason[job]),
+                None if state.blocked[job] < 0 else int(state.blocked[job]),
+            )
+            for job in state.started[len(running) : state.counts[STARTED]].tolist()
+        ]
+        return (
+            *(Resize(job, size) for job, size, grows in changed if not grows),
+            *starts,
+            *(Resize(job, size) for job, size, grows in changed if grows),
+        )
+
+
+def run_auctions(
+    problem: WorkloadProblem,
+    auction: Auction,
+    rule: RebalancingRule,
+    rules: EngineRules,
+    estimate: FloatArray | None = None,
+) -> Simulation:
+    """Run a workload to its end.
+
+    Parameters
+    ----------
+    auction
+        As `initial_auction` returns it.
+    estimate
+        Shape (jobs,), seconds: what the order of the queue takes for run times; those of users if left out.
+    """
+    rules.check(problem)
+    packed, count = problem.packed, len(problem.jobs)
+    state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
+    resizing = initial_resizing(packed.estimate if estimate is None else estimate, ROOM * count)
+    while not run_rebalancing(packed, state, resizing, auction, rule, rules.coalesce):
+        resizing = roomier(resizing, count)
+    return Simulation(schedule_of(state, resizing), log_of(state))
