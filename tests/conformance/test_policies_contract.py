@@ -13,6 +13,7 @@ from allocsolve.heuristics.workload import (
     MalleableMin,
     MalleablePref,
     MalleablePrefkeeper,
+    StaticPrice,
 )
 from allocsolve.heuristics.workload.orders import QUEUE_ORDERS
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
@@ -56,6 +57,11 @@ class TestMalleablePrefkeeper(PolicyConformance):
     policy = MalleablePrefkeeper(backfill="easy", prefkeeper_need="pref")
     starts_like = "easy"
     reserves_head = True
+
+
+class TestStaticPrice(PolicyConformance):
+    policy = StaticPrice()
+    starts_like = "first-fit"
 
 
 class TestFunction(PolicyConformance):

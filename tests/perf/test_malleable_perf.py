@@ -8,7 +8,13 @@ import pytest
 from workload_traces import knl_problem, window_turnaround
 
 from allocsolve import Budget
-from allocsolve.heuristics import MalleableAverage, MalleableMin, MalleablePref, MalleablePrefkeeper
+from allocsolve.heuristics import (
+    MalleableAverage,
+    MalleableMin,
+    MalleablePref,
+    MalleablePrefkeeper,
+    StaticPrice,
+)
 from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.judge import confirm
 from allocsolve.model import Result, WorkloadProblem, WorkloadSchedule
@@ -25,6 +31,7 @@ KNL = {
     MalleableAverage(): 1951.8,
     MalleablePref(): 2389.3,
     MalleablePrefkeeper(): 2785.5,
+    StaticPrice(): 1247.6,
 }
 
 
@@ -32,7 +39,7 @@ KNL = {
 def test_a_run_of_cori_knl(
     benchmark: BenchmarkFixture,
     traces: Path,
-    policy: MalleableMin | MalleableAverage | MalleablePref | MalleablePrefkeeper,
+    policy: MalleableMin | MalleableAverage | MalleablePref | MalleablePrefkeeper | StaticPrice,
 ) -> None:
     problem = elastic_workload(knl_problem(traces), share=1, seed=1)
     policy(problem, Budget())  # compiled

@@ -28,9 +28,9 @@ _HIGHEST: Final = 300_000
 class Demand(NamedTuple):
     """How many nodes jobs want at a price. Shape (jobs,) each.
 
-    Without a table a job wants ``scale * cheapness ** exponent - shift`` nodes, the cheapness of a node being
-    the price to the power of -1/2. With a table it wants those of its rows on which ``gain / seconds - price
-    * nodes`` is most; without a gain those on which ``seconds * (1 + price * nodes)`` is least.
+    Without a table a job wants ``(scale * cheapness) ** exponent - shift`` nodes, the cheapness of a node
+    being the price to the power of -1/2. With a table it wants those of its rows on which ``gain / seconds -
+    price * nodes`` is most; without a gain those on which ``seconds * (1 + price * nodes)`` is least.
     """
 
     scale: FloatArray
@@ -47,14 +47,20 @@ def cheapness_at(rung: int) -> float:
 
 @called_kernel
 def _from_table(jobs: PackedJobs, demand: Demand, job: int, price: float) -> int:
-    best, size = np.inf, int(jobs.min_nodes[job])
+    best = jobs.table_offsets[job]
     gain = demand.gain[job]
-    for row in range(jobs.table_offsets[job], jobs.table_offsets[job + 1]):
+    for row in range(best + 1, jobs.table_offsets[job + 1]):
+        # What does not depend on the price is subtracted first: else rounding hides it at high prices, and
+        # the size does not fall with the price.
         nodes, seconds = jobs.table_nodes[row], jobs.table_seconds[row]
-        loss = seconds * (1 + price * nodes) if np.isnan(gain) else price * nodes - gain / seconds
-        if loss < best:
-            best, size = loss, nodes
-    return int(size)
+        fewer, longer = jobs.table_nodes[best], jobs.table_seconds[best]
+        if np.isnan(gain):
+            change = (seconds - longer) + price * (nodes * seconds - fewer * longer)
+        else:
+            change = price * (nodes - fewer) - (gain / seconds - gain / longer)
+        if change < 0:
+            best = row
+    return int(jobs.table_nodes[best])
 
 
 @called_kernel
@@ -63,7 +69,8 @@ def size_at(jobs: PackedJobs, demand: Demand, job: int, cheapness: float) -> int
     if jobs.speedup[job] == SPEEDUP_TABLE:
         return _from_table(jobs, demand, job, cheapness**-2.0)
     exponent = demand.exponent[job]
-    wanted = demand.scale[job] * (cheapness if exponent == 1 else cheapness**exponent) - demand.shift[job]
+    scaled = demand.scale[job] * cheapness
+    wanted = (scaled if exponent == 1 else scaled**exponent) - demand.shift[job]
     low, high = jobs.min_nodes[job], jobs.max_nodes[job]
     if wanted <= low:
         return int(low)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["price_takers", "profit_takers"]
 
 #: A scale that wants more nodes than any cluster has, however dear they are.
-_ALL: float = 1e150
+_ALL: Final = 1e150
+
+#: The scale of a job without a serial share: of what is left when all others have their least nodes, each
+#: such job wants as many. At the highest price there is it wants less than a node.
+_LINEAR: Final = 1e9
 
 
 def price_takers(packed: PackedJobs) -> Demand:
@@ -28,10 +32,10 @@ def price_takers(packed: PackedJobs) -> Demand:
     count, share = len(packed.submit), packed.parameter
     scale, exponent = np.zeros(count), np.ones(count)
     with np.errstate(divide="ignore"):
-        ratio = np.minimum(share / (1 - share), _ALL)
+        ratio = np.minimum(np.sqrt(share / (1 - share)), _LINEAR)
     amdahl, power = packed.speedup == AMDAHL, packed.speedup == POWER
-    scale[amdahl] = np.sqrt(ratio[amdahl])
-    scale[power], exponent[power] = ratio[power], 2.0
+    scale[amdahl], scale[power] = ratio[amdahl], ratio[power]
+    exponent[power] = 2.0
     return _demand(scale, exponent, np.zeros(count), np.full(count, np.nan))
 
 
@@ -40,7 +44,8 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
 
     On n nodes a job does ``1 / seconds(n)`` of its work a second, for which it is paid its work price w, and
     pays the price l for each node. With Amdahl's law, the time on one node being T, ``w n / (T ((1 - p) n +
-    p)) - l n`` is most at ``n = (sqrt(w p / (l T)) - p) / (1 - p)``.
+    p)) - l n`` is most at ``n = (sqrt(w p / (l T)) - p) / (1 - p)``; with a power law (exponent e), ``w n^e /
+    T - l n`` at ``n = (w e / (l T))^(1 / (1 - e))``.
 
     Parameters
     ----------
@@ -55,9 +60,8 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
     scale[amdahl] = (np.sqrt(work_prices * share / on_one) / serial)[amdahl]
     shift[amdahl] = np.minimum(share / serial, _ALL)[amdahl]
     on_one = packed.runtime * packed.nodes.astype(np.float64) ** share
-    with np.errstate(over="ignore"):
-        scaled = (work_prices * share / on_one) ** (1 / serial)
-    scale[power], exponent[power] = np.minimum(scaled, _ALL)[power], np.minimum(2 / serial, 300.0)[power]
+    scale[power] = np.sqrt(work_prices * share / on_one)[power]
+    exponent[power] = np.minimum(2 / serial, 300.0)[power]
     return _demand(np.minimum(scale, _ALL), exponent, shift, np.asarray(work_prices, dtype=np.float64))
 
 

@@ -1,0 +1,219 @@
+"""Clearing prices: sizes and prices by definition, the slow twin, both drivers, and what the judge says."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from kernel_tools import entry
+from naive_malleable import Cluster, draw_malleable, naive_malleable, pieces_of
+from naive_rebalancing import RUNGS, best_size, clearing_rung, naive_static_price
+from strategies import workload_problems
+
+from allocsolve.bounds.workload import time_prices
+from allocsolve.heuristics.workload import FirstFit, Market, StaticPrice
+from allocsolve.heuristics.workload._kernels_clearing import clearing, size_at
+from allocsolve.heuristics.workload.demand import price_takers, profit_takers
+from allocsolve.judge.workload import workload_metrics, workload_violations
+from allocsolve.model import Amdahl, Budget, Job, PowerLaw, SpeedupTable, WorkloadProblem
+from allocsolve.model.job_kinds import MALLEABLE
+from allocsolve.simulation import EngineRules, run_policy
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.workload._kernels_clearing import Demand
+    from allocsolve.model import WorkloadSchedule
+    from allocsolve.simulation import Decision, QueueView
+
+wanted_size, clearing_of = entry(size_at), entry(clearing)
+
+PROBLEMS = workload_problems(malleable=True, max_jobs=7, max_nodes=12)
+POLICIES = st.builds(
+    StaticPrice,
+    hysteresis=st.sampled_from([0, 0.1, 0.25, 1.0, 50]),
+    order=st.sampled_from(["submission", "submission", "shortest-estimate", "largest", "wfp3"]),
+)
+
+
+@st.composite
+def single_jobs(draw: st.DrawFn) -> WorkloadProblem:
+    """One malleable job: laws and size sets of all kinds."""
+    problem = draw(st.randoms(use_true_random=False).map(draw_malleable))
+    jobs = [job for job in problem.jobs if job.kind == "malleable"]
+    assume(jobs)
+    return WorkloadProblem(problem.num_nodes, jobs[:1])
+
+
+def demand_of(problem: WorkloadProblem, gain: float | None) -> Demand:
+    if gain is None:
+        return price_takers(problem.packed)
+    return profit_takers(problem.packed, np.full(len(problem.jobs), gain))
+
+
+def pieces(schedule: WorkloadSchedule) -> list[Any]:
+    return [schedule.pieces(job) for job in range(len(schedule.offsets) - 1)]
+
+
+GAINS = st.none() | st.sampled_from([0.0, 1e-9, 1.0, 1e9]) | st.floats(0, 1e6)
+
+
+# Sizes and prices.
+
+
+@given(single_jobs(), GAINS, st.integers(-60_000, 60_000))
+def test_a_job_wants_what_is_best_for_it(problem: WorkloadProblem, gain: float | None, rung: int) -> None:
+    """The best size, or the next one to it: what is best between the two is rounded."""
+    cheapness = math.exp(1e-4 * rung)
+    size = wanted_size(problem.packed, demand_of(problem, gain), 0, cheapness)
+    cluster = Cluster(list(problem.jobs), problem.num_nodes)
+    sizes, price = cluster.sizes(0), float(cheapness**-2.0)
+    law = problem.jobs[0].speedup
+    assert size in sizes
+
+    def loss(nodes: int) -> float:
+        seconds = cluster.run_time(0, nodes)
+        return seconds * (1 + price * nodes) if gain is None else price * nodes - gain / seconds
+
+    losses = [loss(nodes) for nodes in sizes]
+    at, slack = sizes.index(size), 1e-9 * max(map(abs, losses))
+    near = [at] if isinstance(law, SpeedupTable) else range(max(0, at - 1), min(len(sizes), at + 2))
+    assert min(losses[idx] for idx in near) <= min(losses) + slack
+
+
+@given(single_jobs(), st.integers(RUNGS[0], RUNGS[-1]))
+def test_sizes_of_price_takers_are_those_of_the_twin(problem: WorkloadProblem, rung: int) -> None:
+    cheapness = math.exp(1e-4 * rung)
+    cluster = Cluster(list(problem.jobs), problem.num_nodes)
+    size = wanted_size(problem.packed, price_takers(problem.packed), 0, cheapness)
+    assert size == best_size(cluster, 0, cheapness)
+
+
+@given(single_jobs(), GAINS, st.lists(st.integers(RUNGS[0], RUNGS[-1]), min_size=2, max_size=9))
+def test_cheaper_nodes_are_wanted_more(
+    problem: WorkloadProblem, gain: float | None, rungs: list[int]
+) -> None:
+    demand = demand_of(problem, gain)
+    sizes = [wanted_size(problem.packed, demand, 0, math.exp(1e-4 * rung)) for rung in sorted(rungs)]
+    assert sizes == sorted(sizes)
+
+
+@given(st.randoms(use_true_random=False), GAINS, st.integers(0, 100), st.integers(-60_000, 60_000))
+def test_the_clearing_price_is_the_same_from_everywhere(
+    rng: random.Random, gain: float | None, capacity: int, start: int
+) -> None:
+    problem = draw_malleable(rng)
+    packed, demand = problem.packed, demand_of(problem, gain)
+    members = np.flatnonzero(packed.kind == MALLEABLE)
+
+    def wanted(rung: int) -> int:
+        cheapness = math.exp(1e-4 * rung)
+        return sum(wanted_size(packed, demand, job, cheapness) for job in members.tolist())
+
+    expected = clearing_rung(wanted, capacity)
+    for rung in (start, 0, expected, expected - 1, RUNGS[0] + 1, RUNGS[-1] - 1):
+        at = min(max(rung, RUNGS[0]), RUNGS[-1] - 1)
+        cleared = clearing_of(packed, demand, members, len(members), capacity, at)
+        assert cleared == min(expected, RUNGS[-1] - 1)
+
+
+# Whole workloads.
+
+
+@given(PROBLEMS, POLICIES, st.booleans())
+def test_both_drivers_agree_and_the_judge_accepts(
+    problem: WorkloadProblem, policy: StaticPrice, coalesce: bool
+) -> None:
+    rules = EngineRules(coalesce)
+    ran, driven = policy.simulated(problem, rules), run_policy(problem, policy.decide, rules)
+    assert ran.schedule == driven.schedule
+    assert ran.log.started.tolist() == driven.log.started.tolist()
+    assert ran.log.reasons.tolist() == driven.log.reasons.tolist()
+    assert ran.log.blocked.tolist() == driven.log.blocked.tolist()
+    assert not workload_violations(problem, ran.schedule)
+
+
+def check_against_twin(rng: random.Random, most: int) -> None:
+    at_once = rng.random() < 0.4
+    problem = draw_malleable(rng, most, at_once=at_once)
+    policy = StaticPrice(
+        rng.choice([0.0, 0.1, 0.25, 1.0, 50.0]),
+        rng.choice(["submission", "submission", "smallest-area", "smallest", "wfp3"]),
+        "at_once" if at_once else "next_point",
+    )
+    rules = EngineRules(rng.random() < 0.8, resize_takes_effect=policy.resize_takes_effect)
+    twin = naive_malleable(problem, naive_static_price(policy), coalesce=rules.coalesce)
+    ran = policy.simulated(problem, rules)
+    assert pieces(ran.schedule) == [pieces_of(twin, job) for job in range(len(problem.jobs))]
+    assert ran.log.started.tolist() == twin.starts
+    assert not workload_violations(problem, ran.schedule)
+
+
+@given(st.randoms(use_true_random=False))
+def test_the_policy_is_its_definition(rng: random.Random) -> None:
+    check_against_twin(rng, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_40_workloads_of_up_to_60_jobs(seed: int) -> None:
+    rng = random.Random(seed)
+    check_against_twin(rng, rng.choice([14, 30, 60]))
+
+
+@given(workload_problems(max_jobs=9, max_nodes=9), st.sampled_from([0, 0.25]))
+def test_without_malleable_jobs_it_is_first_fit(problem: WorkloadProblem, hysteresis: float) -> None:
+    ran, expected = StaticPrice(hysteresis).simulated(problem), FirstFit(moldable="min").simulated(problem)
+    assert ran.schedule == expected.schedule
+    assert ran.log.started.tolist() == expected.log.started.tolist()
+    assert ran.log.blocked.tolist() == expected.log.blocked.tolist()
+
+
+@given(st.randoms(use_true_random=False), POLICIES)
+def test_no_job_waits_that_fits(rng: random.Random, policy: StaticPrice) -> None:
+    """Where jobs change at once, and want the less nodes the dearer: a row of a table may be always best."""
+    problem = draw_malleable(rng, at_once=True)
+    assume(not any(job.kind == "malleable" and isinstance(job.speedup, SpeedupTable) for job in problem.jobs))
+
+    def checked(view: QueueView) -> tuple[Decision, ...]:
+        decisions = policy.decide(view)
+        least = view.jobs.min_nodes
+        sizes = dict(zip(view.running.tolist(), view.held.tolist(), strict=True))
+        sizes |= {decision.job: decision.nodes for decision in decisions}
+        free = view.num_nodes - sum(sizes.values())
+        assert free >= 0
+        could = sum(
+            sizes[job] - int(least[job])
+            for job in view.running.tolist()
+            if problem.jobs[job].kind == "malleable"
+        )
+        waiting = [int(least[job]) for job in view.queue.tolist() if job not in sizes]
+        assert all(need > free for need in waiting)
+        if policy.order == "submission" and waiting and not any(job in sizes for job in view.queue.tolist()):
+            assert waiting[0] > free + could
+        return decisions
+
+    run_policy(problem, checked, policy.rules)
+
+
+def test_jobs_without_a_serial_share_have_equal_parts() -> None:
+    """They want all nodes at any price that is worth the name; each has as many as the others."""
+    for law in (Amdahl(1), PowerLaw(1)):
+        shared: dict[str, Any] = {"min_nodes": 1, "max_nodes": 12, "speedup": law, "kind": "malleable"}
+        problem = WorkloadProblem(12, [Job(submit, 1, 120, **shared) for submit in (0, 1, 2)])
+        schedule = StaticPrice(0)(problem, Budget()).answer
+        assert schedule is not None
+        assert [piece[2] for piece in schedule.pieces(0)][:3] == [12, 6, 4]
+
+
+@given(PROBLEMS, st.sampled_from(["turnaround", "slowdown"]), POLICIES)
+def test_bounds_hold_and_markets_are_feasible(problem: WorkloadProblem, term: Any, policy: Any) -> None:
+    schedule = Market((term,))(problem, Budget()).answer
+    assert schedule is not None
+    assert not workload_violations(problem, schedule)
+    bound = time_prices(problem, term).value
+    for made in (schedule, policy.simulated(problem).schedule):
+        assert bound <= getattr(workload_metrics(problem, made), term) * (1 + 1e-9)
