@@ -57,8 +57,6 @@ def test_options_are_checked() -> None:
         StaticPrice(order="age")  # type: ignore[arg-type]
     with pytest.raises(UnknownName):
         StaticPrice(resize_takes_effect="soon")  # type: ignore[arg-type]
-    with pytest.raises(InvalidOption, match="objective makespan: markets are made for"):
-        Market(("makespan",))
 
 
 def test_nothing_to_do() -> None:

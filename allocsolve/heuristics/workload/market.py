@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_rebalancing import RebalancingRule, initial_auction
 from allocsolve.heuristics.workload.demand import profit_takers
 from allocsolve.heuristics.workload.orders import order_code
@@ -19,7 +18,7 @@ from allocsolve.simulation import EngineRules
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload import PriceBound
-    from allocsolve.model import WorkloadObjective, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import WorkloadObjective, WorkloadProblem, WorkloadSchedule, WorkloadTerm
 
 __all__ = ["Market", "market_schedule"]
 
@@ -39,12 +38,13 @@ class Market:
     Parameters
     ----------
     objective
-        ``turnaround`` or ``slowdown``.
+        ``turnaround``, ``slowdown``, ``wait``, ``makespan``, or several of them. The prices are those of
+        slowdown if that comes first, else those of turnaround.
 
     Raises
     ------
     UnknownName, InvalidOption
-        If the objective is none of these.
+        If the objective has an unknown term or repeats one.
 
     Notes
     -----
@@ -64,11 +64,7 @@ class Market:
     objective: WorkloadObjective = ("turnaround",)
 
     def __post_init__(self) -> None:
-        terms = parse_workload_objective(self.objective)
-        if terms not in (("turnaround",), ("slowdown",)):
-            msg = f"objective {','.join(terms)}: markets are made for turnaround or slowdown"
-            raise InvalidOption(msg)
-        object.__setattr__(self, "objective", terms)
+        object.__setattr__(self, "objective", parse_workload_objective(self.objective))
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Find prices within four fifths of the time, and run the market."""
@@ -76,7 +72,8 @@ class Market:
 
         clock = budget.start()
         seconds = _PRICING * budget.seconds if budget.seconds < math.inf else math.inf
-        bound = time_prices(problem, self.objective[0], clock=Budget(seconds=seconds).start())
+        term: WorkloadTerm = "slowdown" if self.objective[0] == "slowdown" else "turnaround"
+        bound = time_prices(problem, term, clock=Budget(seconds=seconds).start())
         return Result(Status.FEASIBLE, market_schedule(problem, bound), runtime=clock.elapsed)
 
 
