@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from numba.core.dispatcher import Dispatcher
 
+from allocsolve.errors import InvalidOption
 from allocsolve.families import AnyFamily, family_named
-from allocsolve.instances import klein2011, uniform_occupancy
+from allocsolve.instances import elastic_workload, klein2011, uniform_occupancy
 from allocsolve.instances.generators.workload_examples import random_workload
 from allocsolve.model import (
     Budget,
@@ -71,10 +72,13 @@ def partition() -> list[PartitionProblem]:
 
 
 def workload() -> list[WorkloadProblem]:
-    """Return problems that take other ways through the solvers: few and many jobs, quarters of seconds."""
+    """Return problems that take other ways through the solvers: jobs few, many, malleable; quarters."""
     few, many = random_workload(1, 8, 8), random_workload(2, 300)
     quarters = replace(few.jobs[0], name="quarter", runtime=0.75)
-    return [many, few, WorkloadProblem(8, [*few.jobs, quarters]), random_workload(3, 30, 16)]
+    malleable = elastic_workload(random_workload(4, 40, 32), share=0.7, seed=1)
+    at_any_time = elastic_workload(few, share=1, seed=1, tick=0)
+    rigid = [many, few, WorkloadProblem(8, [*few.jobs, quarters]), random_workload(3, 30, 16)]
+    return [*rigid, malleable, at_any_time]
 
 
 #: By kind, those from which most is to be done first.
@@ -113,7 +117,10 @@ def unready(family: AnyFamily, name: str, *, backwards: bool) -> list[str]:
     old = dispatchers()
     gc.freeze()  # what there is already need not be looked through again
     for idx, problem in enumerate(problems):
-        solver = make_solver(name, problem, family.objectives[idx % len(family.objectives)])
+        try:
+            solver = make_solver(name, problem, family.objectives[idx % len(family.objectives)])
+        except InvalidOption:  # it is made for other objectives
+            continue
         ready(solver, problem)
         before = compiled(old + dispatchers())
         with contextlib.suppress(Exception):

@@ -67,7 +67,7 @@ def _add_zojer2025(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shares", type=opt.percentages, metavar="P,...", help=help_text)
     help_text = "how many seeds choose the malleable jobs (default: 10, as in the thesis)"
     parser.add_argument("--seeds", type=opt.integer(1, 10**4), metavar="N", help=help_text)
-    help_text = "the policies (default: the four of the thesis)"
+    help_text = "the policies (default: the four of the thesis, and static-price)"
     parser.add_argument("--policies", type=opt.solvers, metavar="A,B,...", help=help_text)
     help_text = "time limit for each bound in seconds (default: %(default)s)"
     parser.add_argument("--seconds", type=opt.seconds, default=30.0, metavar="T", help=help_text)

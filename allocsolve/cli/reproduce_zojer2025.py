@@ -28,7 +28,7 @@ def zojer2025(args: argparse.Namespace) -> int:
     from allocsolve.papers import zojer2025 as paper  # noqa: PLC0415 - when the command runs
 
     args.seeds = args.seeds or paper.SEEDS
-    policies = args.policies or paper.POLICIES
+    policies = args.policies or (*paper.POLICIES, *paper.COMPARED)
     check_outputs(args.plot, force=args.force)
     log = paper.cori_knl(args.traces)
     chosen = paper.variants(log, args.shares or paper.SHARES, args.seeds)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from allocsolve.families import Export, View
 from allocsolve.instances.formats.workload_evalys import evalys_text
 from allocsolve.instances.formats.workload_perfetto import perfetto_text
+from allocsolve.model.job_kinds import JOB_KINDS
 from allocsolve.pictures._workload_gantt import GANTT_PIECES, gantt
 from allocsolve.pictures._workload_series import duration, span
 from allocsolve.pictures._workload_timeline import Scale, timeline
@@ -27,8 +30,11 @@ def _describe(problem: WorkloadProblem) -> str:
     jobs, nodes = counted(len(problem.jobs), "job"), counted(problem.num_nodes, "node")
     submit = problem.packed.submit
     over = f", submitted over {duration(float(submit.max() - submit.min()))}" if len(submit) else ""
-    moldable = len(problem.jobs) - problem.jobs.speedups.count(None) if problem.jobs.speedups else 0
-    return f"{jobs}, {nodes}{over}{f', {moldable} moldable' if moldable else ''}"
+    kinds = ""
+    if not problem.is_rigid:
+        counts = np.bincount(problem.packed.kind, minlength=len(JOB_KINDS)).tolist()
+        kinds = "".join(f", {count} {kind}" for kind, count in zip(JOB_KINDS, counts, strict=True) if count)
+    return f"{jobs}, {nodes}{over}{kinds}"
 
 
 def _undrawable(problem: WorkloadProblem) -> str:

@@ -13,18 +13,21 @@ from allocsolve.instances.generators.workload_examples import random_workload, w
 from allocsolve.judge.workload import value_of_workload_metrics, workload_metrics, workload_violations
 from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
+    Amdahl,
     Job,
+    PowerLaw,
     SpeedupTable,
     WorkloadProblem,
     WorkloadSchedule,
     parse_workload_objective,
 )
+from allocsolve.model.job_kinds import MALLEABLE, MOLDABLE
 from allocsolve.pictures.workload import WORKLOAD_VIEW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import Solver
+    from allocsolve.model import JobKind, Solver
 
 __all__ = ["WORKLOAD"]
 
@@ -164,7 +167,8 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
     return {
         "num_nodes": problem.num_nodes,
         "num_jobs": count,
-        "moldable_jobs": int((packed.min_nodes < packed.max_nodes).sum()),
+        "moldable_jobs": int((packed.kind == MOLDABLE).sum()),
+        "malleable_jobs": int((packed.kind == MALLEABLE).sum()),
         "load": problem.area / (problem.num_nodes * span) if span else None,
         "widest_share": float(packed.nodes.max(initial=0)) / problem.num_nodes,
     }
@@ -188,19 +192,28 @@ def _certified_bound(
 
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
-    return _tiny_problems(problem.is_rigid)
+    if problem.is_malleable:
+        return _tiny_problems("malleable")
+    return _tiny_problems("rigid" if problem.is_rigid else "moldable")
 
 
 @functools.cache
-def _tiny_problems(rigid: bool) -> tuple[WorkloadProblem, ...]:  # noqa: FBT001 - a key
-    """Return a problem with a queue that no greedy rule solves."""
+def _tiny_problems(kind: JobKind) -> tuple[WorkloadProblem, ...]:
+    """Return a problem with a queue that no greedy rule solves, with jobs of all kinds up to this one."""
     jobs = [
         *(Job(0, 2, 8, 10), Job(0, 3, 6, 9), Job(1, 1, 9, 12)),
         *(Job(1, 2, 2, 4), Job(2, 4, 1, 2), Job(2, 1, 3, 3)),
     ]
-    if not rigid:
-        law = SpeedupTable([(1, 10), (2, 6), (4, 4)])
+    law = SpeedupTable([(1, 10), (2, 6), (4, 4)])
+    if kind != "rigid":
         jobs += [Job(submit, 2, 6, min_nodes=1, max_nodes=4, speedup=law) for submit in (0, 3)]
+    if kind == "malleable":
+        # Sizes that may change at any time, and at points only.
+        rows = ((0, law, 0), (0, Amdahl(0.9), 3), (1, PowerLaw(0.8), 0), (3, law, 2))
+        jobs += [
+            Job(submit, 2, 6, min_nodes=1, max_nodes=4, speedup=one, kind="malleable", points=points)
+            for submit, one, points in rows
+        ]
     return (WorkloadProblem(4, jobs),)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +14,16 @@ from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
 from allocsolve.families import families, family_of
 from allocsolve.instances import klein2011, solution_document, uniform_occupancy
 from allocsolve.model import (
+    Amdahl,
     Budget,
     EvolutionProblem,
     EvolutionProfile,
+    Job,
     Mesh,
     PartitionProblem,
     Status,
     Topology,
+    WorkloadProblem,
 )
 from allocsolve.registry import make_allocator, make_solver, solve, solver_rows
 
@@ -129,6 +133,23 @@ def test_tiny_problems_are_solved_at_once_and_of_the_same_sort(
             assert tiny.topology.wrap == problem.topology.wrap
             assert tiny.contiguous == problem.contiguous
             assert tiny.topology.num_nodes <= 5 ** len(problem.topology.shape)
+
+
+def test_tiny_workloads_have_jobs_of_the_kinds_of_the_problem() -> None:
+    family = family_of(WorkloadProblem)
+    elastic: dict[str, Any] = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(0.9)}
+    jobs = [Job(0, 1, 5), Job(0, 2, 5, **elastic), Job(0, 2, 5, **elastic, kind="malleable", points=3)]
+    kinds, counted = [], []
+    for count in (1, 2, 3):
+        problem = WorkloadProblem(4, jobs[:count])
+        (tiny,) = family.warm_up(problem)
+        assert (tiny,) == family.warm_up(problem)
+        kinds.append({job.kind for job in tiny.jobs})
+        features = family.features(problem)
+        counted.append((features["moldable_jobs"], features["malleable_jobs"]))
+    assert kinds == [{"rigid"}, {"rigid", "moldable"}, {"rigid", "moldable", "malleable"}]
+    assert counted == [(0, 0), (1, 0), (1, 1)]
+    assert {job.points > 0 for job in tiny.jobs if job.kind == "malleable"} == {False, True}
 
 
 def test_the_default_seed_and_budget() -> None:

@@ -60,6 +60,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     made = _Clock()
     monkeypatch.setattr(watch_module, "clock", made)
     monkeypatch.setattr(watch_module, "_schedule", lambda _: {})
+    monkeypatch.setattr(watch_module, "_main_wait", lambda _: 0.0)
     return made
 
 
@@ -92,6 +93,24 @@ def test_a_watcher_that_sleeps_does_not_hold_that_against_the_process(clock: _Cl
     assert watch.timing().apart > 900
     _pass(watch, clock, 2.2)
     assert watch.overdue, "it has its time beyond the limit from then on"
+
+
+def test_a_begin_that_is_seen_one_look_after_a_late_one_is_seen_late(clock: _Clock) -> None:
+    """The pipe is read, the look comes late, the process begins meanwhile: the next look shows that."""
+    watch = Watch(os.getpid(), 300.0)
+    _pass(watch, clock, 1.0)
+    exact = watch.timing().apart
+    clock.now += LOOK_S + 0.5
+    watch.look()  # nothing has been read
+    clock.now += 0.001
+    watch.look()  # it began up to half a second ago
+    watch.begin(10.0, 2.0)
+    _pass(watch, clock, 0.1)
+    assert watch.timing().seconds == pytest.approx(0.1)
+    assert watch.timing().apart == pytest.approx(exact + 0.5, abs=0.01)
+    _pass(watch, clock, 1.0)
+    watch.begin(10.0, 2.0)
+    assert watch.timing().apart == pytest.approx(exact, abs=0.01), "what was late long ago is past"
 
 
 def test_what_the_machine_keeps_it_waiting_after_the_limit_is_granted(

@@ -15,7 +15,7 @@ from strategies import workload_problems
 
 from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
 from allocsolve.judge.workload import workload_metrics
-from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import Amdahl, Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
 from allocsolve.pictures._workload_series import binned, busy_nodes, duration, node_prices, waiting_jobs
 
@@ -87,6 +87,15 @@ def test_every_example_is_drawn_and_described(problem: WorkloadProblem) -> None:
     names = [name for name, _ in WORKLOAD_VIEW.metric_fields(problem, workload_metrics(problem, schedule))]
     assert len(names) == len(set(names)) == 8
     assert WORKLOAD_VIEW.describe(problem).startswith(f"{len(problem.jobs)} job")
+
+
+def test_jobs_are_counted_by_kind() -> None:
+    assert WORKLOAD_VIEW.describe(WorkloadProblem(4, [Job(0, 1, 5)])) == "1 job, 4 nodes, submitted over 0 s"
+    elastic: dict[str, Any] = {"min_nodes": 1, "max_nodes": 4, "speedup": Amdahl(0.9)}
+    jobs = [Job(0, 1, 5), Job(0, 2, 5, **elastic), *[Job(0, 2, 5, **elastic, kind="malleable")] * 2]
+    text = "4 jobs, 4 nodes, submitted over 0 s, 1 rigid, 1 moldable, 2 malleable"
+    assert WORKLOAD_VIEW.describe(WorkloadProblem(4, jobs)) == text
+    assert WORKLOAD_VIEW.describe(WorkloadProblem(4, jobs[2:])).endswith("0 s, 2 malleable")
 
 
 def test_pictures_of_one_problem_have_one_scale() -> None:

@@ -49,6 +49,7 @@ def call_solver(
     budget: Budget,
     *,
     printed: Callable[[], str] = str,
+    begun: Callable[[], object] = bool,
     done: Callable[[], object] = bool,
 ) -> Call:
     """Call a solver; whatever it raises is caught.
@@ -59,6 +60,8 @@ def call_solver(
         The solver, made and ready, and what it is called with.
     printed
         Returns what has been written to stdout since its last call: a solver prints nothing.
+    begun
+        Called right before the clock is started.
     done
         Called as soon as the solver has returned or raised.
     """
@@ -66,6 +69,7 @@ def call_solver(
     printed()  # whatever the warm-up has said
     result: Any = None
     cause: BaseException | None = None
+    begun()
     start = clock()
     try:
         result = solver(problem, budget)

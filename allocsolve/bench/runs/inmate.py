@@ -101,9 +101,13 @@ def _carried_out(order: Order, inmate: _Inmate, outward: BinaryIO) -> Call:
         tell(outward, READY + DONE)
         inmate.restore()  # whatever the solver has done to it
         return Call(None, 0.0, error, traceback=traceback_text(error))
-    tell(outward, READY)
     return call_solver(
-        solver, inmate.problem, order.budget, printed=_printed, done=lambda: tell(outward, DONE)
+        solver,
+        inmate.problem,
+        order.budget,
+        printed=_printed,
+        begun=lambda: tell(outward, READY),
+        done=lambda: tell(outward, DONE),
     )
 
 

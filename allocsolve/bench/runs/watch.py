@@ -44,8 +44,8 @@ class Watch:
     def __init__(self, pid: int, limit: float) -> None:
         self._pid = pid
         self._seen = clock()
-        #: Seconds by which the last look came too late.
-        self._too_late = 0.0
+        #: Seconds by which the last look came too late, and the one before it.
+        self._too_late = self._too_late_before = 0.0
         self.begin(limit)
 
     def begin(self, limit: float, beyond: float = 0.0, workers: int = 1) -> None:
@@ -63,7 +63,8 @@ class Watch:
         self._limit, self._beyond, self._workers = limit, beyond, workers
         self._start = self._seen
         #: Seconds by which looks came too late, all and those after the limit.
-        self._late, self._late_after = self._too_late, 0.0
+        # What is seen now may have come while the look before was late: the pipe is read first.
+        self._late, self._late_after = self._too_late_before + self._too_late, 0.0
         self._main_wait = _main_wait(self._pid)
         #: When the limit had passed, and the schedule then.
         self._passed: tuple[float, Schedule] | None = None
@@ -77,7 +78,7 @@ class Watch:
         """Note the time."""
         before, self._seen = self._seen, clock()
         end = self._start + self._limit
-        self._too_late = max(0.0, self._seen - before - LOOK_S)
+        self._too_late_before, self._too_late = self._too_late, max(0.0, self._seen - before - LOOK_S)
         self._late += self._too_late
         self._late_after += max(0.0, self._seen - max(before, end) - LOOK_S)
         if self._seen > end and self._passed is None:

@@ -13,12 +13,14 @@ from allocsolve.heuristics.workload._kernels_serial import Sizes, new_free_nodes
 from allocsolve.model import Result, Status, WorkloadSchedule
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.checks import choice, real, shown
+from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import ALL_SIZES, allowed_sizes
-from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE
+from allocsolve.model.speedup import SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
     from allocsolve.model import Budget, IntArray, WorkloadProblem
     from allocsolve.model.jobs import FloatArray
+    from allocsolve.model.speedup import Speedup
 
 __all__ = [
     "SERIAL_ORDERS",
@@ -50,56 +52,80 @@ _MANY_SIZES = 16
 def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
     """Return the sizes that the jobs may take, the fastest of each job first.
 
-    Sizes that are no faster than a smaller one are left out, and of many sizes some, unless `every`.
+    Sizes that are no faster than a smaller one are left out, and of many sizes some, unless `every`. O(rows),
+    and a row of sizes for each distinct law with its limits.
     """
     packed = problem.packed
     count = len(packed.submit)
     if problem.is_rigid:
         return Sizes(frozen(np.arange(count + 1)), packed.nodes, packed.runtime)
+    # Jobs of one law and one range differ in nothing but the unit of their times.
+    columns = (packed.nodes, packed.min_nodes, packed.max_nodes, packed.size_step)
+    kinds: dict[_Range, int] = {}
+    kind = np.array(
+        [
+            kinds.setdefault(which, len(kinds))
+            for which in zip(problem.jobs.speedups, *(column.tolist() for column in columns), strict=True)
+        ],
+        dtype=np.int64,
+    )
+    rows = [_sizes_in(which, every=every) for which in kinds]
+    ends = np.cumsum([len(row) for row in rows])
+    sizes = np.array([size for row in rows for size, _ in row], dtype=np.int64)
+    times = np.array([time for row in rows for _, time in row], dtype=np.float64)
+    # All rows of all jobs, the smallest size of each job first.
+    counts = np.array([len(row) for row in rows], dtype=np.int64)[kind]
+    firsts = np.cumsum(counts) - counts
+    row_of = np.arange(counts.sum()) + np.repeat(ends[kind] - counts - firsts, counts)
+    unit = np.where(packed.speedup == SPEEDUP_TABLE, 1.0, packed.runtime)
+    seconds = np.repeat(unit, counts) * times[row_of]
+    # Times that differ in their unit may be equal in seconds.
+    faster = np.ones(len(seconds), dtype=bool)
+    faster[1:] = seconds[1:] < seconds[:-1]
+    faster[firsts] = True
     offsets = np.zeros(count + 1, dtype=np.int64)
-    rows: list[tuple[int, float]] = []
-    for idx in range(count):
-        rows += _sizes_of(problem, idx, every=every)
-        offsets[idx + 1] = len(rows)
-    seconds = np.array([time for _, time in rows], dtype=np.float64)
-    seconds.setflags(write=False)
-    return Sizes(frozen(offsets), frozen(np.array([nodes for nodes, _ in rows], dtype=np.int64)), seconds)
+    offsets[1:] = np.cumsum(np.add.reduceat(faster, firsts, dtype=np.int64))
+    smallest_first = np.flatnonzero(faster)
+    # Within each job the other way round.
+    turned = np.repeat(offsets[:-1] + offsets[1:] - 1, np.diff(offsets)) - np.arange(offsets[-1])
+    at = smallest_first[turned]
+    return Sizes(frozen(offsets), frozen(sizes[row_of[at]]), frozen_floats(seconds[at]))
 
 
-def _sizes_of(problem: WorkloadProblem, idx: int, *, every: bool) -> list[tuple[int, float]]:
-    """Return pairs of nodes and seconds of one job, the fastest first."""
-    packed = problem.packed
-    nodes, runtime = int(packed.nodes[idx]), float(packed.runtime[idx])
-    if packed.speedup[idx] == NO_SPEEDUP:
-        return [(nodes, runtime)]
-    law = problem.jobs.speedups[idx]
-    least, most = int(packed.min_nodes[idx]), int(packed.max_nodes[idx])
-    if packed.speedup[idx] == SPEEDUP_TABLE:
-        times = dict(law.rows)  # type: ignore[union-attr]  # by its code
-        numbers = sorted(times)
+#: A law, and the nodes, the fewest, the most and the size set of jobs that follow it.
+_Range: TypeAlias = "tuple[Speedup | None, int, int, int, int]"
+
+
+def _sizes_in(which: _Range, *, every: bool) -> list[tuple[int, float]]:
+    """Return numbers of nodes with their times, each faster than all smaller ones.
+
+    Times are seconds for a table of speedups, else in units of the time on the nodes of the job.
+    """
+    law, nodes, least, most, step = which
+    if law is None:
+        return [(nodes, 1.0)]
+    if isinstance(law, SpeedupTable):
+        table = dict(law.rows)
+        numbers = sorted(table)
     else:
         # Every number of a large range is listed only if asked for, or if not all are allowed.
-        step = int(packed.size_step[idx])
         listed = every or most - least < _MANY_SIZES or step != ALL_SIZES
         numbers = list(allowed_sizes(least, most, step)) if listed else []
-        times = {}
+        table = {}
     if not numbers or (len(numbers) > _MANY_SIZES and not every):
         wanted = np.geomspace(least, most, _MANY_SIZES)
         allowed = np.array(numbers) if numbers else None
         near = np.rint(wanted) if allowed is None else allowed[np.searchsorted(allowed, wanted - 0.5)]
         numbers = sorted({*near.astype(int).tolist(), nodes})
-    reference = 1.0 if times else law.time_factor(nodes)  # type: ignore[union-attr]
     rows: list[tuple[int, float]] = []
     for number in numbers:
-        if times:
-            seconds = float(times[number])
-        elif number == nodes:
-            seconds = runtime
+        if isinstance(law, SpeedupTable):
+            time = table[number]
         else:
-            seconds = runtime * (law.time_factor(number) / reference)  # type: ignore[union-attr]
-        if not rows or seconds < rows[-1][1]:
-            rows.append((number, seconds))
-    return rows[::-1]
+            time = law.time_factor(number) / law.time_factor(nodes)
+        if not rows or time < rows[-1][1]:
+            rows.append((number, time))
+    return rows
 
 
 def serial_order(

@@ -14,6 +14,7 @@ from allocsolve.papers.zojer2025.reproduction import (
 )
 from allocsolve.papers.zojer2025.runs import (
     BOUND,
+    COMPARED,
     POLICIES,
     REFERENCES,
     SEEDS,
@@ -29,6 +30,7 @@ from allocsolve.papers.zojer2025.trace import NUM_NODES, SOURCE, cori_knl, trace
 
 __all__ = [
     "BOUND",
+    "COMPARED",
     "FIGURES",
     "NUM_NODES",
     "POLICIES",

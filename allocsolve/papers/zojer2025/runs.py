@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BOUND",
+    "COMPARED",
     "FINE_TICK",
     "POLICIES",
     "REFERENCES",
@@ -39,6 +40,8 @@ __all__ = [
 
 #: The strategies of the thesis.
 POLICIES: Final = ("malleable-min", "malleable-average", "malleable-pref", "malleable-prefkeeper")
+#: A policy that is not of the thesis and knows as much as they do.
+COMPARED: Final = ("static-price",)
 #: Policies for rigid jobs: where all are rigid they are run beside the others.
 REFERENCES: Final = ("first-fit", "easy")
 #: The solver that gives the bound.

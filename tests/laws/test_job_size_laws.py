@@ -1,0 +1,50 @@
+"""Sizes of jobs: those of a slow twin, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_job_sizes import naive_job_sizes
+from strategies import workload_problems
+
+from allocsolve.heuristics.workload.serial import job_sizes
+from allocsolve.instances import elastic_workload
+from allocsolve.instances.generators.workload_examples import random_workload
+from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
+
+
+def check(problem: WorkloadProblem, *, every: bool) -> None:
+    """Compare with the slow twin."""
+    sizes = job_sizes(problem, every=every)
+    rows = [*zip(sizes.nodes.tolist(), sizes.seconds.tolist(), strict=True)]
+    assert len(sizes.offsets) == len(problem.jobs) + 1
+    assert sizes.offsets[-1] == len(rows)
+    bounds = zip(sizes.offsets[:-1].tolist(), sizes.offsets[1:].tolist(), strict=True)
+    assert [rows[start:end] for start, end in bounds] == naive_job_sizes(problem, every=every)
+    assert not any(column.flags.writeable for column in sizes)
+
+
+@given(workload_problems(max_jobs=8, max_nodes=40, times=st.floats(1e-3, 1e6), malleable=True), st.booleans())
+def test_sizes_are_those_of_the_slow_twin(problem: WorkloadProblem, every: bool) -> None:
+    check(problem, every=every)
+
+
+@given(st.floats(1e-3, 1e9), st.floats(0, 1), st.sampled_from((1, 2, "powers-of-two")), st.booleans())
+def test_of_large_ranges(runtime: float, share: float, size_set: int, every: bool) -> None:
+    """Of nearly flat laws, sizes whose times differ by rounding only are left out, too."""
+    laws = (Amdahl(share), PowerLaw(share), Amdahl(share * 1e-15), PowerLaw(1e-16))
+    jobs = [
+        Job(0, 64, runtime * scale, min_nodes=2, max_nodes=512, speedup=law, size_set=size_set)
+        for law in laws
+        for scale in (1, 1 / 3)
+    ]
+    table = SpeedupTable([(nodes, 1000 / nodes) for nodes in range(1, 60)])
+    jobs.append(Job(0, 8, 125, min_nodes=1, max_nodes=59, speedup=table))
+    check(WorkloadProblem(512, [*jobs, Job(1, 5, runtime)]), every=every)
+
+
+def test_of_a_log_with_some_malleable_jobs() -> None:
+    problem = elastic_workload(random_workload(1, 500, 512), share=0.5, seed=1)
+    assert len(np.unique(problem.packed.speedup)) == 2
+    check(problem, every=False)
