@@ -52,6 +52,7 @@ from allocsolve.heuristics.workload import (
     Market,
     Reinsertion,
     SerialGeneration,
+    SrptArea,
     StaticPrice,
 )
 
@@ -84,6 +85,7 @@ __all__ = [
     "ResourceProfile",
     "Rigid",
     "SerialGeneration",
+    "SrptArea",
     "StaticPrice",
     "Submesh",
     "best_fit_run",

@@ -73,6 +73,12 @@ def _market() -> _WorkloadSolver:
     return Market()
 
 
+def _srpt_area() -> _WorkloadSolver:
+    from allocsolve.heuristics import SrptArea  # noqa: PLC0415 - loaded when asked for
+
+    return SrptArea()
+
+
 def _malleable_min() -> _WorkloadSolver:
     from allocsolve.heuristics import MalleableMin  # noqa: PLC0415 - loaded when asked for
 
@@ -140,6 +146,7 @@ _TABLE = (
     ),
     SolverRow("static-price", "heuristic", "all running jobs take sizes at a clearing price", _static_price),
     SolverRow("market", "heuristic", "clairvoyant: sizes at a clearing price, work has a price", _market),
+    SolverRow("srpt-area", "heuristic", "clairvoyant: the least area left comes first", _srpt_area),
     SolverRow(
         "serial-generation", "heuristic", "clairvoyant: earliest place, small jobs first", _serial_generation
     ),

@@ -20,6 +20,7 @@ from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, Fi
 from allocsolve.heuristics.workload.rebalancing import StaticPrice
 from allocsolve.heuristics.workload.reinsertion import Reinsertion
 from allocsolve.heuristics.workload.serial import SerialGeneration
+from allocsolve.heuristics.workload.srpt_area import SrptArea
 
 __all__ = [
     "COMPRESSIONS",
@@ -37,6 +38,7 @@ __all__ = [
     "Market",
     "Reinsertion",
     "SerialGeneration",
+    "SrptArea",
     "StaticPrice",
     "conservative_plan",
 ]

@@ -40,9 +40,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Auction",
     "RebalancingRule",
+    "Supply",
     "decide_rebalancing",
     "initial_auction",
     "run_rebalancing",
+    "settle",
 ]
 
 
@@ -93,7 +95,7 @@ def initial_auction(demand: Demand, earliest: FloatArray | None = None) -> Aucti
 class Supply(NamedTuple):
     """The nodes of a call."""
 
-    #: Running jobs that may change, and all members of the clearing.
+    #: Running jobs that may change, and all members: of a clearing with those malleable ones that may start.
     running: int
     members: int
     #: Queued jobs that may start, and the nodes that they need at least.
@@ -179,15 +181,17 @@ def _set_sizes(jobs: PackedJobs, state: State, auction: Auction, supply: Supply,
 
 
 @called_kernel
-def _shrink(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply) -> int:
+def _shrink(
+    jobs: PackedJobs, state: State, resizing: Resizing, members: IntArray, wanted: IntArray, supply: Supply
+) -> int:
     """Shrink running jobs; return the nodes that pending changes will set free."""
     incoming = supply.incoming
     for at in range(supply.running):
-        job = auction.members[at]
-        size, wanted = state.size[job], auction.wanted[job]
-        if wanted < size:
-            resize(jobs, state, resizing, job, wanted, 0)
-            incoming += state.size[job] - wanted
+        job = members[at]
+        size = state.size[job]
+        if wanted[job] < size:
+            resize(jobs, state, resizing, job, wanted[job], 0)
+            incoming += state.size[job] - wanted[job]
     return incoming
 
 
@@ -212,40 +216,57 @@ def _start(jobs: PackedJobs, state: State, resizing: Resizing, at: int, nodes: i
 
 
 @called_kernel
-def rebalance(
-    jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, rule: RebalancingRule
+def settle(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    members: IntArray,
+    wanted: IntArray,
+    admitted: IntArray,
+    supply: Supply,
 ) -> None:
-    """Make the decisions of one call: running jobs shrink, queued ones start, running ones grow."""
-    if rule.order:
-        first = state.counts[TAIL] - state.counts[SUBMITTED]
-        sort_queue(jobs, state, resizing.estimate, auction.scores, rule.order, first)
-    supply = _supply(jobs, state, resizing, auction)
-    _set_sizes(jobs, state, auction, supply, rule.hysteresis)
-    incoming = _shrink(jobs, state, resizing, auction, supply)
+    """Go towards the sizes that jobs want: running jobs shrink, queued ones start, running ones grow.
+
+    `members` and `wanted` as of `Auction`; `admitted` are places in the queue, rising.
+    """
+    incoming = _shrink(jobs, state, resizing, members, wanted, supply)
     # Nodes beyond those that admitted jobs need at least, of which some wait for pending changes.
     spare = state.counts[FREE] + incoming - supply.needed
     for nth in range(supply.admitted):
-        at = auction.admitted[nth]
+        at = admitted[nth]
         job = state.queue[at]
         need = jobs.min_nodes[job]
         if need > state.counts[FREE]:
             continue
         nodes = need
         if jobs.kind[job] == MALLEABLE:
-            most = min(auction.wanted[job], need + max(0, spare), state.counts[FREE])
+            most = min(wanted[job], need + max(0, spare), state.counts[FREE])
             nodes = largest_size(jobs, job, most)
             spare -= nodes - need
         _start(jobs, state, resizing, at, nodes)
     take_in(jobs, state, resizing)
     spare = min(spare, state.counts[FREE])
     for at in range(supply.running):
-        job = auction.members[at]
-        size, wanted = state.size[job], auction.wanted[job]
-        if spare > 0 and wanted > size:
-            nodes = largest_size(jobs, job, min(wanted, size + spare))
+        job = members[at]
+        size = state.size[job]
+        if spare > 0 and wanted[job] > size:
+            nodes = largest_size(jobs, job, min(wanted[job], size + spare))
             if nodes > size:
                 resize(jobs, state, resizing, job, nodes, 0)
                 spare -= nodes - size
+
+
+@called_kernel
+def rebalance(
+    jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, rule: RebalancingRule
+) -> None:
+    """Make the decisions of one call."""
+    if rule.order:
+        first = state.counts[TAIL] - state.counts[SUBMITTED]
+        sort_queue(jobs, state, resizing.estimate, auction.scores, rule.order, first)
+    supply = _supply(jobs, state, resizing, auction)
+    _set_sizes(jobs, state, auction, supply, rule.hysteresis)
+    settle(jobs, state, resizing, auction.members, auction.wanted, auction.admitted, supply)
 
 
 @kernel

@@ -1,0 +1,162 @@
+"""Clairvoyant: nodes go to the jobs with the least area left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.workload._kernels_orders import sort_queue
+from allocsolve.heuristics.workload._kernels_rebalancing import Supply, settle
+from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.model.columns import frozen_floats
+from allocsolve.model.job_kinds import MALLEABLE
+from allocsolve.simulation.kernels import (
+    COMPLETED,
+    FREE,
+    HEAD,
+    STARTED,
+    SUBMITTED,
+    TAIL,
+    Resizing,
+    State,
+    advance_resizing,
+    has_room,
+    largest_size,
+)
+
+if TYPE_CHECKING:
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray, PackedJobs
+
+__all__ = ["Ranking", "initial_ranking", "run_ranked"]
+
+#: The order of the queue: least product of estimate and nodes.
+_SMALLEST_AREA: Final = 2
+
+
+class Ranking(NamedTuple):
+    """What a call works on. Shape (jobs,) or as said."""
+
+    #: Node-seconds of a second of work on the own nodes of a job, where it runs on its most nodes; read-only.
+    area: FloatArray
+    #: By what the queue is sorted: node-seconds of a job over its nodes; read-only.
+    share: FloatArray
+    #: By job: the node-seconds that are left, infinite for those that have completed.
+    left: FloatArray
+    #: Malleable jobs that run, by what was left in the last call; and how many they are, and started jobs
+    #: that have been looked at: shape (2,).
+    ranked: IntArray
+    counts: IntArray
+    #: As of `allocsolve.heuristics.workload._kernels_rebalancing.Auction`.
+    members: IntArray
+    wanted: IntArray
+    admitted: IntArray
+
+
+def initial_ranking(jobs: PackedJobs, seconds: FloatArray, nodes: IntArray) -> Ranking:
+    """Return the ranking before the first call, of jobs that run for so many `seconds` on so many `nodes`."""
+    count = len(nodes)
+
+    def numbers() -> IntArray:
+        return np.zeros(count, dtype=np.int64)
+
+    return Ranking(
+        area=frozen_floats(seconds * nodes / jobs.runtime),
+        share=frozen_floats(seconds * nodes / jobs.nodes),
+        left=np.zeros(count),
+        ranked=numbers(),
+        counts=np.zeros(2, dtype=np.int64),
+        members=numbers(),
+        wanted=numbers(),
+        admitted=numbers(),
+    )
+
+
+@called_kernel
+def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) -> int:
+    """Sort running malleable jobs by what is left of them, then by number; return how many there are.
+
+    By insertion: the order changes little from call to call.
+    """
+    ranked, left, now = ranking.ranked, ranking.left, state.clock[0]
+    for at in range(state.counts[COMPLETED]):
+        left[state.events[at]] = np.inf
+    count = 0
+    for at in range(ranking.counts[0]):
+        if left[ranked[at]] < np.inf:
+            ranked[count] = ranked[at]
+            count += 1
+    for at in range(ranking.counts[1], state.counts[STARTED]):
+        job = state.started[at]
+        if jobs.kind[job] == MALLEABLE and left[job] < np.inf:
+            ranked[count] = job
+            count += 1
+    ranking.counts[0], ranking.counts[1] = count, state.counts[STARTED]
+    for at in range(count):
+        job = ranked[at]
+        done = resizing.rate[job] * (now - resizing.since[job])
+        area = (resizing.left[job] - done) * ranking.area[job]
+        left[job] = area
+        place = at
+        while place > 0:
+            before = ranked[place - 1]
+            if left[before] < area or (left[before] == area and before < job):
+                break
+            ranked[place] = before
+            place -= 1
+        ranked[place] = job
+    return count
+
+
+@called_kernel
+def _share_out(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking, count: int) -> Supply:
+    """Set what each job wants: those that run keep their least nodes, who has least left comes first."""
+    running = incoming = shared = least = 0
+    for at in range(count):
+        job = ranking.ranked[at]
+        size, target = state.size[job], resizing.target[job]
+        if size == target:
+            ranking.members[running] = job
+            running += 1
+            shared += size
+            least += jobs.min_nodes[job]
+        else:
+            incoming += max(0, size - target)
+    shared += state.counts[FREE] + incoming
+    room, nth, at, admitted, needed = shared - least, 0, state.counts[HEAD], 0, 0
+    tail = state.counts[TAIL]
+    while nth < running or (room > 0 and at < tail):
+        queued = room > 0 and at < tail
+        if nth < running and queued:
+            queued = ranking.left[state.queue[at]] < ranking.left[ranking.members[nth]]
+        if not queued:
+            job = ranking.members[nth]
+            nth += 1
+            ranking.wanted[job] = largest_size(jobs, job, jobs.min_nodes[job] + room)
+            room -= ranking.wanted[job] - jobs.min_nodes[job]
+            continue
+        job = state.queue[at]
+        need = jobs.min_nodes[job]
+        if need <= room:
+            ranking.wanted[job] = largest_size(jobs, job, room) if jobs.kind[job] == MALLEABLE else need
+            room -= ranking.wanted[job]
+            needed += need
+            ranking.admitted[admitted] = at
+            admitted += 1
+        at += 1
+    return Supply(running, running, admitted, needed, shared, incoming)
+
+
+@kernel
+def run_ranked(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking, coalesce: bool) -> bool:
+    """Run a workload to its end; False if the log of changes has to grow first."""
+    while has_room(state, resizing):
+        if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
+            return True
+        count = _rank(jobs, state, resizing, ranking)
+        first = state.counts[TAIL] - state.counts[SUBMITTED]
+        sort_queue(jobs, state, ranking.share, ranking.left, _SMALLEST_AREA, first)
+        supply = _share_out(jobs, state, resizing, ranking, count)
+        settle(jobs, state, resizing, ranking.members, ranking.wanted, ranking.admitted, supply)
+    return False

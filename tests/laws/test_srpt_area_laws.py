@@ -1,0 +1,80 @@
+"""Least area left first: the slow twin, bounds, and cases whose optimum is known."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_malleable import draw_malleable, naive_malleable, pieces_of
+from naive_srpt_area import naive_srpt_area
+from strategies import workload_problems
+from workload_traces import knl_problem
+
+from allocsolve.bounds.workload import time_prices
+from allocsolve.heuristics import SrptArea
+from allocsolve.heuristics.workload.srpt_area import srpt_area_schedule
+from allocsolve.instances.generators.elastic import elastic_workload
+from allocsolve.judge.workload import workload_metrics, workload_violations
+from allocsolve.model import Budget, Job, WorkloadProblem
+from allocsolve.registry import make_solver
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def check_against_twin(rng: random.Random, most: int) -> None:
+    problem = draw_malleable(rng, most, at_once=rng.random() < 0.4)
+    coalesce = rng.random() < 0.8
+    schedule = srpt_area_schedule(problem, coalesce=coalesce)
+    twin = naive_malleable(problem, naive_srpt_area, coalesce=coalesce)
+    everyone = range(len(problem.jobs))
+    assert [schedule.pieces(job) for job in everyone] == [pieces_of(twin, job) for job in everyone]
+    assert not workload_violations(problem, schedule)
+
+
+@given(st.randoms(use_true_random=False))
+def test_it_is_its_definition(rng: random.Random) -> None:
+    check_against_twin(rng, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 100, 20))
+def test_100_workloads_of_up_to_200_jobs(first: int) -> None:
+    for seed in range(first, first + 20):
+        rng = random.Random(seed)
+        check_against_twin(rng, rng.choice([14, 60, 200]))
+
+
+@given(
+    workload_problems(malleable=True, max_jobs=7, max_nodes=12), st.sampled_from(["turnaround", "slowdown"])
+)
+def test_bounds_hold(problem: WorkloadProblem, term: Any) -> None:
+    schedule = SrptArea()(problem, Budget()).answer
+    assert schedule is not None
+    assert not workload_violations(problem, schedule)
+    bound = time_prices(problem, term).value
+    assert bound <= getattr(workload_metrics(problem, schedule), term) * (1 + 1e-9)
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=9))
+def test_on_one_node_the_shortest_comes_first(seconds: list[int]) -> None:
+    problem = WorkloadProblem(1, [Job(0, 1, x) for x in seconds])
+    ends = [sum(sorted(seconds)[: count + 1]) for count in range(len(seconds))]
+    value = workload_metrics(problem, srpt_area_schedule(problem)).turnaround
+    assert value == pytest.approx(sum(ends) / len(ends))
+
+
+def test_it_has_a_name() -> None:
+    assert make_solver("srpt-area", WorkloadProblem) == SrptArea()
+
+
+@pytest.mark.slow
+def test_cori_knl(traces: Path) -> None:
+    """Another program has 1193.87 s."""
+    problem = elastic_workload(knl_problem(traces), share=1, seed=1, tick=0)
+    schedule = srpt_area_schedule(problem)
+    assert not workload_violations(problem, schedule)
+    assert workload_metrics(problem, schedule).turnaround == pytest.approx(1193.87, rel=5e-3)
