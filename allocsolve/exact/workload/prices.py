@@ -19,7 +19,7 @@ from allocsolve.exact.workload._bounds import (
 from allocsolve.exact.workload._earlier import Earlier
 from allocsolve.exact.workload._windows import search_window
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
-from allocsolve.heuristics.workload.market import market_schedule
+from allocsolve.heuristics.workload.market import best_market
 from allocsolve.heuristics.workload.plan import BestPlan, Plan, shown_values
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
@@ -53,7 +53,7 @@ _BY_SERIES = 0.4
 #: prices per job.
 _BY_TIME, _BY_JOB = 0.2, 0.5
 #: The share of the time that malleable jobs leave for the market.
-_BEFORE_MARKET = 5 / 6
+_BEFORE_MARKET = 3 / 4
 #: Prices per job pay where the gap is at least this share of the value: wide jobs make it so.
 _WIDE_GAP = 0.01
 #: Without a time limit, problems of more jobs get no prices per job.
@@ -99,7 +99,7 @@ class Prices:
     prices; remove-and-reinsert from the best plan; windows by CP-SAT where that gains nothing.
     With two workers and more both run side by side, with one they share the time. These plans know constant
     sizes only; malleable jobs change them in one more schedule, that of `allocsolve.heuristics.Market`, for
-    which a sixth of the time is left. Without a time limit the ascent of the prices runs until it converges
+    which a quarter of the time is left. Without a time limit the ascent of the prices runs until it converges
     (prices per job for up to 1,200 jobs), and 50 moves are made for each job, or as many as the budget's
     iterations say. Up to 40 rigid jobs (12 without a time limit) are left to `WorkloadCpSat`, which uses the
     same prices and closes the gap.
@@ -128,8 +128,9 @@ class Prices:
         closed = _CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED
         if len(sizes.nodes) <= closed and not problem.is_malleable:
             return earlier.or_better(WorkloadCpSat(self.objective, earlier.unbroken)(problem, budget))
+        limit = budget.seconds
         if problem.is_malleable:
-            budget = replace(budget, seconds=_BEFORE_MARKET * budget.seconds)
+            budget = replace(budget, seconds=_BEFORE_MARKET * limit)
         search = _Search(problem, self.objective, budget, budget.start(), sizes)
         interrupted = False
         try:
@@ -141,7 +142,9 @@ class Prices:
             interrupted = True
         result = search.result(interrupted=interrupted)
         if problem.is_malleable and search.bound.prices is not None and not interrupted:
-            schedule = market_schedule(problem, search.bound.prices)
+            schedule = best_market(
+                problem, self.objective, search.bound.prices, (1 - _BEFORE_MARKET) / 3 * limit
+            )
             result = Earlier(problem, self.objective, schedule, None).or_better(result)
             result = replace(result, runtime=clock.elapsed)
         return earlier.or_better(result)

@@ -12,7 +12,8 @@ from allocsolve.heuristics.workload._kernels_rebalancing import RebalancingRule,
 from allocsolve.heuristics.workload.demand import profit_takers
 from allocsolve.heuristics.workload.orders import order_code
 from allocsolve.heuristics.workload.rebalancing import run_auctions
-from allocsolve.model import Budget, Result, Status, parse_workload_objective
+from allocsolve.judge.workload import workload_value
+from allocsolve.model import Budget, Result, Status, parse_workload_objective, terms
 from allocsolve.model.columns import frozen_floats
 from allocsolve.simulation import EngineRules
 
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from allocsolve.bounds.workload import PriceBound
     from allocsolve.model import WorkloadObjective, WorkloadProblem, WorkloadSchedule, WorkloadTerm
 
-__all__ = ["Market", "market_schedule"]
+__all__ = ["Market", "best_market", "market_schedule"]
 
-#: This share of the time goes into prices.
-_PRICING = 0.8
+#: Shares of the time that go into prices, and into coarse ones.
+_PRICING, _COARSE = 0.7, 0.08
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class Market:
     The prices of node-seconds whose bound is best (`allocsolve.bounds.workload.time_prices`) tell what the
     work of each malleable job is worth, and when each job starts if it is alone with these prices. No job
     starts earlier. At every call each running malleable job wants the size on which it earns most a second,
-    at the price of a node at which all want as many nodes as there are.
+    at the price of a node at which all want as many nodes as there are. With a time limit a second market has
+    coarser prices; the better schedule counts.
 
     Parameters
     ----------
@@ -67,14 +69,42 @@ class Market:
         object.__setattr__(self, "objective", parse_workload_objective(self.objective))
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Find prices within four fifths of the time, and run the market."""
+        """Find prices within four fifths of the time, and run markets."""
         from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
 
         clock = budget.start()
-        seconds = _PRICING * budget.seconds if budget.seconds < math.inf else math.inf
-        term: WorkloadTerm = "slowdown" if self.objective[0] == "slowdown" else "turnaround"
-        bound = time_prices(problem, term, clock=Budget(seconds=seconds).start())
-        return Result(Status.FEASIBLE, market_schedule(problem, bound), runtime=clock.elapsed)
+        bound = time_prices(problem, _priced(self.objective), clock=Budget(_PRICING * budget.seconds).start())
+        schedule = best_market(problem, self.objective, bound, _COARSE * budget.seconds)
+        return Result(Status.FEASIBLE, schedule, runtime=clock.elapsed)
+
+
+def best_market(
+    problem: WorkloadProblem, objective: WorkloadObjective, bound: PriceBound, seconds: float
+) -> WorkloadSchedule:
+    """Return the better of two market schedules: at the prices of a bound, and at coarser ones.
+
+    Near the best prices many starts are equally cheap, and which one is the cheapest is chance; coarse prices
+    have other ones.
+
+    Parameters
+    ----------
+    seconds
+        For the coarse prices; without a limit there are none.
+    """
+    from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
+
+    schedule = market_schedule(problem, bound)
+    if seconds == math.inf:
+        return schedule
+    coarse = time_prices(problem, _priced(objective), clock=Budget(seconds).start())
+    other = market_schedule(problem, coarse)
+    values = (terms(workload_value(problem, answer, objective)) for answer in (schedule, other))
+    return schedule if next(values) <= next(values) else other
+
+
+def _priced(objective: WorkloadObjective) -> WorkloadTerm:
+    """Return the term of the prices."""
+    return "slowdown" if objective[0] == "slowdown" else "turnaround"
 
 
 def market_schedule(problem: WorkloadProblem, bound: PriceBound) -> WorkloadSchedule:

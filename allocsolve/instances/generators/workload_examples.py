@@ -80,6 +80,18 @@ def workload_examples() -> Iterator[WorkloadProblem]:
         ],
         name="rigid and moldable jobs",
     )
+    yield WorkloadProblem(
+        4,
+        [
+            Job(0, 3, 6),
+            *(
+                Job(idx, 2, 5, min_nodes=1, max_nodes=3, speedup=law, kind="malleable", points=2 * idx)
+                for idx, law in enumerate(laws)
+            ),
+            Job(1, 2, 4, min_nodes=1, max_nodes=4, speedup=laws[0], size_set="powers-of-two"),
+        ],
+        name="malleable jobs of each law",
+    )
     for seed in range(2):
         yield _tiny(seed)
 
