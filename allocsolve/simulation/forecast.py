@@ -12,7 +12,16 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.arrays import array_of
 from allocsolve.model.job_kinds import size_set
-from allocsolve.model.speedup import AMDAHL, POWER, SPEEDUP_TABLE, Amdahl, PowerLaw, SpeedupTable
+from allocsolve.model.speedup import (
+    AMDAHL,
+    OVERHEAD,
+    POWER,
+    SPEEDUP_TABLE,
+    Amdahl,
+    Overhead,
+    PowerLaw,
+    SpeedupTable,
+)
 from allocsolve.simulation.decisions import Start, Wake
 from allocsolve.simulation.engine import Engine
 from allocsolve.simulation.simulate import CompiledPolicy
@@ -261,6 +270,9 @@ def _law(jobs: JobColumns, job: int, runtime: FloatArray) -> Speedup | None:
         return Amdahl(parameter)
     if code == POWER:
         return PowerLaw(parameter)
+    if code == OVERHEAD:
+        weight = parameter * float(jobs.nodes[job]) ** 2
+        return Overhead(weight / (1 + weight))
     if code == SPEEDUP_TABLE:
         rows = slice(jobs.table_offsets[job], jobs.table_offsets[job + 1])
         seconds = jobs.table_seconds[rows] * runtime[job]

@@ -119,10 +119,7 @@ def _sizes_in(which: _Range, *, every: bool) -> list[tuple[int, float]]:
         numbers = sorted({*near.astype(int).tolist(), nodes})
     rows: list[tuple[int, float]] = []
     for number in numbers:
-        if isinstance(law, SpeedupTable):
-            time = table[number]
-        else:
-            time = law.time_factor(number) / law.time_factor(nodes)
+        time = table[number] if isinstance(law, SpeedupTable) else law.time_ratio(number, nodes)
         if not rows or time < rows[-1][1]:
             rows.append((number, time))
     return rows
