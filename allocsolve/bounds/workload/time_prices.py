@@ -222,7 +222,7 @@ def _climb(dual: TimeDual, ascent: _Ascent, clock: Clock | None) -> None:
     ascent.best = ascent.best._replace(value=dual(ascent.best.prices)[0])
     ascent.aim = _FIRST_AIM * ascent.best.value
     ascent.climb(dual, _FIRST_STEPS, clock)
-    if dual.problem.is_malleable:
+    if dual.problem.is_elastic:
         # The least areas, which jobs have on their fewest nodes, tell little about when they end.
         for _ in range(_MOST_WIDTHS):
             if not dual.has_time(clock) or not ascent.lengthen():
@@ -231,7 +231,7 @@ def _climb(dual: TimeDual, ascent: _Ascent, clock: Clock | None) -> None:
             ascent.aim = max(_RAISED_AIM * ascent.aim, _FIRST_AIM * ascent.best.value)
             ascent.climb(dual, _STEPS, clock)
     most, least_gain = _MOST_SLOTS, _LEAST_GAIN
-    if dual.problem.is_malleable:
+    if dual.problem.is_elastic:
         most, least_gain = _MOST_SLOTS_OF_WORK, _LEAST_GAIN_OF_WORK
     most_slots = min(most, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
     idle = 0
@@ -285,7 +285,7 @@ def _certified(
     weight, scale = problem.packed.weight, costs.scale
     dual.on(best.edges)
     dual(best.prices)
-    in_integers = dual.out.costs[problem.packed.kind != MALLEABLE]
+    in_integers = dual.out.costs[problem.packed.kind < MALLEABLE]
     unit = _price_unit(per_second, float(best.prices @ dual.widths), in_integers.max(initial=0.0))
     edges, prices = _joined(best.edges, np.round(best.prices * unit))
     # The judge rounds weights that are no integers down to units of prices.
@@ -318,7 +318,7 @@ def _certified(
         "prices": whole,
         "unit": unit,
     }
-    if problem.is_malleable:
+    if problem.is_elastic:
         # The judge searches work prices of its own, so only the judge knows.
         value = workload_certified_bound(problem, certificate, (term,))
     return PriceBound(
