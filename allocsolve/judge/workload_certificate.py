@@ -115,7 +115,7 @@ def workload_certified_bound(
 
 def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> float:
     if term == "wait" and not problem.is_rigid:
-        msg = "prices bound the wait of rigid jobs only"
+        msg = "prices do not bound the wait of jobs that are not rigid"
         raise InvalidAnswer(msg)
     edges, listed, unit = _parsed(certificate)
     packed = problem.packed

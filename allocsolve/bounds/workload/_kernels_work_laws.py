@@ -85,6 +85,8 @@ def held_nodes(jobs: PackedJobs, job: WorkLaw, price: float, work_price: float) 
         nodes = job.high
     elif linear:
         nodes = job.high if work_price * job.speed > price else job.low
+    elif job.law == OVERHEAD and work_price * job.speed <= price:
+        nodes = job.low
     elif job.law == OVERHEAD:
         # With q = 1 + y n^2 the rate rises by speed (2 - q) / q^2 for each node.
         root = np.sqrt(1 + 8 * price / (work_price * job.speed))
