@@ -34,6 +34,7 @@ class TimeDual:
         packed = problem.packed
         self._with_work = bool(((packed.kind >= MALLEABLE) & (packed.speedup != NO_SPEEDUP)).any())
         self._phases, self._profiles = phase_rows(problem), profile_rows(problem)
+        self.has_phases = bool(len(self._phases.jobs))
         self._sweep = sweep(_longest(self._profiles.offsets))
 
     def on(self, edges: IntArray) -> None:
@@ -63,7 +64,7 @@ class TimeDual:
         if self._with_work:
             total += cheapest_work(self.problem.packed, slope, floor, listed, self.work)
         submit = self.problem.packed.submit
-        if len(self._phases.jobs):
+        if self.has_phases:
             total += cheapest_phases(submit, slope, floor, self._phases, listed, self._memory, self.out)
         if len(self._profiles.jobs):
             total += cheapest_profiles(submit, slope, floor, self._profiles, listed, self._sweep, self.out)

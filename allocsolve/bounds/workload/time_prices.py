@@ -52,10 +52,13 @@ _BITS_OF_A_JOB: Final = 58
 _ROUNDING: Final = 2.0**-49
 #: Of slowdowns, if times are no quarters: the judge rounds run times, of at least 10 s, up to 2^-16 s.
 _LOSS_OF_SLOWDOWN: Final = 4e-6
-#: The same with malleable jobs, each of which takes time that grows with the square of its slots: of slots in
+#: The same with elastic jobs, each of which takes time that grows with the square of its slots: of slots in
 #: all, and the share that a width must gain.
 _MOST_SLOTS_OF_WORK: Final = 2_500
 _LEAST_GAIN_OF_WORK: Final = 2e-5
+#: The same with phases, whose bounds rise as slots get shorter: it pays to climb on for a while before.
+_LEAST_GAIN_OF_PHASES: Final = 2e-3
+_MOST_ROUNDS_OF_PHASES: Final = 6
 #: Prices below this share of the highest are as good as none.
 _NO_PRICE: Final = 1e-6
 
@@ -230,9 +233,11 @@ def _climb(dual: TimeDual, ascent: _Ascent, clock: Clock | None) -> None:
             dual.on(ascent.best.edges)
             ascent.aim = max(_RAISED_AIM * ascent.aim, _FIRST_AIM * ascent.best.value)
             ascent.climb(dual, _STEPS, clock)
-    most, least_gain = _MOST_SLOTS, _LEAST_GAIN
+    most, least_gain, rounds = _MOST_SLOTS, _LEAST_GAIN, 1
     if dual.problem.is_elastic:
         most, least_gain = _MOST_SLOTS_OF_WORK, _LEAST_GAIN_OF_WORK
+    if dual.has_phases:
+        least_gain, rounds = _LEAST_GAIN_OF_PHASES, _MOST_ROUNDS_OF_PHASES
     most_slots = min(most, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
     idle = 0
     for _ in range(_MOST_WIDTHS):
@@ -241,8 +246,12 @@ def _climb(dual: TimeDual, ascent: _Ascent, clock: Clock | None) -> None:
         before = ascent.best.value
         ascent.refine(most_slots)
         dual.on(ascent.best.edges)
-        ascent.aim = max(_RAISED_AIM * ascent.aim, _LEAST_AIM * before)
-        ascent.climb(dual, _STEPS, clock)
+        for _ in range(rounds if len(ascent.best.edges) <= most_slots else 1):
+            value = ascent.best.value
+            ascent.aim = max(_RAISED_AIM * ascent.aim, _LEAST_AIM * before)
+            ascent.climb(dual, _STEPS, clock)
+            if ascent.best.value - value <= least_gain * value:
+                break
         idle = idle + 1 if ascent.best.value - before <= least_gain * before else 0
 
 
@@ -287,7 +296,9 @@ def _certified(
     dual(best.prices)
     in_integers = dual.out.costs[problem.packed.kind < MALLEABLE]
     unit = _price_unit(per_second, float(best.prices @ dual.widths), in_integers.max(initial=0.0))
-    edges, prices = _joined(best.edges, np.round(best.prices * unit))
+    edges, prices = best.edges, np.round(best.prices * unit)
+    if not dual.has_phases:  # in whose bound phases end in slots
+        edges, prices = _joined(edges, prices)
     # The judge rounds weights that are no integers down to units of prices.
     if term == "slowdown":
         floor = np.floor(weight * (unit * per_second)) / per_second
