@@ -158,13 +158,14 @@ def least_cost_of_profile(
     each: Any = (
         combinations_with_replacement(choices, len(ends)) if waits else ((k,) * len(ends) for k in choices)
     )
-    return min(
+    costs: Iterator[float] = (
         late[row[-1]]
         + sum(
             nodes * (paid[row[i + 1]][i + 1] - paid[row[i]][i]) for i, (_, nodes) in enumerate(profile.steps)
         )
         for row in each
     )
+    return min(costs)
 
 
 def slotted_optimum_of_evolving(problem: WorkloadProblem, term: str) -> float:

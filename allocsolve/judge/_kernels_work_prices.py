@@ -68,7 +68,7 @@ def _useful(jobs: PackedJobs, j: int) -> float:
     most = float(jobs.max_nodes[j])
     if jobs.speedup[j] == OVERHEAD and jobs.parameter[j] > 0:
         most = max(float(jobs.min_nodes[j]), min(most, 1 / sqrt(jobs.parameter[j])))
-    return most
+    return float(most)
 
 
 @inner_kernel

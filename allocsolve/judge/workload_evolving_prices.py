@@ -165,7 +165,8 @@ def _bound_of_profile(
     kinks = np.concatenate([[submit, free], *(near - end for end in ends)])
     bound, terms = least(np.unique(kinks[kinks >= submit]))
     between = 2e-6 * float(nodes.sum()) * float(prices.max())
-    return max(0.0, floor, slope * ends[-1], min(bound, soonest) - ROUNDING_MARGIN * terms - between)
+    alone = max(floor, slope * float(ends[-1]))
+    return max(alone * (1 - ROUNDING_MARGIN), min(bound, soonest) - ROUNDING_MARGIN * terms - between)
 
 
 def _frozen(values: FloatArray) -> FloatArray:

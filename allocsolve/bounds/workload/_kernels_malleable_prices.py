@@ -22,7 +22,7 @@ _GAP = 1e-11
 
 
 class CheapestWork(NamedTuple):
-    """Where `cheapest_work` writes, for malleable jobs only."""
+    """Where `cheapest_work` writes, for malleable jobs and those with requests only."""
 
     #: Shape (jobs,).
     costs: FloatArray
@@ -243,7 +243,9 @@ def _use(
 def cheapest_work(
     jobs: PackedJobs, slope: FloatArray, floor: FloatArray, listed: PriceList, out: CheapestWork
 ) -> float:
-    """Return the sum of the least costs of the malleable jobs, each alone; write them, and what they use.
+    """Return the sum of the least costs of jobs that change their size by a law, each alone.
+
+    These are malleable jobs and those with requests. Write the costs, and what the jobs use.
 
     Parameters
     ----------

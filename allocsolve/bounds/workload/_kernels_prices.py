@@ -168,8 +168,10 @@ def _largest(jobs: PackedJobs, j: int) -> int:
     """Return the most nodes that may pay, by a law: on more a job is not faster."""
     low, high, parameter = jobs.min_nodes[j], jobs.max_nodes[j], jobs.parameter[j]
     if jobs.speedup[j] == OVERHEAD:
-        return int(max(low, min(float(high), np.ceil(1 / np.sqrt(parameter))))) if parameter > 0 else high
-    return high if parameter != 0 else low
+        if parameter > 0:
+            high = min(high, int(min(np.ceil(1 / np.sqrt(parameter)), 2.0**53)))
+        return int(max(low, high))
+    return int(high if parameter != 0 else low)
 
 
 @kernel

@@ -82,8 +82,8 @@ def profile_rows(problem: WorkloadProblem) -> ProfileRows:
         waits.append(bool((longest > seconds).any()))
         lengths.append(len(seconds))
     floats = (np.array(until, dtype=np.float64), np.array(nodes, dtype=np.float64))
-    integers = (jobs, waits, np.cumsum(lengths))
-    return ProfileRows(*map(_integers, integers), *map(_frozen, floats))
+    offsets = np.cumsum(lengths)
+    return ProfileRows(_integers(jobs), _integers(waits), _integers(offsets), *map(_frozen, floats))
 
 
 def _integers(values: object) -> IntArray:

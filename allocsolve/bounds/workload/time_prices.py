@@ -164,7 +164,8 @@ def time_prices(
         ``turnaround``, ``slowdown``, or, of rigid jobs, ``wait``.
     clock
         When its time is over, the best prices so far are taken. The ascent ends by itself when slots were
-        halved 16 times, or finer ones gain no more than 10^-6 (with malleable jobs 2 * 10^-5).
+        halved 16 times, or finer ones gain no more than 10^-6 (with malleable jobs 2 * 10^-5, with phases
+        2 * 10^-3).
     start
         A certificate of such prices, which the judge admits: the ascent goes on from them.
 
@@ -192,11 +193,24 @@ def time_prices(
 
     A malleable job may here stop for a while, and hold any real number of nodes from its fewest to its most
     (of a table, one of its rows), which it may change at any time. Its least cost under the prices is then of
-    closed form but for the choice of the slot in which it ends (see the kernel); points and size sets only
-    add to it. The value of the certificate is that of the judge, who takes a margin for rounding.
+    closed form but for the choice of the slot in which it ends (see the kernel); points, size sets and stalls
+    only add to it. Of *evolving* jobs, each alone with its own best behaviour,
+
+    * one with requests is taken for a malleable one: it may change its size at any time, for nothing;
+    * one with phases holds only useful nodes, any real number of them up to the most of the phase, and may
+      stop for a while; what joining and leaving nodes cost is left out, but for the start, which is a phase
+      of its own on the fewest nodes. Two bounds, of which the greater counts: phase by phase, where each may
+      use all of the slots in which it begins and ends, so that this bound rises as slots get shorter; and
+      all the work in any order, on the most nodes of any phase;
+    * one with a profile holds the nodes of each step until the next one begins. If any step may be longer,
+      each may, without limit; else the cost is exact.
+
+    The value of the certificate is that of the judge, who takes a margin for rounding.
 
     *Complexity*: a step takes O(jobs * sizes * (log slots + edges that a job looks at)); 1 to 3 ms for 40,000
-    rigid jobs; for each malleable job O(slots from submission to end, squared), 10 to 70 ms for as many.
+    rigid jobs; for each malleable job O(slots from submission to end, squared), 10 to 70 ms for as many; for
+    one with phases that for each phase, 1 ms for 20 jobs of 3 phases on 120 slots; for one with a profile
+    O(steps^2 * slots).
     *Guarantee*: at least the job bound, the value without any prices; at best the value of the
     linear relaxation that is indexed by time. It is weak where jobs are wide, or few.
 

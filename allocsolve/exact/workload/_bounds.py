@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allocsolve.bounds.workload import MEAN_TERMS, makespan_bound, time_prices
+from allocsolve.bounds.workload import MEAN_TERMS, makespan_bound, shortest_run_times, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of
 from allocsolve.heuristics.workload.plan import plan_values
 from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.model import OVERHEAD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,8 @@ class TermBound:
 def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes) -> float:
     """Return the term as if each job had the cluster to itself, rounded as values of plans are."""
     submit, fastest = problem.packed.submit, sizes.seconds[sizes.offsets[:-1]]
+    if problem.is_evolving or (problem.packed.speedup == OVERHEAD).any():  # not all sizes are listed
+        fastest = shortest_run_times(problem)
     return plan_values(problem, (term,), submit, submit + fastest)[0]
 
 
