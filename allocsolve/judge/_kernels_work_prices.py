@@ -85,7 +85,7 @@ def _between_overheads(share: float, price: float, slope: float) -> float:
         if lower >= w * (1 - _ROUNDING):
             break
         w = lower
-    return 1 / (w * sqrt(share))
+    return float(1 / (w * sqrt(share)))
 
 
 @inner_kernel
