@@ -309,8 +309,8 @@ def test_examples_are_of_every_family_and_proven(family: Any) -> None:
     assert len({problem.name for problem in problems}) == len(problems)
     assert all(isinstance(problem, family.problem) for problem in (*problems, family.large_example()))
     solver = make_solver(family.baseline, family.problem)
-    # Real times are rounded down in a model: its bound holds, but no schedule meets it. Malleable jobs have no
-    # exact solver.
+    # Real times are rounded down in a model: its bound holds, but no schedule meets it. Malleable jobs have
+    # no exact solver.
     open_ = {"real times", "moldable jobs of each law", "malleable jobs of each law"}
     seconds = {problem.name: 5 if problem.name in open_ else 600 for problem in problems}
     found = {
