@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload_work import needed_sizes, reconfigurations, shown_seconds, work_violations
 from allocsolve.model import MALLEABLE, MAX_INTEGER, SLOWDOWN_FLOOR_S
 
@@ -195,8 +196,18 @@ class WorkloadMetrics:
 
 
 def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> WorkloadMetrics:
-    """Return the metrics of a feasible schedule. O(pieces log pieces)."""
+    """Return the metrics of a feasible schedule. O(pieces log pieces).
+
+    Raises
+    ------
+    InvalidAnswer
+        If a job has no piece: there is no mean over all jobs then.
+    """
     packed = problem.packed
+    idle = np.diff(schedule.offsets) == 0
+    if idle.any():
+        msg = f"job {problem.jobs.names[int(np.argmax(idle))]!r} never runs"
+        raise InvalidAnswer(msg)
     if not len(problem.jobs):
         return WorkloadMetrics(**dict.fromkeys(WorkloadMetrics.__slots__, 0))
     starts, ends = schedule.first_starts, schedule.last_ends
