@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from allocsolve.instances.conversion import (
-    evolution_of_workload,
-    evolution_schedule_of_workload,
-    workload_of_evolution,
-    workload_schedule_of_evolution,
-)
 from allocsolve.instances.formats.certificates import (
     Proof,
     read_certificate,
@@ -38,6 +32,12 @@ from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.counterexamples import counterexamples
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.instances.generators.elastic import elastic_workload
+from allocsolve.instances.generators.evolution_workload import (
+    evolution_of_workload,
+    evolution_schedule_of_workload,
+    workload_of_evolution,
+    workload_schedule_of_evolution,
+)
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
