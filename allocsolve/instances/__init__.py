@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from allocsolve.instances.conversion import (
+    evolution_of_workload,
+    evolution_schedule_of_workload,
+    workload_of_evolution,
+    workload_schedule_of_evolution,
+)
 from allocsolve.instances.formats.certificates import (
     Proof,
     read_certificate,
@@ -82,6 +88,8 @@ __all__ = [
     "digest",
     "easy_counterexamples",
     "elastic_workload",
+    "evolution_of_workload",
+    "evolution_schedule_of_workload",
     "evotree",
     "evotree_batch",
     "evotree_stream",
@@ -111,6 +119,8 @@ __all__ = [
     "solution_from_columns",
     "swf_problem",
     "uniform_occupancy",
+    "workload_of_evolution",
+    "workload_schedule_of_evolution",
     "write_best_known",
     "write_certificate",
     "write_index",
