@@ -63,7 +63,7 @@ def test_a_batch_in_figures() -> None:
 def test_all_jobs_of_a_batch_have_one_estimate(share: float) -> None:
     """Exactly: with estimates that differ in the last digit the paper's EASY would backfill."""
     for kind in ("evolving", "moldable"):
-        problem = evotree_batch(44, share=share, kind=kind)  # type: ignore[arg-type]  # both are kinds
+        problem = evotree_batch(44, share=share, kind=kind)
         assert (problem.packed.runtime == 181).all()
         assert len(set(problem.packed.estimate.tolist())) == 1
         assert sum(job.kind == kind for job in problem.jobs) == int(20 * share)

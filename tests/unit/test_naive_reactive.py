@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
 from naive_reactive import Cluster, NaiveEvolvEasyback, naive_reactive
+from reactive_draws import draw_policy, draw_reactive, schedule_of
 
 from allocsolve.instances import evotree_batch
+from allocsolve.judge import workload_violations
 from allocsolve.model import Job, Join, Phases, WorkloadProblem
 
 POLICY = NaiveEvolvEasyback()
@@ -151,3 +154,13 @@ def test_equal_limits_never_backfill_and_unequal_ones_do() -> None:
     assert starts(60) == [0, 50, 100]
     assert starts(58) == [0, 50, 100]  # it would end at the shadow time, not before it
     assert starts(57.5) == [0, 50, 2]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_judge_finds_nothing_wrong(seed: int) -> None:
+    """Each invariant of the twin is checked in every round, besides."""
+    rng = random.Random(seed)
+    for _ in range(5):
+        problem = draw_reactive(rng)
+        cluster = naive_reactive(problem, draw_policy(rng))
+        assert workload_violations(problem, schedule_of(cluster)) == ()
