@@ -1,12 +1,8 @@
-"""The three algorithms of Lina et al. 2022 with their six orders of victims, as plainly as can be.
+"""The three algorithms of Lina et al. 2022 with their six orders of victims: what `lina` does, by definition.
 
-All in one: the machine, the events and the policy. Rigid jobs, malleable ones that may change at any time,
-and evolving ones with `Requests`, with and without a `Stall`. This is the definition of what `lina` does.
-
-**Events.** At one instant: jobs end; nodes that stalled jobs still held come free; evolving jobs give nodes
-back, by position; others ask for more, by position; jobs are submitted, by position. Then one call.
-
-**A call.**
+All in one: machine, events, policy; rigid jobs, malleable ones that change at any time, evolving ones with
+`Requests`. **At one instant**: jobs end; nodes that stalled jobs still held come free; evolving jobs give
+nodes back; others ask for more; jobs are submitted, all by position. Then one call:
 
 1. Each request, in the order made: if so many nodes are free it is granted. Else victims give all of them
    (with `combine` what the free nodes lack); if they cannot, it is refused, for good.
@@ -15,20 +11,19 @@ back, by position; others ask for more, by position; jobs are submitted, by posi
    nodes lack), its `min_nodes` if it is malleable, else P. It starts on them at once. If they cannot, nothing
    happens, and the next job is tried.
 4. Running malleable jobs that were no victims in this call grow to `max_nodes` while nodes are free, in the
-   order of the longest time left, of equals by position.
+   order of the longest time left.
 
 **Victims** are running malleable jobs above `min_nodes`, those started in this call, too, if `fresh`. All
-together must have enough to give, else none is shrunk. In their order each gives as much as it can down to
-its `min_nodes`, the last one only the rest. Before that the algorithm may forbid it, by how things are then,
-within the call: ``default`` never; ``application`` if some running job ends within `soon` seconds at its
-present size, its stall included (and jobs with a share `done` or more of their work done are no victims);
-``system-printed`` if more than `utilisation` of all nodes are not free and, moreover, some job ends so soon;
-``system-text`` if more than that are not free.
+together must have enough to give, else none is shrunk. In their order, equals by position, each gives what it
+can down to `min_nodes`, the last one only the rest. Before that the algorithm may forbid it, by how things
+are then, within the call: ``application`` if some running job ends within `soon` seconds at its present size,
+its stall included (and jobs with a share `done` of their work done are no victims); ``system-printed`` if
+more than `utilisation` of all nodes are not free and, moreover, some job ends so soon; ``system-text`` if
+more than that are not free.
 
-**Changes** take effect at once. Each costs a stall, and stalls queue up. With a stall that holds the larger
-number, nodes given up come free only when that stall is over: then the job that they are for has the promise
-of them, and starts when so many promised nodes are there, first come, first served; and requests are granted
-from free nodes only.
+**Changes** take effect at once and cost a stall; stalls queue up. With a stall that holds the larger number,
+nodes given up come free only when it is over: the job that they are for has the promise of them until then,
+first come, first served; and requests are granted from free nodes only.
 """
 
 from __future__ import annotations
@@ -37,8 +32,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from allocsolve.model import Requests, Stall
-from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR
+from allocsolve.model import Requests, SpeedupTable, Stall
 
 if TYPE_CHECKING:
     from allocsolve.model import Job, WorkloadProblem
@@ -55,7 +49,7 @@ class LinaRules:
     seed: int = 0
     soon: float = 5.0
     utilisation: float = 0.8
-    done: float = 1.0
+    done: float = math.inf
     backfill: Literal["first-fit", "easy"] = "first-fit"
     combine: bool = False
     fresh: bool = True
@@ -85,18 +79,10 @@ class Run:
 
     @property
     def rate(self) -> float:
-        if self.job.speedup is None or self.size == self.job.nodes:
-            return 1.0
-        return 1 / self.job.speedup.time_ratio(self.size, self.job.nodes)
-
-    @property
-    def spare(self) -> int:
-        assert self.job.min_nodes is not None
-        return self.size - self.job.min_nodes
+        return 1 / time_ratio(self.job, self.size)
 
     @property
     def request(self) -> tuple[float, int] | None:
-        """What it asks for next, and when."""
         evolution = self.job.evolution
         if not isinstance(evolution, Requests) or self.asked == len(evolution.events):
             return None
@@ -104,65 +90,53 @@ class Run:
         left = max(0.0, self.left - remaining * self.job.runtime)
         return max(self.since, self.resume) + left / self.rate, change
 
-    @property
-    def cost(self) -> float:
-        """What it costs to shrink it as far as it goes."""
-        assert self.job.min_nodes is not None
-        stall = self.job.reconfiguration
-        return stall.seconds(self.size, self.job.min_nodes) if isinstance(stall, Stall) else 0.0
-
     def work_left(self, now: float) -> float:
         return self.left - self.rate * max(0.0, now - max(self.since, self.resume))
 
-    def piece(self, now: float, size: int) -> None:
-        """Close the piece that began when what it holds last changed."""
+    @property
+    def held(self) -> int:
+        return self.size + sum(nodes for _, nodes, _ in self.leaving)
+
+    def piece(self, now: float) -> None:
         begin = self.pieces[-1][1] if self.pieces else self.start
         if now > begin:
-            self.pieces.append((begin, now, size))
+            self.pieces.append((begin, now, self.held))
 
 
 class Machine:
     def __init__(self, problem: WorkloadProblem, rules: LinaRules) -> None:
-        self.jobs = list(problem.jobs)
-        self.rules = rules
+        self.jobs, self.rules = list(problem.jobs), rules
+        columns = problem.packed
+        self.fewest: list[int] = columns.min_nodes.tolist()
+        self.most: list[int] = columns.max_nodes.tolist()
+        self.estimates: list[float] = columns.estimate.tolist()
         self.num_nodes = self.free = problem.num_nodes
-        self.pool = 0
+        self.pool = self.calls = 0
         self.now = 0.0
-        self.calls = 0
         self.future = sorted(range(len(self.jobs)), key=lambda idx: (self.jobs[idx].submit, idx))
         self.queue: list[int] = []
-        self.running: dict[int, Run] = {}
-        self.done: dict[int, Run] = {}
+        self.running, self.done = dict[int, Run](), dict[int, Run]()
         self.requests: list[tuple[int, int]] = []  # job, change
         self.promises: list[tuple[int, int]] = []  # job, nodes
         self.victims: set[int] = set()
-        self.refused = 0
-        stalls = [job.reconfiguration for job in self.jobs]
-        self.is_late = any(isinstance(stall, Stall) and stall.holds == "larger" for stall in stalls)
-
-    # What happens.
+        self.is_late = any(map(holds_larger, self.jobs))
 
     def start(self, idx: int, size: int) -> None:
-        job = self.jobs[idx]
-        run = Run(idx, job, size, self.now, job.runtime, self.now, self.now)
+        run = Run(idx, self.jobs[idx], size, self.now, self.jobs[idx].runtime, self.now, self.now)
         run.end, run.expected = self.now + run.left / run.rate, self.now + self.estimate(idx, size)
         self.running[idx] = run
         self.free -= size
         assert self.free >= 0
 
-    def held(self, run: Run) -> int:
-        return run.size + sum(nodes for _, nodes, _ in run.leaving)
-
     def resize(self, run: Run, size: int, promised: int = 0) -> None:
         """Change a size at once; `promised` of the nodes given up are for a job that waits."""
-        run.piece(self.now, self.held(run))
-        stall, change = run.job.reconfiguration, size - run.size
-        left, before, resumed = run.work_left(self.now), run.rate, max(self.now, run.resume)
-        cost = stall.seconds(run.size, size) if isinstance(stall, Stall) else 0.0
-        run.left, run.since, run.resume, run.size = left, self.now, resumed + cost, size
-        run.end = run.resume + max(0.0, left) / run.rate
+        run.piece(self.now)
+        change, before, resumed = size - run.size, run.rate, max(self.now, run.resume)
+        run.left, run.since = run.work_left(self.now), self.now
+        run.resume, run.size = resumed + cost(run.job, run.size, size), size
+        run.end = run.resume + max(0.0, run.left) / run.rate
         run.expected = run.resume + max(0.0, run.expected - resumed) * (before / run.rate)
-        if change < 0 and isinstance(stall, Stall) and stall.holds == "larger" and run.resume > self.now:
+        if change < 0 and holds_larger(run.job) and run.resume > self.now:
             run.leaving.append((run.resume, -change, promised))
         else:
             self.pool += promised
@@ -170,30 +144,25 @@ class Machine:
         assert self.free >= 0
 
     def release(self, run: Run, until: float) -> None:
-        """Let go of the nodes that a job still held."""
         due = [row for row in run.leaving if row[0] <= until]
         if due:
-            run.piece(self.now, self.held(run))
+            run.piece(self.now)
         run.leaving = [row for row in run.leaving if row[0] > until]
         for _, nodes, promised in due:
             self.pool += promised
             self.free += nodes - promised
 
     def complete(self, run: Run) -> None:
-        run.piece(self.now, self.held(run))
+        run.piece(self.now)
         self.release(run, math.inf)
         self.free += run.size
         self.done[run.idx] = self.running.pop(run.idx)
 
     def reach(self, run: Run) -> None:
-        """Come to a moment of the work at which a job asks."""
-        assert run.request is not None
-        _, change = run.request
+        assert isinstance(run.job.evolution, Requests)
+        _, change = run.job.evolution.events[run.asked]
         run.asked += 1
-        job = run.job
-        assert job.min_nodes is not None
-        assert job.max_nodes is not None
-        size = min(max(run.size + change, job.min_nodes), job.max_nodes)
+        size = min(max(run.size + change, self.fewest[run.idx]), self.most[run.idx])
         if size < run.size:
             self.resize(run, size)
         elif size > run.size:
@@ -207,7 +176,7 @@ class Machine:
             self.start(idx, nodes)
 
     def check(self) -> None:
-        held = sum(self.held(run) for run in self.running.values())
+        held = sum(run.held for run in self.running.values())
         assert held + self.free + self.pool == self.num_nodes
         coming = sum(promised for run in self.running.values() for _, _, promised in run.leaving)
         assert self.pool + coming == sum(nodes for _, nodes in self.promises)
@@ -225,13 +194,9 @@ class Machine:
                     self.complete(self.running[idx])
             for idx in sorted(self.running):
                 self.release(self.running[idx], self.now)
-            asking = [
-                run
-                for _, run in sorted(self.running.items())
-                if run.request is not None and run.request[0] <= self.now
-            ]
-            for run in sorted(asking, key=lambda run: run.request is not None and run.request[1] > 0):
-                self.reach(run)
+            rows = [(run.request, idx) for idx, run in self.running.items() if run.request]
+            for _, idx in sorted((change > 0, idx) for (time, change), idx in rows if time <= self.now):
+                self.reach(self.running[idx])
             while self.future and self.jobs[self.future[0]].submit <= self.now:
                 self.queue.append(self.future.pop(0))
             self.start_promised()
@@ -239,8 +204,6 @@ class Machine:
             self.call()
             self.check()
             self.calls += 1
-
-    # What Lina's policy does.
 
     def call(self) -> None:
         self.victims = set()
@@ -251,8 +214,7 @@ class Machine:
         waiting = list(self.queue)
         for idx in waiting:
             job = self.jobs[idx]
-            need = job.min_nodes if job.kind == "malleable" else job.nodes
-            assert need is not None
+            need = self.fewest[idx] if job.kind == "malleable" else job.nodes
             from_free = min(need, self.free) if self.rules.combine else 0
             if self.shrink(idx, need - from_free):
                 self.queue.remove(idx)
@@ -267,40 +229,35 @@ class Machine:
         if nodes > self.free:
             lack = nodes - self.free if self.rules.combine else nodes
             if self.is_late or not self.shrink(run.idx, lack):
-                self.refused += 1
                 return
             self.pool -= lack
             self.free += lack
         self.resize(run, run.size + nodes)
+
+    def spare(self, run: Run) -> int:
+        return run.size - self.fewest[run.idx]
 
     def may_change(self) -> list[Run]:
         runs = [run for _, run in sorted(self.running.items()) if run.job.kind == "malleable"]
         return [run for run in runs if self.rules.fresh or run.start < self.now]
 
     def forbidden(self) -> bool:
-        """Return whether the algorithm lets nobody be shrunk now."""
         soon = any(run.end - self.now <= self.rules.soon for run in self.running.values())
         loaded = self.num_nodes - self.free > self.rules.utilisation * self.num_nodes
-        return {
-            "default": False,
-            "application": soon,
-            "system-printed": loaded and soon,
-            "system-text": loaded,
-        }[self.rules.candidates]
+        answers = {"application": soon, "system-printed": loaded and soon, "system-text": loaded}
+        return answers.get(self.rules.candidates, False)
 
     def shrink(self, asking: int, lack: int) -> bool:
         """Take so many nodes from victims, promised to whom they are for; return whether they can."""
         if lack == 0:
             return True
-        runs = [run for run in self.may_change() if run.spare > 0]
-        if self.rules.candidates == "application" and self.rules.done < 1:
-            done = self.rules.done
-            runs = [run for run in runs if 1 - run.work_left(self.now) / run.job.runtime < done]
-        if sum(run.spare for run in runs) < lack or self.forbidden():
+        done = self.rules.done if self.rules.candidates == "application" else math.inf
+        runs = [run for run in self.may_change() if self.spare(run) > 0]
+        runs = [run for run in runs if 1 - run.work_left(self.now) / run.job.runtime < done]
+        if sum(self.spare(run) for run in runs) < lack or self.forbidden():
             return False
         for run in sorted(runs, key=lambda run: (*self.priority(run, asking), run.idx)):
-            given = min(lack, run.spare)
-            if given > 0:
+            if given := min(lack, self.spare(run)):
                 lack -= given
                 run.gain -= given
                 self.victims.add(run.idx)
@@ -308,19 +265,16 @@ class Machine:
         return True
 
     def priority(self, run: Run, asking: int) -> tuple[float, ...]:
-        """Return what victims are sorted by; equals are taken by position."""
-        if self.rules.victims == "random":
-            return (draw(self.rules.seed, asking, run.idx),)
         return {
+            "random": (draw(self.rules.seed, asking, run.idx),),
             "gain": (-run.gain,),
-            "shrinkable": (-run.spare, -run.size),
+            "shrinkable": (-self.spare(run), -run.size),
             "expansions": (-run.expansions,),
-            "cost": (run.cost,),
+            "cost": (cost(run.job, run.size, self.fewest[run.idx]),),
             "remaining": (run.end,),
         }[self.rules.victims]
 
     def backfill(self) -> None:
-        """Start queued jobs on free nodes."""
         while self.queue and (nodes := self.start_size(self.queue[0])):
             self.start(self.queue.pop(0), nodes)
         if not self.queue:
@@ -342,10 +296,9 @@ class Machine:
     def start_size(self, idx: int) -> int:
         """Return the nodes on which a job starts now; 0 if it does not."""
         job = self.jobs[idx]
-        assert job.min_nodes is not None
         if job.nodes <= self.free:
             return job.nodes
-        below = self.rules.starts_below and job.kind == "malleable" and job.min_nodes <= self.free
+        below = self.rules.starts_below and job.kind == "malleable" and self.fewest[idx] <= self.free
         return self.free if below else 0
 
     def shadow(self, needed: int) -> tuple[float, int]:
@@ -359,21 +312,31 @@ class Machine:
         return shadow_time, self.free + sum(size for end, size in rows if end <= shadow_time) - needed
 
     def estimate(self, idx: int, nodes: int) -> float:
-        job = self.jobs[idx]
-        limit = DEFAULT_LIMIT_FACTOR * job.runtime if job.limit is None else job.limit
-        same = job.speedup is None or nodes == job.nodes
-        return limit if same else limit * job.speedup.time_ratio(nodes, job.nodes)
+        return self.estimates[idx] * time_ratio(self.jobs[idx], nodes)
 
     def expand(self) -> None:
-        """Let those with the longest time left grow."""
         runs = [run for run in self.may_change() if run.idx not in self.victims]
         for run in sorted(runs, key=lambda run: (-run.end, run.idx)):
-            assert run.job.max_nodes is not None
-            nodes = min(self.free, run.job.max_nodes - run.size)
-            if nodes > 0:
+            if nodes := min(self.free, self.most[run.idx] - run.size):
                 run.expansions += 1
                 run.gain += nodes
                 self.resize(run, run.size + nodes)
+
+
+def time_ratio(job: Job, nodes: int) -> float:
+    if nodes == job.nodes or job.speedup is None:
+        return 1.0
+    assert not isinstance(job.speedup, SpeedupTable)
+    return job.speedup.time_ratio(nodes, job.nodes)
+
+
+def cost(job: Job, before: int, after: int) -> float:
+    stall = job.reconfiguration
+    return stall.seconds(before, after) if isinstance(stall, Stall) else 0.0
+
+
+def holds_larger(job: Job) -> bool:
+    return isinstance(job.reconfiguration, Stall) and job.reconfiguration.holds == "larger"
 
 
 def draw(seed: int, asking: int, victim: int) -> int:
@@ -381,8 +344,7 @@ def draw(seed: int, asking: int, victim: int) -> int:
     return mixed(mixed(mixed(seed) + asking) + victim)
 
 
-def mixed(bits: int) -> int:
-    """Return the next number of SplitMix64 (Steele, Lea & Flood 2014)."""
+def mixed(bits: int) -> int:  # SplitMix64 (Steele, Lea & Flood 2014)
     bits = (bits + 0x9E3779B97F4A7C15) & _MASK
     bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     bits = ((bits ^ (bits >> 27)) * 0x94D049BB133111EB) & _MASK

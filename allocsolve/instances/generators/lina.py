@@ -1,4 +1,4 @@
-"""Malleable and evolving jobs made of rigid ones, and denser arrivals, as Lina et al. 2022 make them of logs."""
+"""Malleable and evolving jobs made of rigid ones, and denser arrivals: the workloads of Lina et al. 2022."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class _Draws(NamedTuple):
     shared: FloatArray
     synchronisation: FloatArray
     negotiation: FloatArray
+    requests: FloatArray
     moments: FloatArray
     grows: FloatArray
     change: FloatArray
-    requests: FloatArray
 
 
 def lina_workload(
@@ -226,7 +226,7 @@ def shrunk_arrivals(problem: WorkloadProblem, factor: float) -> WorkloadProblem:
         problem.num_nodes,
         [replace(job, submit=first + factor * (job.submit - first)) for job in problem.jobs],
         name=f"{problem.name or 'workload'}-arrivals{factor:g}",
-        meta={**problem.meta, "arrivals": factor * float(problem.meta.get("arrivals", 1))},
+        meta={"arrivals": factor, "workload": {"name": problem.name, **problem.meta}},
     )
 
 
@@ -234,8 +234,7 @@ def _draws(rng: np.random.Generator, count: int) -> _Draws:
     """Draw the numbers of so many jobs."""
     chosen = rng.random(count)
     rows = rng.random((count, 7 + 3 * _MOST_REQUESTS))
-    moments, grows, change = np.split(rows[:, 7:], 3, axis=1)
-    return _Draws(chosen, *rows[:, :6].T, moments, grows, change, requests=rows[:, 6])
+    return _Draws(chosen, *rows[:, :7].T, *np.split(rows[:, 7:], 3, axis=1))
 
 
 def _between(draw: FloatArray, limits: tuple[float, float]) -> FloatArray:
@@ -267,7 +266,6 @@ def _requests(
     remaining = np.cumprod(remaining, axis=1) if recursive else -np.sort(-remaining, axis=1)
     more = 1 + np.floor(draws.change * nodes[:, None])
     fewer = 1 + np.floor(draws.change * (nodes[:, None] // 2))
-    fewer = np.minimum(fewer, np.maximum(nodes[:, None] // 2, 1))
     change = np.where(draws.grows < _GROWS, more, -fewer).astype(np.int64)
     return [
         Requests(zip(remaining[idx, : count[idx]].tolist(), change[idx, : count[idx]].tolist(), strict=True))
