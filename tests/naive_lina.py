@@ -23,7 +23,8 @@ more than that are not free.
 
 **Changes** take effect at once and cost a stall; stalls queue up. With a stall that holds the larger number,
 nodes given up come free only when it is over: the job that they are for has the promise of them until then,
-first come, first served; and requests are granted from free nodes only.
+first come, first served; who gave them is neither victim nor grows in later calls; and requests are granted
+from free nodes only.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ from allocsolve.model import Requests, SpeedupTable, Stall
 if TYPE_CHECKING:
     from allocsolve.model import Job, WorkloadProblem
 
+Candidates = Literal["default", "application", "system-printed", "system-text"]
+Victims = Literal["random", "gain", "shrinkable", "expansions", "cost", "remaining"]
+
 _MASK = 2**64 - 1
 
 
@@ -44,8 +48,8 @@ _MASK = 2**64 - 1
 class LinaRules:
     """The options of a run."""
 
-    candidates: Literal["default", "application", "system-printed", "system-text"] = "default"
-    victims: Literal["random", "gain", "shrinkable", "expansions", "cost", "remaining"] = "gain"
+    candidates: Candidates = "default"
+    victims: Victims = "gain"
     seed: int = 0
     soon: float = 5.0
     utilisation: float = 0.8
@@ -98,15 +102,12 @@ class Run:
         return self.size + sum(nodes for _, nodes, _ in self.leaving)
 
     def piece(self, now: float) -> None:
-        begin = self.pieces[-1][1] if self.pieces else self.start
-        if now > begin:
-            self.pieces.append((begin, now, self.held))
+        self.pieces.append((self.pieces[-1][1] if self.pieces else self.start, now, self.held))
 
 
 class Machine:
     def __init__(self, problem: WorkloadProblem, rules: LinaRules) -> None:
-        self.jobs, self.rules = list(problem.jobs), rules
-        columns = problem.packed
+        self.jobs, self.rules, columns = list(problem.jobs), rules, problem.packed
         self.fewest: list[int] = columns.min_nodes.tolist()
         self.most: list[int] = columns.max_nodes.tolist()
         self.estimates: list[float] = columns.estimate.tolist()
@@ -130,37 +131,36 @@ class Machine:
 
     def resize(self, run: Run, size: int, promised: int = 0) -> None:
         """Change a size at once; `promised` of the nodes given up are for a job that waits."""
-        run.piece(self.now)
         change, before, resumed = size - run.size, run.rate, max(self.now, run.resume)
+        resume = resumed + cost(run.job, run.size, size)
+        is_late = change < 0 and holds_larger(run.job) and resume > self.now
+        if not is_late:
+            run.piece(self.now)
         run.left, run.since = run.work_left(self.now), self.now
-        run.resume, run.size = resumed + cost(run.job, run.size, size), size
-        run.end = run.resume + max(0.0, run.left) / run.rate
-        run.expected = run.resume + max(0.0, run.expected - resumed) * (before / run.rate)
-        if change < 0 and holds_larger(run.job) and run.resume > self.now:
-            run.leaving.append((run.resume, -change, promised))
+        run.resume, run.size = resume, size
+        run.end = resume + max(0.0, run.left) / run.rate
+        run.expected = resume + max(0.0, run.expected - resumed) * (before / run.rate)
+        if is_late:
+            run.leaving.append((resume, -change, promised))
         else:
             self.pool += promised
             self.free -= change + promised
         assert self.free >= 0
 
     def release(self, run: Run, until: float) -> None:
-        due = [row for row in run.leaving if row[0] <= until]
-        if due:
+        while run.leaving and run.leaving[0][0] <= until:
             run.piece(self.now)
-        run.leaving = [row for row in run.leaving if row[0] > until]
-        for _, nodes, promised in due:
+            _, nodes, promised = run.leaving.pop(0)
             self.pool += promised
             self.free += nodes - promised
 
     def complete(self, run: Run) -> None:
-        run.piece(self.now)
         self.release(run, math.inf)
+        run.piece(self.now)
         self.free += run.size
         self.done[run.idx] = self.running.pop(run.idx)
 
-    def reach(self, run: Run) -> None:
-        assert isinstance(run.job.evolution, Requests)
-        _, change = run.job.evolution.events[run.asked]
+    def reach(self, run: Run, change: int) -> None:
         run.asked += 1
         size = min(max(run.size + change, self.fewest[run.idx]), self.most[run.idx])
         if size < run.size:
@@ -195,8 +195,9 @@ class Machine:
             for idx in sorted(self.running):
                 self.release(self.running[idx], self.now)
             rows = [(run.request, idx) for idx, run in self.running.items() if run.request]
-            for _, idx in sorted((change > 0, idx) for (time, change), idx in rows if time <= self.now):
-                self.reach(self.running[idx])
+            asking = sorted((change > 0, idx, change) for (time, change), idx in rows if time <= self.now)
+            for _, idx, change in asking:
+                self.reach(self.running[idx], change)
             while self.future and self.jobs[self.future[0]].submit <= self.now:
                 self.queue.append(self.future.pop(0))
             self.start_promised()
@@ -239,6 +240,7 @@ class Machine:
 
     def may_change(self) -> list[Run]:
         runs = [run for _, run in sorted(self.running.items()) if run.job.kind == "malleable"]
+        runs = [run for run in runs if not run.leaving or run.idx in self.victims]
         return [run for run in runs if self.rules.fresh or run.start < self.now]
 
     def forbidden(self) -> bool:
