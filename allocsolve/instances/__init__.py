@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from allocsolve.instances.conversion import (
+    evolution_of_workload,
+    evolution_schedule_of_workload,
+    workload_of_evolution,
+    workload_schedule_of_evolution,
+)
 from allocsolve.instances.formats.certificates import (
     Proof,
     read_certificate,
@@ -90,6 +96,8 @@ __all__ = [
     "downey1997",
     "easy_counterexamples",
     "elastic_workload",
+    "evolution_of_workload",
+    "evolution_schedule_of_workload",
     "evotree",
     "klein2011",
     "lina_workload",
@@ -119,6 +127,8 @@ __all__ = [
     "solution_from_columns",
     "swf_problem",
     "uniform_occupancy",
+    "workload_of_evolution",
+    "workload_schedule_of_evolution",
     "write_best_known",
     "write_certificate",
     "write_index",

@@ -36,11 +36,6 @@ __all__ = [
 def workload_of_evolution(problem: EvolutionProblem) -> WorkloadProblem:
     """Return an evolution problem as a workload of jobs with profiles.
 
-    Raises
-    ------
-    InvalidProblem
-        If a step has no nodes: a running job holds some.
-
     Examples
     --------
     >>> problem = EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]),))
@@ -51,20 +46,15 @@ def workload_of_evolution(problem: EvolutionProblem) -> WorkloadProblem:
     jobs = []
     applications = zip(problem.application_names, problem.applications, problem.releases, strict=True)
     for name, application, release in applications:
-        try:
-            profile = Profile(application, problem.expand_limit)
-        except InvalidProblem as error:
-            msg = f"application {name!r}: {error}"
-            raise InvalidProblem(msg) from None
         jobs.append(
             Job(
                 submit=release,
-                nodes=application.nodes[0],
+                nodes=max(1, application.nodes[0]),
                 runtime=application.duration,
                 name=name,
-                min_nodes=min(application.nodes),
-                max_nodes=application.peak,
-                evolution=profile,
+                min_nodes=max(1, min(application.nodes)),
+                max_nodes=max(1, application.peak),
+                evolution=Profile(application, problem.expand_limit),
             )
         )
     return WorkloadProblem(problem.num_nodes, jobs, problem.name, problem.meta)
@@ -132,7 +122,7 @@ def evolution_schedule_of_workload(schedule: WorkloadSchedule) -> EvolutionSched
         broken = np.flatnonzero(times != np.floor(times))
         if len(broken):
             job = int(np.searchsorted(schedule.offsets, broken[0], side="right")) - 1
-            msg = f"job {job}: {times[broken[0]]!r} s is no whole second"
+            msg = f"job {job}: {float(times[broken[0]])!r} s is no whole second"
             raise InvalidAnswer(msg)
     starts = _whole(schedule.first_starts)
     return EvolutionSchedule(

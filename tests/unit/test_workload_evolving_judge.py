@@ -158,8 +158,8 @@ def test_a_node_joins_and_leaves() -> None:
     pieces: list[Piece] = [
         (0, 15, 2),
         (15, first + 13, 3),
-        (first + 13, first + 26, 2),
-        (first + 26, last, 1),
+        (first + 13, first + 23, 2),
+        (first + 23, last, 1),
     ]
     assert matters(REACTS, pieces) == ()
     metrics = workload_metrics(WorkloadProblem(16, [REACTS]), schedule(pieces))
