@@ -166,7 +166,7 @@ def test_a_real_log(traces: Path) -> None:
     problem = kit_problem(traces)
     elastic = lina_workload(problem, share=0.4, seed=1)
     assert sum(job.kind == "malleable" for job in elastic.jobs) == 1947
-    assert sum(job.kind == "evolving" for job in elastic.jobs) == 2023
+    assert sum(job.kind == "evolving" for job in elastic.jobs) == 1997
     assert lina_workload(problem, share=0, seed=1).jobs == problem.jobs
 
 
