@@ -155,7 +155,8 @@ class Orders:
             return known
         if not (0 <= job < len(self._jobs.kind)) or job in self._gone or np.isnan(self._state.start[job]):
             raise IllegalDecision(job, "does not run")
-        if self._state.end[job] <= self._state.clock[0]:
+        place = self._state.end_places[job]
+        if place >= self._state.counts[RUNNING] or self._state.end_jobs[place] != job:
             raise IllegalDecision(job, f"does not run: it ended at {self._state.end[job]:.15g} s")
         return int(self._resizing.target[job])
 
