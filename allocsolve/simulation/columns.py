@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["KnownColumns", "user_numbers"]
 
+#: What is shown of jobs that evolve, and of what changes cost.
+_OF_CHANGES: Final = (
+    *("reading", "stall_fixed", "stall_per_node", "stall_shared", "holds_larger"),
+    *("join_start", "join_grow", "join_shrink"),
+)
 _AT_SUBMISSION = ("submit", "nodes", "min_nodes", "max_nodes", "estimate", "weight")
 
 
@@ -63,6 +68,7 @@ class KnownColumns:
             kind=packed.kind,
             points=packed.points,
             size_step=packed.size_step,
+            **{name: getattr(problem.jobs.evolving, name) for name in _OF_CHANGES},
         )
 
     def reveal(self, submitted: IntArray) -> None:

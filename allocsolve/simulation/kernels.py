@@ -19,28 +19,34 @@ from allocsolve.simulation._kernels_events import (
     initial_state,
     leave_queue,
 )
+from allocsolve.simulation._kernels_evolving import answer
 from allocsolve.simulation._kernels_heap import lower as heap_lower
 from allocsolve.simulation._kernels_heap import raise_up as heap_raise
 from allocsolve.simulation._kernels_resizes import (
+    advance_resizing,
+    promise,
+    resize,
+    start_promised,
+    take_in,
+    take_running,
+)
+from allocsolve.simulation._kernels_resizing_state import (
     CALLS,
     FIRST_PROMISE,
     LAST_PROMISE,
     MALLEABLE_RUNNING,
     POOL,
+    REQUESTS,
     RESERVED,
     RESIZED,
+    Evolving,
     Resizing,
-    advance_resizing,
     has_room,
     initial_resizing,
-    promise,
-    resize,
     roomier,
-    start_promised,
-    take_in,
-    take_running,
 )
 from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio
+from allocsolve.simulation._kernels_sizes_held import work_left
 
 __all__ = [
     "ARRIVED",
@@ -54,16 +60,19 @@ __all__ = [
     "LAST_PROMISE",
     "MALLEABLE_RUNNING",
     "POOL",
+    "REQUESTS",
     "RESERVED",
     "RESIZED",
     "RUNNING",
     "STARTED",
     "SUBMITTED",
     "TAIL",
+    "Evolving",
     "Resizing",
     "State",
     "advance",
     "advance_resizing",
+    "answer",
     "begin",
     "has_room",
     "heap_lower",
@@ -80,4 +89,5 @@ __all__ = [
     "take_in",
     "take_running",
     "time_ratio",
+    "work_left",
 ]

@@ -16,18 +16,21 @@ from allocsolve.heuristics.workload.malleable_rule import (
     MalleableRule,
     initial_scratch,
 )
+from allocsolve.model.evolving_columns import PackedEvolving, packed_evolving
 from allocsolve.model.jobs import PackedJobs
 from allocsolve.simulation.decisions import Promise, Reason, Resize, Start
 from allocsolve.simulation.kernels import (
     FREE,
     LAST_PROMISE,
     POOL,
+    REQUESTS,
     TAIL,
     initial_resizing,
     initial_state,
     roomier,
 )
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.view import JobColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +74,7 @@ def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRul
     rules.check(problem)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=rule.queue.kind == EASY, resizable=True)
-    resizing = initial_resizing(packed.estimate, ROOM * count)
+    resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
     fixed = (_estimates(packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
     noted = _Noted.with_room(0)
     while not run_malleable(packed, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count):
@@ -120,7 +123,13 @@ def states_of_view(view: QueueView) -> tuple[PackedJobs, State, Resizing]:
     state.size[running] = view.held
     state.start[running] = jobs.start[running]
     state.counts[FREE] = view.free + view.held.sum()
-    resizing = initial_resizing(jobs.estimate, count)
+    plan = packed_evolving((), (), count)._replace(
+        **{name: getattr(jobs, name) for name in PackedEvolving._fields if name in JobColumns._fields}
+    )
+    resizing = initial_resizing(jobs.estimate, plan, count)
+    resizing.counts[REQUESTS] = len(view.requests)
+    resizing.evolving.requests[: len(view.requests)] = view.requests
+    resizing.evolving.request[view.requests] = view.requested_nodes
     resizing.target[running] = view.targets
     resizing.counts[POOL], resizing.counts[LAST_PROMISE] = view.pool, len(promises)
     resizing.promises[: len(promises)] = promises

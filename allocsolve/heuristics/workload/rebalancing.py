@@ -157,7 +157,8 @@ def run_auctions(
     rules.check(problem)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
-    resizing = initial_resizing(packed.estimate if estimate is None else estimate, ROOM * count)
+    known = packed.estimate if estimate is None else estimate
+    resizing = initial_resizing(known, problem.jobs.evolving, ROOM * count)
     while not run_rebalancing(packed, state, resizing, auction, rule, rules.coalesce):
         resizing = roomier(resizing, count)
     return Simulation(schedule_of(state, resizing), log_of(state))

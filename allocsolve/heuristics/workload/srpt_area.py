@@ -59,7 +59,7 @@ def srpt_area_schedule(problem: WorkloadProblem, *, coalesce: bool = True) -> Wo
     nodes = np.where(packed.kind == MALLEABLE, packed.max_nodes, packed.min_nodes)
     ranking = initial_ranking(packed, problem.run_times(nodes, np.arange(count)), nodes)
     state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
-    resizing = initial_resizing(packed.estimate, ROOM * count)
+    resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
     while not run_ranked(packed, state, resizing, ranking, coalesce):
         resizing = roomier(resizing, count)
     return schedule_of(state, resizing)
