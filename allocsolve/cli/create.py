@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from allocsolve.model import Problem, Topology, WorkloadProblem
 
 __all__ = [
+    "generate_amr",
     "generate_churn",
     "generate_elastic",
+    "generate_evotree",
     "generate_klein2011",
     "generate_lublin1999",
     "generate_median_worst_case",
@@ -52,6 +54,34 @@ def generate_lublin1999(args: argparse.Namespace) -> int:
 
     sizes = {"num_jobs": args.jobs, "num_nodes": args.num_nodes, "model": args.model}
     return _generate(args, lambda idx: lublin1999([args.seed, idx], **sizes))
+
+
+def generate_evotree(args: argparse.Namespace) -> int:
+    """Write batches of Posner 2024, or streams of their jobs."""
+    from allocsolve.instances import evotree_batch, evotree_stream  # noqa: PLC0415 - when the command runs
+
+    kind = {"share": args.share, "kind": args.kind, "release_delay": args.release_delay}
+    stream = {"num_jobs": args.jobs, "num_nodes": args.num_nodes, "load": args.load}
+    if args.jobs is not None:
+        given = {name: value for name, value in stream.items() if value is not None}
+        return _generate(args, lambda idx: evotree_stream([args.seed, idx], **given, **kind))
+    for option, value in (("--num-nodes", args.num_nodes), ("--load", args.load)):
+        if value is not None:
+            msg = (
+                f"{option} is of a stream: a batch has 20 jobs on 10 nodes; --jobs says how many a stream has"
+            )
+            raise InvalidOption(msg)
+    return _generate(args, lambda idx: evotree_batch(args.seed + idx, **kind))
+
+
+def generate_amr(args: argparse.Namespace) -> int:
+    """Write workloads of applications with adaptive mesh refinement."""
+    from allocsolve.instances import amr_stream  # noqa: PLC0415 - when the command runs
+
+    options = {"num_jobs": args.jobs, "num_nodes": args.num_nodes, "load": args.load, "peak": args.peak}
+    if args.expand_limit is not None:
+        options["expand_limit"] = args.expand_limit
+    return _generate(args, lambda idx: amr_stream([args.seed, idx], **options))
 
 
 def generate_occupancy(args: argparse.Namespace) -> int:

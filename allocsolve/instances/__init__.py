@@ -35,10 +35,12 @@ from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_proble
 from allocsolve.instances.formats.sacct import read_sacct_log
 from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
 from allocsolve.instances.generators.amr import amr
+from allocsolve.instances.generators.amr_stream import amr_stream
 from allocsolve.instances.generators.counterexamples import counterexamples
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.instances.generators.evotree import evotree
+from allocsolve.instances.generators.evotree_workload import EVOTREE_KINDS, evotree_batch, evotree_stream
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
@@ -64,6 +66,7 @@ from allocsolve.instances.library.regenerate import regenerate
 
 __all__ = [
     "BEST_KNOWN",
+    "EVOTREE_KINDS",
     "LUBLIN_MODELS",
     "MACHINES",
     "PACKAGED",
@@ -79,6 +82,7 @@ __all__ = [
     "Suite",
     "SwfLog",
     "amr",
+    "amr_stream",
     "churned_occupancy",
     "counterexamples",
     "digest",
@@ -87,6 +91,8 @@ __all__ = [
     "evolution_of_workload",
     "evolution_schedule_of_workload",
     "evotree",
+    "evotree_batch",
+    "evotree_stream",
     "klein2011",
     "log_problem",
     "lublin1999",
