@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels.jit import called_kernel, inner_kernel
 from allocsolve.kernels.search import bisect_right
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
 from allocsolve.simulation._kernels_events import (
@@ -27,17 +27,20 @@ from allocsolve.simulation._kernels_events import (
     FREE,
     RUNNING,
     STARTED,
+    SUBMITTED,
     State,
     begin,
     complete,
     next_event,
     submit_now,
 )
-from allocsolve.simulation._kernels_evolving import begin_evolving, evolve, give_up, size_changed, withdraw
+from allocsolve.simulation._kernels_evolving import begin_evolving, evolve, give_up, size_changed
+from allocsolve.simulation._kernels_requests import withdraw
 from allocsolve.simulation._kernels_resizing_state import (
     CALLS,
     FIRST_PROMISE,
     LAST_PROMISE,
+    LEAVES,
     MALLEABLE_RUNNING,
     POOL,
     RESERVED,
@@ -128,18 +131,18 @@ def _complete(jobs: PackedJobs, state: State, resizing: Resizing) -> int:
     return job
 
 
-@called_kernel
+@inner_kernel
 def _happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
-    """Let happen what comes next within a running job; return whether its size changes."""
+    """Let happen what comes next within a running job; return whether it asks for nodes."""
     if jobs.kind[job] == EVOLVING:
         return evolve(jobs, state, resizing, job)
-    if resizing.evolving.leaves[job] < np.inf:
+    if resizing.evolving.times[job, LEAVES] < np.inf:
         give_up(jobs, state, resizing, job)
-        return True
+        return False
     set_next_event(resizing, job, np.inf)
     waits = change_size(jobs, state, resizing, job, resizing.target[job])
     size_changed(jobs, state, resizing, job, waits)
-    return not waits
+    return False
 
 
 @called_kernel
@@ -203,28 +206,38 @@ def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
 def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: float, coalesce: bool) -> bool:
     """Go on as `advance` does; what happens within running jobs comes after completions.
 
-    Then jobs start that were promised nodes. The log must have room, see `has_room`.
+    Then jobs start that were promised nodes. Instants are passed over at which no job ends, is submitted, asks
+    for nodes or changes its size. The log must have room, see `has_room`.
     """
     counts, count = resizing.counts, len(state.arrivals)
-    now = next_event(state, wake)
-    if counts[WAITING] and resizing.point_times[0] < now:
-        now = resizing.point_times[0]
-    if now == np.inf:
-        return False
-    state.clock[0] = now
+    completed = resized = 0
+    noticed = False
+    while not noticed:
+        now = next_event(state, wake)
+        if counts[WAITING] and resizing.point_times[0] < now:
+            now = resizing.point_times[0]
+        if now == np.inf:
+            return False
+        state.clock[0] = now
+        happened = 0
+        while state.counts[RUNNING] and state.end_times[0] == now and (coalesce or not completed):
+            state.events[completed] = _complete(jobs, state, resizing)
+            completed += 1
+        noticed = completed > 0 or now == wake
+        while counts[WAITING] and resizing.point_times[0] == now and (coalesce or not completed + happened):
+            job = resizing.point_jobs[0]
+            before = state.size[job]
+            asks = _happen(jobs, state, resizing, job)
+            happened += 1
+            changes = state.size[job] != before
+            noticed = noticed or asks or changes
+            # Of one job several things may happen now, one after the other.
+            if changes and (resized == 0 or resizing.resized[resized - 1] != job):
+                resizing.resized[resized] = job
+                resized += 1
+        state.counts[COMPLETED], counts[RESIZED] = completed, resized
+        submit_now(state, count if coalesce else 1 - completed - happened)
+        noticed = noticed or state.counts[SUBMITTED] > 0
     counts[CALLS] += 1
-    completed = happened = resized = 0
-    while state.counts[RUNNING] and state.end_times[0] == now and (coalesce or not completed):
-        state.events[completed] = _complete(jobs, state, resizing)
-        completed += 1
-    while counts[WAITING] and resizing.point_times[0] == now and (coalesce or not completed + happened):
-        job = resizing.point_jobs[0]
-        happened += 1
-        # Of one job several things may happen now, one after the other.
-        if _happen(jobs, state, resizing, job) and (resized == 0 or resizing.resized[resized - 1] != job):
-            resizing.resized[resized] = job
-            resized += 1
-    state.counts[COMPLETED], counts[RESIZED] = completed, resized
-    submit_now(state, count if coalesce else 1 - completed - happened)
     start_promised(jobs, state, resizing)
     return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.kernels.jit import called_kernel
+from allocsolve.model.columns import frozen_floats
 from allocsolve.simulation._kernels_events import RUNNING, State
 
 if TYPE_CHECKING:
@@ -15,16 +16,37 @@ if TYPE_CHECKING:
     from allocsolve.model.jobs import FloatArray
 
 __all__ = [
+    "AMOUNT",
+    "BASE",
+    "BEFORE",
     "CALLS",
+    "CHANGED",
     "FIRST_PROMISE",
+    "GIVES",
+    "HOLDS_LARGER",
+    "JOINS",
+    "JOIN_GROW",
+    "JOIN_SHRINK",
+    "JOIN_START",
     "LAST_PROMISE",
+    "LAST_ROW",
+    "LEAVES",
     "LOGGED",
     "MALLEABLE_RUNNING",
+    "NODES",
     "POOL",
+    "READING",
+    "RELEASE_DELAY",
+    "REQUEST",
     "REQUESTS",
     "RESERVED",
     "RESIZED",
+    "ROW",
+    "STALL_FIXED",
+    "STALL_PER_NODE",
+    "STALL_SHARED",
     "TAKEN_IN",
+    "USEFUL",
     "WAITING",
     "Evolving",
     "Resizing",
@@ -50,29 +72,75 @@ TAKEN_IN: Final = 9
 REQUESTS: Final = 10
 
 
-class Evolving(NamedTuple):
-    """What changes of jobs that evolve, and of those that stall. Shape (jobs,)."""
+#: Columns of `Evolving.numbers`. What is given: how a job evolves, the place after its last event, phase or
+#: step, whether it holds the larger number of nodes while it stalls. Then the place of its next event, or its
+#: present phase or step; how many nodes it asks for, 0 for none; its useful nodes; and what it held before the
+#: instant of its last change.
+READING: Final = 0
+LAST_ROW: Final = 1
+HOLDS_LARGER: Final = 2
+ROW: Final = 3
+REQUEST: Final = 4
+USEFUL: Final = 5
+BEFORE: Final = 6
 
-    #: What is given; read-only.
-    plan: PackedEvolving
-    #: Jobs with open requests, in the order in which they were made; and by job how many nodes it asks for,
-    #: 0 for none.
+#: Columns of `Evolving.times`, in seconds. What is given: see `allocsolve.model.PackedEvolving`. Then when the
+#: next node will be useful, when one is to be given back, when nodes that were given up will be free, infinite
+#: for never; when the size last changed, and from when on the stall of that change counts.
+RELEASE_DELAY: Final = 0
+STALL_FIXED: Final = 1
+STALL_PER_NODE: Final = 2
+STALL_SHARED: Final = 3
+JOIN_START: Final = 4
+JOIN_GROW: Final = 5
+JOIN_SHRINK: Final = 6
+JOINS: Final = 7
+GIVES: Final = 8
+LEAVES: Final = 9
+CHANGED: Final = 10
+BASE: Final = 11
+
+#: Columns of `Evolving.rows`: of an event the share of the work that is left and the change, of a phase its
+#: node-seconds and most useful nodes, of a step its seconds and nodes.
+AMOUNT: Final = 0
+NODES: Final = 1
+
+
+class Evolving(NamedTuple):
+    """What changes of jobs that evolve, and of those that stall; few arrays, as kernels hand them on often."""
+
+    #: Shape (jobs, 7), see `READING` and the constants after it.
+    numbers: IntArray
+    #: Shape (jobs, 12), see `RELEASE_DELAY` and the constants after it.
+    times: FloatArray
+    #: Shape (rows, 2), see `AMOUNT`; read-only.
+    rows: FloatArray
+    #: Shape (jobs,): jobs with open requests, in the order in which they were made.
     requests: IntArray
-    request: IntArray
-    #: By job: the place of its next event, or its present phase or step.
-    row: IntArray
-    #: Of a job with phases: its useful nodes; when the next one will be useful, and when one is to be given
-    #: back, infinite for never.
-    useful: IntArray
-    joins: FloatArray
-    gives: FloatArray
-    #: When nodes that a job has given up will be free, infinite if there are none.
-    leaves: FloatArray
-    #: Of a job that stalls: when its size last changed, what it had before that instant, and from when on the
-    #: stall of that change counts.
-    changed: FloatArray
-    before: IntArray
-    base: FloatArray
+
+
+def _initial_evolving(plan: PackedEvolving) -> Evolving:
+    numbers = np.zeros((len(plan.reading), 7), dtype=np.int64)
+    numbers[:, READING], numbers[:, HOLDS_LARGER] = plan.reading, plan.holds_larger
+    numbers[:, ROW], numbers[:, LAST_ROW] = plan.offsets[:-1], plan.offsets[1:]
+    times = np.full((len(numbers), 12), np.inf)
+    for column, values in (
+        (RELEASE_DELAY, plan.release_delay),
+        (STALL_FIXED, plan.stall_fixed),
+        (STALL_PER_NODE, plan.stall_per_node),
+        (STALL_SHARED, plan.stall_shared),
+        (JOIN_START, plan.join_start),
+        (JOIN_GROW, plan.join_grow),
+        (JOIN_SHRINK, plan.join_shrink),
+    ):
+        times[:, column] = values
+    times[:, CHANGED] = -1
+    return Evolving(
+        numbers=numbers,
+        times=times,
+        rows=frozen_floats(np.column_stack([plan.amounts, plan.nodes])),
+        requests=np.zeros(len(numbers), dtype=np.int64),
+    )
 
 
 class Resizing(NamedTuple):
@@ -128,7 +196,7 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, room: int) -> R
     room
         Changes that there is room for in the log at first.
     """
-    count = len(estimate)
+    count, room = len(estimate), room + len(plan.amounts)
 
     def numbers(value: int = 0) -> IntArray:
         return np.full(count, value, dtype=np.int64)
@@ -154,19 +222,7 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, room: int) -> R
         log_jobs=np.zeros(room, dtype=np.int64),
         log_times=np.zeros(room),
         log_sizes=np.zeros(room, dtype=np.int64),
-        evolving=Evolving(
-            plan=plan,
-            requests=numbers(),
-            request=numbers(),
-            row=plan.offsets[:-1].copy(),
-            useful=numbers(),
-            joins=np.full(count, np.inf),
-            gives=np.full(count, np.inf),
-            leaves=np.full(count, np.inf),
-            changed=np.full(count, -1.0),
-            before=numbers(),
-            base=np.zeros(count),
-        ),
+        evolving=_initial_evolving(plan),
     )
 
 
@@ -182,5 +238,9 @@ def roomier(resizing: Resizing, running: int) -> Resizing:
 
 @called_kernel
 def has_room(state: State, resizing: Resizing) -> bool:
-    """Return whether the log has room for a change of each running job: no more come at one instant."""
-    return bool(resizing.counts[LOGGED] + state.counts[RUNNING] <= len(resizing.log_jobs))
+    """Return whether the log has room for the changes of an advance.
+
+    One of each running job at its instant, and before that steps of profiles that need no other nodes.
+    """
+    needed = resizing.counts[LOGGED] + state.counts[RUNNING] + len(resizing.evolving.rows)
+    return bool(needed <= len(resizing.log_jobs))

@@ -14,9 +14,11 @@ from allocsolve.simulation._kernels_resizing_state import (
     LAST_PROMISE,
     LOGGED,
     POOL,
+    REQUEST,
     REQUESTS,
     RESERVED,
     RESIZED,
+    ROW,
     initial_resizing,
     roomier,
 )
@@ -55,7 +57,8 @@ class Changes:
     def advance(self, wake: float, coalesce: bool) -> bool:  # noqa: FBT001 - as the kernel takes it
         """Go on to the next instant; False if there is none."""
         running = int(self._state.counts[RUNNING])
-        if self.resizing.counts[LOGGED] + running > len(self.resizing.log_jobs):
+        needed = int(self.resizing.counts[LOGGED]) + running + len(self.resizing.evolving.rows)
+        if needed > len(self.resizing.log_jobs):
             self.resizing = roomier(self.resizing, running)
             self._changes = tuple(self.resizing)
         return to_next_resizing_event(self._jobs, self._arrays, self._changes, wake, coalesce)
@@ -73,7 +76,7 @@ class Changes:
             "promises": frozen(promises),
             "promised_nodes": frozen(resizing.promise[promises]),
             "requests": frozen(requests),
-            "requested_nodes": frozen(resizing.evolving.request[requests]),
+            "requested_nodes": frozen(resizing.evolving.numbers[requests, REQUEST]),
         }
 
     def present_step(self, job: int) -> tuple[int, float | None]:
@@ -82,7 +85,7 @@ class Changes:
         None if it has not begun: the job waits.
         """
         resizing, now = self.resizing, float(self._state.clock[0])
-        row = int(resizing.evolving.row[job])
+        row = int(resizing.evolving.numbers[job, ROW])
         if np.isnan(self._state.start[job]) or not resizing.rate[job]:
             return row, None
         return row, float(resizing.left[job] - (now - resizing.since[job]))

@@ -12,7 +12,21 @@ from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import REQUESTED
 from allocsolve.simulation._kernels_events import FREE
 from allocsolve.simulation._kernels_orders import ANSWER, PROMISE, RESIZE, START
-from allocsolve.simulation._kernels_resizing_state import CALLS, FIRST_PROMISE, LAST_PROMISE, POOL
+from allocsolve.simulation._kernels_resizing_state import (
+    BASE,
+    BEFORE,
+    CALLS,
+    CHANGED,
+    FIRST_PROMISE,
+    HOLDS_LARGER,
+    LAST_PROMISE,
+    POOL,
+    READING,
+    REQUEST,
+    STALL_FIXED,
+    STALL_PER_NODE,
+    STALL_SHARED,
+)
 from allocsolve.simulation.decisions import IllegalDecision, Resize
 from allocsolve.simulation.sizes import can_run_on
 
@@ -89,15 +103,15 @@ class Orders:
         if self._jobs.points[job]:
             return False
         state, evolving, now = self._state, self._resizing.evolving, self._state.clock[0]
-        plan = evolving.plan
-        if not plan.holds_larger[job] or np.isnan(state.start[job]) or state.start[job] == now:
+        times, numbers = evolving.times[job], evolving.numbers[job]
+        if not numbers[HOLDS_LARGER] or np.isnan(state.start[job]) or state.start[job] == now:
             return True
-        changed = evolving.changed[job] == now
-        before = evolving.before[job] if changed else state.size[job]
-        base = evolving.base[job] if changed else max(now, self._resizing.since[job])
+        changed = times[CHANGED] == now
+        before = numbers[BEFORE] if changed else state.size[job]
+        base = times[BASE] if changed else max(now, self._resizing.since[job])
         if before != nodes:
-            cost = plan.stall_fixed[job] + plan.stall_per_node[job] * abs(nodes - before)
-            base += cost + plan.stall_shared[job] / (before + nodes)
+            cost = times[STALL_FIXED] + times[STALL_PER_NODE] * abs(nodes - before)
+            base += cost + times[STALL_SHARED] / (before + nodes)
         return bool(base <= now)
 
     def answer(self, decision: Answer) -> None:
@@ -107,16 +121,16 @@ class Orders:
         except TypeError:
             raise IllegalDecision(None, f"{shown(decision)} is malformed") from None
         evolving = self._resizing.evolving
-        if not (0 <= job < len(self._jobs.kind) and evolving.request[job]) or job in self._answered:
+        if not (0 <= job < len(self._jobs.kind) and evolving.numbers[job, REQUEST]) or job in self._answered:
             raise IllegalDecision(job, "has no open request")
         if granted not in (0, 1):
             raise IllegalDecision(job, f"is granted {granted}, which is neither true nor false")
         if granted:
-            gain = int(evolving.request[job] - self._state.size[job])
+            gain = int(evolving.numbers[job, REQUEST] - self._state.size[job])
             if gain > self.free:
                 raise IllegalDecision(job, f"is granted {gain} nodes, but {self.free} are free")
             self.free -= gain
-        elif evolving.plan.reading[job] != REQUESTED:
+        elif evolving.numbers[job, READING] != REQUESTED:
             raise IllegalDecision(job, "is refused nodes, but asks until it gets them or needs them no more")
         self._answered.add(job)
         self.rows.append([ANSWER, job, granted, 0, 0, -1])

@@ -11,7 +11,7 @@ from allocsolve.model import WorkloadSchedule
 from allocsolve.model.arrays import frozen
 from allocsolve.model.evolving import PROFILE
 from allocsolve.simulation._kernels_events import STARTED
-from allocsolve.simulation._kernels_resizing_state import LOGGED
+from allocsolve.simulation._kernels_resizing_state import LOGGED, READING
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -65,7 +65,7 @@ def schedule_of(state: State, resizing: Resizing | None = None) -> WorkloadSched
         offsets = np.zeros(len(ran) + 1, dtype=np.int64)
         np.cumsum(ran, out=offsets[1:])
         return WorkloadSchedule(offsets, state.start[ran], state.end[ran], state.size[ran])
-    reading = resizing.evolving.plan.reading
+    reading = resizing.evolving.numbers[:, READING]
     started, logged = np.flatnonzero(ran), slice(resizing.counts[LOGGED])
     jobs = np.concatenate([started, resizing.log_jobs[logged]])
     order = np.argsort(jobs, kind="stable")  # of each job the start comes first, then changes by time

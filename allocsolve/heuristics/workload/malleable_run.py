@@ -23,6 +23,7 @@ from allocsolve.simulation.kernels import (
     FREE,
     LAST_PROMISE,
     POOL,
+    REQUEST,
     REQUESTS,
     TAIL,
     initial_resizing,
@@ -129,7 +130,7 @@ def states_of_view(view: QueueView) -> tuple[PackedJobs, State, Resizing]:
     resizing = initial_resizing(jobs.estimate, plan, count)
     resizing.counts[REQUESTS] = len(view.requests)
     resizing.evolving.requests[: len(view.requests)] = view.requests
-    resizing.evolving.request[view.requests] = view.requested_nodes
+    resizing.evolving.numbers[view.requests, REQUEST] = view.requested_nodes
     resizing.target[running] = view.targets
     resizing.counts[POOL], resizing.counts[LAST_PROMISE] = view.pool, len(promises)
     resizing.promises[: len(promises)] = promises
