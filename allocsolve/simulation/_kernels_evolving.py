@@ -18,6 +18,7 @@ from allocsolve.simulation._kernels_phases import begin_phases, go_through_phase
 from allocsolve.simulation._kernels_requests import ask, withdraw
 from allocsolve.simulation._kernels_resizing_state import (
     AMOUNT,
+    CHANGED,
     LAST_ROW,
     LEAVES,
     NODES,
@@ -91,6 +92,7 @@ def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted
         resizing.counts[RESERVED] += more
         size_changed(jobs, state, resizing, job, change_size(jobs, state, resizing, job, size))
         return
+    resizing.evolving.times[job, CHANGED] = state.clock[0]
     hold(state, resizing, job, size, state.key[job])
     if numbers[job, ROW] == numbers[job, LAST_ROW]:
         return  # what the job will do is not known: the state was made of a view
@@ -183,5 +185,7 @@ def _end_step(state: State, resizing: Resizing, job: int) -> bool:
     state.counts[FREE] += size - nodes
     resizing.target[job] = nodes
     hold(state, resizing, job, nodes, state.key[job])
+    if nodes < size:
+        resizing.evolving.times[job, CHANGED] = state.clock[0]
     _begin_step(state, resizing, job)
     return False

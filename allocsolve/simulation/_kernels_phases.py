@@ -20,6 +20,7 @@ from allocsolve.simulation._kernels_events import FREE, State
 from allocsolve.simulation._kernels_requests import ask, withdraw
 from allocsolve.simulation._kernels_resizing_state import (
     AMOUNT,
+    CHANGED,
     GIVES,
     JOIN_GROW,
     JOIN_SHRINK,
@@ -120,6 +121,7 @@ def _give_back(state: State, resizing: Resizing, job: int) -> None:
         elif times[job, LEAVES] == np.inf and times[job, GIVES] <= now:
             _useful_nodes_change(state, resizing, job, -1)
             times[job, LEAVES], times[job, GIVES] = now + times[job, JOIN_SHRINK], np.inf
+            times[job, CHANGED] = now
             resizing.target[job] -= 1
             withdraw(resizing, job)
         else:

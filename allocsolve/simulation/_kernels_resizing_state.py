@@ -86,7 +86,8 @@ BEFORE: Final = 6
 
 #: Columns of `Evolving.times`, in seconds. What is given: see `allocsolve.model.PackedEvolving`. Then when the
 #: next node will be useful, when one is to be given back, when nodes that were given up will be free, infinite
-#: for never; when the size last changed, and from when on the stall of that change counts.
+#: for never; when the job was last given nodes or began to give some up, and from when on the stall of that
+#: change counts.
 RELEASE_DELAY: Final = 0
 STALL_FIXED: Final = 1
 STALL_PER_NODE: Final = 2
@@ -134,7 +135,7 @@ def _initial_evolving(plan: PackedEvolving) -> Evolving:
         (JOIN_SHRINK, plan.join_shrink),
     ):
         times[:, column] = values
-    times[:, CHANGED] = -1
+    times[:, CHANGED] = -np.inf
     return Evolving(
         numbers=numbers,
         times=times,

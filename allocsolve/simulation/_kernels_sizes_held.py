@@ -125,12 +125,12 @@ def _resume(state: State, resizing: Resizing, job: int, size: int) -> float:
     now, times = state.clock[0], resizing.evolving.times
     fixed, per_node = times[job, STALL_FIXED], times[job, STALL_PER_NODE]
     shared = times[job, STALL_SHARED]
-    if fixed + per_node + shared == 0.0:
-        return float(now)
     if times[job, CHANGED] != now:
         times[job, CHANGED] = now
         times[job, BASE] = max(now, resizing.since[job])
         resizing.evolving.numbers[job, BEFORE] = state.size[job]
+    if fixed + per_node + shared == 0.0:
+        return float(now)
     before, base = resizing.evolving.numbers[job, BEFORE], times[job, BASE]
     if before == size or state.start[job] == now:
         return float(base)

@@ -32,10 +32,12 @@ from allocsolve.simulation._kernels_resizes import (
 )
 from allocsolve.simulation._kernels_resizing_state import (
     CALLS,
+    CHANGED,
     FIRST_PROMISE,
     LAST_PROMISE,
     MALLEABLE_RUNNING,
     POOL,
+    READING,
     REQUEST,
     REQUESTS,
     RESERVED,
@@ -52,6 +54,7 @@ from allocsolve.simulation._kernels_sizes_held import work_left
 __all__ = [
     "ARRIVED",
     "CALLS",
+    "CHANGED",
     "COMPLETED",
     "FIRST",
     "FIRST_PROMISE",
@@ -61,6 +64,7 @@ __all__ = [
     "LAST_PROMISE",
     "MALLEABLE_RUNNING",
     "POOL",
+    "READING",
     "REQUEST",
     "REQUESTS",
     "RESERVED",
