@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from naive_malleable import draw_malleable
 
-from allocsolve.model import Amdahl, Job, Join, Overhead, Phases, PowerLaw, Profile, Requests, Stall, WorkloadProblem
+from allocsolve.model import (
+    Amdahl,
+    Job,
+    Join,
+    Overhead,
+    Phases,
+    PowerLaw,
+    Profile,
+    Requests,
+    Stall,
+    WorkloadProblem,
+)
 from allocsolve.simulation import Answer, Promise, Resize, Start
 
 if TYPE_CHECKING:
@@ -28,7 +39,8 @@ def draw_evolving(rng: random.Random, most: int = 14, *, stalls_only: bool = Fal
     problem = draw_malleable(rng, most)
     num_nodes = problem.num_nodes
     jobs = [
-        _with(job, reconfiguration=draw_stall(rng)) if job.kind == "malleable" else job for job in problem.jobs
+        _with(job, reconfiguration=draw_stall(rng)) if job.kind == "malleable" else job
+        for job in problem.jobs
     ]
     if not stalls_only:
         span = rng.choice([3, 30, 4 * most])
@@ -52,14 +64,18 @@ def _row(rng: random.Random, span: int, runtime: float) -> dict[str, Any]:
 
 def draw_requests(rng: random.Random, num_nodes: int, span: int) -> Job:
     low, pref, high = sorted(rng.choices(range(1, num_nodes + 1), k=3))
-    shares = sorted({rng.choice([0.25, 0.5, 0.75, rng.random()]) for _ in range(rng.randint(1, 4))}, reverse=True)
+    shares = sorted(
+        {rng.choice([0.25, 0.5, 0.75, rng.random()]) for _ in range(rng.randint(1, 4))}, reverse=True
+    )
     events = [(share, rng.choice([-1, 1]) * rng.randint(1, num_nodes)) for share in shares if 0 < share < 1]
     return Job(
         **_row(rng, span, rng.choice([1, 0.25]) * rng.randint(1, 40)),
         nodes=pref,
         min_nodes=low,
         max_nodes=high,
-        speedup=rng.choice([Amdahl(1), Amdahl(rng.random()), PowerLaw(rng.random()), Overhead(rng.random() / 10)]),
+        speedup=rng.choice(
+            [Amdahl(1), Amdahl(rng.random()), PowerLaw(rng.random()), Overhead(rng.random() / 10)]
+        ),
         evolution=Requests(events or [(0.5, 1)]),
         reconfiguration=draw_stall(rng),
     )
@@ -69,7 +85,10 @@ def draw_phases(rng: random.Random, num_nodes: int, span: int) -> Job:
     low, pref, high = sorted(rng.choices(range(1, num_nodes + 1), k=3))
     phases = Phases(
         [
-            (rng.choice([1, 8, rng.random()]) * rng.randint(1, 20), rng.choice([None, 1, rng.randint(1, num_nodes)]))
+            (
+                rng.choice([1, 8, rng.random()]) * rng.randint(1, 20),
+                rng.choice([None, 1, rng.randint(1, num_nodes)]),
+            )
             for _ in range(rng.randint(1, 4))
         ],
         release_delay=rng.choice([0, 1, 5]),
