@@ -23,6 +23,7 @@ from allocsolve.simulation import Answer, Promise, Resize, Start
 if TYPE_CHECKING:
     import random
 
+    from allocsolve.model import Speedup
     from allocsolve.simulation import Decision, QueueView
 
 
@@ -68,14 +69,19 @@ def draw_requests(rng: random.Random, num_nodes: int, span: int) -> Job:
         {rng.choice([0.25, 0.5, 0.75, rng.random()]) for _ in range(rng.randint(1, 4))}, reverse=True
     )
     events = [(share, rng.choice([-1, 1]) * rng.randint(1, num_nodes)) for share in shares if 0 < share < 1]
+    laws: list[Speedup] = [
+        Amdahl(1),
+        Amdahl(rng.random()),
+        PowerLaw(rng.random()),
+        Overhead(rng.random() / 10),
+    ]
+    law = rng.choice(laws)
     return Job(
         **_row(rng, span, rng.choice([1, 0.25]) * rng.randint(1, 40)),
         nodes=pref,
         min_nodes=low,
         max_nodes=high,
-        speedup=rng.choice(
-            [Amdahl(1), Amdahl(rng.random()), PowerLaw(rng.random()), Overhead(rng.random() / 10)]
-        ),
+        speedup=law,
         evolution=Requests(events or [(0.5, 1)]),
         reconfiguration=draw_stall(rng),
     )

@@ -66,6 +66,9 @@ class ElasticCluster(Cluster):
             run.left, run.end = run.plan[0][0], math.inf
             run.since = self.now + self.join(run).start
 
+    def has_profile(self, job: int) -> bool:
+        return isinstance(self.rows[job].evolution, Profile)
+
     def join(self, run: ElasticRun) -> Join:
         cost = self.rows[run.job].reconfiguration
         return cost if isinstance(cost, Join) else Join()
@@ -152,7 +155,7 @@ class ElasticCluster(Cluster):
     def drop_request(self, job: int) -> None:
         self.requests = [request for request in self.requests if request[0] != job]
 
-    def answer(self, job: int, granted: bool) -> None:
+    def answer(self, job: int, *, granted: bool) -> None:
         size = dict(self.requests)[job]
         self.drop_request(job)
         if not granted:

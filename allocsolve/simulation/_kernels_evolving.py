@@ -28,7 +28,7 @@ from allocsolve.simulation._kernels_resizing_state import (
     ROW,
     Resizing,
 )
-from allocsolve.simulation._kernels_sizes import time_ratio
+from allocsolve.simulation._kernels_sizes import largest_size, time_ratio
 from allocsolve.simulation._kernels_sizes_held import (
     change_size,
     give_up_nodes,
@@ -40,7 +40,7 @@ from allocsolve.simulation._kernels_sizes_held import (
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
 
-__all__ = ["answer", "begin_evolving", "evolve", "give_up", "size_changed"]
+__all__ = ["answer", "begin_evolving", "evolve", "give_up", "largest_start", "size_changed"]
 
 
 @called_kernel
@@ -71,6 +71,14 @@ def evolve(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool
         give_up(jobs, state, resizing, job)
         return False
     return _ask_for_change(jobs, state, resizing, job)
+
+
+@called_kernel
+def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, most: int) -> int:
+    """Return the largest number of nodes, at most so many, on which a job can start; 0 if there is none."""
+    if resizing.evolving.numbers[job, READING] == PROFILE:
+        return int(jobs.nodes[job]) if jobs.nodes[job] <= most else 0
+    return largest_size(jobs, job, most)
 
 
 @called_kernel

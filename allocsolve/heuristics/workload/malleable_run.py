@@ -71,7 +71,7 @@ def run_resizes(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRule
 
 def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under a policy."""
-    rules.check(problem)
+    rules.check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=rule.queue.kind == EASY, resizable=True)
     resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
