@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.columns import frozen_floats
 from allocsolve.simulation._kernels_events import RUNNING, State
 
@@ -236,7 +236,7 @@ def roomier(resizing: Resizing, running: int) -> Resizing:
     )
 
 
-@called_kernel
+@inner_kernel
 def has_room(state: State, resizing: Resizing) -> bool:
     """Return whether the log has room for the changes of an advance.
 
