@@ -23,6 +23,7 @@ from allocsolve.simulation import Answer, Promise, Resize, Start
 if TYPE_CHECKING:
     import random
 
+    from allocsolve.model import Speedup
     from allocsolve.simulation import Decision, QueueView
 
 
@@ -68,14 +69,19 @@ def draw_requests(rng: random.Random, num_nodes: int, span: int) -> Job:
         {rng.choice([0.25, 0.5, 0.75, rng.random()]) for _ in range(rng.randint(1, 4))}, reverse=True
     )
     events = [(share, rng.choice([-1, 1]) * rng.randint(1, num_nodes)) for share in shares if 0 < share < 1]
+    laws: list[Speedup] = [
+        Amdahl(1),
+        Amdahl(rng.random()),
+        PowerLaw(rng.random()),
+        Overhead(rng.random() / 10),
+    ]
+    law = rng.choice(laws)
     return Job(
         **_row(rng, span, rng.choice([1, 0.25]) * rng.randint(1, 40)),
         nodes=pref,
         min_nodes=low,
         max_nodes=high,
-        speedup=rng.choice(
-            [Amdahl(1), Amdahl(rng.random()), PowerLaw(rng.random()), Overhead(rng.random() / 10)]
-        ),
+        speedup=law,
         evolution=Requests(events or [(0.5, 1)]),
         reconfiguration=draw_stall(rng),
     )
@@ -139,19 +145,11 @@ def draw_decisions(view: QueueView, rng: random.Random) -> list[Decision]:
     steady = [job for job in held if held[job] == targets[job] and jobs.kind[job] == 2]
     rng.shuffle(steady)
     if queue and rng.random() < 0.6:
-        waiting, given = queue[0], 0
-        shrinks: list[Resize] = []
-        while steady and rng.random() < 0.7:
-            job = steady.pop()
-            smaller = [size for size in view.sizes(job) if size < held[job]]
-            if smaller:
-                shrinks.append(Resize(job, rng.choice(smaller), for_job=waiting))
-                given += held[job] - shrinks[-1].nodes
-        fitting = [size for size in view.sizes(waiting) if size <= given + free]
-        if fitting:
-            nodes = rng.choice(fitting)
-            decisions += [*shrinks, Promise(waiting, nodes)]
-            free -= max(0, nodes - given)
+        shrinks, promise = draw_promise(view, rng, steady, queue[0], free)
+        decisions += shrinks
+        if promise is not None:
+            decisions.append(promise)
+            free -= max(0, promise.nodes - sum(held[shrink.job] - shrink.nodes for shrink in shrinks))
     for job in steady:
         sizes = [size for size in view.sizes(job) if size != held[job] and size - held[job] <= free]
         if sizes and rng.random() < 0.5:
@@ -162,3 +160,19 @@ def draw_decisions(view: QueueView, rng: random.Random) -> list[Decision]:
             if smaller and rng.random() < 0.3:  # further in the same direction
                 decisions.append(Resize(job, rng.choice(smaller)))
     return decisions
+
+
+def draw_promise(
+    view: QueueView, rng: random.Random, steady: list[int], waiting: int, free: int
+) -> tuple[list[Resize], Promise | None]:
+    """Return shrinks of some jobs, which are steady no more, for one that waits; or nothing."""
+    held, given = dict(zip(view.running.tolist(), view.held.tolist(), strict=True)), 0
+    shrinks: list[Resize] = []
+    while steady and rng.random() < 0.7:
+        job = steady.pop()
+        smaller = [size for size in view.sizes(job) if size < held[job]]
+        if smaller:
+            shrinks.append(Resize(job, rng.choice(smaller), for_job=waiting))
+            given += held[job] - shrinks[-1].nodes
+    fitting = [size for size in view.sizes(waiting) if size <= given + free]
+    return (shrinks, Promise(waiting, rng.choice(fitting))) if fitting else ([], None)

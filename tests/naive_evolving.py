@@ -45,7 +45,7 @@ class ElasticRun(Run):
 
 @dataclass
 class ElasticCluster(Cluster):
-    """The cluster; `requests` are pairs of jobs and the sizes that they ask for, in the order of their making."""
+    """The cluster; `requests` are pairs of jobs and sizes, in the order in which they were made."""
 
     running: dict[int, ElasticRun] = field(default_factory=dict)  # type: ignore[assignment]
     requests: list[tuple[int, int]] = field(default_factory=list)
@@ -65,6 +65,9 @@ class ElasticCluster(Cluster):
             run.plan = [(work, math.inf if most is None else most) for work, most in evolution.phases]
             run.left, run.end = run.plan[0][0], math.inf
             run.since = self.now + self.join(run).start
+
+    def has_profile(self, job: int) -> bool:
+        return isinstance(self.rows[job].evolution, Profile)
 
     def join(self, run: ElasticRun) -> Join:
         cost = self.rows[run.job].reconfiguration
@@ -152,7 +155,7 @@ class ElasticCluster(Cluster):
     def drop_request(self, job: int) -> None:
         self.requests = [request for request in self.requests if request[0] != job]
 
-    def answer(self, job: int, granted: bool) -> None:  # noqa: FBT001
+    def answer(self, job: int, *, granted: bool) -> None:
         size = dict(self.requests)[job]
         self.drop_request(job)
         if not granted:

@@ -1,7 +1,8 @@
 """Jobs that ask for nodes and give them back at moments of their work, and at the steps of their profiles.
 
-What follows from an event of a job is one event with it. A policy is called if a job asks or its size changes;
-it is not if a phase or a step ends without that, a node joins or begins to leave, or a request is dropped.
+What follows from an event of a job is one event with it. A policy is called if a job asks for nodes or its
+size changes; it is not if a phase or a step ends without that, a node joins or begins to leave, or a request
+is dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from allocsolve.simulation._kernels_resizing_state import (
     ROW,
     Resizing,
 )
-from allocsolve.simulation._kernels_sizes import time_ratio
+from allocsolve.simulation._kernels_sizes import largest_size, time_ratio
 from allocsolve.simulation._kernels_sizes_held import (
     change_size,
     give_up_nodes,
@@ -40,7 +41,7 @@ from allocsolve.simulation._kernels_sizes_held import (
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
 
-__all__ = ["answer", "begin_evolving", "evolve", "give_up", "size_changed"]
+__all__ = ["answer", "begin_evolving", "evolve", "give_up", "largest_start", "size_changed"]
 
 
 @called_kernel
@@ -71,6 +72,14 @@ def evolve(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool
         give_up(jobs, state, resizing, job)
         return False
     return _ask_for_change(jobs, state, resizing, job)
+
+
+@called_kernel
+def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, most: int) -> int:
+    """Return the largest number of nodes, at most so many, on which a job can start; 0 if there is none."""
+    if resizing.evolving.numbers[job, READING] == PROFILE:
+        return int(jobs.nodes[job]) if jobs.nodes[job] <= most else 0
+    return largest_size(jobs, job, most)
 
 
 @called_kernel

@@ -63,9 +63,15 @@ __all__ = ["advance_resizing", "promise", "resize", "start_promised", "take_in",
 _PASSED: Final = 1e-7
 
 
-@called_kernel
+@inner_kernel
 def take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     """Take note of the jobs that started since the last time."""
+    if resizing.counts[TAKEN_IN] < state.counts[STARTED]:
+        _take_in(jobs, state, resizing)
+
+
+@called_kernel
+def _take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     counts = resizing.counts
     for at in range(counts[TAKEN_IN], state.counts[STARTED]):
         job = state.started[at]
@@ -185,9 +191,15 @@ def promise(state: State, resizing: Resizing, job: int, nodes: int, from_free: i
     resizing.counts[LAST_PROMISE] += 1
 
 
-@called_kernel
+@inner_kernel
 def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     """Start jobs that were promised nodes while the pool holds them: the first that has to wait ends it."""
+    if resizing.counts[FIRST_PROMISE] < resizing.counts[LAST_PROMISE]:
+        _start_promised(jobs, state, resizing)
+
+
+@called_kernel
+def _start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     counts, now = resizing.counts, state.clock[0]
     while counts[FIRST_PROMISE] < counts[LAST_PROMISE]:
         job = resizing.promises[counts[FIRST_PROMISE]]
@@ -206,8 +218,8 @@ def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
 def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: float, coalesce: bool) -> bool:
     """Go on as `advance` does; what happens within running jobs comes after completions.
 
-    Then jobs start that were promised nodes. Instants are passed over at which no job ends, is submitted, asks
-    for nodes or changes its size. The log must have room, see `has_room`.
+    Then jobs start that were promised nodes. Instants are passed over at which no job ends, is submitted,
+    asks for nodes or changes its size. The log must have room, see `has_room`.
     """
     counts, count = resizing.counts, len(state.arrivals)
     completed = resized = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.columns import frozen_floats
 from allocsolve.simulation._kernels_events import RUNNING, State
 
@@ -74,8 +74,8 @@ REQUESTS: Final = 10
 
 #: Columns of `Evolving.numbers`. What is given: how a job evolves, the place after its last event, phase or
 #: step, whether it holds the larger number of nodes while it stalls. Then the place of its next event, or its
-#: present phase or step; how many nodes it asks for, 0 for none; its useful nodes; and what it held before the
-#: instant of its last change.
+#: present phase or step; how many nodes it asks for, 0 for none; its useful nodes; and what it held before
+#: the instant of its last change.
 READING: Final = 0
 LAST_ROW: Final = 1
 HOLDS_LARGER: Final = 2
@@ -84,10 +84,10 @@ REQUEST: Final = 4
 USEFUL: Final = 5
 BEFORE: Final = 6
 
-#: Columns of `Evolving.times`, in seconds. What is given: see `allocsolve.model.PackedEvolving`. Then when the
-#: next node will be useful, when one is to be given back, when nodes that were given up will be free, infinite
-#: for never; when the job was last given nodes or began to give some up, and from when on the stall of that
-#: change counts.
+#: Columns of `Evolving.times`, in seconds. What is given: see `allocsolve.model.PackedEvolving`. Then when
+#: the next node will be useful, when one is to be given back, when nodes that were given up will be free,
+#: infinite for never; when the job was last given nodes or began to give some up, and from when on the stall
+#: of that change counts.
 RELEASE_DELAY: Final = 0
 STALL_FIXED: Final = 1
 STALL_PER_NODE: Final = 2
@@ -108,7 +108,7 @@ NODES: Final = 1
 
 
 class Evolving(NamedTuple):
-    """What changes of jobs that evolve, and of those that stall; few arrays, as kernels hand them on often."""
+    """What changes of jobs that evolve or stall: few arrays, as kernels hand them on often."""
 
     #: Shape (jobs, 7), see `READING` and the constants after it.
     numbers: IntArray
@@ -237,7 +237,7 @@ def roomier(resizing: Resizing, running: int) -> Resizing:
     )
 
 
-@called_kernel
+@inner_kernel
 def has_room(state: State, resizing: Resizing) -> bool:
     """Return whether the log has room for the changes of an advance.
 

@@ -19,7 +19,7 @@ from allocsolve.simulation._kernels_events import (
     initial_state,
     leave_queue,
 )
-from allocsolve.simulation._kernels_evolving import answer
+from allocsolve.simulation._kernels_evolving import answer, largest_start
 from allocsolve.simulation._kernels_heap import lower as heap_lower
 from allocsolve.simulation._kernels_heap import raise_up as heap_raise
 from allocsolve.simulation._kernels_resizes import (
@@ -86,6 +86,7 @@ __all__ = [
     "initial_resizing",
     "initial_state",
     "largest_size",
+    "largest_start",
     "leave_queue",
     "promise",
     "resize",

@@ -9,6 +9,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import choice, flag
+from allocsolve.model.job_kinds import EVOLVING
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
@@ -64,14 +65,27 @@ class EngineRules:
         choice("resize_takes_effect", self.resize_takes_effect, get_args(ResizeEffect))
         choice("profile_knowledge", self.profile_knowledge, get_args(ProfileKnowledge))
 
-    def check(self, problem: WorkloadProblem) -> None:
+    def check(self, problem: WorkloadProblem, *, answers: bool = True) -> None:
         """Refuse a workload that does not allow what the rules say.
+
+        Parameters
+        ----------
+        problem
+            The workload.
+        answers
+            Whether the policy that is to run answers requests: evolving jobs ask for nodes.
 
         Raises
         ------
         InvalidOption
-            If sizes are to change at once, but a job changes its size only at points.
+            If sizes are to change at once, but a job changes its size only at points; or if a job asks for
+            nodes, but the policy does not answer.
         """
+        evolves = problem.packed.kind == EVOLVING
+        if not answers and evolves.any():
+            name = problem.jobs.names[int(np.argmax(evolves))]
+            msg = f"job {name!r} is evolving: it asks for nodes, and this policy does not answer requests"
+            raise InvalidOption(msg)
         if self.resize_takes_effect != "at_once":
             return
         # Of a single part there is no point before the end: such a job never changes its size.

@@ -16,8 +16,8 @@ from allocsolve.heuristics.workload.malleable_rule import (
     MalleableRule,
     initial_scratch,
 )
-from allocsolve.model.evolving_columns import PackedEvolving, packed_evolving
 from allocsolve.model.jobs import PackedJobs
+from allocsolve.simulation.columns import shown_plan
 from allocsolve.simulation.decisions import Promise, Reason, Resize, Start
 from allocsolve.simulation.kernels import (
     FREE,
@@ -31,7 +31,6 @@ from allocsolve.simulation.kernels import (
     roomier,
 )
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
-from allocsolve.simulation.view import JobColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +71,7 @@ def run_resizes(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRule
 
 def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under a policy."""
-    rules.check(problem)
+    rules.check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=rule.queue.kind == EASY, resizable=True)
     resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
@@ -124,10 +123,7 @@ def states_of_view(view: QueueView) -> tuple[PackedJobs, State, Resizing]:
     state.size[running] = view.held
     state.start[running] = jobs.start[running]
     state.counts[FREE] = view.free + view.held.sum()
-    plan = packed_evolving((), (), count)._replace(
-        **{name: getattr(jobs, name) for name in PackedEvolving._fields if name in JobColumns._fields}
-    )
-    resizing = initial_resizing(jobs.estimate, plan, count)
+    resizing = initial_resizing(jobs.estimate, shown_plan(jobs), count)
     resizing.counts[REQUESTS] = len(view.requests)
     resizing.evolving.requests[: len(view.requests)] = view.requests
     resizing.evolving.numbers[view.requests, REQUEST] = view.requested_nodes

@@ -154,7 +154,7 @@ def run_auctions(
     estimate
         Shape (jobs,), seconds: what the order of the queue takes for run times; those of users if left out.
     """
-    rules.check(problem)
+    rules.check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
     known = packed.estimate if estimate is None else estimate

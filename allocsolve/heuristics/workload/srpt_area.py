@@ -11,6 +11,7 @@ from allocsolve.heuristics.workload._kernels_srpt_area import initial_ranking, r
 from allocsolve.heuristics.workload.malleable_run import ROOM
 from allocsolve.model import Result, Status
 from allocsolve.model.job_kinds import MALLEABLE
+from allocsolve.simulation import EngineRules
 from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
 from allocsolve.simulation.outcome import schedule_of
 
@@ -55,6 +56,7 @@ def srpt_area_schedule(problem: WorkloadProblem, *, coalesce: bool = True) -> Wo
 
     `coalesce` as of `allocsolve.simulation.EngineRules`.
     """
+    EngineRules(coalesce).check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     nodes = np.where(packed.kind == MALLEABLE, packed.max_nodes, packed.min_nodes)
     ranking = initial_ranking(packed, problem.run_times(nodes, np.arange(count)), nodes)
