@@ -124,8 +124,22 @@ def reactive_matter(
     """Return what is wrong with a job with phases, of some pieces; None if it behaves as it is said to.
 
     The job is followed from event to event. Nodes that it gives back it loses then, not before and not
-    after; nodes that it takes are those that it asks for.
+    after; nodes that it takes are those that it asks for. If its start costs nothing, some of its first nodes
+    may be such ones, which joined then.
     """
+    first = schedule.pieces(idx)[0][2]
+    matter = _matter_from(problem, schedule, idx, tolerance, first)
+    if matter and not problem.jobs.evolving.join_start[idx]:
+        for fewer in range(first - 1, int(problem.packed.min_nodes[idx]) - 1, -1):
+            if _matter_from(problem, schedule, idx, tolerance, fewer) is None:
+                return None
+    return matter
+
+
+def _matter_from(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, idx: int, tolerance: float, first: int
+) -> str | None:
+    """Return what is wrong with a job that starts on so many nodes."""
     packed, evolving = problem.packed, problem.jobs.evolving
     pieces = schedule.pieces(idx)
     rows = slice(int(evolving.offsets[idx]), int(evolving.offsets[idx + 1]))
@@ -138,7 +152,7 @@ def reactive_matter(
         shrink=float(evolving.join_shrink[idx]),
         now=start,
         # It may start on more than it uses, and give the others back at once.
-        held=min(max(nodes, low), high),
+        held=min(max(first, low), high),
         ready=start + float(evolving.join_start[idx]),
     )
     if job.ready <= start:
