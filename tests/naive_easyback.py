@@ -41,10 +41,12 @@ class NaiveEasyback:
         self.last_tick = view.now
         self.free = view.free
         self.held = dict(zip(view.running.tolist(), view.held.tolist(), strict=True))
-        self.ends = dict(zip(view.running.tolist(), view.expected_ends.tolist(), strict=True))
+        self.ends: dict[int, float] = dict(
+            zip(view.running.tolist(), view.expected_ends.tolist(), strict=True)
+        )
         for job in self.held:
             if self.reading[job] != REQUESTED:
-                self.ends[job] = view.jobs.start[job] + view.jobs.estimate[job]
+                self.ends[job] = float(view.jobs.start[job] + view.jobs.estimate[job])
         if self.options.requests == "first":
             yield from self.grants(view)
             yield from self.starts(view)
@@ -69,7 +71,7 @@ class NaiveEasyback:
         blocked, shadow_time = None, math.inf
         for job in view.queue.tolist():
             least, nodes = self.start_sizes(view, job)
-            limit = view.jobs.estimate[job]
+            limit = float(view.jobs.estimate[job])
             if nodes and self.reading[job] == REQUESTED:
                 limit = view.estimate(job, nodes)
             in_time = blocked is None or view.now + limit < shadow_time

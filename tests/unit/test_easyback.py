@@ -124,7 +124,7 @@ def three_jobs(limit: float) -> WorkloadProblem:
 
 def test_equal_limits_never_backfill_and_unequal_ones_do() -> None:
     def starts(limit: float) -> list[float]:
-        return POLICY.simulated(three_jobs(limit)).schedule.first_starts.tolist()
+        return list(POLICY.simulated(three_jobs(limit)).schedule.first_starts)
 
     assert starts(60) == [0, 50, 100]
     assert starts(58) == [0, 50, 100]  # it would end at the shadow time, not before it

@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_queue import reservation
 from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
-from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
+from allocsolve.model.evolving import PROFILE, REQUESTED
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
     CHANGED,
@@ -26,7 +26,7 @@ from allocsolve.simulation.kernels import (
     answer,
     begin,
     has_room,
-    largest_size,
+    largest_start,
     leave_queue,
     run_time,
     take_in,
@@ -137,16 +137,6 @@ def _grant(jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRul
 
 
 @called_kernel
-def _start_size(jobs: PackedJobs, reading: int, job: int, free: int) -> int:
-    """Return the nodes on which a job starts if so many are free, the most that it can have; 0 if none."""
-    if reading == PROFILE:
-        return int(jobs.nodes[job]) if jobs.nodes[job] <= free else 0
-    if reading == REACTIVE:
-        return int(min(jobs.max_nodes[job], free)) if jobs.min_nodes[job] <= free else 0
-    return largest_size(jobs, job, free)
-
-
-@called_kernel
 def _start_queued(
     jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRule, unable: IntArray
 ) -> None:
@@ -160,7 +150,7 @@ def _start_queued(
         job = state.queue[at]
         reading = resizing.evolving.numbers[job, READING]
         at += 1
-        nodes = _start_size(jobs, reading, job, counts[FREE])
+        nodes = largest_start(jobs, resizing, job, counts[FREE])
         limit = resizing.estimate[job]
         if nodes and reading == REQUESTED:
             limit *= time_ratio(jobs, job, nodes)
