@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload_evolving import elastic_violations
 from allocsolve.judge.workload_shown import needed_sizes, shown_seconds
 from allocsolve.judge.workload_work import reconfigurations
@@ -198,8 +199,18 @@ class WorkloadMetrics:
 
 
 def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> WorkloadMetrics:
-    """Return the metrics of a feasible schedule. O(pieces log pieces)."""
+    """Return the metrics of a feasible schedule. O(pieces log pieces).
+
+    Raises
+    ------
+    InvalidAnswer
+        If a job has no piece: there is no mean over all jobs then.
+    """
     packed = problem.packed
+    idle = np.diff(schedule.offsets) == 0
+    if idle.any():
+        msg = f"job {problem.jobs.names[int(np.argmax(idle))]!r} never runs"
+        raise InvalidAnswer(msg)
     if not len(problem.jobs):
         return WorkloadMetrics(**dict.fromkeys(WorkloadMetrics.__slots__, 0))
     starts, ends = schedule.first_starts, schedule.last_ends

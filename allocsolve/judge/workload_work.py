@@ -151,7 +151,8 @@ def reconfigurations(
     inner[schedule.offsets[:-1]] = False
     change = np.diff(schedule.nodes, prepend=0)[inner]
     if len(change):
-        elastic = int((problem.packed.kind >= MALLEABLE).sum())
+        # A schedule that is not feasible may break up rigid jobs, too.
+        elastic = max(1, int((problem.packed.kind >= MALLEABLE).sum()))
         fields["resizes"] = int((change != 0).sum())
         fields["resized_nodes"] = int(np.abs(change).sum())
         fields["expansions_per_job"] = int((change > 0).sum()) / elastic

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.instances.conversion import workload_of_evolution
 from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
 from allocsolve.instances.generators._streams import check_stream, poisson_submits
 from allocsolve.instances.generators.amr import check_amr, draw_amr
+from allocsolve.instances.generators.evolution_workload import workload_of_evolution
 from allocsolve.model import EvolutionProblem
 
 if TYPE_CHECKING:

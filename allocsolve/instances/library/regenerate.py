@@ -9,6 +9,7 @@ from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.amr_stream import amr_stream
 from allocsolve.instances.generators.counterexamples import counterexamples
+from allocsolve.instances.generators.downey1997 import downey1997
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.evotree_workload import evotree_batch, evotree_stream
@@ -93,5 +94,6 @@ _GENERATORS: dict[str, Callable[..., Problem]] = {
     "median-worst-case": median_worst_case,
     "counterexamples": _counterexample,
     "lublin1999": lublin1999,
+    "downey1997": downey1997,
     "easy-counterexamples": _easy_counterexample,
 }
