@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.jit import called_kernel
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
 from allocsolve.simulation._kernels_events import FREE, State
@@ -77,7 +78,7 @@ def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int)
         set_next_event(resizing, job, ready)
 
 
-@called_kernel
+@inner_kernel
 def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
     """Let happen what comes next within a running job; return whether it asks for nodes."""
     reading, times = resizing.evolving.numbers[job, READING], resizing.evolving.times

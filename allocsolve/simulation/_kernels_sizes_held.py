@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["await_moment", "change_size", "hold", "set_end", "set_next_event", "work_left"]
 
 
-@called_kernel
+@inner_kernel
 def set_next_event(resizing: Resizing, job: int, time: float) -> None:
     """Set when something happens next within a running job, infinite for never. O(log running)."""
     times, jobs, places = resizing.point_times, resizing.point_jobs, resizing.point_places
