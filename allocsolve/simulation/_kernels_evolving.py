@@ -15,24 +15,29 @@ from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.jit import called_kernel
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
 from allocsolve.simulation._kernels_events import FREE, State
-from allocsolve.simulation._kernels_phases import begin_phases, go_through_phases, join_node
+from allocsolve.simulation._kernels_phases import await_change, change_useful_nodes, go_through_phases
 from allocsolve.simulation._kernels_requests import ask, withdraw
 from allocsolve.simulation._kernels_resizing_state import (
     AMOUNT,
     CHANGED,
+    JOIN_GROW,
+    JOIN_START,
+    JOINS,
     LAST_ROW,
     LEAVES,
     NODES,
+    POOL,
     READING,
     REQUEST,
     RESERVED,
     ROW,
+    USEFUL,
     Resizing,
 )
 from allocsolve.simulation._kernels_sizes import largest_size, time_ratio
 from allocsolve.simulation._kernels_sizes_held import (
+    await_moment,
     change_size,
-    give_up_nodes,
     hold,
     set_end,
     set_next_event,
@@ -41,37 +46,7 @@ from allocsolve.simulation._kernels_sizes_held import (
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
 
-__all__ = ["answer", "begin_evolving", "evolve", "give_up", "largest_start", "size_changed"]
-
-
-@called_kernel
-def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
-    """Take note of an evolving job that has just started."""
-    numbers = resizing.evolving.numbers
-    if numbers[job, ROW] == numbers[job, LAST_ROW]:
-        return  # what the job will do is not known: the state was made of a view
-    if numbers[job, READING] == REQUESTED:
-        resizing.since[job], resizing.left[job] = state.clock[0], jobs.runtime[job]
-        resizing.rate[job] = 1 / time_ratio(jobs, job, state.size[job])
-        _await_moment(jobs, state, resizing, job)
-    elif numbers[job, READING] == PROFILE:
-        _begin_step(state, resizing, job)
-    else:
-        begin_phases(state, resizing, job)
-
-
-@called_kernel
-def evolve(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
-    """Let happen what happens now within an evolving job; return whether it asks for nodes."""
-    reading = resizing.evolving.numbers[job, READING]
-    if reading == REACTIVE:
-        return go_through_phases(jobs, state, resizing, job)
-    if reading == PROFILE:
-        return _end_step(state, resizing, job)
-    if resizing.evolving.times[job, LEAVES] < np.inf:
-        give_up(jobs, state, resizing, job)
-        return False
-    return _ask_for_change(jobs, state, resizing, job)
+__all__ = ["answer", "begin_evolving", "happen", "largest_start"]
 
 
 @called_kernel
@@ -83,12 +58,61 @@ def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, most: int) -> 
 
 
 @called_kernel
+def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
+    """Take note of an evolving job that has just started."""
+    now, size, numbers = state.clock[0], state.size[job], resizing.evolving.numbers
+    row = numbers[job, ROW]
+    if row == numbers[job, LAST_ROW]:
+        return  # what the job will do is not known: the state was made of a view
+    if numbers[job, READING] == REQUESTED:
+        resizing.since[job], resizing.left[job] = now, jobs.runtime[job]
+        resizing.rate[job] = 1 / time_ratio(jobs, job, size)
+        await_moment(jobs, state, resizing, job)
+    elif numbers[job, READING] == PROFILE:
+        _begin_step(state, resizing, job)
+    else:
+        numbers[job, USEFUL] = size
+        ready, rows = now + resizing.evolving.times[job, JOIN_START], resizing.evolving.rows
+        resizing.since[job], resizing.left[job] = ready, rows[row, AMOUNT]
+        resizing.rate[job] = min(float(size), rows[row, NODES])
+        set_end(state, job, np.inf)
+        set_next_event(resizing, job, ready)
+
+
+@inner_kernel
+def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
+    """Let happen what comes next within a running job; return whether it asks for nodes."""
+    reading, times = resizing.evolving.numbers[job, READING], resizing.evolving.times
+    if reading == REACTIVE:
+        return go_through_phases(jobs, state, resizing, job)
+    if reading == PROFILE:
+        return _end_step(state, resizing, job)
+    if times[job, LEAVES] == np.inf:
+        if reading == REQUESTED:
+            return _ask_for_change(jobs, state, resizing, job)
+        set_next_event(resizing, job, np.inf)
+        change_size(jobs, state, resizing, job)
+        return False
+    # Its stall is over, in which it held more nodes.
+    times[job, LEAVES] = np.inf
+    promised = resizing.promised[job]
+    resizing.counts[POOL] += promised
+    state.counts[FREE] += state.size[job] - resizing.target[job] - promised
+    resizing.promised[job] = 0
+    set_next_event(resizing, job, np.inf)
+    hold(state, resizing, job, resizing.target[job], state.key[job])
+    if reading == REQUESTED:
+        await_moment(jobs, state, resizing, job)
+    return False
+
+
+@called_kernel
 def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted: bool) -> None:
     """Answer the open request of a job; if it is granted, there are free nodes for it.
 
     O(open requests + log running).
     """
-    numbers = resizing.evolving.numbers
+    numbers, times = resizing.evolving.numbers, resizing.evolving.times
     size = numbers[job, REQUEST]
     withdraw(resizing, job)
     if not granted:
@@ -99,52 +123,18 @@ def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted
     resizing.target[job] += more
     if numbers[job, READING] == REQUESTED:
         resizing.counts[RESERVED] += more
-        size_changed(jobs, state, resizing, job, change_size(jobs, state, resizing, job, size))
+        change_size(jobs, state, resizing, job)
         return
-    resizing.evolving.times[job, CHANGED] = state.clock[0]
+    times[job, CHANGED] = state.clock[0]
     hold(state, resizing, job, size, state.key[job])
     if numbers[job, ROW] == numbers[job, LAST_ROW]:
         return  # what the job will do is not known: the state was made of a view
     if numbers[job, READING] == PROFILE:
         _begin_step(state, resizing, job)
-    else:
-        join_node(state, resizing, job)
-
-
-# Stalls, and requested changes.
-
-
-@inner_kernel
-def size_changed(jobs: PackedJobs, state: State, resizing: Resizing, job: int, waits: bool) -> None:
-    """Set what comes next after `change_size`, which told whether the job `waits` to give up nodes."""
-    if waits:
-        resizing.evolving.times[job, LEAVES] = resizing.since[job]
-        set_next_event(resizing, job, resizing.since[job])
-    elif resizing.evolving.numbers[job, READING] == REQUESTED:
-        _await_moment(jobs, state, resizing, job)
-
-
-@called_kernel
-def give_up(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
-    """Let a job give up the nodes that it held until the end of its stall."""
-    size = resizing.target[job]
-    resizing.evolving.times[job, LEAVES] = np.inf
-    set_next_event(resizing, job, np.inf)
-    give_up_nodes(state, resizing, job, state.size[job] - size)
-    hold(state, resizing, job, size, state.key[job])
-    if resizing.evolving.numbers[job, READING] == REQUESTED:
-        _await_moment(jobs, state, resizing, job)
-
-
-@called_kernel
-def _await_moment(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
-    """Set when a job next asks for another number of nodes."""
-    evolving, time = resizing.evolving, np.inf
-    row = evolving.numbers[job, ROW]
-    if row < evolving.numbers[job, LAST_ROW]:
-        work = resizing.left[job] - evolving.rows[row, AMOUNT] * jobs.runtime[job]
-        time = max(state.clock[0], resizing.since[job] + work / resizing.rate[job])
-    set_next_event(resizing, job, time)
+        return
+    change_useful_nodes(state, resizing, job, 0)
+    times[job, JOINS] = state.clock[0] + times[job, JOIN_GROW]
+    await_change(state, resizing, job)
 
 
 @called_kernel
@@ -157,15 +147,12 @@ def _ask_for_change(jobs: PackedJobs, state: State, resizing: Resizing, job: int
     wanted = min(max(size + change, jobs.min_nodes[job]), jobs.max_nodes[job])
     if wanted < size:
         resizing.target[job] = wanted
-        size_changed(jobs, state, resizing, job, change_size(jobs, state, resizing, job, wanted))
+        change_size(jobs, state, resizing, job)
         return False
     if wanted > size:
         ask(resizing, job, wanted)
-    _await_moment(jobs, state, resizing, job)
+    await_moment(jobs, state, resizing, job)
     return bool(wanted > size)
-
-
-# Profiles.
 
 
 @called_kernel

@@ -22,9 +22,7 @@ from allocsolve.simulation._kernels_resizing_state import (
     AMOUNT,
     CHANGED,
     GIVES,
-    JOIN_GROW,
     JOIN_SHRINK,
-    JOIN_START,
     JOINS,
     LAST_ROW,
     LEAVES,
@@ -40,24 +38,11 @@ from allocsolve.simulation._kernels_sizes_held import hold, set_end, set_next_ev
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
 
-__all__ = ["begin_phases", "go_through_phases", "join_node"]
-
-
-@called_kernel
-def begin_phases(state: State, resizing: Resizing, job: int) -> None:
-    """Take note of a job that has just started: it works as soon as it is ready."""
-    evolving, size = resizing.evolving, state.size[job]
-    row = evolving.numbers[job, ROW]
-    evolving.numbers[job, USEFUL] = size
-    ready = state.clock[0] + evolving.times[job, JOIN_START]
-    resizing.since[job], resizing.left[job] = ready, evolving.rows[row, AMOUNT]
-    resizing.rate[job] = min(float(size), evolving.rows[row, NODES])
-    set_end(state, job, np.inf)
-    set_next_event(resizing, job, ready)
+__all__ = ["await_change", "change_useful_nodes", "go_through_phases"]
 
 
 @inner_kernel
-def _useful_nodes_change(state: State, resizing: Resizing, job: int, change: int) -> None:
+def change_useful_nodes(state: State, resizing: Resizing, job: int, change: int) -> None:
     """Count the progress up to now, and go on with other useful nodes."""
     evolving = resizing.evolving
     left = work_left(state, resizing, job)
@@ -68,24 +53,10 @@ def _useful_nodes_change(state: State, resizing: Resizing, job: int, change: int
 
 
 @called_kernel
-def join_node(state: State, resizing: Resizing, job: int) -> None:
-    """Let a node join from now on."""
-    _useful_nodes_change(state, resizing, job, 0)
-    times = resizing.evolving.times
-    times[job, JOINS] = state.clock[0] + times[job, JOIN_GROW]
-    _await_next(state, resizing, job)
-
-
-@inner_kernel
-def _phase_end(resizing: Resizing, job: int) -> float:
-    return float(resizing.since[job] + max(0.0, resizing.left[job]) / resizing.rate[job])
-
-
-@called_kernel
-def _await_next(state: State, resizing: Resizing, job: int) -> None:
+def await_change(state: State, resizing: Resizing, job: int) -> None:
     """Set when the job ends, or what happens next within it."""
     numbers, times = resizing.evolving.numbers, resizing.evolving.times
-    end = _phase_end(resizing, job)
+    end = resizing.since[job] + max(0.0, resizing.left[job]) / resizing.rate[job]
     time = min(times[job, JOINS], times[job, LEAVES])
     if times[job, LEAVES] == np.inf:
         time = min(time, times[job, GIVES])
@@ -97,56 +68,42 @@ def _await_next(state: State, resizing: Resizing, job: int) -> None:
 
 
 @called_kernel
-def _count(state: State, resizing: Resizing, job: int) -> None:
-    """Start to count if there are too many useful nodes, stop if there are not."""
-    evolving = resizing.evolving
-    most = evolving.rows[evolving.numbers[job, ROW], NODES]
-    if evolving.numbers[job, USEFUL] <= most:
-        evolving.times[job, GIVES] = np.inf
-    elif evolving.times[job, GIVES] == np.inf:
-        evolving.times[job, GIVES] = state.clock[0] + evolving.times[job, RELEASE_DELAY]
-
-
-@called_kernel
-def _give_back(state: State, resizing: Resizing, job: int) -> None:
-    """Let nodes become free that have left, and others begin to leave."""
-    now, times = state.clock[0], resizing.evolving.times
+def go_through_phases(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
+    """Let happen what happens now to a job with phases; return whether it asks for a node."""
+    now, numbers, times = state.clock[0], resizing.evolving.numbers, resizing.evolving.times
+    rows, row = resizing.evolving.rows, numbers[job, ROW]
+    end = resizing.since[job] + max(0.0, resizing.left[job]) / resizing.rate[job]
+    if row + 1 < numbers[job, LAST_ROW] and end <= now:
+        row += 1
+        numbers[job, ROW] = row
+        resizing.since[job], resizing.left[job] = now, rows[row, AMOUNT]
+        resizing.rate[job] = min(float(numbers[job, USEFUL]), rows[row, NODES])
+    if times[job, JOINS] <= now:
+        change_useful_nodes(state, resizing, job, 1)
+        times[job, JOINS] = np.inf
     while True:
+        # It counts while there are too many useful nodes.
+        if numbers[job, USEFUL] <= rows[row, NODES]:
+            times[job, GIVES] = np.inf
+        elif times[job, GIVES] == np.inf:
+            times[job, GIVES] = now + times[job, RELEASE_DELAY]
         if times[job, LEAVES] <= now:
             times[job, LEAVES] = np.inf
             state.counts[FREE] += 1
             hold(state, resizing, job, state.size[job] - 1, state.key[job])
-            if resizing.evolving.numbers[job, REQUEST]:
-                resizing.evolving.numbers[job, REQUEST] = state.size[job] + 1
+            if numbers[job, REQUEST]:
+                numbers[job, REQUEST] = state.size[job] + 1
         elif times[job, LEAVES] == np.inf and times[job, GIVES] <= now:
-            _useful_nodes_change(state, resizing, job, -1)
+            change_useful_nodes(state, resizing, job, -1)
             times[job, LEAVES], times[job, GIVES] = now + times[job, JOIN_SHRINK], np.inf
             times[job, CHANGED] = now
             resizing.target[job] -= 1
             withdraw(resizing, job)
         else:
             break
-        _count(state, resizing, job)
-
-
-@called_kernel
-def go_through_phases(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
-    """Let happen what happens now to a job with phases; return whether it asks for a node."""
-    now, numbers, times = state.clock[0], resizing.evolving.numbers, resizing.evolving.times
-    rows = resizing.evolving.rows
-    if numbers[job, ROW] + 1 < numbers[job, LAST_ROW] and _phase_end(resizing, job) <= now:
-        numbers[job, ROW] += 1
-        row = numbers[job, ROW]
-        resizing.since[job], resizing.left[job] = now, rows[row, AMOUNT]
-        resizing.rate[job] = min(float(numbers[job, USEFUL]), rows[row, NODES])
-    if times[job, JOINS] <= now:
-        _useful_nodes_change(state, resizing, job, 1)
-        times[job, JOINS] = np.inf
-    _count(state, resizing, job)
-    _give_back(state, resizing, job)
-    most = min(rows[numbers[job, ROW], NODES], float(jobs.max_nodes[job]))
+    most = min(rows[row, NODES], float(jobs.max_nodes[job]))
     asks = times[job, JOINS] == np.inf and not numbers[job, REQUEST] and state.size[job] < most
     if asks:
         ask(resizing, job, state.size[job] + 1)
-    _await_next(state, resizing, job)
+    await_change(state, resizing, job)
     return bool(asks)

@@ -34,13 +34,12 @@ from allocsolve.simulation._kernels_events import (
     next_event,
     submit_now,
 )
-from allocsolve.simulation._kernels_evolving import begin_evolving, evolve, give_up, size_changed
+from allocsolve.simulation._kernels_evolving import begin_evolving, happen
 from allocsolve.simulation._kernels_requests import withdraw
 from allocsolve.simulation._kernels_resizing_state import (
     CALLS,
     FIRST_PROMISE,
     LAST_PROMISE,
-    LEAVES,
     MALLEABLE_RUNNING,
     POOL,
     RESERVED,
@@ -137,20 +136,6 @@ def _complete(jobs: PackedJobs, state: State, resizing: Resizing) -> int:
     return job
 
 
-@inner_kernel
-def _happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
-    """Let happen what comes next within a running job; return whether it asks for nodes."""
-    if jobs.kind[job] == EVOLVING:
-        return evolve(jobs, state, resizing, job)
-    if resizing.evolving.times[job, LEAVES] < np.inf:
-        give_up(jobs, state, resizing, job)
-        return False
-    set_next_event(resizing, job, np.inf)
-    waits = change_size(jobs, state, resizing, job, resizing.target[job])
-    size_changed(jobs, state, resizing, job, waits)
-    return False
-
-
 @called_kernel
 def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: int, promised: int) -> None:
     """Decide that a running malleable job changes to so many nodes at its next point, without points now.
@@ -170,8 +155,7 @@ def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: 
         return
     resizing.decided[job] = resizing.counts[CALLS]
     if points == 0:
-        waits = change_size(jobs, state, resizing, job, nodes)
-        size_changed(jobs, state, resizing, job, waits)
+        change_size(jobs, state, resizing, job)
         return
     done = jobs.runtime[job] - work_left(state, resizing, job)
     part = jobs.runtime[job] / points
@@ -191,15 +175,9 @@ def promise(state: State, resizing: Resizing, job: int, nodes: int, from_free: i
     resizing.counts[LAST_PROMISE] += 1
 
 
-@inner_kernel
+@called_kernel
 def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     """Start jobs that were promised nodes while the pool holds them: the first that has to wait ends it."""
-    if resizing.counts[FIRST_PROMISE] < resizing.counts[LAST_PROMISE]:
-        _start_promised(jobs, state, resizing)
-
-
-@called_kernel
-def _start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     counts, now = resizing.counts, state.clock[0]
     while counts[FIRST_PROMISE] < counts[LAST_PROMISE]:
         job = resizing.promises[counts[FIRST_PROMISE]]
@@ -239,7 +217,7 @@ def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: f
         while counts[WAITING] and resizing.point_times[0] == now and (coalesce or not completed + happened):
             job = resizing.point_jobs[0]
             before = state.size[job]
-            asks = _happen(jobs, state, resizing, job)
+            asks = happen(jobs, state, resizing, job)
             happened += 1
             changes = state.size[job] != before
             noticed = noticed or asks or changes
@@ -251,5 +229,6 @@ def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: f
         submit_now(state, count if coalesce else 1 - completed - happened)
         noticed = noticed or state.counts[SUBMITTED] > 0
     counts[CALLS] += 1
-    start_promised(jobs, state, resizing)
+    if counts[FIRST_PROMISE] < counts[LAST_PROMISE]:
+        start_promised(jobs, state, resizing)
     return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.model.evolving import REQUESTED
 from allocsolve.simulation._kernels_events import (
     FREE,
     ORDERED,
@@ -17,13 +18,18 @@ from allocsolve.simulation._kernels_events import (
 )
 from allocsolve.simulation._kernels_heap import change_time, raise_up, take_out
 from allocsolve.simulation._kernels_resizing_state import (
+    AMOUNT,
     BASE,
     BEFORE,
     CHANGED,
     HOLDS_LARGER,
+    LAST_ROW,
+    LEAVES,
     LOGGED,
     POOL,
+    READING,
     RESERVED,
+    ROW,
     STALL_FIXED,
     STALL_PER_NODE,
     STALL_SHARED,
@@ -33,17 +39,16 @@ from allocsolve.simulation._kernels_resizing_state import (
 from allocsolve.simulation._kernels_sizes import time_ratio
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.jobs import PackedJobs
 
-__all__ = ["change_size", "give_up_nodes", "hold", "set_end", "set_next_event", "work_left"]
+__all__ = ["await_moment", "change_size", "hold", "set_end", "set_next_event", "work_left"]
 
 
-@called_kernel
-def _set_time(
-    times: FloatArray, jobs: IntArray, places: IntArray, counts: IntArray, job: int, time: float
-) -> None:
-    """Set when a job comes on the heap of what comes next, infinite for never."""
+@inner_kernel
+def set_next_event(resizing: Resizing, job: int, time: float) -> None:
+    """Set when something happens next within a running job, infinite for never. O(log running)."""
+    times, jobs, places = resizing.point_times, resizing.point_jobs, resizing.point_places
+    counts = resizing.counts
     if places[job] >= 0:
         if time < np.inf:
             change_time(times, jobs, places, counts[WAITING], job, time)
@@ -53,12 +58,6 @@ def _set_time(
     elif time < np.inf:
         raise_up(times, jobs, places, counts[WAITING], time, job)
         counts[WAITING] += 1
-
-
-@inner_kernel
-def set_next_event(resizing: Resizing, job: int, time: float) -> None:
-    """Set when something happens next within a running job, infinite for never. O(log running)."""
-    _set_time(resizing.point_times, resizing.point_jobs, resizing.point_places, resizing.counts, job, time)
 
 
 @inner_kernel
@@ -75,9 +74,17 @@ def work_left(state: State, resizing: Resizing, job: int) -> float:
     return float(resizing.left[job] - resizing.rate[job] * worked)
 
 
-@inner_kernel
-def _log_change(state: State, resizing: Resizing, job: int, size: int) -> None:
-    """Log the new size of a job; of several changes at one instant the last one counts."""
+@called_kernel
+def hold(state: State, resizing: Resizing, job: int, size: int, key: float) -> None:
+    """Let a running job hold so many nodes from now on, and stand at this key.
+
+    Of several changes at one instant the last one counts.
+    """
+    if state.counts[ORDERED]:
+        take_out_of_order(state, job)
+        put_in_order(state, job, size, key)
+    state.key[job] = key
+    state.size[job] = size
     now, entry = state.clock[0], resizing.last_entry[job]
     if state.start[job] == now:
         resizing.first_size[job] = size
@@ -90,68 +97,27 @@ def _log_change(state: State, resizing: Resizing, job: int, size: int) -> None:
     resizing.log_sizes[entry] = size
 
 
-@inner_kernel
-def _stand(state: State, job: int, size: int, key: float) -> None:
-    """Let a running job stand with so many nodes at this key."""
-    if state.counts[ORDERED]:
-        take_out_of_order(state, job)
-        put_in_order(state, job, size, key)
-    state.key[job] = key
-    state.size[job] = size
-
-
 @called_kernel
-def hold(state: State, resizing: Resizing, job: int, size: int, key: float) -> None:
-    """Let a running job hold so many nodes from now on, and stand at this key."""
-    _stand(state, job, size, key)
-    _log_change(state, resizing, job, size)
+def change_size(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
+    """Let a job go on with its target now, or at the end of the stall that the change costs it.
 
-
-@inner_kernel
-def give_up_nodes(state: State, resizing: Resizing, job: int, nodes: int) -> None:
-    """Free so many nodes of a job but for those that are promised to queued jobs."""
-    promised = resizing.promised[job]
-    resizing.counts[POOL] += promised
-    state.counts[FREE] += nodes - promised
-    resizing.promised[job] = 0
-
-
-@inner_kernel
-def _resume(state: State, resizing: Resizing, job: int, size: int) -> float:
-    """Return when a job goes on after a change to so many nodes: changes at one instant are one change.
-
-    A change at the start of the job costs nothing.
+    Nodes that it is to get are among the reserved ones. Those that it gives up are free now, or promised, or
+    it holds them until the end of the stall. Changes at one instant are one change; at the start of the job
+    they cost nothing.
     """
-    now, times = state.clock[0], resizing.evolving.times
+    now, size, held = state.clock[0], resizing.target[job], state.size[job]
+    numbers, times = resizing.evolving.numbers, resizing.evolving.times
+    resume, goes_on = now, max(now, resizing.since[job])
     fixed, per_node = times[job, STALL_FIXED], times[job, STALL_PER_NODE]
     shared = times[job, STALL_SHARED]
     if times[job, CHANGED] != now:
-        times[job, CHANGED] = now
-        times[job, BASE] = max(now, resizing.since[job])
-        resizing.evolving.numbers[job, BEFORE] = state.size[job]
-    if fixed + per_node + shared == 0.0:
-        return float(now)
-    before, base = resizing.evolving.numbers[job, BEFORE], times[job, BASE]
-    if before == size or state.start[job] == now:
-        return float(base)
-    return float(base + (fixed + per_node * abs(size - before) + shared / (before + size)))
-
-
-@called_kernel
-def change_size(jobs: PackedJobs, state: State, resizing: Resizing, job: int, size: int) -> bool:
-    """Give a job its new size now; return whether it holds more until the end of its stall.
-
-    Nodes that it is to get are among the reserved ones.
-    """
-    now, resume = state.clock[0], _resume(state, resizing, job, size)
+        times[job, CHANGED], times[job, BASE], numbers[job, BEFORE] = now, goes_on, held
+    if fixed + per_node + shared > 0.0:
+        old, resume = numbers[job, BEFORE], times[job, BASE]
+        if old != size and state.start[job] != now:
+            resume += fixed + per_node * abs(size - old) + shared / (old + size)
     before, after = resizing.rate[job], 1 / time_ratio(jobs, job, size)
-    left, goes_on = work_left(state, resizing, job), max(now, resizing.since[job])
-    held = state.size[job]
-    waits = bool(resume > now and size < held and resizing.evolving.numbers[job, HOLDS_LARGER])
-    if size > held:
-        resizing.counts[RESERVED] -= size - held
-    elif not waits:
-        give_up_nodes(state, resizing, job, held - size)
+    left = work_left(state, resizing, job)
     resizing.since[job], resizing.left[job], resizing.rate[job] = resume, left, after
     set_end(state, job, resume + max(0.0, left) / after)
     # As much of the expected work is left as before: who runs longer than expected stays so.
@@ -159,7 +125,29 @@ def change_size(jobs: PackedJobs, state: State, resizing: Resizing, job: int, si
     if expected > goes_on:
         expected = resume + (expected - goes_on) * (before / after)
     state.expected[job] = expected
-    _stand(state, job, held if waits else size, expected)
-    if not waits:
-        _log_change(state, resizing, job, size)
-    return waits
+    if resume > now and size < held and numbers[job, HOLDS_LARGER]:
+        hold(state, resizing, job, held, expected)
+        times[job, LEAVES] = resume
+        set_next_event(resizing, job, resume)
+        return
+    if size > held:
+        resizing.counts[RESERVED] -= size - held
+    else:
+        promised = resizing.promised[job]
+        resizing.counts[POOL] += promised
+        state.counts[FREE] += held - size - promised
+        resizing.promised[job] = 0
+    hold(state, resizing, job, size, expected)
+    if numbers[job, READING] == REQUESTED:
+        await_moment(jobs, state, resizing, job)
+
+
+@called_kernel
+def await_moment(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
+    """Set when a job next asks for another number of nodes."""
+    evolving, time = resizing.evolving, np.inf
+    row = evolving.numbers[job, ROW]
+    if row < evolving.numbers[job, LAST_ROW]:
+        work = resizing.left[job] - evolving.rows[row, AMOUNT] * jobs.runtime[job]
+        time = max(state.clock[0], resizing.since[job] + work / resizing.rate[job])
+    set_next_event(resizing, job, time)

@@ -57,7 +57,7 @@ class Changes:
     def advance(self, wake: float, coalesce: bool) -> bool:  # noqa: FBT001 - as the kernel takes it
         """Go on to the next instant; False if there is none."""
         running = int(self._state.counts[RUNNING])
-        needed = int(self.resizing.counts[LOGGED]) + running + len(self.resizing.evolving.rows)
+        needed = int(self.resizing.counts[LOGGED]) + 2 * running + len(self.resizing.evolving.rows)
         if needed > len(self.resizing.log_jobs):
             self.resizing = roomier(self.resizing, running)
             self._changes = tuple(self.resizing)
