@@ -276,12 +276,11 @@ def shrink_for(
 
     runs = [run for run in cluster.running.values() if may_change(cluster, policy, run)]
     runs = [run for run in runs if run.target > floor(run)]
-    lack = need - from_free
-    if sum(run.target - floor(run) for run in runs) < lack:
+    if sum(run.target - floor(run) for run in runs) < need - from_free:
         return False
     level = {run.job: run.target for run in runs}
     order: list[Run] = []
-    missing = lack
+    missing, lack = need - from_free, need
     while missing > 0:
         left = [run for run in runs if level[run.job] > floor(run)]
         run = min(left, key=lambda run: (-above(cluster, policy, run.job, level[run.job]), run.job))
@@ -300,7 +299,7 @@ def shrink_for(
         lack -= given
         victims.add(run.job)
         cluster.resize(run, level[run.job], given)
-    cluster.promise(job, need, from_free)
+    cluster.promise(job, need, lack)
     return True
 
 

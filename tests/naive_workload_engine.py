@@ -161,6 +161,7 @@ def score_of(cluster: Cluster, job: int, easy: Easy) -> float:
         "shortest-estimate": lambda: r,
         "smallest-area": lambda: r * n,
         "largest": lambda: -float(n),
+        "smallest": lambda: float(n),
         "f1": lambda: math.log10(r) * n + 870 * since,
         "f2": lambda: math.sqrt(r) * n + 25600 * since,
         "f3": lambda: r * n + 6860000 * since,

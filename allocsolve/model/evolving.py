@@ -143,7 +143,7 @@ class Profile:
     Parameters
     ----------
     steps
-        Pairs (seconds, nodes) of integers >= 1, or an `EvolutionProfile`.
+        Pairs (seconds, nodes) of integers, seconds >= 1 and nodes >= 0, or an `EvolutionProfile`.
     expand_limit
         How many times its duration a step may hold its nodes, >= 1; no limit by default.
 
@@ -161,9 +161,6 @@ class Profile:
         profile = steps if isinstance(steps, EvolutionProfile) else EvolutionProfile(tuple(steps))
         if not profile.steps:
             msg = "a profile without steps has no work"
-            raise InvalidProblem(msg)
-        if 0 in profile.nodes:
-            msg = f"step {profile.nodes.index(0)} of a profile has 0 nodes; a job that runs holds some"
             raise InvalidProblem(msg)
         expand_ratio(expand_limit)  # refuses what is no limit
         object.__setattr__(self, "steps", tuple(profile.steps))

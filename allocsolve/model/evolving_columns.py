@@ -132,18 +132,19 @@ def evolving_faults(
     yield evolves & ~requested & (law != NO_SPEEDUP), "has a speedup besides its phases or profile"
     yield evolves & (packed.size_step != ALL_SIZES), "has a size set, but is evolving"
     steps = np.flatnonzero(reading == PROFILE)
+    first = np.zeros(len(reading), dtype=bool)
+    first[steps] = np.maximum(1, evolving.nodes[evolving.offsets[steps]]) != packed.nodes[steps]
+    yield first, "has other nodes than the first step of its profile"
     for what, given, ufunc in (
         ("min_nodes", packed.min_nodes, np.minimum),
         ("max_nodes", packed.max_nodes, np.maximum),
     ):
         wrong = np.zeros(len(reading), dtype=bool)
         wrong[steps] = [
-            ufunc.reduce(evolving.nodes[slice(*evolving.offsets[j : j + 2])]) != given[j] for j in steps
+            max(1, ufunc.reduce(evolving.nodes[slice(*evolving.offsets[j : j + 2])])) != given[j]
+            for j in steps
         ]
         yield wrong, f"has {what} other than those of its profile"
-    first = np.zeros(len(reading), dtype=bool)
-    first[steps] = evolving.nodes[evolving.offsets[steps]] != packed.nodes[steps]
-    yield first, "has other nodes than the first step of its profile"
     stalls = np.array([isinstance(cost, Stall) for cost in reconfigurations], dtype=bool)
     joins = np.array([isinstance(cost, Join) for cost in reconfigurations], dtype=bool)
     if len(stalls):

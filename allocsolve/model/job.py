@@ -51,7 +51,7 @@ class Job:
         How an evolving job asks for nodes and gives them back. With `Requests` it has a speedup besides; with
         `Phases` `runtime` is the time on `nodes` nodes without changes, the start included; with a `Profile`
         `runtime` is the sum of its steps, `nodes` those of the first one, and `min_nodes` and `max_nodes` are
-        their least and most.
+        their least and most, each 1 where the profile says 0.
     reconfiguration
         What changes of its size cost: a `Stall` of a malleable job or one with requests, a `Join` of one with
         phases; nothing if left out.

@@ -170,8 +170,8 @@ class Jobs(Sequence[Job]):
         self.limit.setflags(write=False)
         needed, lengths = counts_column("nodes", nodes), seconds_column("runtime", runtime)
         laws = packed_speedups(self.speedups, needed)
-        if self.evolutions and kinds is None:
-            kinds = [None if evolution is None else "evolving" for evolution in self.evolutions]
+        if self.evolutions:
+            kinds = _with_evolving(kinds, self.evolutions)
         packed = PackedJobs(
             submit=starts,
             nodes=needed,
@@ -348,6 +348,17 @@ class Jobs(Sequence[Job]):
         if (rows[0][0], rows[-1][0]) != (packed.min_nodes[idx], packed.max_nodes[idx]):
             msg = f"job {self.names[idx]!r}: the speedup table is not one of min_nodes..max_nodes"
             raise InvalidProblem(msg)
+
+
+def _with_evolving(
+    kinds: Iterable[JobKind | None] | None, evolutions: tuple[Evolution | None, ...]
+) -> list[JobKind | None]:
+    """Return the kinds of jobs, evolving where none is given for a job that evolves."""
+    given = (None,) * len(evolutions) if kinds is None else items("kinds", kinds)
+    return [
+        "evolving" if kind is None and evolution is not None else kind
+        for kind, evolution in zip(given, evolutions, strict=False)
+    ]
 
 
 def _if_any(column: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -1,167 +1,149 @@
-"""Jobs that evolve or stall: the engine and its slow twin agree at every call, whatever a policy decides."""
+"""Evolving jobs: two families that say the same, files that keep everything."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import pickle
+from typing import Any
 
 import pytest
-from draw_evolving import draw_decisions, draw_evolving
-from eager_policy import eager, eager_schedule, naive_eager
+from evolving_strategies import evolving_problems
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_evolving import ElasticCluster, naive_elastic
-from naive_malleable import draw_policy, naive_policy, pieces_of
+from strategies import evolution_problems
 
-from allocsolve.simulation import (
-    Answer,
-    Engine,
-    EngineRules,
-    IllegalDecision,
-    Promise,
-    Resize,
-    Start,
-    run_policy,
+from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import (
+    evolution_of_workload,
+    evolution_schedule_of_workload,
+    parse_problem,
+    problem_document,
+    workload_of_evolution,
+    workload_schedule_of_evolution,
+)
+from allocsolve.judge import evolution_metrics, evolution_violations
+from allocsolve.judge.workload import workload_metrics, workload_violations
+from allocsolve.model import (
+    Budget,
+    EvolutionProblem,
+    EvolutionProfile,
+    EvolutionSchedule,
+    Job,
+    Profile,
+    WorkloadProblem,
+    WorkloadSchedule,
 )
 
-if TYPE_CHECKING:
-    from allocsolve.model import WorkloadProblem, WorkloadSchedule
-    from allocsolve.simulation import Decision, QueueView
+
+@given(evolving_problems())
+def test_files_keep_everything(problem: WorkloadProblem) -> None:
+    assert parse_problem(problem_document(problem), "p.json") == problem
+    copy = pickle.loads(pickle.dumps(problem))  # noqa: S301 - our own
+    assert copy == problem
+    assert hash(copy) == hash(problem)
+    assert WorkloadProblem(problem.num_nodes, list(problem.jobs), problem.name) == problem
 
 
-def seen(view: QueueView) -> dict[str, Any]:
-    running = view.running.tolist()
-    return {
-        "now": view.now,
-        "free": view.free,
-        "pool": view.pool,
-        "reserved": view.reserved,
-        "queue": view.queue.tolist(),
-        "held": dict(zip(running, view.held.tolist(), strict=True)),
-        "targets": dict(zip(running, view.targets.tolist(), strict=True)),
-        "expected": dict(zip(running, view.expected_ends.tolist(), strict=True)),
-        "requests": list(zip(view.requests.tolist(), view.requested_nodes.tolist(), strict=True)),
-        "resized": sorted(view.resized.tolist()),
-        "promises": list(zip(view.promises.tolist(), view.promised_nodes.tolist(), strict=True)),
-    }
+@given(evolution_problems(releases=True, max_apps=4))
+def test_evolution_problems_are_workloads_and_come_back(problem: EvolutionProblem) -> None:
+    workload = workload_of_evolution(problem)
+    assert evolution_of_workload(workload) == problem
+    read = parse_problem(problem_document(workload), "p.json")
+    assert isinstance(read, WorkloadProblem)
+    assert evolution_of_workload(read) == problem
 
 
-def state(cluster: ElasticCluster) -> dict[str, Any]:
-    runs = cluster.running.values()
-    return {
-        "now": cluster.now,
-        "free": cluster.free,
-        "pool": cluster.pool,
-        "reserved": cluster.reserved,
-        "queue": cluster.queue,
-        "held": {run.job: run.size for run in runs},
-        "targets": {run.job: run.target for run in runs},
-        "expected": {run.job: max(cluster.now, run.expected) for run in runs},
-        "requests": cluster.requests,
-        "resized": sorted(cluster.resized),
-        "promises": cluster.promises,
-    }
+@st.composite
+def problems_with_schedules(draw: st.DrawFn) -> tuple[EvolutionProblem, EvolutionSchedule]:
+    """Half of them list schedules, of which one number may be wrong, half of them any numbers."""
+    problem = draw(evolution_problems(max_apps=3, releases=True))
+    if draw(st.booleans()):
+        answer = ListScheduling()(problem, Budget()).answer
+        assert answer is not None
+        columns = {name: getattr(answer, name).copy() for name in ("starts", "durations", "nodes")}
+        changed = draw(st.sampled_from(["nothing", *columns]))
+        if changed != "nothing":
+            at = draw(st.integers(0, len(columns[changed]) - 1))
+            columns[changed][at] = max(1, columns[changed][at] + draw(st.sampled_from([-1, 1])))
+        return problem, EvolutionSchedule(offsets=answer.offsets, **columns)
+    starts = [draw(st.integers(0, 12)) for _ in problem.applications]
+    profiles = []
+    for app in problem.applications:
+        held = [draw(st.integers(max(1, d - 1), 2 * d + 1)) for d in app.durations]
+        profiles.append(EvolutionProfile(tuple(zip(held, app.nodes, strict=True))))
+    return problem, EvolutionSchedule.of(starts, profiles)
 
 
-def carry_out(cluster: ElasticCluster, decisions: list[Decision]) -> None:
-    lacking = {decision.job: decision.nodes for decision in decisions if isinstance(decision, Promise)}
-    for decision in decisions:
-        if isinstance(decision, Start):
-            cluster.start(decision.job, decision.nodes)
-        elif isinstance(decision, Answer):
-            cluster.answer(decision.job, granted=decision.granted)
-        elif isinstance(decision, Promise):
-            cluster.promise(decision.job, decision.nodes, lacking[decision.job])
-        elif isinstance(decision, Resize):
-            run, part = cluster.running[decision.job], 0
-            if decision.for_job is not None:
-                part = min(lacking[decision.for_job], run.target - decision.nodes)
-                lacking[decision.for_job] -= part
-            cluster.resize(run, decision.nodes, part)
+@given(problems_with_schedules())
+def test_the_judges_of_both_families_agree(case: tuple[EvolutionProblem, EvolutionSchedule]) -> None:
+    problem, schedule = case
+    workload, pieces = workload_of_evolution(problem), workload_schedule_of_evolution(schedule)
+    assert evolution_schedule_of_workload(pieces) == schedule
+    assert bool(evolution_violations(problem, schedule)) == bool(workload_violations(workload, pieces))
+    if not evolution_violations(problem, schedule):
+        ours, theirs = workload_metrics(workload, pieces), evolution_metrics(problem, schedule)
+        assert ours.makespan == theirs.makespan
+        releases = sum(problem.releases) / len(problem.releases)
+        assert ours.turnaround + releases == pytest.approx(theirs.mean_completion)
 
 
-def twin_pieces(cluster: ElasticCluster, problem: WorkloadProblem, job: int) -> tuple[Any, ...]:
-    """Return the pieces of a job, which may not have ended."""
-    if job in cluster.running:
-        run = cluster.running[job]
-        cluster.done[job] = run
-        if cluster.now > run.piece:
-            run.pieces.append((run.piece, cluster.now, run.size))
-    if problem.jobs.evolving.reading[job] == 3:
-        return tuple(cluster.done[job].pieces) if job in cluster.done else ()
-    return pieces_of(cluster, job)
+STEPS: dict[str, Any] = {"nodes": 2, "runtime": 9, "evolution": Profile([(9, 2)])}
+UNFIT: dict[str, tuple[list[Job], str]] = {
+    "rigid": ([Job(0, 1, 1)], "job 'j0' is rigid without a profile"),
+    "fraction": ([Job(0.5, **STEPS)], "job 'j0': submit 0.5 is no whole second"),
+    "limits": (
+        [Job(0, **STEPS), Job(0, 2, 9, evolution=Profile([(9, 2)], 2))],
+        "job 'j1': expand_limit 2.0, after inf",
+    ),
+}
 
 
-def pieces(schedule: WorkloadSchedule) -> list[Any]:
-    return [schedule.pieces(job) for job in range(len(schedule.offsets) - 1)]
+@pytest.mark.parametrize(("jobs", "fault"), UNFIT.values(), ids=UNFIT)
+def test_other_workloads_are_no_evolution_problems(jobs: list[Job], fault: str) -> None:
+    with pytest.raises(InvalidProblem) as caught:
+        evolution_of_workload(WorkloadProblem(4, jobs))
+    assert str(caught.value) == fault
 
 
-def wrong(view: QueueView, rng: random.Random, num_jobs: int) -> Decision:
-    """Return a decision that is illegal beside any others."""
-    choices: list[Decision] = [Answer(num_jobs), Answer(-1), Answer(num_jobs, granted=False)]
-    asking = view.requests.tolist()
-    choices += [Answer(job) for job in (*view.running.tolist(), *view.queue.tolist()) if job not in asking]
-    choices += [Answer(job, granted=False) for job in asking if view.jobs.reading[job] != 1]
-    choices += [Resize(job, 1) for job in view.running.tolist() if view.jobs.kind[job] == 3]
-    profiles = [job for job in view.queue.tolist() if view.jobs.reading[job] == 3]
-    choices += [Start(job, int(view.jobs.nodes[job]) + 1) for job in profiles]
-    return rng.choice(choices)
+def test_broken_seconds_are_no_evolution_schedule() -> None:
+    problem = WorkloadProblem(4, [Job(0, **STEPS)])
+    schedule = WorkloadSchedule.of(problem, [0.5])
+    with pytest.raises(InvalidAnswer, match=r"job 0: 0\.5 s is no whole second"):
+        evolution_schedule_of_workload(schedule)
 
 
-def check_against_twin(rng: random.Random, most: int, *, illegal: bool = False) -> None:
-    problem, rules = draw_evolving(rng, most), EngineRules(rng.random() < 0.8)
-    engine = Engine(problem, rules)
-    calls: list[tuple[dict[str, Any], list[Decision]]] = []
-    while (view := engine.advance()) is not None:
-        assert view.free + view.held.sum() + view.pool + view.reserved == view.num_nodes
-        decisions = draw_decisions(view, rng)
-        if illegal:
-            with pytest.raises(IllegalDecision):
-                engine.apply([*decisions, wrong(view, rng, len(problem.jobs))])
-        calls.append((seen(view), decisions))
-        engine.apply(decisions)
-    ran = pieces(engine.result())
-
-    def replay(cluster: ElasticCluster) -> None:
-        expected, decisions = calls[cluster.calls - 1]
-        assert state(cluster) == expected
-        carry_out(cluster, decisions)
-
-    twin = naive_elastic(problem, replay, coalesce=rules.coalesce)
-    assert twin.calls == len(calls)
-    assert [twin_pieces(twin, problem, job) for job in range(len(problem.jobs))] == ran
-
-
-@given(st.randoms(use_true_random=False))
-def test_the_engine_is_its_twin_under_random_decisions(rng: random.Random) -> None:
-    check_against_twin(rng, 10, illegal=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 300, 25))
-def test_300_workloads_of_up_to_200_jobs(first: int) -> None:
-    for seed in range(first, first + 25):
-        rng = random.Random(seed)
-        check_against_twin(rng, rng.choice([14, 60, 200]))
+JOB: dict[str, Any] = {"submit": 0, "nodes": 2, "runtime": 90, "max_nodes": 8}
+FAULTY: dict[str, tuple[dict[str, Any], str]] = {
+    "two ways": (
+        {"requests": [], "profile": []},
+        "jobs[0]: has requests and profile: a job evolves in one way",
+    ),
+    "no pair": ({"profile": [7]}, "jobs[0].profile[0]: must be a pair, not 7"),
+    "no steps": ({"profile": []}, "jobs[0].profile: a profile without steps has no work"),
+    "runtime": ({"profile": [[60, 2], [31, 8]]}, "job 'j0': runtime 90, but on its nodes it takes 91 s"),
+    "nodes": ({"profile": [[60, 3], [30, 8]]}, "job 'j0' has other nodes than the first step of its profile"),
+    "limit": ({"phases": [[9, 1]], "expand_limit": 2}, "jobs[0].expand_limit: belongs to profile"),
+    "rising": (
+        {"requests": [[0.2, 1], [0.5, 1]], "speedup": {"power": 1}},
+        "jobs[0].requests: request 1: remaining 0.5 does not fall, after 0.2",
+    ),
+    "no change": ({"requests": [[0.2, 0]], "speedup": {"power": 1}}, "a change of 0 nodes is none of"),
+    "no law": ({"requests": [[0.2, 1]]}, "job 'j0' has requests, but no speedup"),
+    "no work": ({"phases": [[0, None]]}, "jobs[0].phases[0][0]: work 0 is not above 0"),
+    "useful": ({"phases": [[5, 0]]}, "jobs[0].phases[0][1]: value 0 is below 1"),
+    "holds": (
+        {"speedup": {"power": 1}, "kind": "malleable", "stall": {"holds": "some"}},
+        "jobs[0].stall.holds: unknown nodes held while a job stalls 'some'",
+    ),
+    "cost": ({"join": {"fixed": 1}}, "jobs[0].join: unknown field 'fixed'"),
+    "rigid cost": ({"max_nodes": 2, "join": {"grow": 1}}, "job 'j0' has costs of joining, but no phases"),
+    "overhead": ({"speedup": {"overhead": 1}}, "jobs[0].speedup.overhead: overhead 1 leaves no work"),
+}
 
 
-@given(st.randoms(use_true_random=False))
-def test_malleable_policies_with_stalls(rng: random.Random) -> None:
-    problem = draw_evolving(rng, 10, stalls_only=True)
-    # With `combine` the compiled policy takes free nodes first, a promise in Python those that are given up.
-    policy = replace(draw_policy(rng), combine=False)
-    rules = EngineRules(rng.random() < 0.8)
-    twin = naive_elastic(problem, naive_policy(policy), coalesce=rules.coalesce)
-    expected = [twin_pieces(twin, problem, job) for job in range(len(problem.jobs))]
-    assert pieces(policy.simulated(problem, rules).schedule) == expected
-    assert pieces(run_policy(problem, policy.decide, rules).schedule) == expected
-
-
-@given(st.randoms(use_true_random=False))
-def test_a_compiled_policy_that_answers_requests(rng: random.Random) -> None:
-    problem, rules = draw_evolving(rng, 10), EngineRules(rng.random() < 0.8)
-    twin = naive_elastic(problem, naive_eager, coalesce=rules.coalesce)
-    expected = [twin_pieces(twin, problem, job) for job in range(len(problem.jobs))]
-    assert pieces(eager_schedule(problem, rules)) == expected
-    assert pieces(run_policy(problem, eager, rules).schedule) == expected
+@pytest.mark.parametrize(("fields", "fault"), FAULTY.values(), ids=FAULTY)
+def test_a_faulty_job_is_refused_with_place_and_value(fields: dict[str, Any], fault: str) -> None:
+    document = {"format": "allocsolve/1", "kind": "workload", "num_nodes": 8, "jobs": [{**JOB, **fields}]}
+    with pytest.raises(FormatError) as caught:
+        parse_problem(document, "p.json")
+    assert fault in str(caught.value)

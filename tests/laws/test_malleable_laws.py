@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from naive_malleable import draw_malleable, draw_policy, naive_malleable, naive_policy, pieces_of
 from naive_workload_engine import draw_problem
@@ -159,12 +159,14 @@ def drawn(view: QueueView, rng: random.Random) -> list[Decision]:
     return decisions
 
 
-def wrong(view: QueueView, rng: random.Random, num_jobs: int) -> Decision:
-    """Return a decision that is illegal beside any others."""
+def wrong(view: QueueView, rng: random.Random, num_jobs: int, decisions: list[Decision]) -> Decision:
+    """Return a decision that is illegal after these."""
     choices: list[Decision] = [Resize(num_jobs, 1), Resize(-1, 1), Promise(num_jobs, 1)]
     choices += [Promise(job, view.num_nodes + 1) for job in view.queue.tolist()]
     choices += [Promise(job, 1) for job in view.running.tolist()]
-    choices += [Resize(job, 1) for job in (*view.queue.tolist(), *view.promises.tolist())]
+    started = {decision.job for decision in decisions if isinstance(decision, Start)}
+    waiting = {*view.queue.tolist(), *view.promises.tolist()} - started
+    choices += [Resize(job, 1) for job in sorted(waiting)]
     choices += [Start(job, 1) for job in view.promises.tolist()]
     for job, size, target in zip(
         view.running.tolist(), view.held.tolist(), view.targets.tolist(), strict=True
@@ -178,12 +180,13 @@ def wrong(view: QueueView, rng: random.Random, num_jobs: int) -> Decision:
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_the_engine_under_random_decisions(rng: random.Random, coalesce: bool) -> None:
     problem = draw_malleable(rng, 10)
+    assume(problem.is_malleable)
     engine = Engine(problem, EngineRules(coalesce))
     while (view := engine.advance()) is not None:
         check_nodes(view)
         decisions = drawn(view, rng)
         with pytest.raises(IllegalDecision):
-            engine.apply([*decisions, wrong(view, rng, len(problem.jobs))])
+            engine.apply([*decisions, wrong(view, rng, len(problem.jobs), decisions)])
         engine.apply(decisions)
     schedule = engine.result()
     assert all(

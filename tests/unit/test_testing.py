@@ -309,11 +309,16 @@ def test_examples_are_of_every_family_and_proven(family: Any) -> None:
     assert len({problem.name for problem in problems}) == len(problems)
     assert all(isinstance(problem, family.problem) for problem in (*problems, family.large_example()))
     solver = make_solver(family.baseline, family.problem)
-    found = {problem.name: solver(problem, Budget(seconds=600)).status for problem in problems}
+    # Real times are rounded down in a model: its bound holds, but no schedule meets it. Malleable jobs have
+    # no exact solver.
+    open_ = {"real times", "moldable jobs of each law", "malleable jobs of each law"}
+    seconds = {problem.name: 5 if problem.name in open_ else 600 for problem in problems}
+    found = {
+        problem.name: solver(problem, Budget(seconds=seconds[problem.name])).status for problem in problems
+    }
     infeasible = {name for name, status in found.items() if status is Status.INFEASIBLE}
     unproven = {name for name, status in found.items() if status is Status.FEASIBLE}
-    # Real times are rounded down in a model: its bound holds, but no schedule meets it.
-    assert unproven == ({"real times", "moldable jobs of each law"} if family.kind == "workload" else set())
+    assert unproven == (open_ if family.kind == "workload" else set())
     assert {*found.values()} <= {Status.OPTIMAL, Status.INFEASIBLE, Status.FEASIBLE}
     assert infeasible == ({"no component is large enough"} if family.kind == "partition" else set())
 

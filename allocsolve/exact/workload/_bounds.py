@@ -40,6 +40,8 @@ class TermBound:
     certificate: Mapping[str, object] | None = None
     #: The prices, if there are any.
     prices: PriceBound | None = None
+    #: Whether the clock ended the ascent of the prices, so that it might have come further.
+    timed_out: bool = False
 
 
 def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes) -> float:
@@ -84,7 +86,7 @@ def bound_by_time(
     prices = time_prices(problem, term, clock=None if clock.remaining == math.inf else clock, start=start)
     if prices.interrupted:
         raise KeyboardInterrupt
-    return TermBound(max(prices.value, alone), prices.certificate, prices)
+    return TermBound(max(prices.value, alone), prices.certificate, prices, clock.remaining == 0)
 
 
 def bound_by_jobs(
@@ -96,4 +98,5 @@ def bound_by_jobs(
     prices = job_prices(problem, term, start.prices, clock=clock, workers=workers)
     if prices.interrupted:
         raise KeyboardInterrupt
-    return TermBound(max(prices.value, start.value), prices.certificate, prices)
+    timed_out = start.timed_out or clock.remaining == 0
+    return TermBound(max(prices.value, start.value), prices.certificate, prices, timed_out)

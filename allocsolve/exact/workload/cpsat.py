@@ -151,7 +151,7 @@ class _Search:
             self.bounds.append(min(lower.value, self.best.values[idx]))
             if not small or not self._fits(grid):
                 if self.bounds[idx] < self.best.values[idx]:
-                    self.limit = Limit.SIZE
+                    self.limit = Limit.TIME if lower.timed_out else Limit.SIZE
                     return
                 continue
             if idx == 0 and lower.prices is not None and self.bounds[0] < self.best.values[0]:

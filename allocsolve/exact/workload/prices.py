@@ -142,10 +142,11 @@ class Prices:
             interrupted = True
         result = search.result(interrupted=interrupted)
         if problem.is_malleable and search.bound.prices is not None and not interrupted:
-            schedule = best_market(
-                problem, self.objective, search.bound.prices, (1 - _BEFORE_MARKET) / 3 * limit
-            )
+            coarse = Clock((1 - _BEFORE_MARKET) / 3 * limit)
+            schedule = best_market(problem, self.objective, search.bound.prices, coarse)
             result = Earlier(problem, self.objective, schedule, None).or_better(result)
+            if coarse.remaining == 0 and result.limit is not None:
+                result = replace(result, limit=Limit.TIME)
             result = replace(result, runtime=clock.elapsed)
         return earlier.or_better(result)
 
@@ -287,7 +288,8 @@ class _Search:
         values = self.best.values
         bound = min(self.bound.value, values[0])
         proven = len(values) == 1 and bound == values[0]
-        limit = Limit.INTERRUPTED if interrupted else self.limit
+        limit = Limit.TIME if self.bound.timed_out else self.limit
+        limit = Limit.INTERRUPTED if interrupted else limit
         # Terms after the first have no bound.
         bounds = (bound, *(-math.inf,) * (len(values) - 1))
         return Result(

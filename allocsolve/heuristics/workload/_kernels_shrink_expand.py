@@ -128,12 +128,16 @@ def _shrink_one_by_one(
     rule: MalleableRule,
     preferred: bool,
     lack: int,
+    from_free: int,
     waiting: int,
     orders: IntArray,
     noted: IntArray,
-) -> None:
-    """Shrink the job that is furthest above its base as far as needed and possible; then the next one."""
-    while lack > 0:
+) -> int:
+    """Shrink the job that is furthest above its base as far as needed and possible; then the next one.
+
+    Return what is left of `lack` nodes, of which so many may come `from_free` ones.
+    """
+    while lack > from_free:
         victim, furthest = -1, -np.inf
         for at in range(resizing.counts[MALLEABLE_RUNNING]):
             job = resizing.running[at]
@@ -144,8 +148,9 @@ def _shrink_one_by_one(
             if above > furthest or (above == furthest and job < victim):
                 victim, furthest = job, above
         floor = _floor(jobs, victim, preferred)
-        size = largest_size(jobs, victim, max(floor, resizing.target[victim] - lack))
+        size = largest_size(jobs, victim, max(floor, resizing.target[victim] - (lack - from_free)))
         lack = _give(jobs, state, resizing, scratch, victim, size, lack, waiting, orders, noted)
+    return lack
 
 
 @called_kernel
@@ -157,12 +162,16 @@ def _shrink_level(
     rule: MalleableRule,
     preferred: bool,
     lack: int,
+    from_free: int,
     waiting: int,
     orders: IntArray,
     noted: IntArray,
-) -> None:
-    """Shrink the job that is furthest above its base by one step, again and again."""
-    count, touched, missing = 0, 0, lack
+) -> int:
+    """Shrink the job that is furthest above its base by one step, again and again.
+
+    Return what is left of `lack` nodes, of which so many may come `from_free` ones.
+    """
+    count, touched, missing = 0, 0, lack - from_free
     for at in range(resizing.counts[MALLEABLE_RUNNING]):
         job = resizing.running[at]
         size = resizing.target[job]
@@ -187,6 +196,7 @@ def _shrink_level(
     for at in range(touched):
         job = scratch.touched[at]
         lack = _give(jobs, state, resizing, scratch, job, scratch.level[job], lack, waiting, orders, noted)
+    return lack
 
 
 @called_kernel
@@ -206,15 +216,16 @@ def _promise_nodes(
     job = state.queue[at]
     need = _floor(jobs, job, needs_preferred)
     from_free = min(need, state.counts[FREE]) if rule.combine else 0
-    lack = need - from_free
-    if _shrinkable(jobs, state, resizing, rule.fresh, keeps_preferred) < lack:
+    if _shrinkable(jobs, state, resizing, rule.fresh, keeps_preferred) < need - from_free:
         return False
+    which = jobs, state, resizing, scratch, rule, keeps_preferred
+    # Where sizes are coarse victims give up more than is lacking: so many free nodes are not needed then.
     if rule.measure in (ABOVE_MIN, ABOVE_PREFERRED):
-        _shrink_one_by_one(jobs, state, resizing, scratch, rule, keeps_preferred, lack, job, orders, noted)
+        lack = _shrink_one_by_one(*which, need, from_free, job, orders, noted)
     else:
-        _shrink_level(jobs, state, resizing, scratch, rule, keeps_preferred, lack, job, orders, noted)
+        lack = _shrink_level(*which, need, from_free, job, orders, noted)
     leave_queue(state, at)
-    promise(state, resizing, job, need, from_free)
+    promise(state, resizing, job, need, lack)
     start_promised(jobs, state, resizing)
     note(orders, noted, job, need, PROMISED_NODES)
     return True

@@ -13,13 +13,13 @@ from allocsolve.heuristics.workload.demand import profit_takers
 from allocsolve.heuristics.workload.orders import order_code
 from allocsolve.heuristics.workload.rebalancing import run_auctions
 from allocsolve.judge.workload import workload_value
-from allocsolve.model import Budget, Result, Status, parse_workload_objective, terms
+from allocsolve.model import Clock, Limit, Result, Status, parse_workload_objective, terms
 from allocsolve.model.columns import frozen_floats
 from allocsolve.simulation import EngineRules
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload import PriceBound
-    from allocsolve.model import WorkloadObjective, WorkloadProblem, WorkloadSchedule, WorkloadTerm
+    from allocsolve.model import Budget, WorkloadObjective, WorkloadProblem, WorkloadSchedule, WorkloadTerm
 
 __all__ = ["Market", "best_market", "market_schedule"]
 
@@ -73,13 +73,17 @@ class Market:
         from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
 
         clock = budget.start()
-        bound = time_prices(problem, _priced(self.objective), clock=Budget(_PRICING * budget.seconds).start())
-        schedule = best_market(problem, self.objective, bound, _COARSE * budget.seconds)
-        return Result(Status.FEASIBLE, schedule, runtime=clock.elapsed)
+        fine, coarse = Clock(_PRICING * budget.seconds), Clock(math.inf)
+        bound = time_prices(problem, _priced(self.objective), clock=fine)
+        if budget.seconds < math.inf:
+            coarse = Clock(_COARSE * budget.seconds)
+        schedule = best_market(problem, self.objective, bound, coarse)
+        limit = Limit.TIME if 0 in (fine.remaining, coarse.remaining) else None
+        return Result(Status.FEASIBLE, schedule, limit=limit, runtime=clock.elapsed)
 
 
 def best_market(
-    problem: WorkloadProblem, objective: WorkloadObjective, bound: PriceBound, seconds: float
+    problem: WorkloadProblem, objective: WorkloadObjective, bound: PriceBound, clock: Clock
 ) -> WorkloadSchedule:
     """Return the better of two market schedules: at the prices of a bound, and at coarser ones.
 
@@ -88,15 +92,15 @@ def best_market(
 
     Parameters
     ----------
-    seconds
-        For the coarse prices; without a limit there are none.
+    clock
+        The time for the coarse prices; without a limit there are none.
     """
     from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
 
     schedule = market_schedule(problem, bound)
-    if seconds == math.inf:
+    if clock.remaining == math.inf:
         return schedule
-    coarse = time_prices(problem, _priced(objective), clock=Budget(seconds).start())
+    coarse = time_prices(problem, _priced(objective), clock=clock)
     other = market_schedule(problem, coarse)
     values = (terms(workload_value(problem, answer, objective)) for answer in (schedule, other))
     return schedule if next(values) <= next(values) else other

@@ -54,7 +54,7 @@ def decode_evolution(check: Checker, fields: Document, place: str) -> Evolution 
     limit = (
         math.inf if limit is None else check.real_number(limit, f"{place}.expand_limit", "expand_limit", 1)
     )
-    steps = [_pair(check, row, f"{where}[{idx}]", _count, _count) for idx, row in enumerate(rows)]
+    steps = [_pair(check, row, f"{where}[{idx}]", _count, _natural) for idx, row in enumerate(rows)]
     return _made(check, where, lambda: Profile(steps, limit))
 
 
@@ -99,6 +99,10 @@ def _most_useful(check: Checker, value: object, place: str) -> int | None:
 
 def _count(check: Checker, value: object, place: str) -> int:
     return check.integer(value, place, "value", 1)
+
+
+def _natural(check: Checker, value: object, place: str) -> int:
+    return check.integer(value, place, "nodes", 0)
 
 
 def decode_reconfiguration(check: Checker, fields: Document, place: str) -> Reconfiguration | None:
