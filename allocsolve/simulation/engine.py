@@ -187,7 +187,7 @@ class Engine:
     def _checked_orders(
         self, decisions: Iterable[Decision], wakes: list[float], changes: Changes
     ) -> list[list[int]]:
-        orders = Orders(self._state, changes.resizing, self.problem.packed, self._known.seen.end)
+        orders = Orders(self._state, changes.resizing, self.problem.packed)
         for decision in decisions:
             if isinstance(decision, Start):
                 orders.start(*self._checked_start(decision))

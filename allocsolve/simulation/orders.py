@@ -10,7 +10,7 @@ import numpy as np
 from allocsolve.model import MALLEABLE
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import REQUESTED
-from allocsolve.simulation._kernels_events import FREE
+from allocsolve.simulation._kernels_events import FREE, RUNNING
 from allocsolve.simulation._kernels_orders import ANSWER, PROMISE, RESIZE, START
 from allocsolve.simulation._kernels_resizing_state import (
     BASE,
@@ -31,7 +31,7 @@ from allocsolve.simulation.decisions import IllegalDecision, Resize
 from allocsolve.simulation.sizes import can_run_on
 
 if TYPE_CHECKING:
-    from allocsolve.model import FloatArray, PackedJobs
+    from allocsolve.model import PackedJobs
     from allocsolve.simulation._kernels_events import State
     from allocsolve.simulation._kernels_resizing_state import Resizing
     from allocsolve.simulation.decisions import Answer
@@ -46,12 +46,10 @@ class Orders:
     ----------
     state, resizing, jobs
         Of the engine, before the decisions.
-    ended
-        Shape (jobs,): when jobs ended, in seconds, NaN for those of which no policy has been told so.
     """
 
-    def __init__(self, state: State, resizing: Resizing, jobs: PackedJobs, ended: FloatArray) -> None:
-        self._state, self._resizing, self._jobs, self._ended = state, resizing, jobs, ended
+    def __init__(self, state: State, resizing: Resizing, jobs: PackedJobs) -> None:
+        self._state, self._resizing, self._jobs = state, resizing, jobs
         counts = resizing.counts
         self.free, self._pool = int(state.counts[FREE]), int(counts[POOL])
         promises = resizing.promises[counts[FIRST_PROMISE] : counts[LAST_PROMISE]].tolist()
@@ -144,8 +142,9 @@ class Orders:
             return known
         if not (0 <= job < len(self._jobs.kind)) or job in self._gone or np.isnan(self._state.start[job]):
             raise IllegalDecision(job, "does not run")
-        if not np.isnan(self._ended[job]):
-            raise IllegalDecision(job, f"does not run: it ended at {self._ended[job]:.15g} s")
+        place = self._state.end_places[job]
+        if place >= self._state.counts[RUNNING] or self._state.end_jobs[place] != job:
+            raise IllegalDecision(job, f"does not run: it ended at {self._state.end[job]:.15g} s")
         return int(self._resizing.target[job])
 
     def _check_pending(self, job: int, target: int, nodes: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -149,8 +148,7 @@ def test_300_workloads_of_up_to_200_jobs(first: int) -> None:
 @given(st.randoms(use_true_random=False))
 def test_malleable_policies_with_stalls(rng: random.Random) -> None:
     problem = draw_evolving(rng, 10, stalls_only=True)
-    # With `combine` the compiled policy takes free nodes first, a promise in Python those that are given up.
-    policy = replace(draw_policy(rng), combine=False)
+    policy = draw_policy(rng)
     rules = EngineRules(rng.random() < 0.8)
     twin = naive_elastic(problem, naive_policy(policy), coalesce=rules.coalesce)
     expected = [twin_pieces(twin, problem, job) for job in range(len(problem.jobs))]
