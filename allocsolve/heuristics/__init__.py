@@ -43,6 +43,7 @@ from allocsolve.heuristics.partition.submesh import Submesh, submesh
 from allocsolve.heuristics.workload import (
     Conservative,
     Easy,
+    EvolvEasyback,
     Fcfs,
     FirstFit,
     MalleableAverage,
@@ -62,6 +63,7 @@ __all__ = [
     "Conservative",
     "CurveFit",
     "Easy",
+    "EvolvEasyback",
     "Fcfs",
     "FirstFit",
     "Fit",

@@ -61,6 +61,12 @@ def _conservative() -> _WorkloadSolver:
     return Conservative()
 
 
+def _evolv_easyback() -> _WorkloadSolver:
+    from allocsolve.heuristics import EvolvEasyback  # noqa: PLC0415 - loaded when asked for
+
+    return EvolvEasyback()
+
+
 def _static_price() -> _WorkloadSolver:
     from allocsolve.heuristics import StaticPrice  # noqa: PLC0415 - loaded when asked for
 
@@ -134,6 +140,12 @@ _TABLE = (
     SolverRow("first-fit", "heuristic", "whoever fits starts, no reservation", _first_fit),
     SolverRow("easy", "heuristic", "backfilling that never delays the head of the queue", _easy),
     SolverRow("conservative", "heuristic", "backfilling with a reservation for every job", _conservative),
+    SolverRow(
+        "evolv-easyback",
+        "heuristic",
+        "running jobs that evolve come first, then backfilling",
+        _evolv_easyback,
+    ),
     SolverRow(
         "malleable-min", "heuristic", "running jobs shrink for waiting ones, largest surplus", _malleable_min
     ),

@@ -27,13 +27,13 @@ def _in_size_set(size_step: int, most: int) -> int:
 
 @called_kernel
 def largest_size(jobs: PackedJobs, job: int, most: int) -> int:
-    """Return the largest number of nodes, at most so many, on which a job can run; 0 if there is none."""
+    """Return the largest number of nodes, at most so many, on which a job can run; 0 if there is none.
+
+    A job with a profile starts on its own nodes, see `largest_start`.
+    """
     if jobs.min_nodes[job] > most:
         return 0
-    law = jobs.speedup[job]
-    if law == NO_SPEEDUP:
-        return int(jobs.nodes[job])
-    if law != SPEEDUP_TABLE:
+    if jobs.speedup[job] != SPEEDUP_TABLE:
         return _in_size_set(jobs.size_step[job], min(jobs.max_nodes[job], most))
     row = jobs.table_offsets[job + 1] - 1
     while jobs.table_nodes[row] > most:

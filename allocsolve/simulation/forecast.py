@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer
+from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.arrays import array_of
-from allocsolve.model.job_kinds import size_set
+from allocsolve.model.job_kinds import EVOLVING, size_set
 from allocsolve.model.speedup import (
     AMDAHL,
     OVERHEAD,
@@ -83,6 +83,8 @@ def forecast(
     ------
     IllegalDecision
         If the policy breaks a rule.
+    InvalidOption
+        If a job that runs or waits is evolving.
 
     Notes
     -----
@@ -232,6 +234,10 @@ def _expected(view: QueueView, members: IntArray, *, submitted: float | None = N
     Those that wait were submitted when they were, or at a given time.
     """
     jobs = view.jobs
+    evolves = members[jobs.kind[members] == EVOLVING]
+    if len(evolves):
+        msg = f"job {evolves[0]} is evolving: what it will ask for is not known, so there is no forecast"
+        raise InvalidOption(msg)
     submit, nodes = jobs.submit.copy(), jobs.nodes.copy()
     runtime = np.where(np.isnan(jobs.runtime), jobs.estimate, jobs.runtime)
     limit, low, high = jobs.estimate.copy(), jobs.min_nodes.copy(), jobs.max_nodes.copy()

@@ -9,6 +9,7 @@ from allocsolve.heuristics.workload.conservative import (
     ConservativePlan,
     conservative_plan,
 )
+from allocsolve.heuristics.workload.easyback import EvolvEasyback
 from allocsolve.heuristics.workload.malleable import (
     MalleableAverage,
     MalleableMin,
@@ -29,6 +30,7 @@ __all__ = [
     "Conservative",
     "ConservativePlan",
     "Easy",
+    "EvolvEasyback",
     "Fcfs",
     "FirstFit",
     "MalleableAverage",

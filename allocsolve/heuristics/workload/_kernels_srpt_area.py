@@ -23,6 +23,7 @@ from allocsolve.simulation.kernels import (
     advance_resizing,
     has_room,
     largest_size,
+    work_left,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) 
 
     By insertion: the order changes little from call to call.
     """
-    ranked, left, now = ranking.ranked, ranking.left, state.clock[0]
+    ranked, left = ranking.ranked, ranking.left
     for at in range(state.counts[COMPLETED]):
         left[state.events[at]] = np.inf
     count = 0
@@ -95,8 +96,7 @@ def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) 
     ranking.counts[0], ranking.counts[1] = count, state.counts[STARTED]
     for at in range(count):
         job = ranked[at]
-        done = resizing.rate[job] * (now - resizing.since[job])
-        area = (resizing.left[job] - done) * ranking.area[job]
+        area = work_left(state, resizing, job) * ranking.area[job]
         left[job] = area
         place = at
         while place > 0:

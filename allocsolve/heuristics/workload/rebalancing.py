@@ -154,10 +154,11 @@ def run_auctions(
     estimate
         Shape (jobs,), seconds: what the order of the queue takes for run times; those of users if left out.
     """
-    rules.check(problem)
+    rules.check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
-    resizing = initial_resizing(packed.estimate if estimate is None else estimate, ROOM * count)
+    known = packed.estimate if estimate is None else estimate
+    resizing = initial_resizing(known, problem.jobs.evolving, ROOM * count)
     while not run_rebalancing(packed, state, resizing, auction, rule, rules.coalesce):
         resizing = roomier(resizing, count)
     return Simulation(schedule_of(state, resizing), log_of(state))
