@@ -92,7 +92,7 @@ def draw_phases(rng: random.Random, num_nodes: int, span: int) -> Job:
     phases = Phases(
         [
             (
-                rng.choice([1, 8, rng.random()]) * rng.randint(1, 20),
+                rng.choice([1, 8, 0.1 + rng.random()]) * rng.randint(1, 20),
                 rng.choice([None, 1, rng.randint(1, num_nodes)]),
             )
             for _ in range(rng.randint(1, 4))
@@ -111,8 +111,9 @@ def draw_phases(rng: random.Random, num_nodes: int, span: int) -> Job:
 
 
 def draw_profile(rng: random.Random, num_nodes: int, span: int) -> Job:
-    steps = [(rng.randint(1, 12), rng.randint(1, num_nodes)) for _ in range(rng.randint(1, 5))]
-    sizes = [nodes for _, nodes in steps]
+    least = rng.choice([0, 1])
+    steps = [(rng.randint(1, 12), rng.randint(least, num_nodes)) for _ in range(rng.randint(1, 5))]
+    sizes = [max(1, nodes) for _, nodes in steps]
     return Job(
         **_row(rng, span, sum(seconds for seconds, _ in steps)),
         nodes=sizes[0],

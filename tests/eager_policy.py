@@ -95,8 +95,10 @@ def naive_eager(cluster: ElasticCluster) -> None:
     for job, nodes in list(cluster.requests):
         if nodes - cluster.running[job].size <= cluster.free:
             cluster.answer(job, granted=True)
+    free = cluster.free
     for job in list(cluster.queue):
         sizes = [cluster.rows[job].nodes] if cluster.has_profile(job) else cluster.sizes(job)
-        fitting = [size for size in sizes if size <= cluster.free]
+        fitting = [size for size in sizes if size <= free]
         if fitting:
             cluster.start(job, fitting[-1])
+            free -= fitting[-1]

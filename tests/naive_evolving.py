@@ -60,6 +60,10 @@ class ElasticCluster(Cluster):
             run.plan = list(evolution.events)
         elif isinstance(evolution, Profile):
             run.plan = [*evolution.steps]
+            self.free += (
+                nodes - evolution.steps[0][1]
+            )  # where the first step needs no nodes it gives one back
+            run.size = run.target = evolution.steps[0][1]
             self.begin_step(run)
         elif isinstance(evolution, Phases):
             run.plan = [(work, math.inf if most is None else most) for work, most in evolution.phases]

@@ -69,6 +69,11 @@ def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int)
         resizing.rate[job] = 1 / time_ratio(jobs, job, size)
         await_moment(jobs, state, resizing, job)
     elif numbers[job, READING] == PROFILE:
+        nodes = int(resizing.evolving.rows[row, NODES])
+        if nodes < size:  # the first step needs none, but nobody starts on none
+            state.counts[FREE] += size - nodes
+            resizing.target[job] = nodes
+            hold(state, resizing, job, nodes, state.key[job])
         _begin_step(state, resizing, job)
     else:
         numbers[job, USEFUL] = size

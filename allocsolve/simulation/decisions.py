@@ -41,6 +41,9 @@ class Reason(IntEnum):
 class Start:
     """Start a queued job now.
 
+    One with a profile starts on `allocsolve.model.Job.nodes` nodes; if its first step needs none, it
+    gives that one back at once.
+
     Parameters
     ----------
     job
