@@ -10,11 +10,13 @@ from workload_traces import knl_problem, window_turnaround
 
 from allocsolve.bounds.workload import time_prices
 from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.exact.workload import prices
 from allocsolve.heuristics import Market, StaticPrice
-from allocsolve.heuristics.workload.market import market_schedule
+from allocsolve.heuristics.workload import rebalancing
+from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market
 from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.judge.workload import workload_metrics, workload_violations
-from allocsolve.model import Amdahl, Budget, Job, WorkloadProblem
+from allocsolve.model import Amdahl, Budget, Clock, Job, WorkloadProblem
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.registry import make_solver
 
@@ -65,6 +67,36 @@ def test_nothing_to_do() -> None:
         answer = solver(problem, Budget()).answer
         assert answer is not None
         assert len(answer.starts) == 0
+
+
+def test_a_market_whose_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = WorkloadProblem(12, [malleable(submit) for submit in range(20)])
+    bound = time_prices(problem)
+    whole = market_schedule(problem, bound)
+    monkeypatch.setattr(rebalancing, "_CALLS", 1)
+    assert market_schedule(problem, bound, Clock(np.inf)) == whole
+    with pytest.raises(TimeoutError):
+        market_schedule(problem, bound, Clock(0))
+    # The schedule that there is stays.
+    assert or_coarse_market(problem, ("turnaround",), whole, Clock(0), 0.1) is whole
+    assert or_coarse_market(problem, ("turnaround",), whole, Clock(np.inf), np.inf) is whole
+
+
+@pytest.mark.parametrize(("error", "limit"), [(KeyboardInterrupt, "interrupted"), (TimeoutError, "time")])
+def test_the_baseline_survives_a_market_that_stops(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException], limit: str
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise error
+
+    problem = WorkloadProblem(12, [malleable(submit) for submit in range(20)])
+    monkeypatch.setattr(prices, "market_schedule", stopped)
+    result = prices.Prices()(problem, Budget(iterations=100))
+    assert result.limit is not None
+    assert result.limit.value == limit
+    assert result.answer is not None
+    assert not workload_violations(problem, result.answer)
+    assert result.bound > 0
 
 
 #: Hysteresis and seconds of work between points: the most that turnarounds of all jobs and of the window may

@@ -19,7 +19,7 @@ from allocsolve.exact.workload._bounds import (
 from allocsolve.exact.workload._earlier import Earlier
 from allocsolve.exact.workload._windows import search_window
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
-from allocsolve.heuristics.workload.market import best_market
+from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market
 from allocsolve.heuristics.workload.plan import BestPlan, Plan, shown_values
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
@@ -42,6 +42,7 @@ from allocsolve.model import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from allocsolve.bounds.workload import PriceBound
     from allocsolve.heuristics.workload.serial import Sizes
     from allocsolve.model import WorkloadObjective, WorkloadProblem
 
@@ -53,7 +54,9 @@ _BY_SERIES = 0.4
 #: prices per job.
 _BY_TIME, _BY_JOB = 0.2, 0.5
 #: The share of the time that malleable jobs leave for the market.
-_BEFORE_MARKET = 3 / 4
+_BEFORE_MARKET = 2 / 3
+#: The share of it for coarser prices, which give another market.
+_COARSE_PRICES = 1 / 12
 #: Prices per job pay where the gap is at least this share of the value: wide jobs make it so.
 _WIDE_GAP = 0.01
 #: Without a time limit, problems of more jobs get no prices per job.
@@ -99,7 +102,7 @@ class Prices:
     prices; remove-and-reinsert from the best plan; windows by CP-SAT where that gains nothing.
     With two workers and more both run side by side, with one they share the time. These plans know constant
     sizes only; malleable jobs change them in one more schedule, that of `allocsolve.heuristics.Market`, for
-    which a quarter of the time is left. Without a time limit the ascent of the prices runs until it converges
+    which a third of the time is left. Without a time limit the ascent of the prices runs until it converges
     (prices per job for up to 1,200 jobs), and 50 moves are made for each job, or as many as the budget's
     iterations say. Up to 40 rigid jobs (12 without a time limit) are left to `WorkloadCpSat`, which uses the
     same prices and closes the gap.
@@ -142,13 +145,32 @@ class Prices:
             interrupted = True
         result = search.result(interrupted=interrupted)
         if problem.is_malleable and search.bound.prices is not None and not interrupted:
-            coarse = Clock((1 - _BEFORE_MARKET) / 3 * limit)
-            schedule = best_market(problem, self.objective, search.bound.prices, coarse)
-            result = Earlier(problem, self.objective, schedule, None).or_better(result)
-            if coarse.remaining == 0 and result.limit is not None:
-                result = replace(result, limit=Limit.TIME)
-            result = replace(result, runtime=clock.elapsed)
+            result = self._or_market(problem, result, search.bound.prices, clock, limit)
         return earlier.or_better(result)
+
+    def _or_market(
+        self,
+        problem: WorkloadProblem,
+        result: Result[WorkloadSchedule],
+        prices: PriceBound,
+        clock: Clock,
+        seconds: float,
+    ) -> Result[WorkloadSchedule]:
+        """Return a result with the schedule of a market if that is better, as far as the clock lets it run."""
+        limit = result.limit
+        try:
+            schedule = market_schedule(problem, prices, clock)
+            result = Earlier(problem, self.objective, schedule, None).or_better(result)
+            schedule = or_coarse_market(problem, self.objective, schedule, clock, _COARSE_PRICES * seconds)
+            result = Earlier(problem, self.objective, schedule, None).or_better(result)
+        except TimeoutError:
+            limit = Limit.TIME
+        except KeyboardInterrupt:
+            limit = Limit.INTERRUPTED
+        else:
+            limit = Limit.TIME if clock.remaining == 0 else limit
+        proven = result.status is Status.OPTIMAL
+        return replace(result, limit=None if proven else limit, runtime=clock.elapsed)
 
 
 class _StoppableClock(Clock):

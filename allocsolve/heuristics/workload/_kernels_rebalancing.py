@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
 __all__ = [
+    "CALLS_MADE",
+    "COMPLETE",
+    "LOG_FULL",
     "Auction",
     "RebalancingRule",
     "Supply",
@@ -46,6 +49,10 @@ __all__ = [
     "run_rebalancing",
     "settle",
 ]
+
+#: What `run_rebalancing` returns: the workload is at its end, the log of changes has to grow first, or as many
+#: calls are made as it was told.
+COMPLETE, LOG_FULL, CALLS_MADE = range(3)
 
 
 class RebalancingRule(NamedTuple):
@@ -277,13 +284,16 @@ def run_rebalancing(
     auction: Auction,
     rule: RebalancingRule,
     coalesce: bool,
-) -> bool:
-    """Run a workload to its end under a policy; False if the log of changes has to grow first."""
-    while has_room(state, resizing):
+    calls: int,
+) -> int:
+    """Make up to so many calls of a policy; `COMPLETE`, or why the run has stopped before its end."""
+    for _ in range(calls):
+        if not has_room(state, resizing):
+            return LOG_FULL
         if not advance_resizing(jobs, state, resizing, auction.wake[0], coalesce):
-            return True
+            return COMPLETE
         rebalance(jobs, state, resizing, auction, rule)
-    return False
+    return CALLS_MADE
 
 
 @kernel

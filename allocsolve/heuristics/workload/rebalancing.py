@@ -9,6 +9,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_rebalancing import (
+    COMPLETE,
+    LOG_FULL,
     RebalancingRule,
     decide_rebalancing,
     initial_auction,
@@ -26,10 +28,13 @@ from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_rebalancing import Auction
-    from allocsolve.model import Budget, FloatArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import Budget, Clock, FloatArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation import QueueView
 
 __all__ = ["StaticPrice", "run_auctions"]
+
+#: Calls between two looks at the clock, and for Ctrl-C: a tenth of a second, where a thousand jobs run.
+_CALLS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,7 @@ def run_auctions(
     rule: RebalancingRule,
     rules: EngineRules,
     estimate: FloatArray | None = None,
+    clock: Clock | None = None,
 ) -> Simulation:
     """Run a workload to its end.
 
@@ -153,12 +159,25 @@ def run_auctions(
         As `initial_auction` returns it.
     estimate
         Shape (jobs,), seconds: what the order of the queue takes for run times; those of users if left out.
+    clock
+        The time that the run may take; no limit if left out.
+
+    Raises
+    ------
+    TimeoutError
+        If the time is over before the run.
     """
     rules.check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
     known = packed.estimate if estimate is None else estimate
     resizing = initial_resizing(known, problem.jobs.evolving, ROOM * count)
-    while not run_rebalancing(packed, state, resizing, auction, rule, rules.coalesce):
-        resizing = roomier(resizing, count)
+    while True:
+        stopped = run_rebalancing(packed, state, resizing, auction, rule, rules.coalesce, _CALLS)
+        if stopped == COMPLETE:
+            break
+        if stopped == LOG_FULL:
+            resizing = roomier(resizing, count)
+        if clock is not None and clock.remaining == 0:
+            raise TimeoutError
     return Simulation(schedule_of(state, resizing), log_of(state))
