@@ -112,13 +112,19 @@ def evolving() -> WorkloadProblem:
         k = int(2**log_nodes)
         if rng.random() < 0.5:
             phases, join = Phases([(50 * k, None), (100, 1), (50 * k, None)]), Join(4)
-            sizes = {"min_nodes": max(1, k // 2), "max_nodes": 2 * k}
-            row = Job(int(submit), k, 4 + phases.run_time(k), evolution=phases, reconfiguration=join, **sizes)
+            least, most, seconds = max(1, k // 2), 2 * k, 4 + phases.run_time(k)
+            row = Job(int(submit), k, seconds, None, least, most, evolution=phases, reconfiguration=join)
         else:
             steps = [(int(rng.integers(10, 60)), int(rng.integers(1, k + 1))) for _ in range(8)]
             nodes = [size for _, size in steps]
-            sizes = {"min_nodes": min(nodes), "max_nodes": max(nodes)}
-            row = Job(int(submit), nodes[0], sum(t for t, _ in steps), evolution=Profile(steps), **sizes)
+            row = Job(
+                int(submit),
+                nodes[0],
+                sum(t for t, _ in steps),
+                min_nodes=min(nodes),
+                max_nodes=max(nodes),
+                evolution=Profile(steps),
+            )
         jobs.append(row)
     return WorkloadProblem(64, jobs)
 
