@@ -156,7 +156,7 @@ class Prices:
         clock: Clock,
         seconds: float,
     ) -> Result[WorkloadSchedule]:
-        """Return a result with the schedule of a market if that is better, as far as the clock lets it run."""
+        """Return a result with the schedule of a market if that is better and comes within the time."""
         limit = result.limit
         try:
             schedule = market_schedule(problem, prices, clock)

@@ -50,8 +50,8 @@ __all__ = [
     "settle",
 ]
 
-#: What `run_rebalancing` returns: the workload is at its end, the log of changes has to grow first, or as many
-#: calls are made as it was told.
+#: What `run_rebalancing` returns: the workload is at its end, the log of changes has to grow first, or all
+#: calls that it was told to make are made.
 COMPLETE, LOG_FULL, CALLS_MADE = range(3)
 
 

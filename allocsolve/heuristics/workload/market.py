@@ -37,9 +37,9 @@ class Market:
     The prices of node-seconds whose bound is best (`allocsolve.bounds.workload.time_prices`) tell what the
     work of each malleable job is worth, and when each job starts if it is alone with these prices. No job
     starts earlier. At every call each running malleable job wants the size on which it earns most a second,
-    at the price of a node at which all want as many nodes as there are; a job with points keeps its size where
-    that differs by no more than a tenth. With a time limit a second market has coarser prices if the time
-    suffices; the better schedule counts.
+    at the price of a node at which all want as many nodes as there are; where jobs have points, they keep
+    sizes that differ from it by no more than a tenth. With a time limit a second market has coarser prices if
+    the time suffices; the better schedule counts.
 
     Parameters
     ----------
