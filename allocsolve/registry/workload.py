@@ -67,6 +67,12 @@ def _evolv_easyback() -> _WorkloadSolver:
     return EvolvEasyback()
 
 
+def _profile_fit() -> _WorkloadSolver:
+    from allocsolve.heuristics import ProfileFit  # noqa: PLC0415 - loaded when asked for
+
+    return ProfileFit()
+
+
 def _static_price() -> _WorkloadSolver:
     from allocsolve.heuristics import StaticPrice  # noqa: PLC0415 - loaded when asked for
 
@@ -146,6 +152,7 @@ _TABLE = (
         "running jobs that evolve come first, then backfilling",
         _evolv_easyback,
     ),
+    SolverRow("profile-fit", "heuristic", "jobs with profiles are planned at their earliest", _profile_fit),
     SolverRow(
         "malleable-min", "heuristic", "running jobs shrink for waiting ones, largest surplus", _malleable_min
     ),
