@@ -43,6 +43,8 @@ class NaiveProfileFit:
         #: Of running jobs: seconds that they have computed, and will have at the end of the present step.
         self.computed: dict[int, float] = {}
         self.step_ends: dict[int, float] = {}
+        #: When later steps begin by a plan that does not change.
+        self.later: dict[int, Iterator[float]] = {}
         self.waiting: set[int] = set()
         self.held: dict[int, int] = {}
 
@@ -54,6 +56,16 @@ class NaiveProfileFit:
         self.waiting = set(view.requests.tolist())
         present = sorted([*self.held, *view.queue.tolist()], key=lambda job: (view.jobs.submit[job], job))
         self.plan = {job: self.plan[job] for job in present if job in self.plan}
+        self.replan(present)
+        yield from self.decisions(view)
+        for job in present:
+            if self.begins[job] > view.now:
+                yield Wake(self.begins[job])
+            elif job in self.computed and job not in self.waiting:
+                yield Wake(view.now + self.step_ends[job] - self.computed[job])
+
+    def replan(self, present: list[int]) -> None:
+        """Plan jobs of which more is known now, then all that are in the plan, then new ones."""
         going_on = [job for job in present if job in self.held and self.has_gone_on(job)]
         for job in going_on:
             self.put(job)
@@ -63,6 +75,9 @@ class NaiveProfileFit:
         for job in present:
             if job not in self.plan:
                 self.put(job)
+
+    def decisions(self, view: QueueView) -> Iterator[Decision]:
+        """Carry out the plan."""
         for job in view.requests.tolist():
             if self.begins[job] == view.now:
                 self.waiting.remove(job)
@@ -72,11 +87,6 @@ class NaiveProfileFit:
                 self.computed[job] = 0.0
                 self.step_ends[job] = self.steps(job)[0][0]
                 yield Start(job, int(view.jobs.nodes[job]))
-        for job in present:
-            if self.begins[job] > view.now:
-                yield Wake(self.begins[job])
-            elif job in self.computed and job not in self.waiting:
-                yield Wake(view.now + self.step_ends[job] - self.computed[job])
 
     def is_shown(self, job: int) -> bool:
         return self.view.jobs.reading[job] == PROFILE and self.options.knowledge != "none"
@@ -94,6 +104,8 @@ class NaiveProfileFit:
         if self.computed[job] < self.step_ends[job]:
             return False
         self.step_ends[job] += self.steps(job)[0][0]
+        if self.options.knowledge != "next":
+            self.begins[job] = next(self.later[job], self.now)
         return self.options.knowledge == "next"
 
     def put(self, job: int) -> None:
@@ -120,6 +132,7 @@ class NaiveProfileFit:
             if self.patient[job] and len(steps) > 1 and steps[1][1] > first.nodes:
                 rows[0] = first._replace(longest=math.inf)
             starts = self.latest(rows, others, starts, end)
+        self.later[job] = iter(starts[1:])
         if job in self.waiting:
             self.begins[job] = starts[1]
         elif job not in self.held:

@@ -37,10 +37,10 @@ __all__ = ["ProfileFit"]
 class ProfileFit:
     """Plan every job when it is submitted, with the steps of its profile that are known by then.
 
-    The plan says when each step of each job will begin. A job is put into it, in the order of submission, with
-    the base fit of Klein & Perez: it completes as early as the jobs before it allow, and its steps begin as
-    early as they can; a step may hold its nodes until the next one, which needs more, has them. What is not
-    known of a job is reserved for: its most nodes, for the time that is left of its run time.
+    The plan says when each step of each job will begin. Jobs are put into it in the order of submission, each
+    by the base fit of Klein & Perez: it completes as early as the jobs before it allow, and its steps begin
+    as early as they can; a step may hold its nodes until the next one, which needs more, has them. For what
+    is not known of a job its most nodes are reserved, for the time that is left of its run time.
 
     Parameters
     ----------
