@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
 #: What a policy does with what it does not know, and what it knows of the steps of a job.
-POLICIES = {
+POLICIES: dict[str, ProfileFit | EvolvEasyback] = {
     "reserved, no step": ProfileFit("none"),
     "reserved, next step": ProfileFit("next"),
     "safe, no step": EvolvEasyback(cooldown=0),
@@ -67,7 +67,8 @@ def offline(
         best = Annealing(("completion",))(problem, budget)
     else:
         best = EvolutionCpSat(("completion",))(problem, budget)
-        bound = max(bound, float(best.bound) - float(np.mean(problem.releases)))
+        bound = max(bound, float(np.mean(best.bound) - np.mean(problem.releases)))
+    assert best.answer is not None
     return workload_schedule_of_evolution(best.answer), bound
 
 
@@ -86,6 +87,7 @@ def table(problems: list[EvolutionProblem], seconds: float) -> None:
         workload = workload_of_evolution(problem)
         for name, policy in POLICIES.items():
             schedule = policy(workload, Budget()).answer
+            assert schedule is not None
             rows[name].append(turnaround_and_makespan(workload, schedule))
             if isinstance(policy, ProfileFit):
                 assert not evolution_violations(problem, evolution_schedule_of_workload(schedule))
@@ -115,7 +117,7 @@ def main() -> None:
         for seed in range(options.seeds):
             jobs = options.jobs
             drawn = [klein2011(seed, num_apps=(jobs, jobs))] if jobs else suite(options.suite)
-            problems += [released(problem, load, seed) for problem in drawn]
+            problems += [released(one, load, seed) for one in drawn if isinstance(one, EvolutionProblem)]
         print(f"load {load:g}: mean turnaround, above offline, makespan of {len(problems)} problems")
         table(problems, options.seconds)
 

@@ -99,8 +99,8 @@ class NaiveEasyback:
         """Return the most nodes that a job with a profile may still need, as far as the view shows."""
         known = [nodes for _, nodes in self.view.profile(job)]
         if self.options.knowledge == "all" or len(known) == 1:
-            return max(known)
-        return self.most[job]
+            return int(max(known))
+        return int(self.most[job])
 
     def is_safe(self, job: int, more: int) -> bool:
         """Return whether running jobs can end one after another, by trying all orders."""

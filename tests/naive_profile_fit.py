@@ -79,7 +79,7 @@ class NaiveProfileFit:
     def decisions(self, view: QueueView) -> Iterator[Decision]:
         """Carry out the plan."""
         for job in view.requests.tolist():
-            if self.begins[job] == view.now:
+            if self.options.knowledge == "none" or self.begins[job] == view.now:
                 self.waiting.remove(job)
                 yield Answer(job)
         for job in view.queue.tolist():
@@ -104,7 +104,7 @@ class NaiveProfileFit:
         if self.computed[job] < self.step_ends[job]:
             return False
         self.step_ends[job] += self.steps(job)[0][0]
-        if self.options.knowledge != "next":
+        if self.options.knowledge == "all":
             self.begins[job] = next(self.later[job], self.now)
         return self.options.knowledge == "next"
 

@@ -16,8 +16,6 @@ from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
 from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from allocsolve.model import IntArray
     from allocsolve.model.jobs import FloatArray
 
@@ -40,7 +38,7 @@ class JobSteps(NamedTuple):
     #: Shape (jobs,): seconds of all steps, the most nodes, and whether steps may hold their nodes for ever.
     runtime: FloatArray
     peak: IntArray
-    patient: NDArray[np.bool_]
+    patient: IntArray
 
 
 class Reserved(NamedTuple):
@@ -77,9 +75,8 @@ ROWS: Final = 5
 
 def new_plan(num_bounds: int) -> Segments:
     """Return an idle plan with room for so many bounds of reservations."""
-    return Segments(  # type: ignore[arg-type]  # times are real
-        np.zeros(num_bounds + 1), np.zeros(num_bounds + 1, dtype=np.int64), np.ones(1, dtype=np.int64)
-    )
+    times, usage = np.zeros(num_bounds + 1), np.zeros(num_bounds + 1, dtype=np.int64)
+    return Segments(times, usage, np.ones(1, dtype=np.int64))  # type: ignore[arg-type]  # times are real
 
 
 def new_room(rows: int) -> Room:
@@ -164,7 +161,7 @@ def _fit(
     if compacting and compact(plan, _first_busy, earliest, request, num_nodes, end, late):  # type: ignore[arg-type]
         for i in range(steps):
             starts[i] = late[i]
-    return end
+    return float(end)
 
 
 @kernel

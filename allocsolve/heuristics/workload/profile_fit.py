@@ -21,6 +21,7 @@ from allocsolve.heuristics.workload._kernels_profile_fit import (
 from allocsolve.model import Result, Status, WorkloadProblem, WorkloadSchedule, expand_ratio
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, instance
+from allocsolve.model.columns import frozen_floats
 from allocsolve.model.evolving import NOT_EVOLVING, PROFILE
 from allocsolve.model.profile import max_expanded_durations
 from allocsolve.simulation import EngineRules, Log, Simulation
@@ -142,7 +143,8 @@ class ProfileFit:
         else:
             begins, plan = np.zeros(jobs), new_plan(2 * jobs)
             place_jobs(order, _in_one_step(steps), num_nodes, self.compacting, plan, new_room(1), begins)
-            starts[:] = np.repeat(begins + steps.runtime, lengths) - (steps.after + steps.seconds)
+            starts = np.repeat(steps.runtime, lengths) - (steps.after + steps.seconds)
+            starts += np.repeat(begins, lengths)
         return starts
 
 
@@ -161,9 +163,8 @@ def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
     seconds, nodes = np.repeat(packed.runtime, lengths), np.repeat(packed.nodes, lengths)
     of_profiles = np.repeat(profiled, lengths)
     seconds[of_profiles], nodes[of_profiles] = plan.amounts, plan.nodes
-    runtime = packed.runtime
-    done = np.cumsum(seconds)
-    last = offsets[1:] - 1
+    # Sums of whole seconds are exact.
+    done, last = np.cumsum(np.where(of_profiles, seconds, 0)), offsets[1:] - 1
     limits = np.minimum(plan.expand_limit, expand_limit)
     longest = seconds.copy()
     # A job gives back at once what it does not need: only a step before one that needs more may wait.
@@ -177,18 +178,17 @@ def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
         longest[these] = (
             np.inf if ratio is None else max_expanded_durations(seconds[these].astype(np.int64), ratio)
         )
-    columns = (
-        packed.submit,
-        offsets,
-        seconds,
-        nodes,
-        longest,
-        np.repeat(done[last], lengths) - done,
-        runtime,
-        np.maximum.reduceat(nodes, offsets[:-1]) if len(lengths) else nodes,
-        np.isinf(limits),
+    return JobSteps(
+        submit=packed.submit,
+        offsets=frozen(offsets),
+        seconds=frozen_floats(seconds),
+        nodes=frozen(nodes),
+        longest=frozen_floats(longest),
+        after=frozen_floats(np.repeat(done[last], lengths) - done),
+        runtime=packed.runtime,
+        peak=frozen(np.maximum.reduceat(nodes, offsets[:-1]) if len(lengths) else nodes.copy()),
+        patient=frozen(np.isinf(limits).astype(np.int64)),
     )
-    return JobSteps(*map(frozen, columns))
 
 
 def _in_one_step(steps: JobSteps) -> JobSteps:
@@ -199,7 +199,7 @@ def _in_one_step(steps: JobSteps) -> JobSteps:
         seconds=steps.runtime,
         nodes=steps.peak,
         longest=steps.runtime,
-        after=frozen(np.zeros(jobs)),
+        after=frozen_floats(np.zeros(jobs)),
     )
 
 
