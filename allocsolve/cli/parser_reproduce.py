@@ -9,6 +9,7 @@ from allocsolve.cli import options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.cli.reproduce_bender2008 import bender2008
 from allocsolve.cli.reproduce_klein2011 import klein2011
+from allocsolve.cli.reproduce_posner2024 import posner2024
 from allocsolve.cli.reproduce_zojer2025 import zojer2025
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def add_papers(parser: argparse.ArgumentParser) -> None:
     added.add_argument("--tests", type=opt.integer(1), default=30, metavar="N", help=help_text)
     help_text = "time limit for each optimum (default: %(default)s)"
     added.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
+    summary = "Posner 2024: batches of evolving tree searches, and the certified bound beside them"
+    _add_posner2024(add_command(papers, "posner2024", posner2024, summary))
     summary = "Zojer 2025: malleable jobs on the log of Cori KNL, and the certified bound beside them"
     _add_zojer2025(add_command(papers, "zojer2025", zojer2025, summary))
 
@@ -69,8 +72,25 @@ def _add_zojer2025(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=opt.integer(1, 10**4), metavar="N", help=help_text)
     help_text = "the policies (default: the four of the thesis, and static-price)"
     parser.add_argument("--policies", type=opt.solvers, metavar="A,B,...", help=help_text)
+    _add_records(parser, 30.0)
+
+
+def _add_posner2024(parser: argparse.ArgumentParser) -> None:
+    help_text = "a file with the batches, such as evotree_batches.json (default: they are drawn)"
+    parser.add_argument("--batches", type=Path, metavar="FILE", help=help_text)
+    help_text = "seed of the first batch that is drawn, the next has S + 1 (default: 42, as in the paper)"
+    parser.add_argument("--seed", type=opt.integer(0, 2**31 - 1), metavar="S", help=help_text)
+    help_text = "how many batches are drawn (default: 5, as in the paper)"
+    parser.add_argument("--count", type=opt.integer(1, 10**4), metavar="N", help=help_text)
+    help_text = "shares of jobs that are not rigid in per cent (default: 0,20,40,60,80,100)"
+    parser.add_argument("--shares", type=opt.percentages, metavar="P,...", help=help_text)
+    _add_records(parser, 5.0)
+
+
+def _add_records(parser: argparse.ArgumentParser, seconds: float) -> None:
+    """Add how long bounds take, and where the runs go that are recorded."""
     help_text = "time limit for each bound in seconds (default: %(default)s)"
-    parser.add_argument("--seconds", type=opt.seconds, default=30.0, metavar="T", help=help_text)
+    parser.add_argument("--seconds", type=opt.seconds, default=seconds, metavar="T", help=help_text)
     help_text = "threads of the solver that gives the bounds (default: %(default)s)"
     parser.add_argument("--workers", type=opt.integer(1), default=1, metavar="W", help=help_text)
     help_text = "where records.sqlite and runs.csv go; what is there is not run again (default: out)"
