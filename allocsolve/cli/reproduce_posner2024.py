@@ -139,13 +139,13 @@ def _show_schedulers(measured: Reproduction) -> None:
 
 def _scheduler_rows(measured: Reproduction) -> Iterator[tuple[str, ...]]:
     """Yield the rows share by share, each below what the paper prints."""
-    from allocsolve.papers.posner2024 import EASY, PRINTED, READINGS  # noqa: PLC0415 - when the command runs
+    from allocsolve.papers.posner2024 import PRINTED, READINGS  # noqa: PLC0415 - when the command runs
 
     bounds = {(row.scheduler, row.share): row for row in measured.bounds}
     for row in measured.rows:
         if row.reading != READINGS[0].name:
             continue
-        kind = "rigid" if not row.share else "moldable" if row.scheduler == EASY else "evolving"
+        kind = _kind(row)
         jobs = f"{100 * row.share:g} % {kind}" if row.share else kind
         printed = PRINTED.get((row.scheduler, row.share))
         if printed:
@@ -160,13 +160,20 @@ def _scheduler_rows(measured: Reproduction) -> Iterator[tuple[str, ...]]:
         yield jobs, row.scheduler, *_cells(row), f"{bound.makespan:.1f}", f"{bound.turnaround:.1f}", above
 
 
+def _kind(row: Row | BoundRow) -> str:
+    """Return what the jobs are that are not rigid."""
+    from allocsolve.papers.posner2024 import EASY  # noqa: PLC0415 - when the command runs
+
+    return "rigid" if not row.share else "moldable" if row.scheduler == EASY else "evolving"
+
+
 def _show_readings(measured: Reproduction) -> None:
     """Show what the readings come to where all jobs evolve; where none does, only what is not the same."""
     from allocsolve.papers.posner2024 import EASY, EVOLV, READINGS  # noqa: PLC0415 - when the command runs
 
     texts = {reading.name: reading.text for reading in READINGS}
     rows = [
-        (row.reading, texts[row.reading], "rigid" if not row.share else "evolving", *_cells(row))
+        (row.reading, texts[row.reading], _kind(row), *_cells(row))
         for reading in READINGS
         for row in measured.rows
         if row.reading == reading.name and (row.share, row.scheduler) in {(0, EASY), (1, EVOLV)}
@@ -183,28 +190,34 @@ def _show_bounds(rows: Sequence[BoundRow]) -> None:
     heads = "\nshare", "\njobs", "certified\nbound s", "claimed\nbound s", "best known\nschedule s", "gap"
     cells = (
         (
-            *(f"{100 * row.share:g} %", "moldable" if row.scheduler == EASY else "evolving"),
+            *(f"{100 * row.share:g} %", _kind(row)),
             *(f"{row.turnaround:.1f}", f"{row.claimed:.1f}", f"{row.best:.1f}"),
             percent(row.best / row.claimed - 1),
         )
         for row in rows
+        if row.share or row.scheduler == EASY
     )
     show_table(heads, cells, title="The least mean turnaround that any schedule can have", texts=(0, 1))
     say("")
 
 
 def _show_sentences(told: Sequence[Sentence]) -> None:
-    heads = "section", "the paper", "", "holds in", "ours, as published"
-    cells = ((one.section, one.text, one.verdict, _listed(one), one.figures) for one in told)
-    show_table(heads, cells, title="What the paper says of its results", texts=(0, 1, 2, 3, 4))
+    heads = "the paper", "", "in", "ours, as published"
+    cells = ((one.text, one.verdict, _listed(one), one.figures) for one in told)
+    show_table(heads, cells, title="What the paper says of its results", texts=(0, 1, 2, 3))
     count = {verdict: sum(one.verdict == verdict for one in told) for verdict in ("holds", "depends")}
     text = f"{count['holds']} hold in all readings, {count['depends']} in some"
     say(f"{counted(len(told), 'sentence')}: {text}", "")
 
 
 def _listed(one: Sentence) -> str:
-    """Return the readings in which a sentence holds, where it depends on them."""
-    return ", ".join(one.readings) if one.verdict == "depends" else ""
+    """Return in which readings a sentence holds, where it depends on them."""
+    from allocsolve.papers.posner2024 import READINGS  # noqa: PLC0415 - when the command runs
+
+    if one.verdict != "depends":
+        return ""
+    others = [reading.name for reading in READINGS if reading.name not in one.readings]
+    return f"all but {', '.join(others)}" if len(others) < len(one.readings) else ", ".join(one.readings)
 
 
 def _remarks(args: argparse.Namespace, batches: Sequence[Batch]) -> Iterator[str]:

@@ -19,7 +19,6 @@ from allocsolve.exact.workload._bounds import (
 from allocsolve.exact.workload._earlier import Earlier
 from allocsolve.exact.workload._windows import search_window
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
-from allocsolve.heuristics.workload.easyback import EvolvEasyback
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market
 from allocsolve.heuristics.workload.plan import BestPlan, Plan, shown_values
 from allocsolve.heuristics.workload.reinsertion import (
@@ -29,7 +28,6 @@ from allocsolve.heuristics.workload.reinsertion import (
     serial_plans,
 )
 from allocsolve.heuristics.workload.serial import job_sizes
-from allocsolve.judge.workload import workload_value
 from allocsolve.kernels import run_in_threads
 from allocsolve.model import (
     Budget,
@@ -39,7 +37,6 @@ from allocsolve.model import (
     Status,
     WorkloadSchedule,
     parse_workload_objective,
-    terms,
 )
 
 if TYPE_CHECKING:
@@ -130,8 +127,6 @@ class Prices:
             zeros = shown_values((0.0,) * len(self.objective))
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)
         earlier = Earlier.judged(problem, self.objective, self.start, self.certificate)
-        if problem.is_evolving:
-            return earlier.or_better(self._beside_policy(problem, clock))
         sizes = job_sizes(problem)
         closed = _CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED
         if len(sizes.nodes) <= closed and not problem.is_malleable:
@@ -152,28 +147,6 @@ class Prices:
         if problem.is_malleable and search.bound.prices is not None and not interrupted:
             result = self._or_market(problem, result, search.bound.prices, clock, limit)
         return earlier.or_better(result)
-
-    def _beside_policy(self, problem: WorkloadProblem, clock: Clock) -> Result[WorkloadSchedule]:
-        """Return the schedule of the policy that answers all requests, and the bound."""
-        schedule = EvolvEasyback()(problem, Budget()).answer
-        assert schedule is not None  # no workload comes to a standstill under it
-        limit = None
-        try:
-            bound = bound_by_time(problem, self.objective[0], None, clock, self.certificate)
-        except KeyboardInterrupt:
-            bound, limit = TermBound(bound_of_jobs_alone(problem, self.objective[0], None)), Limit.INTERRUPTED
-        value, *others = terms(workload_value(problem, schedule, self.objective))
-        lower = min(bound.value, value)
-        proven = not others and lower == value
-        return Result(
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            schedule,
-            shown_values((value, *others)),
-            shown_values((lower, *(-math.inf for _ in others))),
-            None if proven else limit or (Limit.TIME if bound.timed_out else None),
-            clock.elapsed,
-            certificate=bound.certificate,
-        )
 
     def _or_market(
         self,
