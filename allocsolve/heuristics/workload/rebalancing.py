@@ -119,8 +119,18 @@ class StaticPrice:
         clock = budget.start()
         return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
 
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+    def simulated(
+        self, problem: WorkloadProblem, rules: EngineRules | None = None, clock: Clock | None = None
+    ) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts.
+
+        Raises
+        ------
+        InvalidOption
+            If a job has a `allocsolve.model.Profile`, or the rules do not fit the workload.
+        TimeoutError
+            If the time of the clock, if there is one, is over before.
+        """
         reading = problem.jobs.evolving.reading
         if (reading == PROFILE).any():
             name = problem.jobs.names[int(np.argmax(reading == PROFILE))]
@@ -129,7 +139,7 @@ class StaticPrice:
         rules = rules or self.rules
         rules.check(problem)
         auction = initial_auction(price_takers(problem.packed))
-        return run_auctions(problem, auction, self._rule, rules)
+        return run_auctions(problem, auction, self._rule, rules, clock=clock)
 
     def decide(self, view: QueueView) -> tuple[ResizeDecision | Answer, ...]:
         """Return what is decided now: the policy for `allocsolve.simulation.run_policy`."""
