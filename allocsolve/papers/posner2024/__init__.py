@@ -22,6 +22,7 @@ from allocsolve.papers.posner2024.reproduction import (
 )
 from allocsolve.papers.posner2024.runs import (
     BOUND,
+    COMPARED,
     EASY,
     EVOLV,
     READINGS,
@@ -34,6 +35,7 @@ from allocsolve.papers.posner2024.sentences import Sentence, Verdict, sentences
 
 __all__ = [
     "BOUND",
+    "COMPARED",
     "EASY",
     "EVOLV",
     "FIGURES",

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.papers.posner2024.reproduction import PRINTED
-from allocsolve.papers.posner2024.runs import EASY, EVOLV, READINGS, SCHEDULERS
+from allocsolve.papers.posner2024.runs import COMPARED, EASY, EVOLV, READINGS, SCHEDULERS
 from allocsolve.pictures.chart import Axis, Chart
 from allocsolve.pictures.svg import Drawing
 
@@ -22,6 +22,7 @@ _SHARE_AXIS: Final = Axis("jobs that are not rigid [%]", 0, 100)
 _NAMES: Final = (
     f"{EASY}, moldable jobs",
     f"{EVOLV}, evolving jobs",
+    f"{COMPARED}, evolving jobs",
     "certified bound, moldable jobs",
     "certified bound, evolving jobs",
 )
@@ -70,13 +71,14 @@ def reproduction_picture(reproduction: Reproduction) -> Drawing:
 def _chart(reproduction: Reproduction, plane: _Plane, *, legend: bool) -> Chart | None:
     """Draw a figure; None if there are no runs."""
     lines: list[dict[float, float]] = [{} for _ in _NAMES]
+    schedulers = (*SCHEDULERS, COMPARED)
     for row in reproduction.rows:
         if row.reading == READINGS[0].name:
-            lines[SCHEDULERS.index(row.scheduler)][row.share] = plane.factor * row.figures[plane.figure]
+            lines[schedulers.index(row.scheduler)][row.share] = plane.factor * row.figures[plane.figure]
     if plane.bounded:
         for bound in reproduction.bounds:
             value: float = getattr(bound, plane.figure)
-            lines[2 + SCHEDULERS.index(bound.scheduler)][bound.share] = value
+            lines[3 + SCHEDULERS.index(bound.scheduler)][bound.share] = value
     crosses = [
         (share, number)
         for (_, share), printed in PRINTED.items()

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from allocsolve.instances.generators.evotree_workload import EvotreeKind
     from allocsolve.papers.posner2024.batches import Batch
 
-__all__ = ["BOUND", "EASY", "EVOLV", "READINGS", "SCHEDULERS", "PlannedRun", "Reading", "planned_runs"]
+__all__ = [
+    "BOUND",
+    "COMPARED",
+    "EASY",
+    "EVOLV",
+    "READINGS",
+    "SCHEDULERS",
+    "PlannedRun",
+    "Reading",
+    "planned_runs",
+]
 
 #: The schedulers of the paper: jobs that are not rigid are moldable under the first, and evolve under the
 #: second.
@@ -22,6 +32,8 @@ EASY: Final = "EasyBackfilling"
 EVOLV: Final = "EvolvEasyBack"
 SCHEDULERS: Final = (EASY, EVOLV)
 _KINDS: Final[dict[str, EvotreeKind]] = {EASY: "moldable", EVOLV: "evolving"}
+#: A policy that is not of the paper and knows as much; run where jobs evolve.
+COMPARED: Final = "static-price"
 #: The solver that gives bounds.
 BOUND: Final = "prices"
 
@@ -67,7 +79,7 @@ class PlannedRun(NamedTuple):
 def planned_runs(
     batches: Sequence[Batch], shares: Sequence[float], *, seconds: float, workers: int = 1
 ) -> list[PlannedRun]:
-    """Return the runs of both schedulers in all readings, and of the bounds.
+    """Return the runs of both schedulers in all readings, of what is compared with them, and of the bounds.
 
     Parameters
     ----------
@@ -93,6 +105,9 @@ def planned_runs(
             runs.append(PlannedRun(task, batch.name, scheduler, share, reading))
         task = _task(batch, share, scheduler, READINGS[0], BOUND, bound)
         runs.append(PlannedRun(task, batch.name, scheduler, share, None))
+        if share and scheduler == EVOLV:
+            task = _task(batch, share, scheduler, READINGS[0], COMPARED, policy)
+            runs.append(PlannedRun(task, batch.name, COMPARED, share, READINGS[0]))
     return runs
 
 
