@@ -26,8 +26,9 @@ def ended(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[Workloa
     pieces = np.repeat(over, counts)
     jobs = [job for job, is_over in zip(problem.jobs, over.tolist(), strict=True) if is_over]
     offsets = np.concatenate([[0], np.cumsum(counts[over])])
-    columns = (column[pieces] for column in (schedule.starts, schedule.ends, schedule.nodes))
-    return WorkloadProblem(problem.num_nodes, jobs), WorkloadSchedule(offsets, *columns)
+    return WorkloadProblem(problem.num_nodes, jobs), WorkloadSchedule(
+        offsets, schedule.starts[pieces], schedule.ends[pieces], schedule.nodes[pieces]
+    )
 
 
 def check_random_run(rng: random.Random) -> int:
