@@ -20,7 +20,7 @@ from allocsolve.registry import make_solver
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allocsolve.model import WorkloadMetrics
+    from allocsolve.judge.workload import WorkloadMetrics
 
 
 def metrics(problem: WorkloadProblem, **options: Any) -> WorkloadMetrics:
