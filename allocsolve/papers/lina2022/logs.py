@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.instances import downey1997, log_problem, read_swf_log, shrunk_arrivals
+from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from allocsolve.model import WorkloadProblem
 
 __all__ = ["FULL", "LOGS", "NUM_JOBS", "Log", "paper_logs"]
 
@@ -118,5 +117,6 @@ def _rigid(folder: str | os.PathLike[str] | None, pattern: str) -> WorkloadProbl
     problem = log_problem(log, jobs=min(NUM_JOBS, len(log.names)))
     if pattern == _KIT:
         few = [job for job in problem.jobs if job.nodes <= _LARGEST_KIT]
-        return replace(problem, jobs=few, meta={**problem.meta, "largest_size": _LARGEST_KIT})
+        meta = {**problem.meta, "largest_size": _LARGEST_KIT}
+        return WorkloadProblem(problem.num_nodes, few, name=problem.name, meta=meta)
     return problem

@@ -95,9 +95,9 @@ def examine(planned: Sequence[PlannedRun], records: Mapping[RecordKey, Record]) 
             if known > 0:
                 bounds[record.digest] = variant.log, variant.share, known
         elif record.value is not None:
-            figures = (record.metrics[name] for name in METRICS)
             which = variant.log, variant.share, variant.seed, algorithm, rule
-            runs.append(Run(*which, *figures, record.runtime_s))
+            figures = {name: record.metrics[name] for name in METRICS}
+            runs.append(Run(*which, **figures, runtime_s=record.runtime_s))
         if record.value is not None:
             value = terms(record.value)[0]
             values[record.digest] = min(values.get(record.digest, math.inf), value)
@@ -111,12 +111,12 @@ def examine(planned: Sequence[PlannedRun], records: Mapping[RecordKey, Record]) 
 
 def joined(parts: Iterable[Reproduction]) -> Reproduction:
     """Return the reproductions of several workloads as one."""
-    runs, cells, bounds = [], [], []
-    for part in parts:
-        runs += part.runs
-        cells += part.cells
-        bounds += part.bounds
-    return Reproduction(tuple(runs), tuple(cells), tuple(bounds))
+    several = tuple(parts)
+    return Reproduction(
+        tuple(run for part in several for run in part.runs),
+        tuple(cell for part in several for cell in part.cells),
+        tuple(row for part in several for row in part.bounds),
+    )
 
 
 def _cells(runs: Sequence[Run]) -> list[Cell]:

@@ -125,8 +125,9 @@ def variants(log: Log, shares: Sequence[float] = SHARES, seeds: int = SEEDS) -> 
     chosen = [Variant(log.name, 0.0, 1, log.problem)]
     for share in sorted(shares):
         for seed in range(1, 2 if log.full else seeds + 1):
-            flexibility = "full" if log.full else "limited"
-            problem = lina_workload(log.problem, share=share, seed=seed, flexibility=flexibility)
+            problem = lina_workload(
+                log.problem, share=share, seed=seed, flexibility="full" if log.full else "limited"
+            )
             chosen.append(Variant(log.name, share, seed, problem))
     return tuple(chosen)
 
