@@ -67,8 +67,17 @@ def test_the_same_answer_without_a_time_limit() -> None:
 
 def evolving(*, profiles: bool = False) -> WorkloadProblem:
     """Return a busy workload of rigid and evolving jobs."""
-    asks = {"min_nodes": 1, "max_nodes": 6, "speedup": Amdahl(0.9), "evolution": Requests([(0.5, 2)])}
-    tree = {"min_nodes": 1, "max_nodes": 4, "evolution": Phases([(40, None), (20, 1), (40, None)])}
+    asks: dict[str, Any] = {
+        "min_nodes": 1,
+        "max_nodes": 6,
+        "speedup": Amdahl(0.9),
+        "evolution": Requests([(0.5, 2)]),
+    }
+    tree: dict[str, Any] = {
+        "min_nodes": 1,
+        "max_nodes": 4,
+        "evolution": Phases([(40, None), (20, 1), (40, None)]),
+    }
     jobs = [Job(9 * idx, 2, 60, **asks) for idx in range(6)] + [
         Job(7 * idx, 2, 60, **tree) for idx in range(6)
     ]
@@ -87,8 +96,9 @@ def test_policies_and_a_certified_bound_of_jobs_that_evolve(objective: str, prof
     assert workload_violations(problem, result.answer) == ()
     values, bounds = terms(result.objective or 0), terms(result.bound)
     assert values == terms(workload_value(problem, result.answer, parsed))
-    made = [EvolvEasyback()] if profiles else [EvolvEasyback(), StaticPrice()]
-    schedules = [policy.simulated(problem).schedule for policy in made]
+    schedules = [EvolvEasyback().simulated(problem).schedule]
+    if not profiles:
+        schedules.append(StaticPrice().simulated(problem).schedule)
     assert values == min(terms(workload_value(problem, schedule, parsed)) for schedule in schedules)
     assert [value for _, value in result.incumbents][-1] == result.objective
     if objective == "wait":
