@@ -68,7 +68,8 @@ def _row(rng: random.Random, span: int, runtime: float) -> dict[str, Any]:
 def draw_requests(rng: random.Random, num_nodes: int, span: int) -> Job:
     low, pref, high = sorted(rng.choices(range(1, num_nodes + 1), k=3))
     shares = sorted(
-        {rng.choice([0.25, 0.5, 0.75, rng.randint(1, 99) / 100]) for _ in range(rng.randint(1, 4))}, reverse=True
+        {rng.choice([0.25, 0.5, 0.75, rng.randint(1, 99) / 100]) for _ in range(rng.randint(1, 4))},
+        reverse=True,
     )
     events = [(share, rng.choice([-1, 1]) * rng.randint(1, num_nodes)) for share in shares if 0 < share < 1]
     laws: list[Speedup] = [

@@ -100,7 +100,7 @@ def paying_cheapness(cluster: Cluster, job: int, asked: int) -> float:
 
 
 def accepted_requests(cluster: Cluster, members: list[int], shared: int) -> tuple[list[tuple[int, int]], int]:
-    """Return requests that pay where others want so few nodes that there are enough; and how many are left."""
+    """Return requests that pay where others want few enough nodes; and how many are left."""
     requests = cluster.requests if isinstance(cluster, ElasticCluster) else []
     accepted = []
     for job, asked in sorted(requests, key=lambda request: paying_cheapness(cluster, *request)):

@@ -9,6 +9,7 @@ from allocsolve.cli import options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.cli.reproduce_bender2008 import bender2008
 from allocsolve.cli.reproduce_klein2011 import klein2011
+from allocsolve.cli.reproduce_lina2022 import lina2022
 from allocsolve.cli.reproduce_posner2024 import posner2024
 from allocsolve.cli.reproduce_zojer2025 import zojer2025
 
@@ -41,6 +42,10 @@ def add_papers(parser: argparse.ArgumentParser) -> None:
     added.add_argument("--tests", type=opt.integer(1), default=30, metavar="N", help=help_text)
     help_text = "time limit for each optimum (default: %(default)s)"
     added.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
+    summary = (
+        "Lina et al. 2022: malleable and evolving jobs on KIT FH2 and LLNL Atlas, and bounds beside them"
+    )
+    _add_lina2022(add_command(papers, "lina2022", lina2022, summary))
     summary = "Posner 2024: batches of evolving tree searches, and the certified bound beside them"
     _add_posner2024(add_command(papers, "posner2024", posner2024, summary))
     summary = "Zojer 2025: malleable jobs on the log of Cori KNL, and the certified bound beside them"
@@ -61,6 +66,23 @@ def _add_klein2011(parser: argparse.ArgumentParser) -> None:
     only.add_argument("--out", type=Path, metavar="DIR", help=help_text)
     only.add_argument("--plot", type=Path, metavar="SVG", help="draw what is found into this file")
     only.add_argument("--force", action="store_true", default=None, help=opt.FORCE_HELP)
+
+
+def _add_lina2022(parser: argparse.ArgumentParser) -> None:
+    help_text = "the folder with both logs, as *.swf.gz (default: that of ALLOCSOLVE_TRACES)"
+    parser.add_argument("--traces", type=Path, metavar="DIR", help=help_text)
+    help_text = "workloads, by the names of the paper; Synthetic needs no log (default: all)"
+    parser.add_argument("--logs", type=opt.names, metavar="A,B,...", help=help_text)
+    help_text = "shares of elastic jobs in per cent (default: 10,20,...,100)"
+    parser.add_argument("--shares", type=opt.percentages, metavar="P,...", help=help_text)
+    help_text = "how many seeds draw the elastic jobs (default: 3; the paper has ten runs)"
+    parser.add_argument("--seeds", type=opt.integer(1, 10**4), metavar="N", help=help_text)
+    help_text = "time limit for each bound in seconds (default: %(default)s)"
+    parser.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
+    help_text = "where records.sqlite and runs.csv go; what is there is not run again (default: out)"
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    opt.add_executor(parser)
+    opt.add_again(parser)
 
 
 def _add_zojer2025(parser: argparse.ArgumentParser) -> None:

@@ -71,6 +71,12 @@ def _evolv_easyback() -> _WorkloadSolver:
     return EvolvEasyback()
 
 
+def _lina() -> _WorkloadSolver:
+    from allocsolve.heuristics import Lina  # noqa: PLC0415 - loaded when asked for
+
+    return Lina()
+
+
 def _static_price() -> _WorkloadSolver:
     from allocsolve.heuristics import StaticPrice  # noqa: PLC0415 - loaded when asked for
 
@@ -149,6 +155,9 @@ _TABLE = (
         "heuristic",
         "running jobs that evolve come first, then backfilling",
         _evolv_easyback,
+    ),
+    SolverRow(
+        "lina", "heuristic", "running jobs shrink for requests and waiting jobs, victims by rule", _lina
     ),
     SolverRow(
         "malleable-min", "heuristic", "running jobs shrink for waiting ones, largest surplus", _malleable_min

@@ -108,8 +108,9 @@ class Prices:
     iterations say. Up to 40 rigid jobs (12 without a time limit) are left to `WorkloadCpSat`, which uses the
     same prices and closes the gap.
 
-    With *evolving jobs* there is no clairvoyant search: the schedule is the best one that `EvolvEasyback` and,
-    unless jobs have profiles, `StaticPrice` make, in seconds; what is left of the time goes into the prices.
+    With *evolving jobs* there is no clairvoyant search: the schedule is the better one of those that
+    `EvolvEasyback` and, unless jobs have profiles, `StaticPrice` make, in seconds. What is left of the time
+    goes into the prices.
 
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
     proves the bound but for what an exact search adds. No result is worse than `start`, or proves less than

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_clearing import HIGHEST, Demand, cheapness_at, clearing, size_at
-from allocsolve.heuristics.workload._kernels_grants import Offers, accept_requests, grant_accepted, initial_offers
+from allocsolve.heuristics.workload._kernels_grants import (
+    Offers,
+    accept_requests,
+    grant_accepted,
+    initial_offers,
+)
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.jit import called_kernel, kernel
@@ -178,11 +183,11 @@ def _clear(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction,
     if not resizing.counts[REQUESTS]:
         return supply
     rung = auction.rung[0] if count else HIGHEST
-    more = accept_requests(
-        jobs, state, resizing, offers, auction.demand, members, count, supply.shared, rung
-    )
+    more = accept_requests(jobs, state, resizing, offers, auction.demand, members, count, supply.shared, rung)
     if more and count:
-        auction.rung[0] = clearing(jobs, auction.demand, members, count, supply.shared - more, auction.rung[0])
+        auction.rung[0] = clearing(
+            jobs, auction.demand, members, count, supply.shared - more, auction.rung[0]
+        )
     return Supply(
         supply.running, count, supply.admitted, supply.needed + more, supply.shared - more, supply.incoming
     )
