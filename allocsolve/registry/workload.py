@@ -77,6 +77,12 @@ def _lina() -> _WorkloadSolver:
     return Lina()
 
 
+def _profile_fit() -> _WorkloadSolver:
+    from allocsolve.heuristics import ProfileFit  # noqa: PLC0415 - loaded when asked for
+
+    return ProfileFit()
+
+
 def _static_price() -> _WorkloadSolver:
     from allocsolve.heuristics import StaticPrice  # noqa: PLC0415 - loaded when asked for
 
@@ -156,6 +162,7 @@ _TABLE = (
         "running jobs that evolve come first, then backfilling",
         _evolv_easyback,
     ),
+    SolverRow("profile-fit", "heuristic", "jobs with profiles are planned at their earliest", _profile_fit),
     SolverRow(
         "lina", "heuristic", "running jobs shrink for requests and waiting jobs, victims by rule", _lina
     ),

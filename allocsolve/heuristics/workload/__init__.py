@@ -19,6 +19,7 @@ from allocsolve.heuristics.workload.malleable import (
 )
 from allocsolve.heuristics.workload.market import Market
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload.profile_fit import ProfileFit
 from allocsolve.heuristics.workload.rebalancing import StaticPrice
 from allocsolve.heuristics.workload.reinsertion import Reinsertion
 from allocsolve.heuristics.workload.serial import SerialGeneration
@@ -40,6 +41,7 @@ __all__ = [
     "MalleablePref",
     "MalleablePrefkeeper",
     "Market",
+    "ProfileFit",
     "Reinsertion",
     "SerialGeneration",
     "SrptArea",
