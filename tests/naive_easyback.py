@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
-from allocsolve.simulation import Answer, EngineRules, Start, Wake
+from allocsolve.simulation import Answer, Start, Wake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 class NaiveEasyback:
     """The policy; jobs with phases may not cool down, as it does not see when they begin to let a node go."""
 
-    rules = EngineRules()
-
     def __init__(self, problem: WorkloadProblem, options: EvolvEasyback) -> None:
         self.reading = problem.jobs.evolving.reading.tolist()
         self.most = problem.packed.max_nodes.tolist()
-        self.options = options
+        self.options, self.rules = options, options.rules
         self.changed: dict[int, float] = {}
         self.last_tick = -math.inf
 
@@ -39,7 +37,7 @@ class NaiveEasyback:
         if not self.options.wake_up and (not is_tick or self.last_tick == view.now):
             return
         self.last_tick = view.now
-        self.free = view.free
+        self.free, self.view = view.free, view
         self.held = dict(zip(view.running.tolist(), view.held.tolist(), strict=True))
         self.ends: dict[int, float] = dict(
             zip(view.running.tolist(), view.expected_ends.tolist(), strict=True)
@@ -97,12 +95,19 @@ class NaiveEasyback:
                 return max(now, end)
         raise AssertionError
 
+    def claim(self, job: int) -> int:
+        """Return the most nodes that a job with a profile may still need, as far as the view shows."""
+        known = [nodes for _, nodes in self.view.profile(job)]
+        if self.options.knowledge == "all" or len(known) == 1:
+            return int(max(known))
+        return int(self.most[job])
+
     def is_safe(self, job: int, more: int) -> bool:
         """Return whether running jobs can end one after another, by trying all orders."""
         if not self.options.safe or self.reading[job] != PROFILE:
             return True
         held = {**self.held, job: self.held.get(job, 0) + more}
-        lacks = {one: self.most[one] - held[one] if self.reading[one] == PROFILE else 0 for one in held}
+        lacks = {one: self.claim(one) - held[one] if self.reading[one] == PROFILE else 0 for one in held}
         for order in itertools.permutations(held):
             free = self.free - more
             for one in order:

@@ -71,6 +71,18 @@ def _evolv_easyback() -> _WorkloadSolver:
     return EvolvEasyback()
 
 
+def _lina() -> _WorkloadSolver:
+    from allocsolve.heuristics import Lina  # noqa: PLC0415 - loaded when asked for
+
+    return Lina()
+
+
+def _profile_fit() -> _WorkloadSolver:
+    from allocsolve.heuristics import ProfileFit  # noqa: PLC0415 - loaded when asked for
+
+    return ProfileFit()
+
+
 def _static_price() -> _WorkloadSolver:
     from allocsolve.heuristics import StaticPrice  # noqa: PLC0415 - loaded when asked for
 
@@ -149,6 +161,10 @@ _TABLE = (
         "heuristic",
         "running jobs that evolve come first, then backfilling",
         _evolv_easyback,
+    ),
+    SolverRow("profile-fit", "heuristic", "jobs with profiles are planned at their earliest", _profile_fit),
+    SolverRow(
+        "lina", "heuristic", "running jobs shrink for requests and waiting jobs, victims by rule", _lina
     ),
     SolverRow(
         "malleable-min", "heuristic", "running jobs shrink for waiting ones, largest surplus", _malleable_min

@@ -107,6 +107,17 @@ def test_profiles_end_whatever_they_need(problem: WorkloadProblem, policy: Evolv
     check_in_python(problem, policy)
 
 
+@given(
+    evolving_problems(max_jobs=7, max_nodes=6, readings=("profile",)),
+    st.sampled_from(["next", "all"]),
+    options,
+)
+def test_with_more_knowledge_of_profiles(
+    problem: WorkloadProblem, knowledge: str, policy: EvolvEasyback
+) -> None:
+    check_in_python(problem, replace(policy, knowledge=knowledge))
+
+
 @given(evolving_problems(max_jobs=7, readings=("profile", "requested")), options, st.booleans())
 def test_unsafe_or_by_event_it_is_feasible_or_no_answer(
     problem: WorkloadProblem, policy: EvolvEasyback, coalesce: bool

@@ -19,6 +19,7 @@ from allocsolve.simulation.kernels import (
     READING,
     REQUEST,
     REQUESTS,
+    ROW,
     TAIL,
     Resizing,
     State,
@@ -49,6 +50,8 @@ class EasybackRule(NamedTuple):
     requests_first: bool
     start_counts: bool
     safe: bool
+    #: Shape (rows,), read-only: the most nodes that a job with a profile may need from each of its steps on.
+    claims: IntArray
 
 
 class Ticking(NamedTuple):
@@ -72,12 +75,13 @@ def initial_ticking(count: int) -> Ticking:
 
 @called_kernel
 def _all_can_end(
-    jobs: PackedJobs, state: State, resizing: Resizing, unable: IntArray, job: int, more: int
+    state: State, resizing: Resizing, claims: IntArray, unable: IntArray, job: int, more: int
 ) -> bool:
     """Return whether running jobs can end one after another if a job with a profile gets `more` free nodes.
 
-    Dijkstra's banker, with one kind of resource: a job with a profile can end as soon as what it lacks of its
-    most nodes is free, all others can at any time. O(running jobs) for each round in which some more can.
+    Dijkstra's banker, with one kind of resource: a job with a profile can end as soon as what it lacks of the
+    nodes that it claims is free, all others can at any time. O(running jobs) for each round in which some
+    more can.
     """
     counts, numbers = state.counts, resizing.evolving.numbers
     available, count = counts[FREE] - more, 1
@@ -96,7 +100,7 @@ def _all_can_end(
         for at in range(count):
             other = unable[at]
             held = state.size[other] + (more if other == job else 0)
-            if jobs.max_nodes[other] - held <= available:
+            if claims[numbers[other, ROW]] - held <= available:
                 available += held
             else:
                 unable[still] = other
@@ -128,7 +132,7 @@ def _grant(jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRul
             again = True
             continue
         banked = rule.safe and numbers[job, READING] == PROFILE
-        if banked and not _all_can_end(jobs, state, resizing, unable, job, more):
+        if banked and not _all_can_end(state, resizing, rule.claims, unable, job, more):
             continue
         answer(jobs, state, resizing, job, True)
         at -= 1
@@ -156,7 +160,7 @@ def _start_queued(
             limit *= time_ratio(jobs, job, nodes)
         fits = nodes > 0 and (blocked < 0 or now + limit < shadow_time)
         if fits and rule.safe and reading == PROFILE:
-            fits = _all_can_end(jobs, state, resizing, unable, job, nodes)
+            fits = _all_can_end(state, resizing, rule.claims, unable, job, nodes)
         if fits:
             leave_queue(state, at - 1)
             why = AT_HEAD if blocked < 0 else BACKFILLED

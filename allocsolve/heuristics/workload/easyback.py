@@ -11,13 +11,16 @@ from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_easyback import EasybackRule, initial_ticking, run_easyback
 from allocsolve.heuristics.workload.malleable_run import ROOM
 from allocsolve.model import Result, Status
+from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, real, shown
+from allocsolve.model.evolving import PROFILE
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.rules import ProfileKnowledge
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import Budget, IntArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation.kernels import Resizing, State
 
 __all__ = ["EvolvEasyback", "RequestOrder", "final_states"]
@@ -51,8 +54,12 @@ class EvolvEasyback:
         Whether a job also cools down after its start.
     safe
         Whether jobs with a `allocsolve.model.Profile` get nodes, and start, only if afterwards all running
-        jobs could still end one after another, each with its most nodes. Else such jobs can wait for each
-        other for ever. Of a profile the policy knows the nodes of the next step and the most nodes only.
+        jobs could still end one after another, each with the most nodes that it may need. Else such jobs can
+        wait for each other for ever.
+    knowledge
+        Which nodes those are, see `allocsolve.simulation.EngineRules`. ``none``: the most of the profile.
+        ``next``: these, but no more than it holds if the present step is the last one. ``all``: the most of
+        the steps that are left. For how long steps last the policy does not ask.
 
     Raises
     ------
@@ -94,6 +101,7 @@ class EvolvEasyback:
     requests: RequestOrder = "first"
     start_counts: bool = False
     safe: bool = True
+    knowledge: ProfileKnowledge = "none"
 
     def __post_init__(self) -> None:
         cooldown, polling = (
@@ -108,13 +116,14 @@ class EvolvEasyback:
         object.__setattr__(self, "cooldown", cooldown)
         object.__setattr__(self, "polling", polling)
         choice("requests", self.requests, get_args(RequestOrder))
+        choice("knowledge", self.knowledge, get_args(ProfileKnowledge))
         for name in ("wake_up", "start_counts", "safe"):
             object.__setattr__(self, name, flag(name, getattr(self, name)))
 
     @property
     def rules(self) -> EngineRules:
         """The rules of a simulation that has this policy, if nobody says otherwise."""
-        return EngineRules()
+        return EngineRules(profile_knowledge=self.knowledge)
 
     def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
         """Run the workload; the budget limits nothing."""
@@ -130,6 +139,18 @@ class EvolvEasyback:
         return Simulation(schedule_of(state, resizing), log_of(state))
 
 
+def _claims(problem: WorkloadProblem, knowledge: ProfileKnowledge) -> IntArray:
+    """Return the most nodes that jobs with profiles may need from each step on, as far as is known."""
+    plan = problem.jobs.evolving
+    claims = np.repeat(problem.packed.max_nodes, np.diff(plan.offsets))
+    for job in np.flatnonzero(plan.reading == PROFILE).tolist() if knowledge != "none" else ():
+        first, last = plan.offsets[job], plan.offsets[job + 1]
+        if knowledge == "next":
+            first = last - 1
+        claims[first:last] = np.maximum.accumulate(plan.nodes[first:last][::-1])[::-1]
+    return frozen(claims)
+
+
 def final_states(
     problem: WorkloadProblem, policy: EvolvEasyback, rules: EngineRules
 ) -> tuple[State, Resizing]:
@@ -143,6 +164,7 @@ def final_states(
         policy.requests == "first",
         policy.start_counts,
         policy.safe,
+        _claims(problem, policy.knowledge),
     )
     state = initial_state(problem.num_nodes, packed.submit, ordered=True, resizable=True)
     resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)

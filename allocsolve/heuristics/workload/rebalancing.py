@@ -70,7 +70,9 @@ class StaticPrice:
     ----------
     hysteresis
         A running job keeps its size while what it wants is no more than this share above or below, unless
-        waiting jobs lack nodes: each change may cost a job time. 0: it always follows the price.
+        waiting jobs lack nodes: each change may cost a job time. 0: it always follows the price. Where a
+        change stalls the job, it keeps its size, too, if the stall takes longer than the change would save,
+        or cost, in a third of the time for which it has run.
     order
         Which queued job comes first; see `allocsolve.heuristics.workload.orders.QueueOrder`.
     resize_takes_effect
@@ -86,8 +88,8 @@ class StaticPrice:
     Nodes that a job gives up at a later point of its work are free from then on; nobody is promised them, but
     running jobs do not grow into what queued jobs lack until then.
 
-    *Complexity*: O(running jobs + queue) for each of ten or twenty looks at a price in each call, and for each
-    open request that might be granted.
+    *Complexity*: O(running jobs + queue) for each of ten or twenty looks at a price in each call, and for
+    each open request that might be granted.
     *Guarantee*: feasible; on rigid jobs the schedule of first fit in the order of the queue.
 
     Examples
