@@ -35,7 +35,9 @@ def draw_stall(rng: random.Random) -> Stall | None:
     return rng.choice([None, cost, cost])
 
 
-def draw_evolving(rng: random.Random, most: int = 14, *, stalls_only: bool = False) -> WorkloadProblem:
+def draw_evolving(
+    rng: random.Random, most: int = 14, *, stalls_only: bool = False, profiles: bool = True
+) -> WorkloadProblem:
     """Return a workload of jobs of all kinds, with few distinct times, so that events meet."""
     problem = draw_malleable(rng, most)
     num_nodes = problem.num_nodes
@@ -45,7 +47,7 @@ def draw_evolving(rng: random.Random, most: int = 14, *, stalls_only: bool = Fal
     ]
     if not stalls_only:
         span = rng.choice([3, 30, 4 * most])
-        draws = (draw_requests, draw_phases, draw_profile)
+        draws = (draw_requests, draw_phases, draw_profile) if profiles else (draw_requests, draw_phases)
         jobs = [rng.choice(draws)(rng, num_nodes, span) if rng.random() < 0.6 else job for job in jobs]
         jobs.append(rng.choice(draws)(rng, num_nodes, span))  # at least one
     return WorkloadProblem(num_nodes, [_with(job, name=f"j{idx}") for idx, job in enumerate(jobs)])
@@ -66,7 +68,8 @@ def _row(rng: random.Random, span: int, runtime: float) -> dict[str, Any]:
 def draw_requests(rng: random.Random, num_nodes: int, span: int) -> Job:
     low, pref, high = sorted(rng.choices(range(1, num_nodes + 1), k=3))
     shares = sorted(
-        {rng.choice([0.25, 0.5, 0.75, rng.random()]) for _ in range(rng.randint(1, 4))}, reverse=True
+        {rng.choice([0.25, 0.5, 0.75, rng.randint(1, 99) / 100]) for _ in range(rng.randint(1, 4))},
+        reverse=True,
     )
     events = [(share, rng.choice([-1, 1]) * rng.randint(1, num_nodes)) for share in shares if 0 < share < 1]
     laws: list[Speedup] = [

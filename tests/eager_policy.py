@@ -1,4 +1,8 @@
-"""A policy that grants what it can and starts what fits on most nodes: compiled, in Python, and slow."""
+"""A policy that grants and starts what it can, and resizes malleable jobs: compiled, in Python, and slow.
+
+It grants requests in their order and starts jobs on the most nodes that fit. Malleable jobs that ran before
+shrink to their fewest nodes where jobs still wait, and grow as far as they can where none does.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.kernels import kernel
-from allocsolve.simulation import Answer, EngineRules, Start
+from allocsolve.simulation import Answer, EngineRules, Resize, Start
 from allocsolve.simulation.kernels import (
     FREE,
     HEAD,
+    MALLEABLE_RUNNING,
     REQUEST,
     REQUESTS,
     TAIL,
@@ -22,8 +27,10 @@ from allocsolve.simulation.kernels import (
     has_room,
     initial_resizing,
     initial_state,
+    largest_size,
     largest_start,
     leave_queue,
+    resize,
     roomier,
     run_time,
     take_in,
@@ -60,6 +67,15 @@ def run_eager(jobs: PackedJobs, state: State, resizing: Resizing, coalesce: bool
                 estimate = resizing.estimate[job] * time_ratio(jobs, job, nodes)
                 key, seconds = state.clock[0] + estimate, run_time(jobs, job, nodes)
                 begin(state, job, nodes, seconds, estimate, key, 0, -1)
+        waiting = state.counts[HEAD] < state.counts[TAIL]
+        for at in range(resizing.counts[MALLEABLE_RUNNING]):
+            job = resizing.running[at]
+            size = state.size[job]
+            nodes = largest_size(jobs, job, size + state.counts[FREE])
+            if waiting:
+                nodes = jobs.min_nodes[job]
+            if nodes != size and resizing.target[job] == size:
+                resize(jobs, state, resizing, job, nodes, 0)
         take_in(jobs, state, resizing)
     return False
 
@@ -74,24 +90,35 @@ def eager_schedule(problem: WorkloadProblem, rules: EngineRules) -> WorkloadSche
     return schedule_of(state, resizing)
 
 
-def eager(view: QueueView) -> list[Answer | Start]:
+def eager(view: QueueView) -> list[Answer | Start | Resize]:
     """Return what the policy decides on a view."""
-    decisions: list[Answer | Start] = []
+    decisions: list[Answer | Start | Resize] = []
     free, held = view.free, dict(zip(view.running.tolist(), view.held.tolist(), strict=True))
     for job, nodes in zip(view.requests.tolist(), view.requested_nodes.tolist(), strict=True):
         if nodes - held[job] <= free:
             decisions.append(Answer(job))
             free -= nodes - held[job]
+    waiting = view.queue.tolist()
     for job in view.queue.tolist():
         fitting = [size for size in view.sizes(job) if size <= free]
         if fitting:
             decisions.append(Start(job, fitting[-1]))
             free -= fitting[-1]
+            waiting.remove(job)
+    targets = dict(zip(view.running.tolist(), view.targets.tolist(), strict=True))
+    for job in sorted(held):
+        if view.jobs.kind[job] == 2 and targets[job] == held[job]:
+            sizes = [size for size in view.sizes(job) if size <= held[job] + free]
+            nodes = sizes[0] if waiting else sizes[-1]
+            if nodes != held[job]:
+                decisions.append(Resize(job, nodes))
+                free -= max(0, nodes - held[job])
     return decisions
 
 
 def naive_eager(cluster: ElasticCluster) -> None:
     """Decide for the slow twin."""
+    runs = [run for _, run in sorted(cluster.running.items()) if cluster.rows[run.job].kind == "malleable"]
     for job, nodes in list(cluster.requests):
         if nodes - cluster.running[job].size <= cluster.free:
             cluster.answer(job, granted=True)
@@ -102,3 +129,9 @@ def naive_eager(cluster: ElasticCluster) -> None:
         if fitting:
             cluster.start(job, fitting[-1])
             free -= fitting[-1]
+    for run in runs:
+        if run.target == run.size:
+            sizes = [size for size in cluster.sizes(run.job) if size <= run.size + cluster.free]
+            nodes = sizes[0] if cluster.queue else sizes[-1]
+            if nodes != run.size:
+                cluster.resize(run, nodes)

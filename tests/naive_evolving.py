@@ -24,6 +24,8 @@ class ElasticRun(Run):
     piece: float = 0.0
     #: Nodes that it gives up at the end of its stall.
     released_at: float = math.inf
+    #: When it did so: another change at that instant has its own stall, and so the piece between is told.
+    released: float = -math.inf
     #: Its last change: when, from which size, from when on its stall counts.
     changed: float = -1.0
     before: int = 0
@@ -79,9 +81,9 @@ class ElasticCluster(Cluster):
 
     def hold(self, run: ElasticRun, size: int) -> None:
         """Let a job hold another number of nodes from now on."""
-        if self.now > run.piece:
+        if self.now > run.piece or run.released == self.now:
             run.pieces.append((run.piece, self.now, run.size))
-        run.size, run.piece = size, self.now
+        run.size, run.piece, run.released = size, self.now, -math.inf
 
     def rate(self, run: ElasticRun) -> float:
         evolution = self.rows[run.job].evolution
@@ -225,6 +227,7 @@ class ElasticCluster(Cluster):
             self.begin_step(run)
         elif run.released_at <= self.now:
             self.release(run)
+            run.released = self.now
         elif row.kind == "malleable":
             self.take_effect(run)
         else:

@@ -2,7 +2,8 @@
 
 All in one: machine, events, policy; rigid jobs, malleable ones that change at any time, evolving ones with
 `Requests`. **At one instant**: jobs end; nodes that stalled jobs still held come free; evolving jobs give
-nodes back; others ask for more; jobs are submitted, all by position. Then one call:
+nodes back; others ask for more; jobs are submitted, all by position. Unless nothing of that changed what is
+held, asked for or queued, one call follows:
 
 1. Each request, in the order made: if so many nodes are free it is granted. Else victims give all of them
    (with `combine` what the free nodes lack); if they cannot, it is refused, for good.
@@ -21,7 +22,8 @@ its stall included (and jobs with a share `done` of their work done are no victi
 more than `utilisation` of all nodes are not free and, moreover, some job ends so soon; ``system-text`` if
 more than that are not free.
 
-**Changes** take effect at once and cost a stall; stalls queue up. With a stall that holds the larger number,
+**Changes** take effect at once and cost a stall; stalls queue up. All changes of a job at one instant are
+one; at its start they cost nothing. With a stall that holds the larger number,
 nodes given up come free only when it is over: the job that they are for has the promise of them until then,
 first come, first served; who gave them is neither victim nor grows in later calls; and requests are granted
 from free nodes only.
@@ -75,10 +77,16 @@ class Run:
     end: float = math.inf
     expected: float = math.inf
     asked: int = 0  # requests made
+    #: Its last change: when, from which size, from when on its stall counts.
+    changed: float = -math.inf
+    before: int = 0
+    base: float = 0.0
     gain: int = 0
     expansions: int = 0
     #: Nodes that it still holds: until when, how many, how many of them are promised.
     leaving: list[tuple[float, int, int]] = field(default_factory=list)
+    #: When the last ones came free: another change at that instant has a stall of its own.
+    released: float = -math.inf
     pieces: list[tuple[float, float, int]] = field(default_factory=list)
 
     @property
@@ -102,7 +110,11 @@ class Run:
         return self.size + sum(nodes for _, nodes, _ in self.leaving)
 
     def piece(self, now: float) -> None:
-        self.pieces.append((self.pieces[-1][1] if self.pieces else self.start, now, self.held))
+        """Note what it has held up to now, before that changes."""
+        since = self.pieces[-1][1] if self.pieces else self.start
+        if now > since or self.released == now:
+            self.pieces.append((since, now, self.held))
+        self.released = -math.inf
 
 
 class Machine:
@@ -124,35 +136,46 @@ class Machine:
 
     def start(self, idx: int, size: int) -> None:
         run = Run(idx, self.jobs[idx], size, self.now, self.jobs[idx].runtime, self.now, self.now)
-        run.end, run.expected = self.now + run.left / run.rate, self.now + self.estimate(idx, size)
+        run.end = self.now + run.left * time_ratio(run.job, size)
+        run.expected = self.now + self.estimate(idx, size)
         self.running[idx] = run
         self.free -= size
         assert self.free >= 0
 
     def resize(self, run: Run, size: int, promised: int = 0) -> None:
         """Change a size at once; `promised` of the nodes given up are for a job that waits."""
-        change, before, resumed = size - run.size, run.rate, max(self.now, run.resume)
-        resume = resumed + cost(run.job, run.size, size)
-        is_late = change < 0 and holds_larger(run.job) and resume > self.now
+        held, goes_on, before = run.held, max(self.now, run.resume), run.rate
+        if run.changed != self.now:
+            run.changed, run.before, run.base = self.now, held, goes_on
+        resume = run.base
+        if run.before != size and run.start < self.now:
+            resume += cost(run.job, run.before, size)
+        is_late = size < held and holds_larger(run.job) and resume > self.now
         if not is_late:
             run.piece(self.now)
         run.left, run.since = run.work_left(self.now), self.now
         run.resume, run.size = resume, size
         run.end = resume + max(0.0, run.left) / run.rate
-        run.expected = resume + max(0.0, run.expected - resumed) * (before / run.rate)
+        if run.expected > goes_on:
+            run.expected = resume + (run.expected - goes_on) * (before / run.rate)
         if is_late:
-            run.leaving.append((resume, -change, promised))
+            promised += sum(row[2] for row in run.leaving)
+            run.leaving = [(resume, held - size, promised)]
         else:
             self.pool += promised
-            self.free -= change + promised
+            self.free += held - size - promised
         assert self.free >= 0
 
-    def release(self, run: Run, until: float) -> None:
-        while run.leaving and run.leaving[0][0] <= until:
-            run.piece(self.now)
-            _, nodes, promised = run.leaving.pop(0)
-            self.pool += promised
-            self.free += nodes - promised
+    def release(self, run: Run, until: float) -> bool:
+        """Take the nodes from a job that it held until then; return whether there are any."""
+        if not run.leaving or run.leaving[0][0] > until:
+            return False
+        run.piece(self.now)
+        _, nodes, promised = run.leaving.pop()
+        self.pool += promised
+        self.free += nodes - promised
+        run.released = self.now
+        return True
 
     def complete(self, run: Run) -> None:
         self.release(run, math.inf)
@@ -160,13 +183,16 @@ class Machine:
         self.free += run.size
         self.done[run.idx] = self.running.pop(run.idx)
 
-    def reach(self, run: Run, change: int) -> None:
+    def reach(self, run: Run, change: int) -> bool:
+        """Let a job ask for nodes, or shrink; return whether it asks or holds fewer now."""
         run.asked += 1
+        held = run.held
         size = min(max(run.size + change, self.fewest[run.idx]), self.most[run.idx])
         if size < run.size:
             self.resize(run, size)
         elif size > run.size:
             self.requests.append((run.idx, size - run.size))
+        return size > held or run.held < held
 
     def start_promised(self) -> None:
         while self.promises and self.promises[0][1] <= self.pool:
@@ -188,18 +214,22 @@ class Machine:
                 times += [run.end, *(row[0] for row in run.leaving)]
                 if (request := run.request) is not None:
                     times.append(request[0])
-            self.now = min(times)
+            self.now, noticed = min(times), False
             for idx in sorted(self.running):
                 if self.running[idx].end <= self.now:
                     self.complete(self.running[idx])
+                    noticed = True
             for idx in sorted(self.running):
-                self.release(self.running[idx], self.now)
+                noticed |= self.release(self.running[idx], self.now)
             rows = [(run.request, idx) for idx, run in self.running.items() if run.request]
             asking = sorted((change > 0, idx, change) for (time, change), idx in rows if time <= self.now)
             for _, idx, change in asking:
-                self.reach(self.running[idx], change)
+                noticed |= self.reach(self.running[idx], change)
             while self.future and self.jobs[self.future[0]].submit <= self.now:
                 self.queue.append(self.future.pop(0))
+                noticed = True
+            if not noticed:
+                continue
             self.start_promised()
             self.check()
             self.call()
@@ -305,7 +335,7 @@ class Machine:
 
     def shadow(self, needed: int) -> tuple[float, int]:
         """Return when so many nodes will be free, by the limits, and how many more then."""
-        rows = [(max(self.now, run.expected), run.size) for run in self.running.values()]
+        rows = [(max(self.now, run.expected), run.held) for run in self.running.values()]
         shadow_time = self.now
         for end, _ in sorted(rows):
             if self.free + sum(size for other, size in rows if other <= shadow_time) >= needed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -124,8 +125,8 @@ def reactive_matter(
     """Return what is wrong with a job with phases, of some pieces; None if it behaves as it is said to.
 
     The job is followed from event to event. Nodes that it gives back it loses then, not before and not
-    after; nodes that it takes are those that it asks for. If its start costs nothing, some of its first nodes
-    may be such ones, which joined then.
+    after; nodes that it takes are those that it asks for, before or after what else happens at that instant.
+    If its start costs nothing, some of its first nodes may be such ones, which joined then.
     """
     first = schedule.pieces(idx)[0][2]
     matter = _matter_from(problem, schedule, idx, tolerance, first)
@@ -174,7 +175,10 @@ def _matter_from(
 
 def _take_up(job: _Job, time: float, size: int, tolerance: float) -> str | None:
     """Follow a job to a time at which it comes to hold so many nodes."""
+    earlier = None
     while not job.done and job.next_event() <= time + tolerance:
+        if earlier is None and job.asks and job.next_event() >= time - tolerance:
+            earlier = copy.copy(job)
         job.happen()
     when = shown_seconds(time)
     if job.done:
@@ -182,19 +186,20 @@ def _take_up(job: _Job, time: float, size: int, tolerance: float) -> str | None:
     if time > job.now:
         job.work_until(time)
     before = job.held
-    if not _holds(job, size):
+    if not _holds(job, size) and not _held_if_granted_first(job, earlier, time + tolerance, size):
         wish = "nothing" if job.held == before and not job.asks else f"{job.held + job.asks} nodes"
         return f"changes from {before} to {size} nodes at {when} s, but asks for {wish}"
     return None
 
 
 def _go_through(job: _Job, end: float, size: int, tolerance: float) -> str | None:
-    """Follow a job through a piece; a node that it gives back and takes again at once leaves no trace."""
+    """Follow a job through a piece; a node that it gives back and takes at one instant leaves no trace."""
     while not job.done and job.next_event() < end - tolerance:
+        earlier, time = copy.copy(job) if job.asks else None, job.next_event()
         job.happen()
         if job.done:
             return f"has done its work at {shown_seconds(job.now)} s, but ends at {shown_seconds(end)} s"
-        if not _holds(job, size):
+        if not _holds(job, size) and not _held_if_granted_first(job, earlier, time, size):
             return f"gives back a node at {shown_seconds(job.now)} s, but holds {size} after that"
     return None
 
@@ -204,6 +209,24 @@ def _holds(job: _Job, size: int) -> bool:
     while job.held < size and job.asks:
         job.take_node()
     return job.held == size
+
+
+def _held_if_granted_first(job: _Job, earlier: _Job | None, time: float, size: int) -> bool:
+    """Grant the request that was open before what happened at a time; whether it then holds so many nodes.
+
+    If so it goes on as if that had been so.
+    """
+    if earlier is None:
+        return False
+    earlier.work_until(earlier.next_event())
+    earlier.take_node()
+    while not earlier.done and earlier.next_event() <= time:
+        earlier.happen()
+    if earlier.done or not _holds(earlier, size):
+        return False
+    for name in _Job.__slots__:
+        setattr(job, name, getattr(earlier, name))
+    return True
 
 
 def _ending(job: _Job, end: float, tolerance: float) -> str | None:

@@ -106,6 +106,8 @@ def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool
     resizing.promised[job] = 0
     set_next_event(resizing, job, np.inf)
     hold(state, resizing, job, resizing.target[job], state.key[job])
+    # That stall was for this size: if it changes again now, that is another change with its own stall.
+    resizing.last_entry[job] = -1
     if reading == REQUESTED:
         await_moment(jobs, state, resizing, job)
     return False

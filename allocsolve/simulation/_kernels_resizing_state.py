@@ -228,8 +228,8 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, room: int) -> R
 
 
 def roomier(resizing: Resizing, running: int) -> Resizing:
-    """Return the same state with room in the log for as many changes again, and two of each running job."""
-    more = len(resizing.log_jobs) + 2 * running
+    """Return the same state with room in the log for as many changes again, and three of each running job."""
+    more = len(resizing.log_jobs) + 3 * running
     return resizing._replace(
         log_jobs=np.concatenate([resizing.log_jobs, np.zeros(more, dtype=np.int64)]),
         log_times=np.concatenate([resizing.log_times, np.zeros(more)]),
@@ -241,8 +241,8 @@ def roomier(resizing: Resizing, running: int) -> Resizing:
 def has_room(state: State, resizing: Resizing) -> bool:
     """Return whether the log has room for the changes of an advance.
 
-    One of each running job at its instant; and before that, unnoticed, one of each that begins to stall and
-    steps of profiles that need no other nodes.
+    Two of each running job at its instant, if its stall is over and it changes again; and before that,
+    unnoticed, one of each that begins to stall and steps of profiles that need no other nodes.
     """
-    needed = resizing.counts[LOGGED] + 2 * state.counts[RUNNING] + len(resizing.evolving.rows)
+    needed = resizing.counts[LOGGED] + 3 * state.counts[RUNNING] + len(resizing.evolving.rows)
     return bool(needed <= len(resizing.log_jobs))

@@ -11,7 +11,8 @@ from eager_policy import eager, eager_schedule, naive_eager
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_evolving import ElasticCluster, naive_elastic
-from naive_malleable import draw_policy, naive_policy, pieces_of
+from naive_malleable import pieces_of
+from naive_malleable_policies import draw_policy, naive_policy
 
 from allocsolve.simulation import (
     Answer,
@@ -156,10 +157,23 @@ def test_malleable_policies_with_stalls(rng: random.Random) -> None:
     assert pieces(run_policy(problem, policy.decide, rules).schedule) == expected
 
 
-@given(st.randoms(use_true_random=False))
-def test_a_compiled_policy_that_answers_requests(rng: random.Random) -> None:
-    problem, rules = draw_evolving(rng, 10), EngineRules(rng.random() < 0.8)
+def check_both_drivers(rng: random.Random, most: int) -> None:
+    """Hold the compiled loop, the loop call by call and the twin equal."""
+    problem, rules = draw_evolving(rng, most), EngineRules(rng.random() < 0.8)
     twin = naive_elastic(problem, naive_eager, coalesce=rules.coalesce)
     expected = [twin_pieces(twin, problem, job) for job in range(len(problem.jobs))]
     assert pieces(eager_schedule(problem, rules)) == expected
     assert pieces(run_policy(problem, eager, rules).schedule) == expected
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_compiled_policy_that_answers_requests(rng: random.Random) -> None:
+    check_both_drivers(rng, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_both_drivers_on_300_workloads_of_up_to_200_jobs(first: int) -> None:
+    for seed in range(first, first + 50):
+        rng = random.Random(seed)
+        check_both_drivers(rng, rng.choice([14, 60, 200]))

@@ -112,8 +112,15 @@ def evolving() -> WorkloadProblem:
         k = int(2**log_nodes)
         if rng.random() < 0.5:
             phases, join = Phases([(50 * k, None), (100, 1), (50 * k, None)]), Join(4)
-            least, most, seconds = max(1, k // 2), 2 * k, 4 + phases.run_time(k)
-            row = Job(int(submit), k, seconds, None, least, most, evolution=phases, reconfiguration=join)
+            row = Job(
+                int(submit),
+                k,
+                4 + phases.run_time(k),
+                min_nodes=max(1, k // 2),
+                max_nodes=2 * k,
+                evolution=phases,
+                reconfiguration=join,
+            )
         else:
             steps = [(int(rng.integers(10, 60)), int(rng.integers(1, k + 1))) for _ in range(8)]
             nodes = [size for _, size in steps]

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.heuristics import Conservative, Easy, MalleableMin, StaticPrice
+from allocsolve.exact import WorkloadCpSat
+from allocsolve.heuristics import (
+    Conservative,
+    Easy,
+    MalleableMin,
+    Market,
+    Reinsertion,
+    SerialGeneration,
+    SrptArea,
+)
 from allocsolve.judge.workload import workload_violations
 from allocsolve.model import Amdahl, Budget, Job, Join, Phases, Profile, Requests, Stall, WorkloadProblem
 from allocsolve.simulation import (
@@ -143,12 +152,20 @@ def test_illegal_answers() -> None:
         Engine(WorkloadProblem(1, [Job(0, 1, 1)])).apply([Answer(0)])
 
 
-@pytest.mark.parametrize("policy", [Easy(), Conservative(), MalleableMin(), StaticPrice()])
+@pytest.mark.parametrize("policy", [Easy(), Conservative(), MalleableMin(), Market(), SrptArea()])
 def test_who_answers_no_requests_refuses_evolving_jobs(
-    policy: Easy | Conservative | MalleableMin | StaticPrice,
+    policy: Easy | Conservative | MalleableMin | Market | SrptArea,
 ) -> None:
     with pytest.raises(InvalidOption, match="job 'j0' is evolving: it asks for nodes"):
         policy(WorkloadProblem(10, [asking((0.5, 4))]), Budget())
+
+
+@pytest.mark.parametrize("solver", [SerialGeneration(), Reinsertion(), WorkloadCpSat()])
+def test_who_plans_constant_sizes_refuses_evolving_jobs(
+    solver: SerialGeneration | Reinsertion | WorkloadCpSat,
+) -> None:
+    with pytest.raises(InvalidOption, match="job 'j1' is evolving: this solver plans jobs that keep"):
+        solver(WorkloadProblem(10, [Job(0, 1, 1), asking((0.5, 4))]), Budget())
 
 
 def test_there_is_no_forecast_of_evolving_jobs() -> None:

@@ -61,6 +61,15 @@ REACTS = Job(
     evolution=Phases([(200, None), (100, 1), (200, None)], release_delay=10),
     reconfiguration=Join(start=5, grow=4, shrink=3),
 )
+#: Asks for a third node from the start on; gives one back at 15 s, where nobody gave it one before.
+ASKS_ON = Job(0, 2, 30, min_nodes=2, max_nodes=4, evolution=Phases([(20, None), (20, 1)], release_delay=5))
+LEAVES_LATE = Job(
+    *(0, 2, 30),
+    min_nodes=2,
+    max_nodes=4,
+    evolution=Phases([(20, None), (20, 1)], release_delay=5),
+    reconfiguration=Join(shrink=3),
+)
 STEPS = Job(0, 2, 100, min_nodes=2, max_nodes=8, evolution=Profile([(60, 2), (30, 8), (10, 4)], 2))
 
 
@@ -91,6 +100,8 @@ GOOD: dict[str, Case] = {
     "larger number held": (MALLEABLE, [(0, 35, 4), (35, 185, 2)]),
     "two stalls": (MALLEABLE, [(0, 25, 4), (25, 57.5, 8), (57.5, 157.5, 2)]),
     "asks for nobody": (REACTS, [(0, 118, 2), (118, 405, 1)]),
+    "a node comes and goes at 15 s": (ASKS_ON, [(0, 20, 2), (20, 30, 1)]),
+    "a node comes as one begins to leave": (LEAVES_LATE, [(0, 15, 2), (15, 18, 3), (18, 23, 2), (23, 30, 1)]),
     "profile": (STEPS, [(0, 60, 2), (60, 90, 8), (90, 100, 4)]),
     "profile waits": (STEPS, [(3, 123, 2), (123, 160, 8), (160, 180, 4)]),
 }
@@ -124,6 +135,8 @@ BROKEN: dict[str, Case] = {
     "takes two": (REACTS, [(0, 10, 2), (10, 300, 4)]),
     "starts below": (REACTS, [(0, 505, 1)]),
     "ends early": (REACTS, [(0, 118, 2), (118, 400, 1)]),
+    "keeps a node": (ASKS_ON, [(0, 30, 2)]),
+    "keeps a node and gives it back later": (ASKS_ON, [(0, 17, 2), (17, 30, 1)]),
     "useless node": (REACTS, [(0, 118, 2), (118, 150, 1), (150, 360, 2)]),
     "step too short": (STEPS, [(0, 60, 2), (60, 80, 8), (80, 90, 4)]),
     "step too long": (STEPS, [(0, 130, 2), (130, 160, 8), (160, 170, 4)]),

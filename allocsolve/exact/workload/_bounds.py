@@ -45,11 +45,16 @@ class TermBound:
     timed_out: bool = False
 
 
-def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes) -> float:
-    """Return the term as if each job had the cluster to itself, rounded as values of plans are."""
-    submit, fastest = problem.packed.submit, sizes.seconds[sizes.offsets[:-1]]
-    if problem.is_evolving or (problem.packed.speedup == OVERHEAD).any():  # not all sizes are listed
+def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes | None) -> float:
+    """Return the term as if each job had the cluster to itself, rounded as values of plans are.
+
+    Evolving jobs have no sizes.
+    """
+    submit = problem.packed.submit
+    if sizes is None or (problem.packed.speedup == OVERHEAD).any():  # not all sizes are listed
         fastest = shortest_run_times(problem)
+    else:
+        fastest = sizes.seconds[sizes.offsets[:-1]]
     return plan_values(problem, (term,), submit, submit + fastest)[0]
 
 
@@ -72,7 +77,7 @@ def bound_of_certificate(
 def bound_by_time(
     problem: WorkloadProblem,
     term: WorkloadTerm,
-    sizes: Sizes,
+    sizes: Sizes | None,
     clock: Clock,
     start: Mapping[str, object] | None = None,
 ) -> TermBound:

@@ -10,6 +10,7 @@ from allocsolve.heuristics.workload.conservative import (
     conservative_plan,
 )
 from allocsolve.heuristics.workload.easyback import EvolvEasyback
+from allocsolve.heuristics.workload.lina import Lina
 from allocsolve.heuristics.workload.malleable import (
     MalleableAverage,
     MalleableMin,
@@ -34,6 +35,7 @@ __all__ = [
     "EvolvEasyback",
     "Fcfs",
     "FirstFit",
+    "Lina",
     "MalleableAverage",
     "MalleableMin",
     "MalleablePref",

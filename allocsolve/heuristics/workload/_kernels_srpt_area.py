@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
-from allocsolve.heuristics.workload._kernels_rebalancing import Supply, settle
+from allocsolve.heuristics.workload._kernels_rebalancing import Supply, grow, shrink_and_start
 from allocsolve.kernels.jit import called_kernel, kernel
 from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import MALLEABLE
@@ -158,5 +158,7 @@ def run_ranked(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Rank
         first = state.counts[TAIL] - state.counts[SUBMITTED]
         sort_queue(jobs, state, ranking.share, ranking.left, _SMALLEST_AREA, first)
         supply = _share_out(jobs, state, resizing, ranking, count)
-        settle(jobs, state, resizing, ranking.members, ranking.wanted, ranking.admitted, supply)
+        members, wanted = ranking.members, ranking.wanted
+        spare = shrink_and_start(jobs, state, resizing, members, wanted, ranking.admitted, supply)
+        grow(jobs, state, resizing, members, wanted, supply, spare)
     return False

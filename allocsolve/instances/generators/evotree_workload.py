@@ -16,7 +16,7 @@ from allocsolve.model.checks import choice, real
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["EVOTREE_KINDS", "EvotreeKind", "evotree_batch", "evotree_stream"]
+__all__ = ["EVOTREE_KINDS", "EvotreeKind", "evotree_batch", "evotree_jobs", "evotree_stream"]
 
 #: Counted up whenever the same seed gives other problems than before.
 _VERSION = 1
@@ -86,7 +86,7 @@ def evotree_batch(
     rows = zip(batch.submits, batch.sizes, (idx in batch.evolving for idx in range(JOBS)), strict=True)
     return WorkloadProblem(
         NUM_NODES,
-        _jobs(rows, kind, release_delay),
+        evotree_jobs(rows, kind, release_delay),
         name=f"evotree-batch-s{seed}",
         meta={
             "generator": "evotree-batch",
@@ -158,7 +158,7 @@ def evotree_stream(
     submits = poisson_submits(rng, num_jobs, mean_area / (load * num_nodes)).tolist()
     return WorkloadProblem(
         num_nodes,
-        _jobs(zip(submits, sizes, chosen, strict=True), kind, release_delay),
+        evotree_jobs(zip(submits, sizes, chosen, strict=True), kind, release_delay),
         name=f"evotree-stream-s{seed_name(words)}",
         meta={
             "generator": "evotree-stream",
@@ -182,8 +182,10 @@ def _share(share: float) -> float:
     return number
 
 
-def _jobs(rows: Iterable[tuple[float, int, bool]], kind: EvotreeKind, release_delay: float) -> list[Job]:
-    """Return the jobs of submissions, nominal sizes and whether they are not rigid."""
+def evotree_jobs(
+    rows: Iterable[tuple[float, int, bool]], kind: EvotreeKind, release_delay: float
+) -> list[Job]:
+    """Return jobs as those of `evotree_batch`: submissions, nominal sizes, which ones are not rigid."""
     tree, branch = TREE * _SCALE, BRANCH * _SCALE
     phases = {
         size: Phases([(size * tree, None), (branch, 1), (size * tree, None)], release_delay) for size in SIZES
