@@ -45,6 +45,8 @@ class NaiveProfileFit:
         self.step_ends: dict[int, float] = {}
         #: When later steps begin by a plan that does not change.
         self.later: dict[int, Iterator[float]] = {}
+        #: The completion that was planned when a job was submitted.
+        self.promised: dict[int, float] = {}
         self.waiting: set[int] = set()
         self.held: dict[int, int] = {}
 
@@ -125,6 +127,7 @@ class NaiveProfileFit:
             rows.append(Row(seconds, nodes, math.inf if waits else seconds))
         starts = self.earliest(rows, others)
         end = starts[-1] + rows[-1].seconds
+        assert end <= self.promised.setdefault(job, end)  # nobody gets later
         if job in self.held:
             assert starts[0] == self.now
         elif self.options.compacting:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from naive_evolving import ElasticCluster
 
-from allocsolve.model import Amdahl, Overhead, Phases, PowerLaw, SpeedupTable
+from allocsolve.model import Amdahl, Overhead, Phases, PowerLaw, SpeedupTable, Stall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,12 +142,17 @@ def wanted_sizes(
     def at_rung(rung: int) -> dict[int, int]:
         return {job: best_size(cluster, job, math.exp(1e-4 * rung)) for job in members}
 
-    def near(wanted: int, size: int) -> bool:
-        return max(wanted, size) <= (1 + hysteresis) * min(wanted, size)
+    def stays(job: int, wanted: int, size: int) -> bool:
+        if max(wanted, size) <= (1 + hysteresis) * min(wanted, size):
+            return True
+        cost, ran = cluster.rows[job].reconfiguration, cluster.now - cluster.running[job].start
+        stall = cost.seconds(size, wanted) if isinstance(cost, Stall) else 0.0
+        gain = abs(1 - cluster.ratio(job, wanted) / cluster.ratio(job, size))
+        return stall > gain * (1 / 3) * ran
 
     wanted = at_rung(clearing_rung(lambda rung: sum(at_rung(rung).values()), shared))
     sizes = {job: cluster.running[job].size for job in running}
-    steady = {job for job in running if near(wanted[job], sizes[job])}
+    steady = {job for job in running if stays(job, wanted[job], sizes[job])}
     lack = sum(sizes[job] if job in steady else wanted[job] for job in members) - shared
     for job in sorted(steady):
         if lack > 0 and wanted[job] < sizes[job]:

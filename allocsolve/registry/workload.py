@@ -226,8 +226,8 @@ def _certified_bound(
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
     if problem.is_evolving:
-        # Some solvers refuse profiles.
-        return (*_tiny_problems("evolving"), _tiny_profiles())
+        # Some solvers refuse profiles, or phases, too.
+        return (*_tiny_problems("evolving"), _tiny_profiles(), *_tiny_problems("malleable"))
     if problem.is_malleable:
         return _tiny_problems("malleable")
     return _tiny_problems("rigid" if problem.is_rigid else "moldable")

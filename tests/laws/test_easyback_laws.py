@@ -115,7 +115,7 @@ def test_profiles_end_whatever_they_need(problem: WorkloadProblem, policy: Evolv
 def test_with_more_knowledge_of_profiles(
     problem: WorkloadProblem, knowledge: str, policy: EvolvEasyback
 ) -> None:
-    check_in_python(problem, replace(policy, knowledge=knowledge))
+    check_in_python(problem, replace(policy, knowledge=knowledge))  # type: ignore[arg-type]
 
 
 @given(evolving_problems(max_jobs=7, readings=("profile", "requested")), options, st.booleans())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -124,13 +125,9 @@ def test_bounds_stand_beside_and_contradictions_are_refused() -> None:
     assert (row.log, row.share) == ("KIT", 0)
     assert 0 < row.bound <= row.best <= min(one.turnaround for one in examine(planned, records).runs)
     key = planned[0].task.key
-    records[key] = type(records[key])(**{**vars_of(records[key]), "value": 1.0})
+    records[key] = replace(records[key], value=1.0)
     with pytest.raises(InvalidAnswer, match="contradiction: a bound of"):
         examine(planned, records)
-
-
-def vars_of(record: object) -> dict[str, object]:
-    return {name: getattr(record, name) for name in record.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
 def fake(figure: Callable[[str, float, str, str, str], float]) -> Reproduction:

@@ -52,6 +52,8 @@ class EasybackRule(NamedTuple):
     safe: bool
     #: Shape (rows,), read-only: the most nodes that a job with a profile may need from each of its steps on.
     claims: IntArray
+    #: Whether these fall when steps end, of which nobody is told if the next one needs as many nodes.
+    falling: bool
 
 
 class Ticking(NamedTuple):
@@ -201,5 +203,7 @@ def run_easyback(
             _start_queued(jobs, state, resizing, rule, unable)
             if not rule.requests_first:
                 again = _grant(jobs, state, resizing, rule, unable)
+        waits = resizing.counts[REQUESTS] > 0 or state.counts[HEAD] < state.counts[TAIL]
+        again = again or (rule.falling and waits)
         clock[_NEXT] = max(np.nextafter(now, np.inf), (count + 1) * rule.polling) if again else np.inf
     return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from allocsolve.heuristics.workload._kernels_grants import (
     initial_offers,
 )
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
-from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.jit import called_kernel, kernel
 from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import MALLEABLE
@@ -24,6 +23,9 @@ from allocsolve.simulation.kernels import (
     HEAD,
     MALLEABLE_RUNNING,
     REQUESTS,
+    STALL_FIXED,
+    STALL_PER_NODE,
+    STALL_SHARED,
     SUBMITTED,
     TAIL,
     Resizing,
@@ -57,6 +59,9 @@ __all__ = [
     "run_rebalancing",
     "shrink_and_start",
 ]
+
+#: How long a job is expected to run on where a change stalls it, over how long it has run.
+_RUNS_ON: Final = 1 / 3
 
 #: What `run_rebalancing` returns: the workload is at its end, the log of changes has to grow first, or all
 #: calls that it was told to make are made.
@@ -164,10 +169,21 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction
     return Supply(running, count, admitted, needed, shared, incoming)
 
 
-@inner_kernel
-def _is_near(wanted: int, size: int, hysteresis: float) -> bool:
-    """Return whether a size is nearly right."""
-    return bool(max(wanted, size) <= (1 + hysteresis) * min(wanted, size))
+@called_kernel
+def _stays(
+    jobs: PackedJobs, state: State, resizing: Resizing, job: int, wanted: int, hysteresis: float
+) -> bool:
+    """Return whether a running job keeps its size: it is nearly right, or a change does not pay."""
+    size, times = state.size[job], resizing.evolving.times
+    if max(wanted, size) <= (1 + hysteresis) * min(wanted, size):
+        return True
+    fixed, per_node = times[job, STALL_FIXED], times[job, STALL_PER_NODE]
+    shared = times[job, STALL_SHARED]
+    if fixed + per_node + shared == 0.0:
+        return False
+    stall = fixed + per_node * abs(wanted - size) + shared / (size + wanted)
+    gain = abs(1 - time_ratio(jobs, job, wanted) / time_ratio(jobs, job, size))
+    return bool(stall > gain * _RUNS_ON * (state.clock[0] - state.start[job]))
 
 
 @called_kernel
@@ -194,7 +210,9 @@ def _clear(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction,
 
 
 @called_kernel
-def _set_sizes(jobs: PackedJobs, state: State, auction: Auction, supply: Supply, hysteresis: float) -> None:
+def _set_sizes(
+    jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply, hysteresis: float
+) -> None:
     """Set the size of each member: what it wants at the clearing price, if that is not near to what it has.
 
     Jobs whose size is nearly right keep it, but for shrinks, as long as others lack nodes.
@@ -208,12 +226,12 @@ def _set_sizes(jobs: PackedJobs, state: State, auction: Auction, supply: Supply,
     for at in range(count):
         job = members[at]
         wanted[job] = size_at(jobs, auction.demand, job, cheapness)
-        near = at < supply.running and _is_near(wanted[job], state.size[job], hysteresis)
-        lack += state.size[job] if near else wanted[job]
+        stays = at < supply.running and _stays(jobs, state, resizing, job, wanted[job], hysteresis)
+        lack += state.size[job] if stays else wanted[job]
     for at in range(supply.running):
         job = members[at]
         size = state.size[job]
-        if _is_near(wanted[job], size, hysteresis):
+        if _stays(jobs, state, resizing, job, wanted[job], hysteresis):
             if lack > 0 and wanted[job] < size:
                 lack -= size - wanted[job]
             else:
@@ -321,7 +339,7 @@ def rebalance(
         sort_queue(jobs, state, resizing.estimate, auction.scores, rule.order, first)
     supply = _supply(jobs, state, resizing, auction)
     supply = _clear(jobs, state, resizing, auction, supply)
-    _set_sizes(jobs, state, auction, supply, rule.hysteresis)
+    _set_sizes(jobs, state, resizing, auction, supply, rule.hysteresis)
     members, wanted = auction.members, auction.wanted
     spare = shrink_and_start(jobs, state, resizing, members, wanted, auction.admitted, supply)
     grant_accepted(jobs, state, resizing, auction.offers)

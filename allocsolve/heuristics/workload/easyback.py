@@ -59,7 +59,8 @@ class EvolvEasyback:
     knowledge
         Which nodes those are, see `allocsolve.simulation.EngineRules`. ``none``: the most of the profile.
         ``next``: these, but no more than it holds if the present step is the last one. ``all``: the most of
-        the steps that are left. For how long steps last the policy does not ask.
+        the steps that are left. For how long steps last the policy does not ask; while anybody waits it looks
+        again at every tick, as nothing tells it that a step has ended if the next one needs as many nodes.
 
     Raises
     ------
@@ -165,6 +166,7 @@ def final_states(
         policy.start_counts,
         policy.safe,
         _claims(problem, policy.knowledge),
+        policy.safe and policy.knowledge != "none",
     )
     state = initial_state(problem.num_nodes, packed.submit, ordered=True, resizable=True)
     resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)

@@ -60,11 +60,19 @@ class StaticPrice:
     shrank as far as they can: first fit. The policy knows speedups and limits of sizes; it knows no run
     times, and asks for no estimates unless the order of the queue does.
 
+    Evolving jobs choose the size on which they start like malleable ones, and cannot be shrunk. A request for
+    more nodes is granted if at the clearing price a unit of the work costs less on them: jobs that start come
+    first, then requests, the one that pays at the highest price before others, in full or not yet; a
+    request that is not granted stays open. Where more nodes do as much more, as in jobs with phases, the jobs
+    with the fewest nodes come first. Jobs with a `allocsolve.model.Profile` are refused.
+
     Parameters
     ----------
     hysteresis
         A running job keeps its size while what it wants is no more than this share above or below, unless
-        waiting jobs lack nodes: each change may cost a job time. 0: it always follows the price.
+        waiting jobs lack nodes: each change may cost a job time. 0: it always follows the price. Where a
+        change stalls the job, it keeps its size, too, if the stall takes longer than the change would save,
+        or cost, in a third of the time for which it has run.
     order
         Which queued job comes first; see `allocsolve.heuristics.workload.orders.QueueOrder`.
     resize_takes_effect
@@ -73,14 +81,15 @@ class StaticPrice:
     Raises
     ------
     InvalidOption, UnknownName
-        If an option is not as said.
+        If an option is not as said; when called, `InvalidOption` if a job has a profile.
 
     Notes
     -----
     Nodes that a job gives up at a later point of its work are free from then on; nobody is promised them, but
     running jobs do not grow into what queued jobs lack until then.
 
-    *Complexity*: O(running jobs + queue) for each of ten or twenty looks at a price in each call.
+    *Complexity*: O(running jobs + queue) for each of ten or twenty looks at a price in each call, and for
+    each open request that might be granted.
     *Guarantee*: feasible; on rigid jobs the schedule of first fit in the order of the queue.
 
     Examples

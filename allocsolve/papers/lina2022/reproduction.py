@@ -95,9 +95,10 @@ def examine(planned: Sequence[PlannedRun], records: Mapping[RecordKey, Record]) 
             if known > 0:
                 bounds[record.digest] = variant.log, variant.share, known
         elif record.value is not None:
+            of = record.metrics
             which = variant.log, variant.share, variant.seed, algorithm, rule
-            figures = {name: record.metrics[name] for name in METRICS}
-            runs.append(Run(*which, **figures, runtime_s=record.runtime_s))
+            figures = of["turnaround"], of["utilisation"], of["slowdown"]
+            runs.append(Run(*which, *figures, record.runtime_s))
         if record.value is not None:
             value = terms(record.value)[0]
             values[record.digest] = min(values.get(record.digest, math.inf), value)
