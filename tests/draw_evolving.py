@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def draw_stall(rng: random.Random) -> Stall | None:
     def seconds() -> float:
-        return rng.choice([0, 0.5, 2, rng.random()])
+        return rng.choice([0, 0.5, 2, rng.randint(1, 99) / 100])
 
     cost = Stall(seconds(), seconds(), seconds(), rng.choice(["new", "larger"]))
     return rng.choice([None, cost, cost])
@@ -95,14 +95,14 @@ def draw_phases(rng: random.Random, num_nodes: int, span: int) -> Job:
     phases = Phases(
         [
             (
-                rng.choice([1, 8, 0.1 + rng.random()]) * rng.randint(1, 20),
+                rng.choice([1, 8, 0.1 + rng.randint(1, 99) / 100]) * rng.randint(1, 20),
                 rng.choice([None, 1, rng.randint(1, num_nodes)]),
             )
             for _ in range(rng.randint(1, 4))
         ],
         release_delay=rng.choice([0, 1, 5]),
     )
-    join = Join(*(rng.choice([0, 1, 3, rng.random()]) for _ in range(3)))
+    join = Join(*(rng.choice([0, 1, 3, rng.randint(1, 99) / 100]) for _ in range(3)))
     return Job(
         **_row(rng, span, join.start + phases.run_time(pref)),
         nodes=pref,

@@ -131,7 +131,9 @@ def naive_eager(cluster: ElasticCluster) -> None:
             free -= fitting[-1]
     for run in runs:
         if run.target == run.size:
-            sizes = [size for size in cluster.sizes(run.job) if size <= run.size + cluster.free]
+            # What profiles give back at their starts is free after the call only.
+            sizes = [size for size in cluster.sizes(run.job) if size <= run.size + free]
             nodes = sizes[0] if cluster.queue else sizes[-1]
+            free -= max(0, nodes - run.size)
             if nodes != run.size:
                 cluster.resize(run, nodes)

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from allocsolve.judge import workload_violations
 from allocsolve.model import Profile, WorkloadProblem, WorkloadSchedule
-from allocsolve.simulation import Engine, EngineRules
+from allocsolve.simulation import Answer, Engine, EngineRules, Resize, Start
+
+#: After so many no sizes change any more: a job that changed in every call might stall for ever.
+MOST_CALLS = 300
 
 
 def ended(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[WorkloadProblem, WorkloadSchedule]:
@@ -34,9 +37,16 @@ def ended(problem: WorkloadProblem, schedule: WorkloadSchedule) -> tuple[Workloa
 def check_random_run(rng: random.Random) -> int:
     """Judge a run of few jobs of all kinds; return how many have ended."""
     problem = draw_evolving(rng, 6)
-    engine = Engine(problem, EngineRules(rng.random() < 0.8))
+    engine, calls = Engine(problem, EngineRules(rng.random() < 0.8)), 0
+    changed: dict[int, float] = {}
     while (view := engine.advance()) is not None:
-        engine.apply(draw_decisions(view, rng))
+        decisions, calls = draw_decisions(view, rng), calls + 1
+        resized = [decision.job for decision in decisions if isinstance(decision, Resize)]
+        # Of one that grows and then shrinks at one instant, in two calls, the judge sees two stalls, not one.
+        if calls > MOST_CALLS or any(changed.get(job) == view.now for job in resized):
+            decisions = [decision for decision in decisions if isinstance(decision, Start | Answer)]
+        changed |= dict.fromkeys(resized, view.now)
+        engine.apply(decisions)
     problem, schedule = ended(problem, engine.result())
     assert workload_violations(problem, schedule) == ()
     return len(problem.jobs)

@@ -102,6 +102,7 @@ GOOD: dict[str, Case] = {
     "asks for nobody": (REACTS, [(0, 118, 2), (118, 405, 1)]),
     "a node comes and goes at 15 s": (ASKS_ON, [(0, 20, 2), (20, 30, 1)]),
     "a node comes as one begins to leave": (LEAVES_LATE, [(0, 15, 2), (15, 18, 3), (18, 23, 2), (23, 30, 1)]),
+    "a node leaves at the end": (REACTS, [(0, 118, 2), (118, 405 - 1e-9, 1), (405 - 1e-9, 405, 1)]),
     "profile": (STEPS, [(0, 60, 2), (60, 90, 8), (90, 100, 4)]),
     "profile waits": (STEPS, [(3, 123, 2), (123, 160, 8), (160, 180, 4)]),
 }
