@@ -79,12 +79,12 @@ def _with_overhead(demand: Demand, job: int, price: float) -> float:
         scaled = 3 * math.sqrt(3.0) * price * fastest
         angle = math.acosh(scaled) / 3 if scaled > 1 else math.acos(scaled) / 3
         wave = math.cosh(angle) if scaled > 1 else math.cos(angle)
-        return fastest * (math.sqrt(3.0) / 2) / wave
+        return float(fastest * (math.sqrt(3.0) / 2) / wave)
     dear = price * demand.scale[job]
     if dear >= gain:
         return 0.0
     ratio = dear / gain
-    return fastest * math.sqrt(2 * (1 - ratio) / (2 * ratio + 1 + math.sqrt(8 * ratio + 1)))
+    return float(fastest * math.sqrt(2 * (1 - ratio) / (2 * ratio + 1 + math.sqrt(8 * ratio + 1))))
 
 
 @called_kernel
