@@ -1,0 +1,286 @@
+"""Reservation: jobs with deadlines that book nodes of a mesh or torus (Linnert et al. 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidProblem
+from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen
+from allocsolve.model.checks import choice, instance, integer, items, real, shown
+from allocsolve.model.objective import parse_objective
+from allocsolve.model.problem import checked_labels
+from allocsolve.model.program import Program
+from allocsolve.model.reservation_schedule import ReservationSchedule
+from allocsolve.model.topology import Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allocsolve.model.jobs import FloatArray
+__all__ = [
+    "PROGRAM_KINDS",
+    "RESERVATION_OBJECTIVES",
+    "RESERVATION_SHAPES",
+    "DeadlineJob",
+    "PackedDeadlineJobs",
+    "ReservationObjective",
+    "ReservationProblem",
+    "ReservationShape",
+    "ReservationTerm",
+    "parse_reservation_objective",
+]
+
+#: What can be minimised; see `ReservationProblem`.
+ReservationTerm: TypeAlias = Literal["rejected", "rejected-area", "unsuccessful"]
+
+#: What to minimise: one term, or several of which the first comes first (lexicographic).
+ReservationObjective: TypeAlias = tuple[ReservationTerm, ...]
+
+#: All terms of objectives, the default first.
+RESERVATION_OBJECTIVES: tuple[ReservationTerm, ...] = get_args(ReservationTerm)
+
+#: What sets of nodes a job may book.
+ReservationShape: TypeAlias = Literal[
+    "any",
+    "connected",  # by links between nodes of the set
+    "run",  # consecutive on the Hilbert curve
+]
+
+RESERVATION_SHAPES: tuple[ReservationShape, ...] = get_args(ReservationShape)
+
+#: The four kinds of programs of Linnert et al. 2024; `allocsolve.heuristics.linnert_program` makes them.
+PROGRAM_KINDS: Final = 4
+
+
+def parse_reservation_objective(objective: str | Sequence[str]) -> ReservationObjective:
+    """Read an objective such as ``rejected`` or ``unsuccessful,rejected-area``.
+
+    Raises
+    ------
+    UnknownName
+        If a term is not one of `RESERVATION_OBJECTIVES`.
+    InvalidOption
+        If a term stands twice, or there is none.
+    """
+    return parse_objective(objective, RESERVATION_OBJECTIVES)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineJob:
+    """A job that is announced at its arrival and has to end by its deadline.
+
+    Parameters
+    ----------
+    arrival
+        When it is announced, in whole seconds, >= 0; it cannot start before.
+    nodes
+        How many nodes it books, >= 1.
+    runtime
+        For how long, in whole seconds, >= 1.
+    deadline
+        When it has to end, in whole seconds. A job whose deadline is before arrival plus run time can only be
+        rejected.
+    program
+        What it does: a kind from 0 to 3 of Linnert et al. 2024, or the name of a program of its problem; None
+        if nothing is known. Only executions ask for it.
+    weight
+        How much it counts in the terms, a finite number >= 0.
+    name
+        For people; ``j`` and its position if empty.
+
+    Raises
+    ------
+    InvalidProblem
+        If a value is out of range; the message names the field and the value.
+    """
+
+    arrival: int
+    nodes: int
+    runtime: int
+    deadline: int
+    program: int | str | None = None
+    weight: float = 1
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for what, least in (("arrival", 0), ("nodes", 1), ("runtime", 1), ("deadline", 0)):
+            value = integer(what, getattr(self, what))
+            if not least <= value <= MAX_INTEGER:
+                msg = f"{what} {shown(value)} is not in {least}..2^53"
+                raise InvalidProblem(msg)
+            object.__setattr__(self, what, value)
+        weight = real("weight", self.weight)
+        if not 0 <= weight <= MAX_INTEGER:
+            msg = f"weight {shown(self.weight)} is not in 0..2^53"
+            raise InvalidProblem(msg)
+        object.__setattr__(self, "weight", int(weight) if weight.is_integer() else weight)
+        instance("name", self.name, str)
+        if self.program is not None and not isinstance(self.program, str):
+            program = integer("program", self.program)
+            if not 0 <= program < PROGRAM_KINDS:
+                msg = f"program {shown(program)} is not a kind in 0..{PROGRAM_KINDS - 1}, nor a name"
+                raise InvalidProblem(msg)
+            object.__setattr__(self, "program", program)
+
+    @property
+    def area(self) -> int:
+        """Nodes times run time, in node-seconds."""
+        return self.nodes * self.runtime
+
+
+class PackedDeadlineJobs(NamedTuple):
+    """Jobs as read-only arrays of shape (jobs,): what kernels take."""
+
+    arrival: IntArray  #: seconds
+    nodes: IntArray
+    runtime: IntArray  #: seconds
+    deadline: IntArray  #: seconds
+    weight: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationProblem:
+    """Choose which jobs to accept, and when and on which nodes each of them runs.
+
+    An accepted job books `DeadlineJob.nodes` nodes from its start for its run time, without a break, not
+    before its arrival and not beyond its deadline; a node belongs to one job at a time, and one that is left
+    at an instant is there for a job that starts at that instant.
+
+    What can be minimised, with the weights w of the jobs:
+
+    rejected
+        The share of jobs that are not accepted: their sum of w over the sum of w; 0 if no job counts.
+    rejected-area
+        The share of the area that is not accepted: the same with w times nodes times run time.
+    unsuccessful
+        The share of jobs that are not accepted, or whose execution was cancelled, as in `rejected`. A job
+        that was booked and not executed counts as successful.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    jobs
+        Each fits the machine. The order is that of arrival, or of announcement among equal arrivals.
+    shape
+        What sets of nodes jobs may book: ``any``, ``connected``, or ``run``, consecutive nodes of the node
+        order ``hilbert`` with 5 bits to an axis (more, if a side is above 32).
+    programs
+        Programs by the names that jobs have for them.
+    program_seed
+        From which the random parts of programs of the kinds 0 to 3 are drawn.
+    name
+        For people; two problems that differ in name only have the same digest.
+    meta
+        Where the problem comes from: carried along, never read by a solver.
+
+    Raises
+    ------
+    InvalidProblem
+        If a value is out of range, arrivals fall, or a program has no such name; the message names the job.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Mesh
+    >>> problem = ReservationProblem(Mesh((2, 2)), [DeadlineJob(0, 3, 10, 10), DeadlineJob(0, 2, 5, 20)])
+    >>> problem.jobs[1].area, problem.packed.deadline.tolist(), problem.names
+    (10, [10, 20], ('j0', 'j1'))
+    """
+
+    topology: Topology
+    jobs: tuple[DeadlineJob, ...]
+    shape: ReservationShape = "any"
+    programs: Mapping[str, Program] = field(default_factory=dict)
+    program_seed: int = 0
+    name: str = ""
+    meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    packed: PackedDeadlineJobs = field(init=False, compare=False, repr=False)  #: the jobs as arrays
+
+    def __post_init__(self) -> None:
+        instance("topology", self.topology, Topology)
+        jobs = items("jobs", self.jobs)
+        object.__setattr__(self, "jobs", jobs)
+        choice("shape", self.shape, RESERVATION_SHAPES)
+        object.__setattr__(self, "meta", checked_labels(self.name, self.meta))
+        programs = dict(instance("programs", self.programs, dict | MappingProxyType))  # type: ignore[arg-type]
+        for label, program in programs.items():
+            instance("name of a program", label, str)
+            instance(f"program {shown(label)}", program, Program)
+        object.__setattr__(self, "programs", MappingProxyType(programs))
+        object.__setattr__(self, "program_seed", integer("program_seed", self.program_seed))
+        if not 0 <= self.program_seed <= MAX_INTEGER:
+            msg = f"program_seed {shown(self.program_seed)} is not in 0..2^53"
+            raise InvalidProblem(msg)
+        self._check_jobs()
+        object.__setattr__(self, "packed", _packed(jobs))
+
+    def _check_jobs(self) -> None:
+        last, limit = 0, self.topology.num_nodes
+        for idx, job in enumerate(self.jobs):
+            instance(f"jobs[{idx}]", job, DeadlineJob)
+            place = f"job {job.name or f'j{idx}'!r}"
+            if job.nodes > limit:
+                msg = f"{place}: {job.nodes} nodes on a machine of {limit}"
+                raise InvalidProblem(msg)
+            if job.arrival < last:
+                msg = f"{place}: arrival {job.arrival} is before that of the job in front of it, {last}"
+                raise InvalidProblem(msg)
+            if isinstance(job.program, str) and job.program not in self.programs:
+                msg = f"{place}: there is no program {job.program!r}"
+                raise InvalidProblem(msg)
+            last = job.arrival
+        if self.horizon > MAX_INTEGER or sum(job.weight * job.area for job in self.jobs) > MAX_INTEGER:
+            msg = "latest deadline plus run times, or the sum of weighted areas, is beyond 2^53"
+            raise InvalidProblem(msg)
+
+    def __hash__(self) -> int:
+        return hash((self.topology, self.jobs, self.shape, self.program_seed, self.name))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copy and pickle by construction: the arrays stay read-only."""
+        programs, meta = dict(self.programs), dict(self.meta)
+        return type(self), (
+            self.topology,
+            self.jobs,
+            self.shape,
+            programs,
+            self.program_seed,
+            self.name,
+            meta,
+        )
+
+    @property
+    def answer_type(self) -> type[ReservationSchedule]:
+        """The type of its answers."""
+        return ReservationSchedule
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the jobs; ``j`` and the position of one without a name."""
+        return tuple(job.name or f"j{idx}" for idx, job in enumerate(self.jobs))
+
+    @property
+    def horizon(self) -> int:
+        """When the last job that is in time can end: the latest deadline; 0 without jobs."""
+        return max((job.deadline for job in self.jobs), default=0)
+
+    @property
+    def area(self) -> int:
+        """Sum of nodes times run time of all jobs, in node-seconds."""
+        return sum(job.area for job in self.jobs)
+
+
+def _packed(jobs: tuple[DeadlineJob, ...]) -> PackedDeadlineJobs:
+    weight = np.array([job.weight for job in jobs], dtype=np.float64)
+    weight.setflags(write=False)
+
+    def column(name: str) -> IntArray:
+        return frozen(np.array([getattr(job, name) for job in jobs], dtype=np.int64))
+
+    return PackedDeadlineJobs(
+        column("arrival"), column("nodes"), column("runtime"), column("deadline"), weight
+    )
