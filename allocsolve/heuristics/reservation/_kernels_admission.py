@@ -22,7 +22,6 @@ from allocsolve.heuristics.reservation._kernels_timeline import (
     has_room,
     next_window,
     open_window,
-    take_booking_away,
     trailing_zeros,
 )
 from allocsolve.kernels.jit import kernel
@@ -35,9 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Requests",
     "admit_jobs",
-    "book",
     "earliest_start",
-    "give_back",
     "label_nodes",
     "move_on",
     "sort_sets",
@@ -74,7 +71,8 @@ def earliest_start(
         return -1
     everything, size = machine.everything, len(nodes)
     if rule == COUNT_ONLY:
-        return earliest_count(timeline, time, runtime, latest, np.int64(everything[0]) - size)
+        most: int = np.int64(everything[0])  # type: ignore[assignment]  # signed
+        return earliest_count(timeline, time, runtime, latest, most - size)
     open_window(timeline, time)
     start = next_window(timeline, everything, time, runtime, latest, size)
     while start >= 0:
@@ -98,28 +96,6 @@ def move_on(timeline: Timeline, machine: Machine, time: int, runtime: int, lates
     if start >= 0:
         write_free(machine, timeline.rows[FREE])
     return start
-
-
-@kernel
-def book(timeline: Timeline, machine: Machine, rule: int, nodes: IntArray, start: int, end: int) -> None:
-    """Book nodes, or by `COUNT_ONLY` so many; there must be room."""
-    if rule == COUNT_ONLY:
-        timeline.rows[BOOKING, 0] = np.uint64(len(nodes))
-    else:
-        write_bits(machine, nodes, timeline.rows[BOOKING])
-    add_booking(timeline, start, end)
-
-
-@kernel
-def give_back(
-    timeline: Timeline, machine: Machine, rule: int, nodes: IntArray, start: int, end: int, now: int
-) -> None:
-    """Undo `book` as of now, which lies before the end."""
-    if rule == COUNT_ONLY:
-        timeline.rows[BOOKING, 0] = np.uint64(len(nodes))
-    else:
-        write_bits(machine, nodes, timeline.rows[BOOKING])
-    take_booking_away(timeline, start, end, now)
 
 
 @kernel
@@ -152,7 +128,11 @@ def admit_jobs(
         offsets[job + 1] = offsets[job]
         if start >= 0:
             offsets[job + 1] += requests.size[job]
-            book(timeline, machine, rule, chosen, start, start + runtime)
+            if rule == COUNT_ONLY:
+                timeline.rows[BOOKING, 0] = np.uint64(len(chosen))
+            else:
+                write_bits(machine, chosen, timeline.rows[BOOKING])
+            add_booking(timeline, start, start + runtime)
     return last
 
 
