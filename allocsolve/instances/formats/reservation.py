@@ -174,9 +174,8 @@ def decode_schedule(document: Document, source: str, problem: ReservationProblem
             check.add(f"{place}.outcome", f"{show(outcome)} is none of {', '.join(OUTCOMES)}")
         outcomes.append(OUTCOMES.index(outcome) if outcome in OUTCOMES else REJECTED)
         ends.append(_time(check, fields["end"], f"{place}.end") if "end" in fields else math.nan)
-        computed.append(
-            _time(check, fields["computed"], f"{place}.computed") if "computed" in fields else None
-        )
+        executed |= "computed" in fields
+        computed.append(_time(check, fields.get("computed", 0), f"{place}.computed"))
         holds.append(_decode_holds(check, fields, place))
     check.finish(source)
     flat = [hold for one in holds for hold in one]

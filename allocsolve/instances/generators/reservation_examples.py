@@ -61,7 +61,7 @@ def reservation_examples() -> Iterator[ReservationProblem]:
     for seed, topology in enumerate((mesh, Torus((3, 2)), Mesh((5,)))):
         sides = "x".join(map(str, topology.shape))
         for shape in ("any", "connected", "run"):
-            drawn = random_reservations(seed, 6, topology, shape=shape)  # type: ignore[arg-type]  # by the loop
+            drawn = random_reservations(seed, 6, topology, shape=shape)
             yield ReservationProblem(
                 topology, drawn.jobs, drawn.shape, name=f"random on {sides}, shape {shape}", meta=drawn.meta
             )
