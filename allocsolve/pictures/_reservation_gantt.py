@@ -40,11 +40,12 @@ def job_colour(schedule: ReservationSchedule, job: int) -> str:
 def about_job(problem: ReservationProblem, schedule: ReservationSchedule, job: int) -> str:
     """Return what there is to know of a job that holds nodes."""
     one = problem.jobs[job]
-    start, end = float(schedule.first_starts[job]), float(schedule.ends[job])
+    name = one.name or f"j{job}"
+    start, end = float(schedule.hold_starts[schedule.offsets[job]]), float(schedule.ends[job])
     kind = "" if one.program is None else f" of kind {one.program}" if isinstance(one.program, int) else ""
     kind = f", program {one.program}" if isinstance(one.program, str) else kind
     return (
-        f"{problem.names[job]}{kind}: {counted(one.nodes, 'node')} for {duration(one.runtime)}; "
+        f"{name}{kind}: {counted(one.nodes, 'node')} for {duration(one.runtime)}; "
         f"{OUTCOMES[schedule.outcomes[job]]}, from {start:.10g} s to {end:.10g} s; "
         f"arrived at {one.arrival} s, deadline {one.deadline} s"
     )

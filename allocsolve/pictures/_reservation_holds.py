@@ -133,10 +133,12 @@ def holders(schedule: ReservationSchedule, times: FloatArray, nodes: IntArray) -
     return held
 
 
-def held_nodes(schedule: ReservationSchedule, edges: FloatArray) -> FloatArray:
-    """Return how many nodes are held, as means over the bins between edges (seconds)."""
-    ones = np.ones(len(schedule.nodes))
-    times = np.concatenate([schedule.hold_starts, schedule.hold_ends])
+def held_nodes(schedule: ReservationSchedule, window: tuple[float, float], bins: int) -> FloatArray:
+    """Return how many nodes are held, as means over equal parts of a window (seconds); shape (bins,)."""
+    ones, first = np.ones(len(schedule.nodes)), window[0]
+    # Counted from the start of the window, as parts of a second are lost on late times.
+    times = np.concatenate([schedule.hold_starts, schedule.hold_ends]) - first
+    edges = np.linspace(0, window[1] - first, bins + 1)
     return binned(times, np.concatenate([ones, -ones]), edges)
 
 

@@ -132,7 +132,7 @@ def _over_time(
         height=_HEIGHT,
     )
     for idx, (name, schedule) in enumerate(schedules.items()):
-        shares = (100 * held_nodes(schedule, edges) / problem.topology.num_nodes).tolist()
+        shares = (100 * held_nodes(schedule, window, _BINS) / problem.topology.num_nodes).tolist()
         points = list(zip((edges / unit.seconds).tolist(), shares, strict=False))
         chart.steps(idx, points[1:], shares[0], label=name, sort="c")
     return Exhibit(title, f"Means over {_BINS} equal parts of the time.{more}", chart.drawing)
