@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from allocsolve.papers.linnert2024.reproduction import spread
 from allocsolve.papers.linnert2024.runs import COUNT, LOADS, READINGS
@@ -67,6 +67,62 @@ class Figures:
         these, others = (self.runs(load, name, "", "") for name in (allocator, base))
         common = these.keys() & others.keys()
         return spread([these[seed].accepted / others[seed].accepted for seed in sorted(common)])
+
+    def num_jobs(self, load: str) -> int:
+        """Return how many jobs a stream has.
+
+        Raises
+        ------
+        MissingRunsError
+            If there is no run of the load.
+        """
+        runs = (run for key, some in self._runs.items() if key[0] == load for run in some.values())
+        run = next(runs, None)
+        if run is None:
+            msg = f"no runs at {load} load"
+            raise MissingRunsError(msg)
+        return run.jobs
+
+    def accepted_rows(self) -> list[dict[str, Any]]:
+        """Return what static admission accepts, as it stands in JSON."""
+        keys = [key for key in self._runs if not key[3]]
+        return [
+            {
+                "load": load,
+                "allocator": name,
+                "jobs": self.booked(load, name, "accepted")._asdict(),
+                "area": self.booked(load, name, "accepted_area")._asdict(),
+                "hops": self.booked(load, name, "hops").mean,
+                "by_size": [one.mean for one in self.by_size(load, name)],
+                "seeds": len(self.runs(load, name, "", "")),
+            }
+            for load, name, _, _ in keys
+        ]
+
+    def bound_rows(self) -> list[dict[str, Any]]:
+        """Return what is possible, as it stands in JSON: shares of the jobs, and of their area."""
+        keys = dict.fromkeys((row.load, row.term) for row in self._bounds)
+        rows = []
+        for load, term in keys:
+            most, offline, gap = (one._asdict() for one in self.offline(load, term))
+            rows.append({"load": load, "term": term, "most": most, "offline": offline, "gap": gap})
+        return rows
+
+    def executed_rows(self) -> list[dict[str, Any]]:
+        """Return what becomes of jobs when they are executed, as it stands in JSON."""
+        names = ("accepted", "cancelled_share", "successful", "held", "computing")
+        return [
+            {
+                "load": load,
+                "strategy": strategy,
+                "program": program,
+                "reading": reading,
+                "seeds": len(self.runs(load, strategy, program, reading)),
+                **{name: self.executed(load, strategy, program, name, reading)._asdict() for name in names},
+            }
+            for load, strategy, program, reading in self._runs
+            if reading
+        ]
 
     def offline(self, load: str, term: str) -> tuple[Spread, Spread, Spread]:
         """Return the share that no schedule is above, that of the clairvoyant one, and the gap of both.

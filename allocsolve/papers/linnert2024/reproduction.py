@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.reservation import SIZE_CLASSES
-from allocsolve.model import terms
+from allocsolve.model import ReservationProblem, terms
 from allocsolve.papers.linnert2024.runs import BOUND, TERMS
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Run(NamedTuple):
     program: str  #: empty if nothing was executed
     strategy: str
     reading: str  #: empty if nothing was executed
+    jobs: int
     accepted: float  #: jobs, as are the next two
     successful: float
     cancelled: float
@@ -120,13 +121,15 @@ def examine(planned: Sequence[PlannedRun], records: Mapping[RecordKey, Record]) 
 
 
 def _run(one: PlannedRun, record: Record) -> Run:
-    of = record.metrics
+    of, problem = record.metrics, one.task.problem
+    assert isinstance(problem, ReservationProblem)
     return Run(
         one.load,
         one.seed,
         "" if one.program is None else str(one.program),
         one.strategy,
         one.reading,
+        jobs=len(problem.jobs),
         accepted=of["accepted_jobs"],
         successful=of["successful_jobs"],
         cancelled=of["cancelled_jobs"],
