@@ -1,1 +1,1 @@
-"""Heuristics of reservation."""
+"""Heuristics for reservation problems."""
