@@ -40,6 +40,8 @@ from allocsolve.heuristics.partition.nearest import (
     mc1x1,
 )
 from allocsolve.heuristics.partition.submesh import Submesh, submesh
+from allocsolve.heuristics.reservation.admission import Admission, Static, admit
+from allocsolve.heuristics.reservation.calendar import ReservationCalendar, Slot
 from allocsolve.heuristics.reservation.greedy import (
     RESERVATION_ORDERS,
     ReservationGreedy,
@@ -69,6 +71,7 @@ from allocsolve.heuristics.workload import (
 __all__ = [
     "ORDERS",
     "RESERVATION_ORDERS",
+    "Admission",
     "Annealing",
     "Conservative",
     "CurveFit",
@@ -96,14 +99,18 @@ __all__ = [
     "ProfileFit",
     "RandomNodes",
     "Reinsertion",
+    "ReservationCalendar",
     "ReservationGreedy",
     "ReservationOrder",
     "ResourceProfile",
     "Rigid",
     "SerialGeneration",
+    "Slot",
     "SrptArea",
+    "Static",
     "StaticPrice",
     "Submesh",
+    "admit",
     "best_fit_run",
     "compact",
     "first_fit_run",

@@ -35,7 +35,6 @@ __all__ = [
     "Requests",
     "admit_jobs",
     "earliest_start",
-    "label_nodes",
     "move_on",
     "sort_sets",
 ]
@@ -150,35 +149,3 @@ def sort_sets(num_nodes: int, offsets: IntArray, nodes: IntArray) -> None:
             nodes[k] = 64 * word + trailing_zeros(words[word])
             words[word] &= words[word] - np.uint64(1)
             k += 1
-
-
-@kernel
-def label_nodes(
-    num_nodes: int,
-    starts: IntArray,
-    runtime: IntArray,
-    by_start: IntArray,
-    by_end: IntArray,
-    offsets: IntArray,
-    nodes: IntArray,
-) -> None:
-    """Give accepted jobs, of which never too many run at once, the free nodes of least id as they start.
-
-    Rejected jobs start at -1. O(jobs * nodes).
-    """
-    free = np.ones(num_nodes, dtype=np.bool_)
-    ended = 0
-    for job in by_start:
-        if starts[job] < 0:
-            continue
-        while starts[by_end[ended]] < 0 or starts[by_end[ended]] + runtime[by_end[ended]] <= starts[job]:
-            gone = by_end[ended]
-            for k in range(offsets[gone], offsets[gone + 1]):
-                free[nodes[k]] = True
-            ended += 1
-        node = 0
-        for k in range(offsets[job], offsets[job + 1]):
-            while not free[node]:
-                node += 1
-            free[node] = False
-            nodes[k] = node
