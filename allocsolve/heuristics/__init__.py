@@ -40,15 +40,17 @@ from allocsolve.heuristics.partition.nearest import (
     mc1x1,
 )
 from allocsolve.heuristics.partition.submesh import Submesh, submesh
-from allocsolve.heuristics.reservation import (
-    ExecutionRules,
-    LeakRules,
-    ReservationLeak,
-    execute,
-    execute_leaking,
-    linnert_program,
-    program_of,
+from allocsolve.heuristics.reservation.execution import execute
+from allocsolve.heuristics.reservation.greedy import (
+    RESERVATION_ORDERS,
+    ReservationGreedy,
+    ReservationOrder,
+    greedy_starts,
+    reservation_order,
 )
+from allocsolve.heuristics.reservation.leak import ReservationLeak, execute_leaking
+from allocsolve.heuristics.reservation.linnert_programs import linnert_program, program_of
+from allocsolve.heuristics.reservation.rules import ExecutionRules, LeakRules
 from allocsolve.heuristics.workload import (
     Conservative,
     Easy,
@@ -70,6 +72,7 @@ from allocsolve.heuristics.workload import (
 
 __all__ = [
     "ORDERS",
+    "RESERVATION_ORDERS",
     "Annealing",
     "Conservative",
     "CurveFit",
@@ -99,7 +102,9 @@ __all__ = [
     "ProfileFit",
     "RandomNodes",
     "Reinsertion",
+    "ReservationGreedy",
     "ReservationLeak",
+    "ReservationOrder",
     "ResourceProfile",
     "Rigid",
     "SerialGeneration",
@@ -113,6 +118,7 @@ __all__ = [
     "first_fit_run",
     "fit",
     "gen_alg",
+    "greedy_starts",
     "growth",
     "largest_runs",
     "leak",
@@ -126,6 +132,7 @@ __all__ = [
     "paging",
     "program_of",
     "random_nodes",
+    "reservation_order",
     "sorted_free_list",
     "submesh",
 ]

@@ -17,6 +17,14 @@ from allocsolve.judge.partition import (
     partition_violations,
 )
 from allocsolve.judge.partition_certificate import partition_certificate_bound
+from allocsolve.judge.reservation import (
+    EXECUTION_TOLERANCE_S,
+    SIZE_CLASSES,
+    ReservationMetrics,
+    reservation_metrics,
+    reservation_value,
+    reservation_violations,
+)
 from allocsolve.judge.verdict import (
     Verdict,
     assess,
@@ -38,10 +46,13 @@ from allocsolve.judge.workload import (
 )
 
 __all__ = [
+    "EXECUTION_TOLERANCE_S",
+    "SIZE_CLASSES",
     "TIME_TOLERANCE_S",
     "ApplicationMetrics",
     "EvolutionMetrics",
     "PartitionMetrics",
+    "ReservationMetrics",
     "Verdict",
     "WindowMetrics",
     "WorkloadMetrics",
@@ -58,6 +69,9 @@ __all__ = [
     "partition_metrics",
     "partition_value",
     "partition_violations",
+    "reservation_metrics",
+    "reservation_value",
+    "reservation_violations",
     "value",
     "violations",
     "window_metrics",

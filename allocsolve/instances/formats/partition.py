@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.errors import InvalidAnswer
 from allocsolve.instances.formats.checker import Checker, show
-from allocsolve.model import MAX_INTEGER, Partition, PartitionProblem, Topology
+from allocsolve.instances.formats.topology import decode_topology, encode_topology
+from allocsolve.model import MAX_INTEGER, Partition, PartitionProblem
 
 if TYPE_CHECKING:
     from allocsolve.instances.formats.checker import Document
@@ -35,7 +36,7 @@ def decode_problem(document: Document, source: str) -> PartitionProblem:
     check = Checker()
     required = ("format", "kind", "topology", "busy", "size")
     top = check.fields(document, "", required, ("name", "contiguous", "meta"))
-    topology = _decode_topology(check, top["topology"]) if "topology" in top else None
+    topology = decode_topology(check, top["topology"]) if "topology" in top else None
     num_nodes = MAX_INTEGER if topology is None else topology.num_nodes
     busy = _decode_busy(check, check.typed(list, top.get("busy", []), "busy"), num_nodes)
     free = num_nodes - len(busy)
@@ -51,32 +52,6 @@ def decode_problem(document: Document, source: str) -> PartitionProblem:
     check.finish(source)
     assert topology is not None, "its faults were raised"
     return PartitionProblem.of(topology, busy=busy, size=size, contiguous=contiguous, name=name, meta=meta)
-
-
-def _decode_topology(check: Checker, value: object) -> Topology | None:
-    """Return the topology; None if it has a fault, so that nothing is compared with a wrong one."""
-    before = len(check.faults)
-    fields = check.fields(value, "topology", ("shape",), ("wrap",))
-    shape = [
-        check.integer(side, f"topology.shape[{axis}]", "side", 1)
-        for axis, side in enumerate(check.typed(list, fields.get("shape", [1]), "topology.shape"))
-    ]
-    wrap = [
-        check.boolean(ring, f"topology.wrap[{axis}]")
-        for axis, ring in enumerate(check.typed(list, fields.get("wrap", [False]), "topology.wrap"))
-    ]
-    if len(check.faults) > before:
-        return None
-    if "wrap" not in fields:
-        wrap = [False] * len(shape)
-    elif len(wrap) != len(shape):  # the model takes no entries at all for the default
-        check.add("topology.wrap", f"{len(wrap)} entries for the {len(shape)} axes of the shape")
-        return None
-    try:
-        return Topology(tuple(shape), tuple(wrap))
-    except InvalidProblem as error:
-        check.add("topology", str(error))
-        return None
 
 
 def _decode_busy(check: Checker, values: list[Any], num_nodes: int) -> list[int]:
@@ -96,7 +71,7 @@ def encode_problem(problem: PartitionProblem) -> Document:
     """Return the fields of a problem without the envelope, in the order in which they are written."""
     return {
         "name": problem.name,
-        "topology": {"shape": list(problem.topology.shape), "wrap": list(problem.topology.wrap)},
+        "topology": encode_topology(problem.topology),
         "busy": list(problem.busy),
         "size": problem.size,
         "contiguous": problem.contiguous,

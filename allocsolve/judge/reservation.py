@@ -1,0 +1,292 @@
+"""The judge of reservations: feasibility, values and metrics, from the definitions alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.reservation_shape import has_shape, mean_hops
+from allocsolve.model import BOOKED, CANCELLED, PROGRAM_KINDS, REJECTED, SUCCESSFUL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from allocsolve.model import (
+        BoolArray,
+        FloatArray,
+        IntArray,
+        ReservationProblem,
+        ReservationSchedule,
+        Value,
+    )
+
+__all__ = [
+    "EXECUTION_TOLERANCE_S",
+    "SIZE_CLASSES",
+    "ReservationMetrics",
+    "reservation_metrics",
+    "reservation_value",
+    "reservation_violations",
+    "value_of_reservation_metrics",
+]
+
+#: By how many seconds times of an execution, which are no whole numbers, may be beyond a limit.
+EXECUTION_TOLERANCE_S: Final = 1e-6
+
+#: The least nodes of a job of each class of sizes.
+SIZE_CLASSES: Final = (1, 2, 16, 64)
+
+
+def reservation_violations(problem: ReservationProblem, schedule: ReservationSchedule) -> tuple[str, ...]:
+    """Return what is wrong with a schedule; empty if it answers the problem.
+
+    A booked job holds exactly its nodes, of the shape of the problem, from one start for its run time, within
+    arrival and deadline: exactly, as these are whole seconds. One that was executed holds nodes between
+    arrival and deadline only, those that it starts on have the shape, and it computes no longer than it holds
+    nodes; whether its program takes that long is not recomputed. No node belongs to two jobs at a time.
+    Messages name the job. O(holds log holds + jobs * axes * sides).
+    """
+    count = len(problem.jobs)
+    if len(schedule.outcomes) != count:
+        return (f"outcomes of {len(schedule.outcomes)} jobs, the problem has {count}",)
+    nodes, num_nodes = schedule.nodes, problem.topology.num_nodes
+    outside = np.flatnonzero((nodes < 0) | (nodes >= num_nodes))
+    faults = [
+        f"job {problem.names[schedule.job_of_hold[row]]!r}: node {nodes[row]} is not in 0..{num_nodes - 1}"
+        for row in outside.tolist()
+    ]
+    if faults:
+        return tuple(faults)
+    for fault_of in (_rejected, _empty, _times_of_bookings, _times_of_executions, _shapes, _shared_nodes):
+        faults += fault_of(problem, schedule)
+    return tuple(faults)
+
+
+def _told(problem: ReservationProblem, wrong: BoolArray, fault: str) -> Iterator[str]:
+    """Yield a line for each job at which something is wrong."""
+    for idx in np.flatnonzero(wrong).tolist():
+        yield f"job {problem.names[idx]!r} {fault}"
+
+
+def _sizes(schedule: ReservationSchedule) -> IntArray:
+    """Return the number of holds of each job."""
+    return np.diff(schedule.offsets)
+
+
+def _rejected(problem: ReservationProblem, schedule: ReservationSchedule) -> Iterator[str]:
+    rejected = schedule.outcomes == REJECTED
+    yield from _told(problem, rejected & (_sizes(schedule) > 0), "is rejected and holds nodes")
+    yield from _told(problem, ~rejected & np.isnan(schedule.ends), "is accepted and has no end")
+    if schedule.computed is not None:
+        idle = rejected & (schedule.computed != 0)
+        yield from _told(problem, idle, "is rejected and computes")
+
+
+def _empty(problem: ReservationProblem, schedule: ReservationSchedule) -> Iterator[str]:
+    """Yield what is wrong with single holds, and which jobs have none though they ran."""
+    backward = np.flatnonzero(schedule.hold_starts >= schedule.hold_ends)
+    for row in backward.tolist():
+        name = problem.names[schedule.job_of_hold[row]]
+        start, end = schedule.hold_starts[row], schedule.hold_ends[row]
+        yield f"job {name!r} holds node {schedule.nodes[row]} from {start:.16g} to {end:.16g}"
+    none = (schedule.outcomes == SUCCESSFUL) & (_sizes(schedule) == 0)
+    yield from _told(problem, none, "is successful and holds no node")
+
+
+def _times_of_bookings(problem: ReservationProblem, schedule: ReservationSchedule) -> Iterator[str]:
+    jobs = problem.packed
+    booked = schedule.outcomes == BOOKED
+    sizes = _sizes(schedule)
+    for idx in np.flatnonzero(booked & (sizes != jobs.nodes)).tolist():
+        yield f"job {problem.names[idx]!r} books {sizes[idx]} nodes, it asks for {jobs.nodes[idx]}"
+    starts = np.where(booked, schedule.first_starts, 0)
+    ends = np.where(booked, schedule.ends, 0)
+    of = schedule.job_of_hold
+    apart = np.zeros(len(booked), dtype=np.bool_)
+    differs = (schedule.hold_starts != starts[of]) | (schedule.hold_ends != ends[of])
+    np.logical_or.at(apart, of, differs)
+    yield from _told(problem, booked & apart, "books nodes for different times")
+    for idx in np.flatnonzero(booked & (starts < jobs.arrival)).tolist():
+        yield (
+            f"job {problem.names[idx]!r} starts at {starts[idx]:.16g}, before its arrival {jobs.arrival[idx]}"
+        )
+    for idx in np.flatnonzero(booked & (ends != starts + jobs.runtime)).tolist():
+        yield (
+            f"job {problem.names[idx]!r} is booked from {starts[idx]:.16g} to {ends[idx]:.16g}, "
+            f"its run time is {jobs.runtime[idx]}"
+        )
+    for idx in np.flatnonzero(booked & (ends > jobs.deadline)).tolist():
+        yield f"job {problem.names[idx]!r} ends at {ends[idx]:.16g}, after its deadline {jobs.deadline[idx]}"
+
+
+def _times_of_executions(problem: ReservationProblem, schedule: ReservationSchedule) -> Iterator[str]:
+    jobs = problem.packed
+    executed = (schedule.outcomes == SUCCESSFUL) | (schedule.outcomes == CANCELLED)
+    earliest, latest = jobs.arrival - EXECUTION_TOLERANCE_S, jobs.deadline + EXECUTION_TOLERANCE_S
+    of = schedule.job_of_hold
+    beyond = np.zeros(len(executed), dtype=np.bool_)
+    np.logical_or.at(beyond, of, (schedule.hold_starts < earliest[of]) | (schedule.hold_ends > latest[of]))
+    yield from _told(problem, executed & beyond, "holds nodes before its arrival or after its deadline")
+    late = executed & ((schedule.ends > latest) | (schedule.ends < earliest))
+    for idx in np.flatnonzero(late).tolist():
+        window = f"{jobs.arrival[idx]} to {jobs.deadline[idx]}"
+        yield f"job {problem.names[idx]!r} ends at {schedule.ends[idx]:.16g}, outside of {window}"
+    early = executed & (schedule.ends < np.nan_to_num(schedule.first_starts) - EXECUTION_TOLERANCE_S)
+    yield from _told(problem, early, "ends before it starts")
+    if schedule.computed is None:
+        yield from _told(problem, executed, "was executed, and the schedule says nothing of its computing")
+    else:
+        held = _held(schedule)
+        wrong = (schedule.computed < 0) | (schedule.computed > held * (1 + 1e-9) + EXECUTION_TOLERANCE_S)
+        for idx in np.flatnonzero(wrong).tolist():
+            told = f"{schedule.computed[idx]:.16g} node-seconds and holds {held[idx]:.16g}"
+            yield f"job {problem.names[idx]!r} computes {told}"
+
+
+def _held(schedule: ReservationSchedule) -> FloatArray:
+    """Return the node-seconds that each job holds."""
+    spans = schedule.hold_ends - schedule.hold_starts
+    held = np.zeros(len(schedule.outcomes))
+    np.add.at(held, schedule.job_of_hold, spans)
+    return held
+
+
+def _shapes(problem: ReservationProblem, schedule: ReservationSchedule) -> Iterator[str]:
+    if problem.shape == "any":
+        return
+    starts = schedule.first_starts
+    for idx in schedule.accepted.tolist():
+        at = slice(schedule.offsets[idx], schedule.offsets[idx + 1])
+        nodes = schedule.nodes[at][schedule.hold_starts[at] == starts[idx]]
+        if len(nodes) and not has_shape(problem.topology, nodes, problem.shape):
+            what = "connected" if problem.shape == "connected" else "consecutive on the Hilbert curve"
+            yield f"job {problem.names[idx]!r}: its nodes are not {what}"
+
+
+def _shared_nodes(problem: ReservationProblem, schedule: ReservationSchedule) -> Iterator[str]:
+    order = np.lexsort((schedule.hold_starts, schedule.nodes))
+    before, after = order[:-1], order[1:]
+    same = schedule.nodes[before] == schedule.nodes[after]
+    clash = same & (schedule.hold_starts[after] < schedule.hold_ends[before])
+    of = schedule.job_of_hold
+    for row in np.flatnonzero(clash).tolist():
+        one, other = before[row], after[row]
+        names = f"{problem.names[of[one]]!r} and {problem.names[of[other]]!r}"
+        yield (
+            f"node {schedule.nodes[one]} belongs to jobs {names} at {schedule.hold_starts[other]:.16g}, "
+            f"the first has it until {schedule.hold_ends[one]:.16g}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationMetrics:
+    """What a schedule is worth. Shares and means are 0 where there is nothing to share or to average."""
+
+    #: The terms of objectives, see `allocsolve.model.ReservationProblem`.
+    rejected: float
+    rejected_area: float
+    unsuccessful: float
+    accepted_jobs: int
+    successful_jobs: int  #: ended by themselves in an execution
+    cancelled_jobs: int
+    cancelled_share: float  #: cancelled jobs / accepted jobs
+    accepted_area: float  #: node-seconds of the accepted jobs / those of all jobs
+    #: Mean pairwise hop distance of the nodes that a job has at any time: mean over the accepted jobs of at
+    #: least two nodes.
+    mean_hops: float
+    mean_wait: float  #: start minus arrival in seconds: mean over the jobs that start
+    #: Node-seconds held, and those in which a process computes, / those of the machine from the first arrival
+    #: to the last end.
+    booked_utilisation: float
+    computing_utilisation: float
+    #: Accepted jobs / all jobs of 1, 2-15, 16-63 and at least 64 nodes; see `SIZE_CLASSES`.
+    accepted_by_size: tuple[float, ...]
+    #: Accepted jobs / all jobs, and cancelled jobs / accepted jobs, of the program kinds 0 to 3.
+    accepted_by_kind: tuple[float, ...]
+    cancelled_by_kind: tuple[float, ...]
+
+
+def reservation_metrics(problem: ReservationProblem, schedule: ReservationSchedule) -> ReservationMetrics:
+    """Return all metrics of a schedule. It need not be feasible, but its jobs and nodes must exist.
+
+    Raises
+    ------
+    InvalidAnswer
+        If it has another number of jobs than the problem, or a node is not of the topology.
+
+    Notes
+    -----
+    *Complexity*: O(holds log holds + jobs * axes * longest side).
+    """
+    jobs, outcomes = problem.packed, schedule.outcomes
+    if len(outcomes) != len(problem.jobs):
+        msg = f"outcomes of {len(outcomes)} jobs, the problem has {len(problem.jobs)}"
+        raise InvalidAnswer(msg)
+    if ((schedule.nodes < 0) | (schedule.nodes >= problem.topology.num_nodes)).any():
+        msg = f"a node of the schedule is not in 0..{problem.topology.num_nodes - 1}"
+        raise InvalidAnswer(msg)
+    accepted, cancelled = outcomes != REJECTED, outcomes == CANCELLED
+    area = jobs.nodes.astype(np.float64) * jobs.runtime
+    hops = mean_hops(problem.topology, schedule.offsets, schedule.nodes)
+    waits = schedule.first_starts - jobs.arrival
+    ends = schedule.ends[~np.isnan(schedule.ends)]
+    span = float(ends.max() - jobs.arrival.min()) if len(ends) else 0.0
+    machine = problem.topology.num_nodes * span
+    computed = 0.0 if schedule.computed is None else float(schedule.computed.sum())
+    sizes = np.searchsorted(SIZE_CLASSES, jobs.nodes, side="right") - 1
+    kinds = np.array([job.program if isinstance(job.program, int) else -1 for job in problem.jobs], int)
+
+    def shares(part: BoolArray, whole: BoolArray, classes: IntArray, count: int) -> tuple[float, ...]:
+        of = [whole & (classes == one) for one in range(count)]
+        return tuple(_ratio(int((part & one).sum()), int(one.sum())) for one in of)
+
+    everyone = np.ones(len(outcomes), dtype=np.bool_)
+    return ReservationMetrics(
+        rejected=_weighted_share(jobs.weight, outcomes == REJECTED),
+        rejected_area=_weighted_share(jobs.weight * area, outcomes == REJECTED),
+        unsuccessful=_weighted_share(jobs.weight, ~accepted | cancelled),
+        accepted_jobs=int(accepted.sum()),
+        successful_jobs=int((outcomes == SUCCESSFUL).sum()),
+        cancelled_jobs=int(cancelled.sum()),
+        cancelled_share=_ratio(int(cancelled.sum()), int(accepted.sum())),
+        accepted_area=_ratio(float(area[accepted].sum()), float(area.sum())),
+        mean_hops=_mean(hops[~np.isnan(hops)]),
+        mean_wait=_mean(waits[~np.isnan(waits)]),
+        booked_utilisation=_ratio(float(_held(schedule).sum()), machine),
+        computing_utilisation=_ratio(computed, machine),
+        accepted_by_size=shares(accepted, everyone, sizes, len(SIZE_CLASSES)),
+        accepted_by_kind=shares(accepted, everyone, kinds, PROGRAM_KINDS),
+        cancelled_by_kind=shares(cancelled, accepted, kinds, PROGRAM_KINDS),
+    )
+
+
+def _weighted_share(weights: FloatArray, part: BoolArray) -> float:
+    """Return the part's share of the weights: the quotient of two correctly rounded sums."""
+    return _ratio(math.fsum(weights[part].tolist()), math.fsum(weights.tolist()))
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def value_of_reservation_metrics(metrics: ReservationMetrics, objective: Sequence[str]) -> Value:
+    """Return the objective value of a schedule with these metrics: a tuple for several terms."""
+    values = tuple(float(getattr(metrics, term.replace("-", "_"))) for term in objective)
+    return values if len(values) > 1 else values[0]
+
+
+def reservation_value(
+    problem: ReservationProblem,
+    schedule: ReservationSchedule,
+    objective: Sequence[str] = ("rejected",),
+) -> Value:
+    """Return the value of a schedule, to be minimised; see `allocsolve.model.ReservationProblem`."""
+    return value_of_reservation_metrics(reservation_metrics(problem, schedule), objective)

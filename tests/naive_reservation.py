@@ -1,0 +1,102 @@
+"""What a reservation schedule may be and is worth, node by node and pair by pair: slow and obvious."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from allocsolve.model import BOOKED, CANCELLED, REJECTED, SUCCESSFUL, node_order
+
+if TYPE_CHECKING:
+    from allocsolve.model import ReservationProblem, ReservationSchedule, Topology
+
+TOLERANCE = 1e-6
+
+
+def is_feasible(problem: ReservationProblem, schedule: ReservationSchedule) -> bool:
+    """Return whether a schedule answers a problem."""
+    jobs = range(len(problem.jobs))
+    taken = [hold for idx in jobs for hold in schedule.holds(idx)]
+    return (
+        all(hold.start < hold.end for hold in taken)
+        and all(_is_allowed(problem, schedule, idx) for idx in jobs)
+        and not any(
+            one.node == two.node and one.start < two.end and two.start < one.end
+            for one, two in itertools.combinations(taken, 2)
+        )
+    )
+
+
+def _is_allowed(problem: ReservationProblem, schedule: ReservationSchedule, idx: int) -> bool:
+    """Return whether a job may hold these nodes, had it no others beside it."""
+    holds, outcome = schedule.holds(idx), schedule.outcomes[idx]
+    if outcome == REJECTED:
+        return not holds and not (schedule.computed is not None and schedule.computed[idx])
+    first = min((hold.start for hold in holds), default=0)
+    start_nodes = [hold.node for hold in holds if hold.start == first]
+    if holds and not has_shape(problem.topology, start_nodes, problem.shape):
+        return False
+    times_are_right = _is_booking if outcome == BOOKED else _is_execution
+    return times_are_right(problem, schedule, idx)
+
+
+def _is_booking(problem: ReservationProblem, schedule: ReservationSchedule, idx: int) -> bool:
+    job, holds, end = problem.jobs[idx], schedule.holds(idx), float(schedule.ends[idx])
+    start = end - job.runtime
+    return (
+        {(hold.start, hold.end) for hold in holds} == {(start, end)}
+        and len(holds) == job.nodes
+        and job.arrival <= start
+        and end <= job.deadline
+    )
+
+
+def _is_execution(problem: ReservationProblem, schedule: ReservationSchedule, idx: int) -> bool:
+    job, holds, end = problem.jobs[idx], schedule.holds(idx), float(schedule.ends[idx])
+    if schedule.computed is None or (schedule.outcomes[idx] == SUCCESSFUL and not holds):
+        return False
+    times = [end, *(time for hold in holds for time in (hold.start, hold.end))]
+    held = sum(hold.end - hold.start for hold in holds)
+    return (
+        job.arrival - TOLERANCE <= min(times)
+        and max(times) <= job.deadline + TOLERANCE
+        and end >= min((hold.start for hold in holds), default=end) - TOLERANCE
+        and 0 <= schedule.computed[idx] <= held * (1 + 1e-9) + TOLERANCE
+    )
+
+
+def has_shape(topology: Topology, nodes: list[int], shape: str) -> bool:
+    """Return whether nodes are a set of a shape."""
+    if shape == "run":
+        curve = node_order(topology, "hilbert", bits=5).tolist()
+        ranks = sorted(curve.index(node) for node in nodes)
+        return ranks == list(range(ranks[0], ranks[0] + len(nodes)))
+    if shape == "any":
+        return True
+    parts = [{node} for node in set(nodes)]
+    merged = True
+    while merged:
+        merged = False
+        for one, two in itertools.combinations(parts, 2):
+            if any(topology.hop_distance(a, b) == 1 for a in one for b in two):
+                parts.remove(one)
+                parts.remove(two)
+                parts.append(one | two)
+                merged = True
+                break
+    return len(parts) == 1
+
+
+def value(problem: ReservationProblem, schedule: ReservationSchedule, term: str) -> float:
+    """Return a term in rational numbers, rounded once."""
+    lost = {"unsuccessful": (REJECTED, CANCELLED)}.get(term, (REJECTED,))
+    weights = [Fraction(job.weight) * (job.area if term == "rejected-area" else 1) for job in problem.jobs]
+    part = sum(w for w, outcome in zip(weights, schedule.outcomes, strict=True) if outcome in lost)
+    return float(part / sum(weights)) if sum(weights) else 0.0
+
+
+def mean_hops(topology: Topology, nodes: set[int]) -> float:
+    """Return the mean pairwise distance of at least two nodes."""
+    pairs = list(itertools.combinations(sorted(nodes), 2))
+    return sum(topology.hop_distance(*pair) for pair in pairs) / len(pairs)
