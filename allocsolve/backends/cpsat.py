@@ -55,6 +55,7 @@ def run_cpsat(
     on_solution: Callable[[Callable[[cp_model.LinearExpr], int]], bool],
     *,
     linear: bool = False,
+    edge_finding: bool = False,
     effort: float = math.inf,
     stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
@@ -62,16 +63,18 @@ def run_cpsat(
 
     `on_solution` is called with a function that values expressions, for each better answer; it returns
     whether to go on. `linear` tells that the objective weighs many variables, so that linear relaxations pay
-    (for makespan and completion they only take time). `effort` limits the run in CP-SAT's deterministic
-    seconds: with one worker the run is the same every time. `stop` is asked now and then whether to stop. The
-    search runs in a thread of its own: the main thread stays free for Ctrl-C, which ends the search and is
-    noted in the outcome.
+    (for makespan and completion they only take time). `edge_finding` makes cumulative constraints propagate
+    more, which pays where jobs are optional. `effort` limits the run in CP-SAT's deterministic seconds: with
+    one worker the run is the same every time. `stop` is asked now and then whether to stop. The search runs
+    in a thread of its own: the main thread stays free for Ctrl-C, which ends the search and is noted in the
+    outcome.
     """
     solver = cp_model.CpSolver()
     parameters = solver.parameters
     parameters.num_workers = budget.workers
     parameters.random_seed = budget.seed
     parameters.linearization_level = 1 if linear else 0
+    parameters.use_timetable_edge_finding_in_cumulative = edge_finding
     parameters.catch_sigint_signal = False
     if budget.workers > 1:
         parameters.shared_tree_num_workers = budget.workers

@@ -1,6 +1,7 @@
 """Lower bounds, each a named function with its proof.
 
-Those of workloads are in `allocsolve.bounds.workload`, which loads numba.
+Those of workloads are in `allocsolve.bounds.workload`, those of reservations by prices in
+`allocsolve.bounds.reservation`; both load numba.
 """
 
 from __future__ import annotations

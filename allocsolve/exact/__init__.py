@@ -10,6 +10,7 @@ from allocsolve.exact.evolution.relaxation import pairs_relaxation
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.exact.partition.cpsat import PartitionCpSat
 from allocsolve.exact.partition.milp import PartitionMilp
+from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.exact.workload import Prices, WorkloadCpSat
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "PartitionCpSat",
     "PartitionMilp",
     "Prices",
+    "ReservationCpSat",
+    "ReservationPrices",
     "WorkloadCpSat",
     "pairs_relaxation",
 ]

@@ -40,6 +40,13 @@ from allocsolve.heuristics.partition.nearest import (
     mc1x1,
 )
 from allocsolve.heuristics.partition.submesh import Submesh, submesh
+from allocsolve.heuristics.reservation.greedy import (
+    RESERVATION_ORDERS,
+    ReservationGreedy,
+    ReservationOrder,
+    greedy_starts,
+    reservation_order,
+)
 from allocsolve.heuristics.workload import (
     Conservative,
     Easy,
@@ -61,6 +68,7 @@ from allocsolve.heuristics.workload import (
 
 __all__ = [
     "ORDERS",
+    "RESERVATION_ORDERS",
     "Annealing",
     "Conservative",
     "CurveFit",
@@ -88,6 +96,8 @@ __all__ = [
     "ProfileFit",
     "RandomNodes",
     "Reinsertion",
+    "ReservationGreedy",
+    "ReservationOrder",
     "ResourceProfile",
     "Rigid",
     "SerialGeneration",
@@ -99,6 +109,7 @@ __all__ = [
     "first_fit_run",
     "fit",
     "gen_alg",
+    "greedy_starts",
     "growth",
     "largest_runs",
     "leak",
@@ -110,6 +121,7 @@ __all__ = [
     "multiple_buddy",
     "paging",
     "random_nodes",
+    "reservation_order",
     "sorted_free_list",
     "submesh",
 ]

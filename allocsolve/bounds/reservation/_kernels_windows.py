@@ -1,0 +1,194 @@
+"""The windows of jobs under prices: the cheapest one, and a smooth gain with its gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray, IntArray
+
+__all__ = ["PricedJobs", "cheapest_windows", "soft_gains"]
+
+#: What is behind the best by so many times the temperature has no share.
+_FAR = 40.0
+
+
+class PricedJobs(NamedTuple):
+    """Jobs that can end in time; shape (jobs,) each, read-only."""
+
+    arrival: FloatArray  #: seconds
+    runtime: FloatArray  #: seconds
+    deadline: FloatArray  #: seconds
+    share: FloatArray  #: of the machine that a job books
+    weight: FloatArray
+
+
+class _Windows(NamedTuple):
+    """Windows of one job, among them a cheapest one; written."""
+
+    start: FloatArray
+    price: FloatArray  #: of the whole machine
+    from_slot: IntArray  #: the slots of start and end
+    to_slot: IntArray
+
+
+@allocating_kernel
+def _new_windows(slots: int) -> _Windows:
+    most = 2 * slots + 4
+    return _Windows(np.empty(most), np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64))
+
+
+@called_kernel
+def _slot(edges: FloatArray, moment: float) -> int:
+    """Return the slot of a moment that is not before the first edge; the one behind the last is open."""
+    low, high = 0, len(edges)
+    while low < high:
+        middle = (low + high) >> 1
+        if edges[middle] <= moment:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@called_kernel
+def _later_slot(edges: FloatArray, slot: int, moment: float) -> int:
+    """Return the slot of a moment that is not before this slot."""
+    while slot + 1 < len(edges) and edges[slot + 1] <= moment:
+        slot += 1
+    return slot
+
+
+@called_kernel
+def _paid_until(edges: FloatArray, levels: FloatArray, until: FloatArray, slot: int, moment: float) -> float:
+    if slot >= len(levels):
+        return float(until[slot])
+    part = (moment - edges[slot]) / (edges[slot + 1] - edges[slot])
+    return float(until[slot] + levels[slot] * part)
+
+
+@called_kernel
+def _list_windows(
+    jobs: PricedJobs, edges: FloatArray, levels: FloatArray, until: FloatArray, job: int, windows: _Windows
+) -> int:
+    """Fill in the windows at which the price of a job may be least; return how many.
+
+    The price is piecewise linear in the start, and turns where the window begins or ends at an edge.
+    """
+    first, length = jobs.arrival[job], jobs.runtime[job]
+    last = jobs.deadline[job] - length
+    count = 0
+    windows.start[count] = first
+    count += 1
+    for ends in range(2):
+        shift = ends * length
+        ahead = _slot(edges, first + shift) + 1
+        while ahead < len(edges) and edges[ahead] - shift < last:
+            windows.start[count] = edges[ahead] - shift
+            count += 1
+            ahead += 1
+    windows.start[count] = last
+    count += 1
+    begin, end = _slot(edges, first), _slot(edges, first + length)
+    for row in range(count):
+        start = windows.start[row]
+        if row and start < windows.start[row - 1]:
+            begin, end = _slot(edges, start), _slot(edges, start + length)
+        begin, end = _later_slot(edges, begin, start), _later_slot(edges, end, start + length)
+        windows.from_slot[row], windows.to_slot[row] = begin, end
+        paid = _paid_until(edges, levels, until, end, start + length)
+        windows.price[row] = paid - _paid_until(edges, levels, until, begin, start)
+    return count
+
+
+@called_kernel
+def _add_up(
+    jobs: PricedJobs, edges: FloatArray, levels: FloatArray, until: FloatArray, job: int
+) -> tuple[int, int]:
+    """Fill in the sums of the levels from the slot of the arrival to that of the deadline; return both."""
+    first, last = _slot(edges, jobs.arrival[job]), _slot(edges, jobs.deadline[job])
+    until[first] = 0.0
+    for slot in range(first, min(last + 1, len(levels))):
+        until[slot + 1] = until[slot] + levels[slot]
+    return first, last
+
+
+@kernel
+def cheapest_windows(
+    jobs: PricedJobs, edges: FloatArray, levels: FloatArray, prices: FloatArray, starts: FloatArray
+) -> None:
+    """Fill in the least price of each job, and a start that has it. O(jobs * slots).
+
+    Parameters
+    ----------
+    jobs
+        The jobs.
+    edges
+        Shape (slots + 1,), rising seconds; the first is not after any arrival.
+    levels
+        Shape (slots,): the price of the whole machine for the whole slot; read-only.
+    prices, starts
+        Shape (jobs,), written.
+    """
+    windows, until = _new_windows(len(levels)), np.empty(len(levels) + 1)
+    for job in range(len(jobs.arrival)):
+        _add_up(jobs, edges, levels, until, job)
+        count = _list_windows(jobs, edges, levels, until, job, windows)
+        best = 0
+        for row in range(1, count):
+            if windows.price[row] < windows.price[best]:
+                best = row
+        prices[job] = windows.price[best] * jobs.share[job]
+        starts[job] = windows.start[best]
+
+
+@kernel
+def soft_gains(
+    jobs: PricedJobs, edges: FloatArray, levels: FloatArray, temperature: float, gradient: FloatArray
+) -> float:
+    """Return a smooth sum of what the jobs gain, their weights less their prices; fill in its gradient.
+
+    A job gains nothing if it is rejected. The sum tends to that of the greatest gains as the temperature (in
+    units of weight) falls. Arguments as in `cheapest_windows`; O(jobs * slots).
+    """
+    slots = len(levels)
+    windows, until = _new_windows(slots), np.empty(slots + 1)
+    begun = np.zeros(slots + 2)
+    gradient[:] = 0.0
+    total = 0.0
+    for job in range(len(jobs.arrival)):
+        first, last = _add_up(jobs, edges, levels, until, job)
+        count = _list_windows(jobs, edges, levels, until, job, windows)
+        share, weight, length = jobs.share[job], jobs.weight[job], jobs.runtime[job]
+        most = 0.0
+        for row in range(count):
+            most = max(most, weight - share * windows.price[row])
+        mass = math.exp(-most / temperature)
+        for row in range(count):
+            depth = (most - weight + share * windows.price[row]) / temperature
+            windows.price[row] = math.exp(-depth) if depth < _FAR else 0.0
+            mass += windows.price[row]
+        total += most + temperature * math.log(mass)
+        for row in range(count):
+            part = share * windows.price[row] / mass
+            if part > 0.0:
+                begin, end = windows.from_slot[row], windows.to_slot[row]
+                start = windows.start[row]
+                begun[begin] -= part
+                begun[end] += part
+                if end < slots:
+                    gradient[end] -= part * (start + length - edges[end]) / (edges[end + 1] - edges[end])
+                if begin < slots:
+                    gradient[begin] += part * (start - edges[begin]) / (edges[begin + 1] - edges[begin])
+        held = 0.0  # the share of the windows that go beyond the slot, less those that begin beyond it
+        for slot in range(min(last, slots), first - 1, -1):
+            if slot < slots:
+                gradient[slot] -= held
+            held += begun[slot]
+            begun[slot] = 0.0
+    return total

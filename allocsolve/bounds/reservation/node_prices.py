@@ -1,0 +1,269 @@
+"""A lower bound on what is rejected, from prices of node-seconds: the Lagrangian dual of the capacity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_windows, soft_gains
+from allocsolve.bounds.workload.job_price_ascent import ascend
+from allocsolve.judge.reservation_certificate import reservation_certified_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from allocsolve.model import Clock, FloatArray, IntArray, ReservationProblem, ReservationTerm
+
+__all__ = ["PriceAscent", "ReservationPriceBound", "counted_weights", "node_prices"]
+
+#: Slots, and the temperatures on each grid, in mean weights of a job.
+_ROUNDS: Final = (
+    (64, (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)),
+    (256, (0.003, 0.001, 0.0003)),
+    (1024, (0.001, 0.0003)),
+)
+#: Steps at a temperature, at most, and the share of the value that the last ten have to gain.
+_STEPS: Final = 60
+_TOLERANCE: Final = 3e-5
+#: The first step, and the price of the machine for a slot at the start, in mean weights of a job.
+_FIRST_STEP: Final = 0.1
+_FIRST_LEVEL: Final = 1e-3
+#: Log odds of a slot without a price against being full: without them prices drift below 0.
+_PRIOR: Final = -3.0
+#: Smooth prices are too high where there should be none: by about so many temperatures, one of these.
+_EXCESSES: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: Bits of what the machine costs in all, and of a price, in a certificate.
+_BITS: Final = 54
+_BITS_OF_A_PRICE: Final = 52
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReservationPriceBound:
+    """A lower bound on a term, the prices that prove it, and what the jobs would do under them.
+
+    The arrays are read-only.
+    """
+
+    value: float  #: of the term, as the judge recomputes it from the certificate
+    certificate: Mapping[str, Any]
+    edges: IntArray  #: shape (slots + 1,), seconds; outside of the slots nodes cost nothing
+    prices: FloatArray  #: shape (slots,): what a node costs in a second, in units of weight
+    #: Shape (jobs,): the weight less the price of the cheapest window; minus infinity of a job that cannot
+    #: end in time.
+    gains: FloatArray
+    starts: IntArray  #: shape (jobs,), seconds: where that window begins
+
+
+class _Prices(NamedTuple):
+    """Prices on a grid: those of the whole machine for whole slots, in mean weights of a job."""
+
+    edges: FloatArray
+    levels: FloatArray
+
+
+def counted_weights(problem: ReservationProblem, term: ReservationTerm) -> FloatArray:
+    """Return what the jobs count in a term, shape (jobs,): weights, or weights times areas."""
+    packed = problem.packed
+    area = packed.nodes.astype(np.float64) * packed.runtime
+    return packed.weight * area if term == "rejected-area" else packed.weight
+
+
+class PriceAscent:
+    """The way to good prices: the best ones can be taken after an interruption at any time.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    term
+        What is bounded.
+    certificate
+        Of an earlier ascent: it begins with these prices.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the certificate is none of the problem.
+
+    Notes
+    -----
+    *Method*: the dual function is smoothed on both sides, a soft maximum over the windows of each job and
+    over full and idle in each slot; a quasi-Newton ascent at falling temperatures, on 64, 256 and 1024 slots
+    whose edges are quantiles of arrivals, deadlines, latest starts and earliest ends. For 1000 jobs that
+    arrive within a quarter of an hour and have deadlines within minutes to months it takes a second.
+    *Complexity*: O(jobs * slots) for a step, about 100 steps at a temperature.
+    """
+
+    def __init__(
+        self,
+        problem: ReservationProblem,
+        term: ReservationTerm,
+        certificate: Mapping[str, object] | None = None,
+    ) -> None:
+        self.problem, self.term = problem, term
+        packed = problem.packed
+        weights = counted_weights(problem, term)
+        self._idx = np.flatnonzero((packed.arrival + packed.runtime <= packed.deadline) & (weights > 0))
+        self._scale = float(weights[self._idx].mean()) if len(self._idx) else 1.0
+        columns = (
+            packed.arrival,
+            packed.runtime,
+            packed.deadline,
+            packed.nodes / problem.topology.num_nodes,
+            weights / self._scale,
+        )
+        self._jobs = PricedJobs(*(_read_only(column[self._idx].astype(np.float64)) for column in columns))
+        self._best = _Prices(_read_only(np.zeros(1)), _read_only(np.zeros(0)))
+        self._accepted = math.fsum(self._jobs.weight)  # what the best prices allow at most: all
+        if certificate is not None:
+            reservation_certified_bound(problem, certificate, (term,))
+            self._begin(certificate)
+
+    def _begin(self, certificate: Mapping[str, Any]) -> None:
+        """Take the prices of a certificate."""
+        edges = np.array(certificate["edges"], dtype=np.float64)
+        if len(edges) == 1 or not len(self._idx):
+            return
+        if edges[0] > self._jobs.arrival[0]:  # there are no prices before
+            edges = np.concatenate([self._jobs.arrival[:1], edges])
+            certificate = {**certificate, "prices": [0, *certificate["prices"]]}
+        rates = np.array(certificate["prices"], dtype=np.float64) / certificate["unit"]
+        levels = rates * np.diff(edges) * (self.problem.topology.num_nodes / self._scale)
+        self._offer(_Prices(_read_only(edges), _read_only(levels)))
+
+    def climb(self, clock: Clock | None = None) -> None:
+        """Ascend until the end, or until the clock's time is over."""
+        if not len(self._idx):
+            return
+        levels = None
+        for slots, temperatures in _ROUNDS:
+            edges = self._grid(slots)
+            if levels is None and len(self._best.levels) == 0:
+                levels = np.full(len(edges) - 1, _FIRST_LEVEL)
+            else:
+                levels = _onto(self._best, edges)
+            for temperature in temperatures:
+                levels = self._ascended(edges, levels, temperature, clock)
+                if clock is not None and clock.remaining == 0:
+                    return
+            if len(edges) <= slots:  # every moment at which a window can turn is an edge
+                return
+
+    def bound(self) -> ReservationPriceBound:
+        """Return the best bound so far."""
+        problem, count = self.problem, len(self.problem.jobs)
+        num_nodes, scale = problem.topology.num_nodes, self._scale
+        edges, levels = self._best
+        rates = levels * (scale / num_nodes) / np.diff(edges)
+        paid, highest = float(levels.sum()) * scale, float(rates.max(initial=0.0))
+        bits = [_BITS_OF_A_PRICE]
+        if highest:
+            bits += [_BITS - math.frexp(paid)[1], _BITS_OF_A_PRICE - math.frexp(highest)[1]]
+        unit = 2 ** max(0, min(bits))
+        certificate = {
+            "method": "prices",
+            "edges": edges.astype(np.int64).tolist(),
+            "prices": np.floor(rates * unit).astype(np.int64).tolist(),
+            "unit": unit,
+        }
+        gains, starts = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
+        if len(self._idx):
+            costs, begins = self._cheapest(self._best)
+            gains[self._idx] = (self._jobs.weight - costs) * scale
+            starts[self._idx] = begins.astype(np.int64)
+        return ReservationPriceBound(
+            reservation_certified_bound(problem, certificate, (self.term,)),
+            certificate,
+            _read_only(edges.astype(np.int64)),
+            _read_only(rates),
+            _read_only(gains),
+            _read_only(starts),
+        )
+
+    def _grid(self, slots: int) -> FloatArray:
+        """Return edges at quantiles of the moments at which windows can turn."""
+        jobs = self._jobs
+        moments = (jobs.arrival, jobs.deadline, jobs.deadline - jobs.runtime, jobs.arrival + jobs.runtime)
+        turns = np.unique(np.concatenate(moments))
+        if len(turns) <= slots:
+            return _read_only(turns)
+        return _read_only(np.unique(np.rint(np.quantile(turns, np.linspace(0, 1, slots + 1)))))
+
+    def _ascended(
+        self, edges: FloatArray, levels: FloatArray, temperature: float, clock: Clock | None
+    ) -> FloatArray:
+        """Ascend at a temperature, note the prices if they are the best, and return the levels."""
+
+        def smooth(at: FloatArray) -> tuple[float, FloatArray]:
+            gradient = np.empty(len(at))
+            value = soft_gains(self._jobs, edges, _read_only(at), temperature, gradient)
+            odds = at / temperature + _PRIOR
+            value += temperature * float(np.logaddexp(0.0, odds).sum())
+            gradient += 0.5 + 0.5 * np.tanh(0.5 * odds)
+            return -value, -gradient
+
+        levels = ascend(
+            smooth,
+            levels,
+            first_step=_FIRST_STEP,
+            steps=_STEPS,
+            tolerance=_TOLERANCE,
+            stop=lambda: clock is not None and clock.remaining == 0,
+        )
+        for excess in _EXCESSES:
+            self._offer(_Prices(edges, _read_only(np.maximum(0.0, levels - excess * temperature))))
+        return levels
+
+    def _offer(self, prices: _Prices) -> None:
+        paid, _ = self._cheapest(prices)
+        gains = np.maximum(0.0, self._jobs.weight - paid)
+        accepted = math.fsum(gains) + math.fsum(prices.levels)
+        if accepted < self._accepted:
+            self._best, self._accepted = prices, accepted
+
+    def _cheapest(self, prices: _Prices) -> tuple[FloatArray, FloatArray]:
+        """Return what the cheapest window of each job costs, and where it begins."""
+        paid, starts = np.empty(len(self._idx)), np.empty(len(self._idx))
+        cheapest_windows(self._jobs, prices.edges, prices.levels, paid, starts)
+        return paid, starts
+
+
+def node_prices(
+    problem: ReservationProblem, term: ReservationTerm, clock: Clock | None = None
+) -> ReservationPriceBound:
+    """Return a lower bound on a term of all schedules of bookings, with a certificate.
+
+    Parameters
+    ----------
+    problem
+        The problem. Shapes of node sets play no part: the bound is on the count of nodes alone.
+    term
+        ``rejected``, ``unsuccessful``, for which the bound is the same, or ``rejected-area``.
+    clock
+        When its time is over, the best bound so far is returned. None: the ascent runs to its end.
+
+    Notes
+    -----
+    *Guarantee*: the judge recomputes the value from the certificate, where the proof is
+    (`allocsolve.judge.reservation_certificate`). *Method* and *complexity*: see `PriceAscent`.
+    """
+    ascent = PriceAscent(problem, term)
+    ascent.climb(clock)
+    return ascent.bound()
+
+
+def _onto(prices: _Prices, edges: FloatArray) -> FloatArray:
+    """Return the levels of the same prices on another grid."""
+    paid = np.concatenate([[0.0], np.cumsum(prices.levels)])
+    return np.diff(np.interp(edges, prices.edges, paid))
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,204 @@
+"""Kernels of static admission: each job at the first start at which there are nodes for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.reservation._kernels_shapes import (
+    COUNT_ONLY,
+    choose,
+    has_shape,
+    write_bits,
+    write_free,
+)
+from allocsolve.heuristics.reservation._kernels_timeline import (
+    BOOKING,
+    FREE,
+    add_booking,
+    drop_past,
+    earliest_count,
+    has_room,
+    next_window,
+    open_window,
+    take_booking_away,
+    trailing_zeros,
+)
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.reservation._kernels_shapes import Machine
+    from allocsolve.heuristics.reservation._kernels_timeline import Timeline
+    from allocsolve.model import IntArray
+
+__all__ = [
+    "Requests",
+    "admit_jobs",
+    "book",
+    "earliest_start",
+    "give_back",
+    "label_nodes",
+    "move_on",
+    "sort_sets",
+]
+
+
+class Requests(NamedTuple):
+    """Read-only arrays of shape (jobs,): the arrivals never fall."""
+
+    arrival: IntArray
+    size: IntArray
+    runtime: IntArray
+    deadline: IntArray
+
+
+@kernel
+def earliest_start(
+    timeline: Timeline,
+    machine: Machine,
+    rule: int,
+    first_only: bool,
+    shape: int,
+    time: int,
+    runtime: int,
+    latest: int,
+    nodes: IntArray,
+) -> int:
+    """Return the first start at which a rule has nodes of a shape, and fill `nodes`; -1 if there is none.
+
+    Starts are `time` and the later ends of bookings up to `latest`. By `COUNT_ONLY` only the length of
+    `nodes` matters.
+    """
+    if time > latest:
+        return -1
+    everything, size = machine.everything, len(nodes)
+    if rule == COUNT_ONLY:
+        return earliest_count(timeline, time, runtime, latest, np.int64(everything[0]) - size)
+    open_window(timeline, time)
+    start = next_window(timeline, everything, time, runtime, latest, size)
+    while start >= 0:
+        if choose(machine, rule, first_only, timeline.rows[FREE], nodes) and has_shape(machine, shape, nodes):
+            return start
+        start = next_window(timeline, everything, -1, runtime, latest, size)
+    return -1
+
+
+@kernel
+def move_on(timeline: Timeline, machine: Machine, time: int, runtime: int, latest: int, size: int) -> int:
+    """Return the first start with enough free nodes, and write these to the mask; -1 if there is none.
+
+    Starts are `time` and the later ends of bookings or, if that is -1, those behind the start returned last.
+    """
+    if time > latest:
+        return -1
+    if time >= 0:
+        open_window(timeline, time)
+    start = next_window(timeline, machine.everything, time, runtime, latest, size)
+    if start >= 0:
+        write_free(machine, timeline.rows[FREE])
+    return start
+
+
+@kernel
+def book(timeline: Timeline, machine: Machine, rule: int, nodes: IntArray, start: int, end: int) -> None:
+    """Book nodes, or by `COUNT_ONLY` so many; there must be room."""
+    if rule == COUNT_ONLY:
+        timeline.rows[BOOKING, 0] = np.uint64(len(nodes))
+    else:
+        write_bits(machine, nodes, timeline.rows[BOOKING])
+    add_booking(timeline, start, end)
+
+
+@kernel
+def give_back(
+    timeline: Timeline, machine: Machine, rule: int, nodes: IntArray, start: int, end: int, now: int
+) -> None:
+    """Undo `book` as of now, which lies before the end."""
+    if rule == COUNT_ONLY:
+        timeline.rows[BOOKING, 0] = np.uint64(len(nodes))
+    else:
+        write_bits(machine, nodes, timeline.rows[BOOKING])
+    take_booking_away(timeline, start, end, now)
+
+
+@kernel
+def admit_jobs(
+    timeline: Timeline,
+    machine: Machine,
+    rule: int,
+    first_only: bool,
+    shape: int,
+    requests: Requests,
+    first: int,
+    last: int,
+    starts: IntArray,
+    offsets: IntArray,
+    nodes: IntArray,
+) -> int:
+    """Admit the jobs from one to another, and return the first that there is no room for.
+
+    ``starts`` becomes -1 for rejected jobs; the nodes of job j are ``nodes[offsets[j]:offsets[j + 1]]``.
+    """
+    for job in range(first, last):
+        if not has_room(timeline):
+            return job
+        time, runtime = requests.arrival[job], requests.runtime[job]
+        drop_past(timeline, time)
+        chosen = nodes[offsets[job] : offsets[job] + requests.size[job]]
+        latest = requests.deadline[job] - runtime
+        start = earliest_start(timeline, machine, rule, first_only, shape, time, runtime, latest, chosen)
+        starts[job] = start
+        offsets[job + 1] = offsets[job]
+        if start >= 0:
+            offsets[job + 1] += requests.size[job]
+            book(timeline, machine, rule, chosen, start, start + runtime)
+    return last
+
+
+@kernel
+def sort_sets(num_nodes: int, offsets: IntArray, nodes: IntArray) -> None:
+    """Sort the nodes of each job."""
+    words = np.zeros((num_nodes + 63) >> 6, dtype=np.uint64)
+    for job in range(len(offsets) - 1):
+        for k in range(offsets[job], offsets[job + 1]):
+            words[nodes[k] >> 6] |= np.uint64(1) << np.uint64(nodes[k] & 63)
+        word, k = 0, offsets[job]
+        while k < offsets[job + 1]:
+            while words[word] == 0:
+                word += 1
+            nodes[k] = 64 * word + trailing_zeros(words[word])
+            words[word] &= words[word] - np.uint64(1)
+            k += 1
+
+
+@kernel
+def label_nodes(
+    num_nodes: int,
+    starts: IntArray,
+    runtime: IntArray,
+    by_start: IntArray,
+    by_end: IntArray,
+    offsets: IntArray,
+    nodes: IntArray,
+) -> None:
+    """Give accepted jobs, of which never too many run at once, the free nodes of least id as they start.
+
+    Rejected jobs start at -1. O(jobs * nodes).
+    """
+    free = np.ones(num_nodes, dtype=np.bool_)
+    ended = 0
+    for job in by_start:
+        if starts[job] < 0:
+            continue
+        while starts[by_end[ended]] < 0 or starts[by_end[ended]] + runtime[by_end[ended]] <= starts[job]:
+            gone = by_end[ended]
+            for k in range(offsets[gone], offsets[gone + 1]):
+                free[nodes[k]] = True
+            ended += 1
+        node = 0
+        for k in range(offsets[job], offsets[job + 1]):
+            while not free[node]:
+                node += 1
+            free[node] = False
+            nodes[k] = node

@@ -1,0 +1,142 @@
+"""Bounds of reservations that the judge recomputes from certificates, in integers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.judge._kernels_reservation_prices import cheapest_windows
+from allocsolve.model import MAX_INTEGER, RESERVATION_OBJECTIVES, frozen
+from allocsolve.model.checks import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allocsolve.model import ReservationProblem
+
+__all__ = ["reservation_certified_bound"]
+
+#: What the machine costs in all is below this, in units of prices.
+_MOST_PAID: Final = 2**62
+#: Jobs times slots that are looked at.
+_MOST_STEPS: Final = 10**9
+#: More than the rounding of a share of weights that are no multiples of a power of two, relative.
+_ROUNDING: Final = Fraction(1, 2**50)
+
+
+def reservation_certified_bound(
+    problem: ReservationProblem, certificate: Mapping[str, object], objective: Sequence[str]
+) -> float:
+    """Return a lower bound on the first term of the objective, recomputed from a certificate.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    certificate
+        JSON data: ``method`` is ``prices``; ``edges``, rising whole seconds; ``prices``, what a node costs in
+        a second of each slot between two edges, integers >= 0 in units of weight / ``unit``. Outside of the
+        slots a node costs nothing.
+    objective
+        Its first term is bounded: ``rejected``, ``unsuccessful`` or ``rejected-area``.
+
+    Returns
+    -------
+    float
+        Never above the term of any schedule of bookings, as the judge computes it.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the certificate is none of this form, or its numbers are too large.
+
+    Notes
+    -----
+    *Proof.* Let L(t) be what a node costs up to t. At most N nodes are booked at any time, so all bookings
+    together cost at most N L(end). An accepted job j costs at least n_j times the cost m_j of the cheapest
+    window of its run time within arrival and deadline. So the accepted jobs A weigh
+    ``sum_A w_j = sum_A (w_j - n_j m_j) + sum_A n_j m_j <= sum_j max(0, w_j - n_j m_j) + N L(end)``,
+    for whatever prices >= 0. What is accepted is a multiple of the greatest common divisor of the weights, to
+    which this is rounded down.
+
+    *Rounding.* There is none where the weights are multiples of one power of two of which the terms are at
+    most 2^53: a smaller bound than another rounds to no larger double. Otherwise the bound is lowered by one
+    part in 2^50, and rounded down.
+
+    *Complexity*: O(jobs * slots * log slots). It shares no code with the solvers.
+    """
+    term = objective[0]
+    if term not in RESERVATION_OBJECTIVES:
+        msg = f"prices bound {', '.join(RESERVATION_OBJECTIVES)}, not {shown(term)}"
+        raise InvalidAnswer(msg)
+    edges, prices, unit = _parsed(certificate)
+    packed, num_nodes = problem.packed, problem.topology.num_nodes
+    total = sum(
+        price * (later - earlier) for price, (earlier, later) in zip(prices, pairwise(edges), strict=True)
+    )
+    if total * num_nodes >= _MOST_PAID or len(edges) * len(problem.jobs) > _MOST_STEPS:
+        msg = f"{len(prices)} prices of the certificate, {shown(total)} for a node, are too many or too high"
+        raise InvalidAnswer(msg)
+    ends = np.array(edges, dtype=np.int64)
+    rates = np.array([*prices, 0], dtype=np.int64)
+    integral = np.concatenate([[0], np.cumsum(rates[:-1] * np.diff(ends))])
+    least = np.zeros(len(problem.jobs), dtype=np.int64)
+    times = (packed.arrival, packed.runtime, packed.deadline)
+    cheapest_windows(times, frozen(ends), frozen(rates), frozen(integral), least)
+    costs = (packed.nodes * least).tolist()
+    in_time = (packed.arrival + packed.runtime <= packed.deadline).tolist()
+    weights, is_exact = _weights(problem, term)
+    whole = sum(weights)
+    possible = [weight for weight, fits in zip(weights, in_time, strict=True) if fits]
+    if not whole:
+        return 0.0
+    paid = [cost for cost, fits in zip(costs, in_time, strict=True) if fits]
+    gains = sum(max(0, weight * unit - cost) for weight, cost in zip(possible, paid, strict=True))
+    divisor = math.gcd(*possible) or 1
+    accepted = min(sum(possible), (gains + num_nodes * total) // (unit * divisor) * divisor)
+    share = Fraction(whole - accepted, whole)
+    return float(share) if is_exact else max(0.0, math.nextafter(float(share * (1 - _ROUNDING)), -math.inf))
+
+
+def _weights(problem: ReservationProblem, term: str) -> tuple[list[int], bool]:
+    """Return what the jobs count, as multiples of one number, and whether doubles hold all their sums."""
+    counted = [Fraction(job.weight) * (job.area if term == "rejected-area" else 1) for job in problem.jobs]
+    scale = max((weight.denominator for weight in counted), default=1)  # all are powers of two
+    weights = [int(weight * scale) for weight in counted]
+    return weights, sum(weights) <= MAX_INTEGER
+
+
+def _parsed(certificate: Mapping[str, object]) -> tuple[list[int], list[int], int]:
+    """Return edges, prices and unit."""
+    if certificate.get("method") != "prices":
+        msg = f"method {shown(certificate.get('method'))} of the certificate is not 'prices'"
+        raise InvalidAnswer(msg)
+    edges, prices = (_integers(name, certificate.get(name)) for name in ("edges", "prices"))
+    (unit,) = _integers("unit", [certificate.get("unit")])
+    if not edges or len(prices) != len(edges) - 1:
+        msg = f"{len(prices)} prices between {len(edges)} edges of the certificate"
+        raise InvalidAnswer(msg)
+    for at, (earlier, later) in enumerate(pairwise(edges), start=1):
+        if later <= earlier:
+            msg = f"edges of the certificate: {later} after {earlier}, at position {at}"
+            raise InvalidAnswer(msg)
+    if unit < 1:
+        msg = f"unit {unit} of the certificate is below 1"
+        raise InvalidAnswer(msg)
+    return edges, prices, unit
+
+
+def _integers(name: str, values: object) -> list[int]:
+    if not isinstance(values, list):
+        msg = f"{name} {shown(values)} of the certificate are not a list"
+        raise InvalidAnswer(msg)
+    for at, value in enumerate(values):
+        if type(value) is not int or not 0 <= value <= MAX_INTEGER:
+            msg = f"{name} of the certificate: {shown(value)} at position {at} is not an integer in 0..2^53"
+            raise InvalidAnswer(msg)
+    return values
