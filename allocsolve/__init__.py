@@ -12,6 +12,7 @@ from importlib.metadata import version
 from allocsolve.errors import AllocsolveError
 from allocsolve.model import (
     Budget,
+    DeadlineJob,
     EvolutionProblem,
     EvolutionProfile,
     EvolutionSchedule,
@@ -20,6 +21,8 @@ from allocsolve.model import (
     Mesh,
     Partition,
     PartitionProblem,
+    ReservationProblem,
+    ReservationSchedule,
     Result,
     Status,
     Topology,
@@ -35,6 +38,7 @@ __version__ = version("allocsolve")
 __all__ = [
     "AllocsolveError",
     "Budget",
+    "DeadlineJob",
     "EvolutionProblem",
     "EvolutionProfile",
     "EvolutionSchedule",
@@ -43,6 +47,8 @@ __all__ = [
     "Mesh",
     "Partition",
     "PartitionProblem",
+    "ReservationProblem",
+    "ReservationSchedule",
     "Result",
     "Status",
     "Topology",

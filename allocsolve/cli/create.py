@@ -25,6 +25,7 @@ __all__ = [
     "generate_evotree",
     "generate_klein2011",
     "generate_lina",
+    "generate_linnert2024",
     "generate_lublin1999",
     "generate_median_worst_case",
     "generate_occupancy",
@@ -93,6 +94,15 @@ def generate_amr(args: argparse.Namespace) -> int:
     if args.expand_limit is not None:
         options["expand_limit"] = args.expand_limit
     return _generate(args, lambda idx: amr_stream([args.seed, idx], **options))
+
+
+def generate_linnert2024(args: argparse.Namespace) -> int:
+    """Write streams of jobs with deadlines, after Linnert et al. 2024."""
+    from allocsolve.instances import linnert2024  # noqa: PLC0415 - when the command runs
+
+    program = args.program if args.program == "mixed" else int(args.program)
+    options = {"gap": args.gap, "num_jobs": args.jobs, "stream": args.stream, "program": program}
+    return _generate(args, lambda idx: linnert2024(args.seed + idx, **options))
 
 
 def generate_occupancy(args: argparse.Namespace) -> int:

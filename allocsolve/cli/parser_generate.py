@@ -14,10 +14,11 @@ from allocsolve.instances import (
     EVOTREE_KINDS,
     LINA_FLEXIBILITIES,
     LINA_MOMENTS,
+    LINNERT_STREAMS,
     LUBLIN_MODELS,
     STALL_HOLDS,
 )
-from allocsolve.model import MAX_INTEGER
+from allocsolve.model import MAX_INTEGER, PROGRAM_KINDS
 from allocsolve.registry.registered import registered_names
 
 if TYPE_CHECKING:
@@ -60,6 +61,13 @@ def add_generators(parser: argparse.ArgumentParser) -> None:
             "lina",
             create.generate_lina,
             "malleable and evolving jobs made of those of a rigid workload, after Lina et al. 2022",
+        )
+    )
+    _add_linnert2024(
+        generator(
+            "linnert2024",
+            create.generate_linnert2024,
+            "jobs with deadlines on a mesh, after Linnert et al. 2024",
         )
     )
     _add_occupancy(
@@ -192,6 +200,19 @@ def _add_converted(parser: argparse.ArgumentParser, kinds: str) -> None:
     parser.add_argument("--seed", type=opt.integer(0), required=True, metavar="S", help=help_text)
     parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def _add_linnert2024(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser, "problem i has seed S + i")
+    help_text = "seconds between arrivals in the mean (default: %(default)g; the paper has 1500, 150 and 1)"
+    parser.add_argument("--gap", type=opt.number, default=1500.0, metavar="G", help=help_text)
+    help_text = "jobs of a problem (default: %(default)s)"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), default=1000, metavar="J", help=help_text)
+    help_text = "what the jobs are (default: %(default)s)"
+    parser.add_argument("--stream", choices=LINNERT_STREAMS, default=LINNERT_STREAMS[0], help=help_text)
+    help_text = "what the programs of the jobs are: one kind, or one drawn for each (default: %(default)s)"
+    kinds = ("mixed", *map(str, range(PROGRAM_KINDS)))
+    parser.add_argument("--program", choices=kinds, default=kinds[0], help=help_text)
 
 
 def _add_occupancy(parser: argparse.ArgumentParser) -> None:

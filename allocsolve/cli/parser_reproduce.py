@@ -10,6 +10,7 @@ from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.cli.reproduce_bender2008 import bender2008
 from allocsolve.cli.reproduce_klein2011 import klein2011
 from allocsolve.cli.reproduce_lina2022 import lina2022
+from allocsolve.cli.reproduce_linnert2024 import linnert2024
 from allocsolve.cli.reproduce_posner2024 import posner2024
 from allocsolve.cli.reproduce_zojer2025 import zojer2025
 
@@ -46,6 +47,8 @@ def add_papers(parser: argparse.ArgumentParser) -> None:
         "Lina et al. 2022: malleable and evolving jobs on KIT FH2 and LLNL Atlas, and bounds beside them"
     )
     _add_lina2022(add_command(papers, "lina2022", lina2022, summary))
+    summary = "Linnert et al. 2024: jobs with deadlines on a mesh, booked or leaking, and bounds beside them"
+    _add_linnert2024(add_command(papers, "linnert2024", linnert2024, summary))
     summary = "Posner 2024: batches of evolving tree searches, and the certified bound beside them"
     _add_posner2024(add_command(papers, "posner2024", posner2024, summary))
     summary = "Zojer 2025: malleable jobs on the log of Cori KNL, and the certified bound beside them"
@@ -81,6 +84,23 @@ def _add_lina2022(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
     help_text = "where records.sqlite and runs.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    opt.add_executor(parser)
+    opt.add_again(parser)
+
+
+def _add_linnert2024(parser: argparse.ArgumentParser) -> None:
+    help_text = "loads: normal, heavy, very heavy (default: all)"
+    parser.add_argument("--loads", type=opt.names, metavar="A,B,...", help=help_text)
+    help_text = "how many streams of each load and kind of programs (default: 30; the paper has 320)"
+    parser.add_argument("--seeds", type=opt.integer(1, 10**4), metavar="N", help=help_text)
+    help_text = "jobs of a stream (default: %(default)s, as in the paper)"
+    parser.add_argument("--length", type=opt.integer(1, 10**5), default=1000, metavar="J", help=help_text)
+    help_text = "time limit for each clairvoyant schedule and its bound in seconds (default: %(default)s)"
+    parser.add_argument("--seconds", type=opt.seconds, default=3.0, metavar="T", help=help_text)
+    help_text = "where records.sqlite and runs.csv go; what is there is not run again (default: out)"
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    parser.add_argument("--plot", type=Path, metavar="SVG", help="draw figures 14 to 18 into this file")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
     opt.add_executor(parser)
     opt.add_again(parser)
 

@@ -50,6 +50,7 @@ from allocsolve.instances.generators.lina import (
     lina_workload,
     shrunk_arrivals,
 )
+from allocsolve.instances.generators.linnert2024 import LINNERT_STREAMS, linnert2024
 from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
@@ -77,6 +78,7 @@ __all__ = [
     "EVOTREE_KINDS",
     "LINA_FLEXIBILITIES",
     "LINA_MOMENTS",
+    "LINNERT_STREAMS",
     "LUBLIN_MODELS",
     "MACHINES",
     "PACKAGED",
@@ -107,6 +109,7 @@ __all__ = [
     "evotree_stream",
     "klein2011",
     "lina_workload",
+    "linnert2024",
     "log_problem",
     "lublin1999",
     "median_worst_case",

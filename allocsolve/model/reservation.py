@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
@@ -199,6 +200,8 @@ class ReservationProblem:
     name: str = ""
     meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     packed: PackedDeadlineJobs = field(init=False, compare=False, repr=False)  #: the jobs as arrays
+    #: The names of the jobs; ``j`` and the position of one without a name.
+    names: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         instance("topology", self.topology, Topology)
@@ -215,14 +218,24 @@ class ReservationProblem:
         if not 0 <= self.program_seed <= MAX_INTEGER:
             msg = f"program_seed {shown(self.program_seed)} is not in 0..2^53"
             raise InvalidProblem(msg)
+        self._set_names()
         self._check_jobs()
         object.__setattr__(self, "packed", _packed(jobs))
+
+    def _set_names(self) -> None:
+        for idx, job in enumerate(self.jobs):
+            instance(f"jobs[{idx}]", job, DeadlineJob)
+        names = tuple(job.name or f"j{idx}" for idx, job in enumerate(self.jobs))
+        if len({*names}) < len(names):
+            counts = Counter(names)
+            msg = f"job name {next(name for name in names if counts[name] > 1)!r} is used twice"
+            raise InvalidProblem(msg)
+        object.__setattr__(self, "names", names)
 
     def _check_jobs(self) -> None:
         last, limit = 0, self.topology.num_nodes
         for idx, job in enumerate(self.jobs):
-            instance(f"jobs[{idx}]", job, DeadlineJob)
-            place = f"job {job.name or f'j{idx}'!r}"
+            place = f"job {self.names[idx]!r}"
             if job.nodes > limit:
                 msg = f"{place}: {job.nodes} nodes on a machine of {limit}"
                 raise InvalidProblem(msg)
@@ -257,11 +270,6 @@ class ReservationProblem:
     def answer_type(self) -> type[ReservationSchedule]:
         """The type of its answers."""
         return ReservationSchedule
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the jobs; ``j`` and the position of one without a name."""
-        return tuple(job.name or f"j{idx}" for idx, job in enumerate(self.jobs))
 
     @property
     def horizon(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.bounds import partition_bound
 from allocsolve.families import View
+from allocsolve.pictures._mesh import machine_text, slices
 from allocsolve.pictures.chart import Chart
 from allocsolve.pictures.svg import Drawing
 from allocsolve.pictures.text import counted
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from allocsolve.families import Line
     from allocsolve.judge import PartitionMetrics
-    from allocsolve.model import IntArray, Partition, PartitionProblem, Topology
+    from allocsolve.model import IntArray, Partition, PartitionProblem
 
 __all__ = ["PARTITION_VIEW"]
 
@@ -47,39 +47,14 @@ _HEAD: Final = 68
 def _describe(problem: PartitionProblem) -> str:
     free = int(np.count_nonzero(problem.free))
     connected = ", connected" if problem.contiguous else ""
-    return f"{problem.size} of {counted(free, 'free node')} on a {_machine(problem.topology)}{connected}"
-
-
-def _machine(topology: Topology) -> str:
-    shape = "x".join(map(str, topology.shape))
-    if all(topology.wrap) or not any(topology.wrap):
-        return f"{shape} {'torus' if topology.wrap[0] else 'mesh'}"
-    rings = ",".join(str(axis) for axis, ring in enumerate(topology.wrap) if ring)
-    return f"{shape} mesh with rings along axis {rings}"
+    return f"{problem.size} of {counted(free, 'free node')} on a {machine_text(problem.topology)}{connected}"
 
 
 def _slices(problem: PartitionProblem, partition: Partition) -> list[tuple[str, IntArray]]:
-    """Return the first two axes of the machine at all coordinates of the others, each with its name.
-
-    Each slice has shape (rows, columns) with the first axis along the rows of text; 0 is busy, 1 free,
-    2 chosen.
-    """
-    topology = problem.topology
+    """Return the slices of the machine: 0 is busy, 1 free, 2 chosen."""
     state = problem.free.astype(np.int64)
     state[partition.nodes] = 2
-    width, height, *others = *topology.shape, *(1,) * (2 - len(topology.shape))
-    layers = state.reshape(-1, height, width)
-    # The third axis varies fastest.
-    places = [place[::-1] for place in product(*(range(side) for side in reversed(others)))]
-    names = [
-        ", ".join(f"{_axis(2 + axis)} = {at}" for axis, at in enumerate(place)) if others else ""
-        for place in places
-    ]
-    return list(zip(names, layers, strict=True))
-
-
-def _axis(axis: int) -> str:
-    return "xyz"[axis] if axis < 3 else f"axis {axis}"
+    return slices(problem.topology, state)
 
 
 def _undrawable(problem: PartitionProblem) -> str:

@@ -54,7 +54,7 @@ _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 
 #: How many series have classes, each in one colour: ``s0`` is a line with the dashes of the series, ``c0`` a
 #: thin whole one, ``o0`` a thin dotted one, ``d0`` dots, and ``f0`` fills shapes; ``s1`` and so on.
-#: Shapes that are ``edged``, too, are set apart from their neighbours.
+#: Shapes that are ``edged``, too, are set apart from their neighbours; those that are ``faded`` are pale.
 SERIES: Final = len(_SERIES)
 
 _FONT: Final = "font:12px system-ui,sans-serif"
@@ -197,7 +197,7 @@ def rules() -> str:
         shape += (
             f"stroke-dasharray:2 3}}svg .d{idx}{{fill:none;stroke-width:4.4;stroke-linecap:round;opacity:.6}}"
         )
-    text = f"svg text{{{_FONT}}}svg .heading{{font-weight:600}}"
+    text = f"svg text{{{_FONT}}}svg .heading{{font-weight:600}}svg .faded{{opacity:.4}}"
     return f"{text}{shape}{light}@media(prefers-color-scheme:dark){{{dark}}}"
 
 

@@ -105,19 +105,21 @@ def _dotted(module: Path) -> str:
 #: Where the code of one family or paper lives: folders, modules.
 OF_A_FAMILY = (
     *("kernels", "model", "backends", "bounds", "simulation", "heuristics", "exact", "papers"),
-    *("judge/evolution.py", "judge/partition", "judge/workload"),
-    *("pictures/evolution.py", "pictures/partition.py", "pictures/workload"),
+    *("judge/evolution.py", "judge/partition", "judge/workload", "judge/reservation"),
+    *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
     *("instances/formats/swf.py", "instances/formats/sacct.py", "instances/formats/log"),
-    *("instances/formats/workload_foreign", "pictures/_workload"),
+    *("instances/formats/reservation.py", "instances/formats/topology.py"),
+    *("pictures/_workload", "pictures/_reservation", "pictures/_mesh.py"),
     *("instances/generators", "instances/library/regenerate.py"),
-    *("registry/evolution.py", "registry/partition.py", "registry/workload.py", "registry/allocators.py"),
+    *("registry/evolution.py", "registry/partition.py", "registry/workload.py"),
+    *("registry/reservation.py", "registry/allocators.py"),
     *("bench/library/design.py", "bench/library/selections.py"),  # which problems are in the library
     *("cli/create.py", "cli/parser_generate.py"),  # one command per generator
     *("cli/reproduce_", "cli/parser_reproduce.py"),  # one command per paper
 )
 #: Words that only code of a family says.
-FAMILY_WORDS = re.compile(r"(?i)evolution|partition|expand_limit|topology|contiguous|makespan")
+FAMILY_WORDS = re.compile(r"(?i)evolution|partition|reservation|expand_limit|topology|contiguous|makespan")
 
 
 @pytest.mark.parametrize(

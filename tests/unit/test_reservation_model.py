@@ -49,6 +49,7 @@ def test_faulty_jobs(fields: dict[str, Any], fault: str) -> None:
         ({"jobs": [DeadlineJob(0, 9, 1, 1)]}, "job 'j0': 9 nodes on a machine of 8"),
         ({"jobs": [DeadlineJob(4, 1, 1, 9), DeadlineJob(3, 1, 1, 9)]}, "job 'j1': arrival 3 is before .* 4"),
         ({"jobs": [DeadlineJob(0, 1, 1, 9, "tree")]}, "job 'j0': there is no program 'tree'"),
+        ({"jobs": [DeadlineJob(0, 1, 1, 9, name="j1")] * 2}, "job name 'j1' is used twice"),
         ({"jobs": [7]}, r"jobs\[0\] 7 is not of the type DeadlineJob"),
         ({"jobs": [DeadlineJob(0, 8, 2**51, 2**52)]}, "beyond 2\\^53"),
         ({"shape": "round"}, "round"),
@@ -194,7 +195,7 @@ def test_all_faults_of_a_file_at_once() -> None:
         "jobs": [
             {"arrival": 0, "nodes": 9, "runtime": 0, "deadline": 5},
             {"arrival": 3, "nodes": 1, "runtime": 1, "deadline": 5, "program": "tree"},
-            {"arrival": 2, "nodes": 1, "runtime": 1, "deadline": 5, "program": 4},
+            {"arrival": 2, "nodes": 1, "runtime": 1, "deadline": 5, "program": 4, "name": "j1"},
         ],
     }
     with pytest.raises(FormatError) as error:
@@ -208,15 +209,18 @@ def test_all_faults_of_a_file_at_once() -> None:
         "jobs[1].program: there is no program 'tree'",
         "jobs[2].program: value 4 is above the last kind 3",
         "jobs[2]: arrival 2 is before that of the job in front of it, 3",
+        "jobs[2].name: 'j1' is also that of jobs[1]",
     ):
         assert fault in told
 
 
 def test_all_faults_of_an_answer_at_once() -> None:
     rows: list[Any] = [
-        {"outcome": "lost"},
-        {"outcome": "booked", "nodes": [1]},
-        {"outcome": "cancelled", "end": "soon", "holds": [[1, 2], [0.5, 1, 2]]},
+        {"name": "j1", "outcome": "lost"},
+        {"name": "j0", "outcome": "booked", "nodes": [1]},
+        {"name": "all", "outcome": "cancelled", "end": "soon", "holds": [[1, 2], [0.5, 1, 2]]},
+        {"name": "j3", "outcome": "rejected"},
+        {"name": "j1", "outcome": "rejected"},
     ]
     document = {"format": "allocsolve/1", "kind": "reservation-schedule", "jobs": rows}
     with pytest.raises(FormatError) as error:
@@ -228,5 +232,7 @@ def test_all_faults_of_an_answer_at_once() -> None:
         "jobs[2].end: value must be a number, not 'soon'",
         "jobs[2].holds[0]: must be node, start and end, not a list of 2",
         "jobs[2].holds[1][0]: node must be an integer, not 0.5",
+        "jobs[3].name: the problem has no job 'j3'",
+        "jobs[4].name: 'j1' stands twice",
     ):
         assert fault in told

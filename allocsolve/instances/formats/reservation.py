@@ -11,9 +11,9 @@ job ``name``, ``program`` (null) and ``weight`` (1)::
      "jobs": [{"name": "j0", "arrival": 0, "nodes": 4, "runtime": 600, "deadline": 3600,
                "program": 2, "weight": 1}, ...], "meta": {...}}
     {"format": "allocsolve/1", "kind": "reservation-schedule", "problem": "<digest>",
-     "jobs": [{"outcome": "rejected"},
-              {"outcome": "booked", "start": 0, "end": 600, "nodes": [node, ...]},
-              {"outcome": "cancelled", "end": 600.5, "computed": 1200.25,
+     "jobs": [{"name": "j0", "outcome": "rejected"},
+              {"name": "j1", "outcome": "booked", "start": 0, "end": 600, "nodes": [node, ...]},
+              {"name": "j2", "outcome": "cancelled", "end": 600.5, "computed": 1200.25,
                "holds": [[node, start, end], ...]}, ...], "meta": {...}}
 
 A document is checked whole, as those of partition problems are: every fault is raised with its place.
@@ -62,7 +62,7 @@ def decode_problem(document: Document, source: str) -> ReservationProblem:
     programs = _decode_programs(check, check.typed(dict, top.get("programs", {}), "programs"))
     seed = check.integer(top.get("program_seed", 0), "program_seed", "value", 0)
     num_nodes = MAX_INTEGER if topology is None else topology.num_nodes
-    last = 0
+    last, first = 0, dict[str, int]()
     jobs = []
     for idx, row in enumerate(check.typed(list, top.get("jobs", []), "jobs")):
         place = f"jobs[{idx}]"
@@ -70,6 +70,9 @@ def decode_problem(document: Document, source: str) -> ReservationProblem:
         if job.arrival < last:
             check.add(place, f"arrival {job.arrival} is before that of the job in front of it, {last}")
         last = max(last, job.arrival)
+        name = job.name or f"j{idx}"
+        if first.setdefault(name, idx) != idx:
+            check.add(f"{place}.name", f"{show(name)} is also that of jobs[{first[name]}]")
         jobs.append(job)
     name = check.typed(str, top.get("name", ""), "name")
     meta = check.typed(dict, top.get("meta", {}), "meta")
@@ -124,7 +127,7 @@ def _decode_job(check: Checker, row: object, place: str, num_nodes: int, program
             program, f"{place}.program", "value", 0, high=PROGRAM_KINDS - 1, high_is="the last kind"
         )
     if len(check.faults) > before:
-        return DeadlineJob(values["arrival"], 1, 1, 1)
+        return DeadlineJob(values["arrival"], 1, 1, 1, name=name)
     return DeadlineJob(**values, program=program, weight=weight, name=name)
 
 
@@ -161,15 +164,11 @@ def decode_schedule(document: Document, source: str, problem: ReservationProblem
     check = Checker()
     top = check.fields(document, "", ("format", "kind", "jobs"), ("problem", "meta"))
     check.typed(dict, top.get("meta", {}), "meta")
-    rows = check.typed(list, top.get("jobs", []), "jobs")
-    if len(rows) != len(problem.jobs):
-        check.add("jobs", f"{len(rows)} entries for the {len(problem.jobs)} jobs of the problem")
+    rows = _rows_of_jobs(check, check.typed(list, top.get("jobs", []), "jobs"), problem.names)
     outcomes, ends, computed, executed = [], [], [], False
     holds: list[list[tuple[int, float, float]]] = []
-    for idx, row in enumerate(rows):
-        place = f"jobs[{idx}]"
-        fields = check.fields(row, place, ("outcome",), ("start", "end", "nodes", "computed", "holds"))
-        outcome = fields.get("outcome")
+    for place, fields in rows:
+        outcome = fields.get("outcome", OUTCOMES[REJECTED])
         if outcome not in OUTCOMES:
             check.add(f"{place}.outcome", f"{show(outcome)} is none of {', '.join(OUTCOMES)}")
         outcomes.append(OUTCOMES.index(outcome) if outcome in OUTCOMES else REJECTED)
@@ -188,6 +187,28 @@ def decode_schedule(document: Document, source: str, problem: ReservationProblem
         np.array([hold[2] for hold in flat], dtype=np.float64),
         np.array(computed, dtype=np.float64) if executed else None,
     )
+
+
+def _rows_of_jobs(check: Checker, rows: list[Any], names: tuple[str, ...]) -> list[tuple[str, Document]]:
+    """Return place and fields of the entry of each job, in the order of the jobs."""
+    index = {name: idx for idx, name in enumerate(names)}
+    of_jobs: list[tuple[str, Document] | None] = [None] * len(names)
+    for at, row in enumerate(rows):
+        place = f"jobs[{at}]"
+        optional = ("start", "end", "nodes", "computed", "holds")
+        fields = check.fields(row, place, ("name", "outcome"), optional)
+        name = check.typed(str, fields.get("name", ""), f"{place}.name")
+        if name not in index:
+            if name is fields.get("name"):
+                check.add(f"{place}.name", f"the problem has no job {show(name)}")
+        elif of_jobs[index[name]] is not None:
+            check.add(f"{place}.name", f"{show(name)} stands twice")
+        else:
+            of_jobs[index[name]] = place, fields
+    for name, row in zip(names, of_jobs, strict=True):
+        if row is None:
+            check.add("jobs", f"{show(name)} is missing")
+    return [row or ("jobs", {}) for row in of_jobs]
 
 
 def _time(check: Checker, value: object, place: str) -> float:
@@ -230,7 +251,9 @@ def encode_schedule(problem: ReservationProblem, schedule: ReservationSchedule) 
     if len(schedule.outcomes) != len(problem.jobs):
         msg = f"the schedule has {len(schedule.outcomes)} jobs, the problem has {len(problem.jobs)}"
         raise InvalidAnswer(msg)
-    return {"jobs": [_encode_outcome(schedule, idx) for idx in range(len(problem.jobs))]}
+    return {
+        "jobs": [{"name": name, **_encode_outcome(schedule, idx)} for idx, name in enumerate(problem.names)]
+    }
 
 
 def _encode_outcome(schedule: ReservationSchedule, idx: int) -> Document:

@@ -14,6 +14,7 @@ from allocsolve.instances.generators.easy_counterexamples import easy_counterexa
 from allocsolve.instances.generators.evotree import evotree
 from allocsolve.instances.generators.evotree_workload import evotree_batch, evotree_stream
 from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.instances.generators.linnert2024 import linnert2024
 from allocsolve.instances.generators.lublin1999 import lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import churned_occupancy, uniform_occupancy
@@ -95,5 +96,6 @@ _GENERATORS: dict[str, Callable[..., Problem]] = {
     "counterexamples": _counterexample,
     "lublin1999": lublin1999,
     "downey1997": downey1997,
+    "linnert2024": linnert2024,
     "easy-counterexamples": _easy_counterexample,
 }

@@ -1,0 +1,151 @@
+"""Kernels of static admission: each job at the first start at which there are nodes for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.reservation._kernels_shapes import (
+    COUNT_ONLY,
+    choose,
+    has_shape,
+    write_bits,
+    write_free,
+)
+from allocsolve.heuristics.reservation._kernels_timeline import (
+    BOOKING,
+    FREE,
+    add_booking,
+    drop_past,
+    earliest_count,
+    has_room,
+    next_window,
+    open_window,
+    trailing_zeros,
+)
+from allocsolve.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.reservation._kernels_shapes import Machine
+    from allocsolve.heuristics.reservation._kernels_timeline import Timeline
+    from allocsolve.model import IntArray
+
+__all__ = [
+    "Requests",
+    "admit_jobs",
+    "earliest_start",
+    "move_on",
+    "sort_sets",
+]
+
+
+class Requests(NamedTuple):
+    """Read-only arrays of shape (jobs,): the arrivals never fall."""
+
+    arrival: IntArray
+    size: IntArray
+    runtime: IntArray
+    deadline: IntArray
+
+
+@kernel
+def earliest_start(
+    timeline: Timeline,
+    machine: Machine,
+    rule: int,
+    first_only: bool,
+    shape: int,
+    time: int,
+    runtime: int,
+    latest: int,
+    nodes: IntArray,
+) -> int:
+    """Return the first start at which a rule has nodes of a shape, and fill `nodes`; -1 if there is none.
+
+    Starts are `time` and the later ends of bookings up to `latest`. By `COUNT_ONLY` only the length of
+    `nodes` matters.
+    """
+    if time > latest:
+        return -1
+    everything, size = machine.everything, len(nodes)
+    if rule == COUNT_ONLY:
+        most: int = np.int64(everything[0])  # type: ignore[assignment]  # signed
+        return earliest_count(timeline, time, runtime, latest, most - size)
+    open_window(timeline, time)
+    start = next_window(timeline, everything, time, runtime, latest, size)
+    while start >= 0:
+        if choose(machine, rule, first_only, timeline.rows[FREE], nodes) and has_shape(machine, shape, nodes):
+            return start
+        start = next_window(timeline, everything, -1, runtime, latest, size)
+    return -1
+
+
+@kernel
+def move_on(timeline: Timeline, machine: Machine, time: int, runtime: int, latest: int, size: int) -> int:
+    """Return the first start with enough free nodes, and write these to the mask; -1 if there is none.
+
+    Starts are `time` and the later ends of bookings or, if that is -1, those behind the start returned last.
+    """
+    if time > latest:
+        return -1
+    if time >= 0:
+        open_window(timeline, time)
+    start = next_window(timeline, machine.everything, time, runtime, latest, size)
+    if start >= 0:
+        write_free(machine, timeline.rows[FREE])
+    return start
+
+
+@kernel
+def admit_jobs(
+    timeline: Timeline,
+    machine: Machine,
+    rule: int,
+    first_only: bool,
+    shape: int,
+    requests: Requests,
+    first: int,
+    last: int,
+    starts: IntArray,
+    offsets: IntArray,
+    nodes: IntArray,
+) -> int:
+    """Admit the jobs from one to another, and return the first that there is no room for.
+
+    ``starts`` becomes -1 for rejected jobs; the nodes of job j are ``nodes[offsets[j]:offsets[j + 1]]``.
+    """
+    for job in range(first, last):
+        if not has_room(timeline):
+            return job
+        time, runtime = requests.arrival[job], requests.runtime[job]
+        drop_past(timeline, time)
+        chosen = nodes[offsets[job] : offsets[job] + requests.size[job]]
+        latest = requests.deadline[job] - runtime
+        start = earliest_start(timeline, machine, rule, first_only, shape, time, runtime, latest, chosen)
+        starts[job] = start
+        offsets[job + 1] = offsets[job]
+        if start >= 0:
+            offsets[job + 1] += requests.size[job]
+            if rule == COUNT_ONLY:
+                timeline.rows[BOOKING, 0] = np.uint64(len(chosen))
+            else:
+                write_bits(machine, chosen, timeline.rows[BOOKING])
+            add_booking(timeline, start, start + runtime)
+    return last
+
+
+@kernel
+def sort_sets(num_nodes: int, offsets: IntArray, nodes: IntArray) -> None:
+    """Sort the nodes of each job."""
+    words = np.zeros((num_nodes + 63) >> 6, dtype=np.uint64)
+    for job in range(len(offsets) - 1):
+        for k in range(offsets[job], offsets[job + 1]):
+            words[nodes[k] >> 6] |= np.uint64(1) << np.uint64(nodes[k] & 63)
+        word, k = 0, offsets[job]
+        while k < offsets[job + 1]:
+            while words[word] == 0:
+                word += 1
+            nodes[k] = 64 * word + trailing_zeros(words[word])
+            words[word] &= words[word] - np.uint64(1)
+            k += 1

@@ -1,0 +1,342 @@
+"""The event loop of executions.
+
+Each job has a clock of its own, by which nothing depends on when it started or how long it may run: a program
+does exactly the same on the same nodes whenever it is there, down to the last bit. The job whose next event
+comes first goes on.
+"""
+# ruff: noqa: PLR0915
+# A call is one loop.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.heuristics.reservation._kernels_event_heap import BITS, MASK, change, insert, remove
+from allocsolve.heuristics.reservation._kernels_flows import drop_flows, end_flow, set_rates
+from allocsolve.heuristics.reservation._kernels_machine import (
+    ABSENT,
+    ALIVE,
+    ARRIVES,
+    BEGAN,
+    BUSY,
+    CLOCK,
+    COMPUTED,
+    COMPUTING,
+    CONTENTION,
+    DELIVERED,
+    EVENTS,
+    FINISHED,
+    FLOWS,
+    FLOWS_CHANGED,
+    FORKED,
+    FREE,
+    INDEX,
+    JOB_EVENTS,
+    JOINED,
+    KILL,
+    LIVING,
+    NEED_ALL,
+    NEXT,
+    NODE,
+    OUTCOME,
+    OVER,
+    OWNER,
+    PHASE,
+    QUEUE_HEAD,
+    QUEUE_TAIL,
+    RECEIVER,
+    REJECTING,
+    RETRY,
+    RUNNING,
+    SENDER,
+    STAGE,
+    START,
+    TENANTS,
+    TO_COME,
+    WAITING,
+    WORKED,
+    seconds,
+)
+from allocsolve.heuristics.reservation._kernels_processes import (
+    give_back,
+    go_on,
+    stop_computing,
+    take_node,
+)
+from allocsolve.heuristics.reservation._kernels_room import drop
+from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.model.reservation_schedule import CANCELLED, REJECTED, SUCCESSFUL
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.reservation._kernels_machine import Executed, Machine, Programs, State
+    from allocsolve.model import FloatArray, IntArray
+
+__all__ = ["run_jobs"]
+
+
+@called_kernel
+def _set_job_event(
+    times: FloatArray, keys: IntArray, places: IntArray, counts: IntArray, time: float, key: int
+) -> None:
+    """Say what comes next in a slot of the heap of jobs."""
+    at = places[key & MASK]
+    if at >= 0:
+        change(times, keys, places, counts[JOB_EVENTS], at, time, key)
+    else:
+        insert(times, keys, places, counts[JOB_EVENTS], time, key)
+        counts[JOB_EVENTS] += 1
+
+
+@called_kernel
+def _clear_job_event(
+    times: FloatArray, keys: IntArray, places: IntArray, counts: IntArray, slot: int
+) -> None:
+    if places[slot] >= 0:
+        remove(times, keys, places, counts[JOB_EVENTS], places[slot])
+        counts[JOB_EVENTS] -= 1
+
+
+@inner_kernel
+def _foresee_job(jobs: Executed, state: State, job: int) -> None:
+    """Put the next event of a running job among those of all jobs."""
+    base = jobs.slot_at[job]
+    if state.job[job, EVENTS] > 0:
+        began = state.job_time[job, BEGAN]
+        at = seconds(began, jobs.limit[job], jobs.factor[job], state.event_time[base])
+        key = (state.event_key[base] >> BITS << BITS) | job
+        _set_job_event(
+            state.job_event_time, state.job_event_key, state.job_event_place, state.counts, at, key
+        )
+    else:
+        _clear_job_event(state.job_event_time, state.job_event_key, state.job_event_place, state.counts, job)
+
+
+@inner_kernel
+def _foresee_kill(jobs: Executed, state: State, job: int) -> None:
+    if jobs.limit[job] < np.inf:
+        _set_job_event(
+            state.job_event_time,
+            state.job_event_key,
+            state.job_event_place,
+            state.counts,
+            jobs.limit[job],
+            (KILL << BITS) | (len(jobs.limit) + job),
+        )
+
+
+@inner_kernel
+def _lay_out(
+    machine: Machine, programs: Programs, jobs: Executed, state: State, job: int, nodes: IntArray, now: float
+) -> int:
+    """Give a job its nodes and lay its first processes on them; return how many are ready."""
+    program = jobs.program[job]
+    first, its = jobs.process_at[job], programs.process_at[program]
+    num_processes = programs.process_at[program + 1] - its
+    initial = 0
+    for p in range(num_processes):
+        state.process[first + p, NEXT] = programs.operation_at[its + p]
+        state.process[first + p, STAGE], state.process[first + p, JOINED] = ABSENT, 0
+        state.process_time[first + p, ARRIVES] = np.inf
+        initial += programs.parent[its + p] < 0
+    for c in range(programs.channel_at[program + 1] - programs.channel_at[program]):
+        state.channel[jobs.channel_at[job] + c, 0] = state.channel[jobs.channel_at[job] + c, 1] = 0
+    first_message, base = jobs.message_at[job], jobs.slot_at[job]
+    for m in range(programs.num_messages[program]):
+        state.arrival[first_message + m] = np.inf
+        state.message[first_message + m, RECEIVER] = state.message[first_message + m, SENDER] = -1
+    for slot in range(num_processes + programs.num_messages[program]):
+        state.event_place[base + slot] = -1
+        if machine.rules[CONTENTION] == 1:
+            state.flow[base + slot, INDEX] = -1
+    for here in nodes:
+        take_node(state.node, state.node_time, state.counts, here, job, now)
+    ready = 0
+    for p in range(num_processes):
+        if programs.parent[its + p] < 0:
+            at = ready if len(nodes) >= initial else ready * len(nodes) // initial
+            state.process[first + p, NODE], state.process[first + p, STAGE] = nodes[at], LIVING
+            state.node[nodes[at], TENANTS] += 1
+            state.ready[ready] = p
+            ready += 1
+    state.job[job, PHASE], state.job[job, EVENTS], state.job[job, ALIVE] = RUNNING, 0, initial
+    state.job_time[job, BEGAN], state.job_time[job, CLOCK], state.job_time[job, WORKED] = now, 0.0, 0.0
+    return ready
+
+
+@inner_kernel
+def _start_waiting(machine: Machine, programs: Programs, jobs: Executed, state: State) -> tuple[int, int]:
+    """Return the next job that has its nodes, in `State.spot`, and their number; -1 and 0 if there is none.
+
+    In the order of arrival; one that finds none stays in front of the queue, or is rejected.
+    """
+    counts = state.counts
+    while counts[QUEUE_HEAD] < counts[QUEUE_TAIL]:
+        job = state.queue[counts[QUEUE_HEAD]]
+        if state.job[job, PHASE] == WAITING:
+            program = jobs.program[job]
+            wanted = 0
+            for p in range(programs.process_at[program], programs.process_at[program + 1]):
+                wanted += programs.parent[p] < 0
+            wanted = min(wanted, jobs.nodes[job])
+            count = 0
+            if counts[FREE] > 0:
+                count = drop(machine, state, jobs.row[job], jobs.first[job], wanted)
+            if count == wanted or (count > 0 and machine.rules[NEED_ALL] == 0):
+                counts[QUEUE_HEAD] += 1
+                return job, count
+            if machine.rules[REJECTING] == 0:
+                break
+            state.job[job, PHASE], state.job[job, OUTCOME] = OVER, REJECTED
+            _clear_job_event(
+                state.job_event_time,
+                state.job_event_key,
+                state.job_event_place,
+                counts,
+                len(jobs.limit) + job,
+            )
+        counts[QUEUE_HEAD] += 1
+    return -1, 0
+
+
+@inner_kernel
+def _finish(machine: Machine, jobs: Executed, state: State, job: int, outcome: int, at: float) -> None:
+    """Take away all that a job has."""
+    began, factor = state.job_time[job, BEGAN], jobs.factor[job]
+    if state.job[job, PHASE] == RUNNING:
+        tau = (at - began) / factor
+        for here in range(len(state.node)):
+            if state.node[here, OWNER] == job:
+                if state.node[here, COMPUTING] > 0:
+                    state.job_time[job, WORKED] += tau - state.node_time[here, BUSY]
+                give_back(state.node, state.node_time, state.counts, state.rows, state.row_time, here, at)
+        if machine.rules[CONTENTION] == 1:
+            drop_flows(state.flow, state.flows, state.counts, job)
+    state.job[job, PHASE], state.job[job, OUTCOME], state.job[job, EVENTS] = OVER, outcome, 0
+    state.job_time[job, FINISHED] = at
+    times, keys, places = state.job_event_time, state.job_event_key, state.job_event_place
+    _clear_job_event(times, keys, places, state.counts, job)
+    _clear_job_event(times, keys, places, state.counts, len(jobs.limit) + job)
+
+
+@inner_kernel
+def _take_event(machine: Machine, programs: Programs, jobs: Executed, state: State, job: int) -> int:
+    """Let the next event of a job happen, as far as it is not what processes do then.
+
+    Returns how many are ready to go on.
+    """
+    base, program = jobs.slot_at[job], jobs.program[job]
+    first = jobs.process_at[job]
+    tau, key = state.event_time[base], state.event_key[base]
+    kind, slot = key >> BITS, key & MASK
+    remove(
+        state.event_time[base:], state.event_key[base:], state.event_place[base:], state.job[job, EVENTS], 0
+    )
+    state.job[job, EVENTS] -= 1
+    state.job_time[job, CLOCK] = tau
+    if machine.rules[CONTENTION] == 1:
+        end_flow(state.flow, state.flows, state.counts, base + slot)
+    state.ready[0] = slot
+    if kind == COMPUTED:
+        stop_computing(machine, jobs, state, job, slot, tau)
+        return 1
+    if kind == FORKED:
+        return 1
+    ready = 0
+    if kind == DELIVERED:
+        message = jobs.message_at[job] + slot
+        message -= programs.process_at[program + 1] - programs.process_at[program]
+        state.arrival[message] = tau
+        for who in (RECEIVER, SENDER):
+            if state.message[message, who] >= 0:
+                state.ready[ready] = state.message[message, who]
+                state.message[message, who] = -1
+                ready += 1
+        return ready
+    state.process_time[first + slot, ARRIVES] = tau
+    if state.process[first + slot, JOINED] == 1:
+        state.process[first + slot, JOINED] = 0
+        state.ready[0] = programs.parent[programs.process_at[program] + slot]
+        ready = 1
+    return ready
+
+
+@kernel
+def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State, alone: bool) -> None:
+    """Execute jobs together, or one after the other each on an empty machine.
+
+    A job that is alone and never goes on any more is left `RUNNING`.
+    """
+    num_jobs, counts = len(jobs.limit), state.counts
+    times, keys, places = state.job_event_time, state.job_event_key, state.job_event_place
+    for begin in range(num_jobs if alone else 1):
+        counts[:] = 0
+        counts[FREE] = len(state.node)
+        for here in range(len(state.node)):
+            state.node[here, OWNER] = -1
+        for job in range(num_jobs):
+            if not alone or job == begin:
+                state.job[job, PHASE] = TO_COME
+                _set_job_event(times, keys, places, counts, jobs.start[job], (START << BITS) | job)
+        now, tau, job = -np.inf, 0.0, -1
+        ready = going = 0
+        starting = False
+        while True:
+            if going < ready:
+                go_on(machine, programs, jobs, state, job, state.ready[going], tau)
+                going += 1
+                if going == ready:
+                    if state.job[job, ALIVE] == 0:
+                        began = state.job_time[job, BEGAN]
+                        at = seconds(began, jobs.limit[job], jobs.factor[job], tau)
+                        _finish(machine, jobs, state, job, SUCCESSFUL, at)
+                    else:
+                        _foresee_job(jobs, state, job)
+                continue
+            count = 0
+            if starting or counts[JOB_EVENTS] == 0 or times[0] > now:
+                following, at_it = -1, starting
+                if counts[RETRY] == 1 or starting:
+                    counts[RETRY] = 0
+                    following, count = _start_waiting(machine, programs, jobs, state)
+                starting = following >= 0
+                if starting:
+                    job = following
+                elif at_it:
+                    continue
+                elif counts[FLOWS_CHANGED] == 1:
+                    counts[FLOWS_CHANGED] = 0
+                    set_rates(machine.lattice, jobs, state, now)
+                    for k in range(counts[FLOWS]):
+                        _foresee_job(jobs, state, state.flow[state.flows[k], 0])
+                    continue
+                elif counts[JOB_EVENTS] == 0:
+                    break
+                else:
+                    now = times[0]
+            if not starting:
+                kind, job = keys[0] >> BITS, keys[0] & MASK
+                if kind == KILL:
+                    job -= num_jobs
+                    _finish(machine, jobs, state, job, CANCELLED, now)
+                    continue
+                if kind < KILL:
+                    tau = state.event_time[jobs.slot_at[job]]
+                    going, ready = 0, _take_event(machine, programs, jobs, state, job)
+                    if ready == 0:
+                        _foresee_job(jobs, state, job)
+                    continue
+                _clear_job_event(times, keys, places, counts, job)
+                _foresee_kill(jobs, state, job)
+                if jobs.set_at[job] == jobs.set_at[job + 1]:
+                    state.job[job, PHASE] = WAITING
+                    state.queue[counts[QUEUE_TAIL]] = job
+                    counts[QUEUE_TAIL] += 1
+                    counts[RETRY] = 1
+                    continue
+                for here in jobs.sets[jobs.set_at[job] : jobs.set_at[job + 1]]:
+                    state.spot[count] = here
+                    count += 1
+            tau, going = 0.0, 0
+            ready = _lay_out(machine, programs, jobs, state, job, state.spot[:count], now)

@@ -1,0 +1,221 @@
+"""Kernels for messages that share links: routes, and max-min fair rates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allocsolve.heuristics.reservation._kernels_event_heap import BITS, change, insert
+from allocsolve.heuristics.reservation._kernels_machine import (
+    AT,
+    BEGAN,
+    CLOCK,
+    EVENTS,
+    FLOW_JOB,
+    FLOWS,
+    FLOWS_CHANGED,
+    FROM,
+    INDEX,
+    KIND,
+    LEFT,
+    NEW_RATE,
+    NOW,
+    RATE,
+    TO,
+    seconds,
+)
+from allocsolve.kernels.jit import called_kernel, inner_kernel
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.partition.lattice import Lattice
+    from allocsolve.heuristics.reservation._kernels_machine import Executed, State
+    from allocsolve.model import FloatArray, IntArray
+
+__all__ = ["begin_flow", "drop_flows", "end_flow", "set_rates"]
+
+
+@called_kernel
+def begin_flow(
+    flow: IntArray,
+    flow_time: FloatArray,
+    flows: IntArray,
+    counts: IntArray,
+    slot: int,
+    job: int,
+    one: int,
+    other: int,
+    kind: int,
+    work: float,
+    tau: float,
+) -> None:
+    """Add a flow of so much work at full speed, which has no rate yet."""
+    flow[slot, FLOW_JOB], flow[slot, FROM], flow[slot, TO] = job, one, other
+    flow[slot, KIND], flow[slot, INDEX] = kind, counts[FLOWS]
+    flow_time[slot, LEFT], flow_time[slot, RATE], flow_time[slot, AT] = work, 0.0, tau
+    flows[counts[FLOWS]] = slot
+    counts[FLOWS] += 1
+    counts[FLOWS_CHANGED] = 1
+
+
+@called_kernel
+def end_flow(flow: IntArray, flows: IntArray, counts: IntArray, slot: int) -> None:
+    """Take a flow away, if there is one in this slot."""
+    index = flow[slot, INDEX]
+    if index < 0:
+        return
+    flow[slot, INDEX] = -1
+    counts[FLOWS] -= 1
+    counts[FLOWS_CHANGED] = 1
+    last = flows[counts[FLOWS]]
+    if last != slot:
+        flows[index] = last
+        flow[last, INDEX] = index
+
+
+@called_kernel
+def drop_flows(flow: IntArray, flows: IntArray, counts: IntArray, job: int) -> None:
+    """Take away all flows of a job."""
+    index = counts[FLOWS] - 1
+    while index >= 0:
+        slot = flows[index]
+        if flow[slot, FLOW_JOB] == job:
+            end_flow(flow, flows, counts, slot)
+        index -= 1
+
+
+@called_kernel
+def _forwards(here: int, there: int, side: int, ring: int) -> bool:
+    """Return whether a route goes to higher coordinates."""
+    if ring:
+        ahead = (there - here) % side
+        return ahead <= side - ahead
+    return there > here
+
+
+@called_kernel
+def _crosses(lattice: Lattice, one: int, other: int, link: int) -> bool:
+    """Return whether the route from node to node, axis by axis, has a link."""
+    shape, wrap, coordinates = lattice.shape, lattice.wrap, lattice.coordinates
+    axes = len(shape)
+    node, axis = link // (2 * axes), (link % (2 * axes)) // 2
+    for k in range(axes):
+        if k < axis and coordinates[node, k] != coordinates[other, k]:
+            return False
+        if k > axis and coordinates[node, k] != coordinates[one, k]:
+            return False
+    here, there, at = coordinates[one, axis], coordinates[other, axis], coordinates[node, axis]
+    if here == there:
+        return False
+    forwards = _forwards(here, there, shape[axis], wrap[axis])
+    if forwards != (link % 2 == 0):
+        return False
+    side = shape[axis]
+    if not forwards:
+        here, there, at = -here, -there, -at
+    return bool((at - here) % side < (there - here) % side)
+
+
+@called_kernel
+def _walk(
+    lattice: Lattice,
+    one: int,
+    other: int,
+    users: int,
+    rate: float,
+    link_left: FloatArray,
+    link_users: IntArray,
+    links: IntArray,
+    count: int,
+) -> int:
+    """Change the users and what is left of all links of a route; return how many links are in use.
+
+    A link of which there were no users is noted in `links`.
+    """
+    shape, wrap, coordinates = lattice.shape, lattice.wrap, lattice.coordinates
+    axes = len(shape)
+    node, stride = one, 1
+    for axis in range(axes):
+        side = shape[axis]
+        here, there = coordinates[one, axis], coordinates[other, axis]
+        forwards = _forwards(here, there, side, wrap[axis])
+        while here != there:
+            link = 2 * (axes * node + axis) + (0 if forwards else 1)
+            if users > 0 and link_users[link] == 0:
+                links[count] = link
+                link_left[link] = 1.0
+                count += 1
+            link_users[link] += users
+            link_left[link] -= rate
+            step = here + 1 if forwards else here - 1
+            step %= side
+            node += (step - here) * stride
+            here = step
+        stride *= side
+    return count
+
+
+@inner_kernel
+def _local_time(jobs: Executed, state: State, job: int, now: float) -> float:
+    """Return what the clock of a job says now."""
+    clock, began = float(state.job_time[job, CLOCK]), state.job_time[job, BEGAN]
+    if seconds(began, jobs.limit[job], jobs.factor[job], clock) >= now:
+        return clock
+    tau = float((now - began) / jobs.factor[job])
+    if state.job[job, EVENTS] > 0:
+        tau = min(tau, float(state.event_time[jobs.slot_at[job]]))
+    return max(clock, tau)
+
+
+@inner_kernel
+def set_rates(lattice: Lattice, jobs: Executed, state: State, now: float) -> None:
+    """Share all links fairly, and say when each flow ends.
+
+    The link with the least for each of its flows gives them their rate, which they take on all of their
+    links; then the next one.
+    """
+    flow, flow_time, flows = state.flow, state.flow_time, state.flows
+    left, users, links = state.link_left, state.link_users, state.links
+    num_flows, used = state.counts[FLOWS], 0
+    for k in range(num_flows):
+        slot = flows[k]
+        flow_time[slot, NEW_RATE] = -1.0
+        flow_time[slot, NOW] = _local_time(jobs, state, flow[slot, FLOW_JOB], now)
+        used = _walk(lattice, flow[slot, FROM], flow[slot, TO], 1, 0.0, left, users, links, used)
+    while used > 0:
+        least, rate, kept = -1, 0.0, 0
+        for k in range(used):
+            link = links[k]
+            if users[link] == 0:
+                continue
+            links[kept] = link
+            kept += 1
+            share = left[link] / users[link]
+            if least < 0 or share < rate or (share == rate and link < least):
+                least, rate = link, share
+        used = kept
+        if least < 0:
+            break
+        for k in range(num_flows):
+            slot = flows[k]
+            one, other = flow[slot, FROM], flow[slot, TO]
+            if flow_time[slot, NEW_RATE] < 0 and _crosses(lattice, one, other, least):
+                flow_time[slot, NEW_RATE] = rate
+                _walk(lattice, one, other, -1, rate, left, users, links, 0)
+    for k in range(num_flows):
+        slot = flows[k]
+        rate = flow_time[slot, NEW_RATE]
+        if rate == flow_time[slot, RATE]:
+            continue
+        tau = flow_time[slot, NOW]
+        done = flow_time[slot, RATE] * (tau - flow_time[slot, AT])
+        flow_time[slot, LEFT] = max(0.0, flow_time[slot, LEFT] - done)
+        flow_time[slot, AT], flow_time[slot, RATE] = tau, rate
+        job = flow[slot, FLOW_JOB]
+        base = jobs.slot_at[job]
+        times, keys, places = state.event_time[base:], state.event_key[base:], state.event_place[base:]
+        key = (flow[slot, KIND] << BITS) | (slot - base)
+        end = tau + flow_time[slot, LEFT] / rate
+        if places[slot - base] < 0:
+            insert(times, keys, places, state.job[job, EVENTS], end, key)
+            state.job[job, EVENTS] += 1
+        else:
+            change(times, keys, places, state.job[job, EVENTS], places[slot - base], end, key)

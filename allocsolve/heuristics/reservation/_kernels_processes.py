@@ -1,0 +1,385 @@
+"""Kernels for processes: what each operation does, and how processes share a node."""
+# ruff: noqa: PLR0915
+# A call is one loop.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.heuristics.reservation._kernels_event_heap import BITS, change, insert, remove
+from allocsolve.heuristics.reservation._kernels_flows import begin_flow
+from allocsolve.heuristics.reservation._kernels_machine import (
+    ABSENT,
+    ALIVE,
+    ARRIVES,
+    BEGAN,
+    BEHIND,
+    BUSY,
+    COMPUTED,
+    COMPUTING,
+    CONTENTION,
+    CORES,
+    DELIVERED,
+    DUE,
+    ENDED,
+    EVENTS,
+    FIRST,
+    FORKED,
+    FREE,
+    HEAD,
+    JOINED,
+    LIVING,
+    NEXT,
+    NODE,
+    OWNER,
+    RECEIVER,
+    RESULT,
+    RETRY,
+    ROWS,
+    SENDER,
+    SERVED,
+    SINCE,
+    STAGE,
+    SYNCHRONOUS,
+    TAKEN,
+    TENANTS,
+    WORKED,
+    seconds,
+)
+from allocsolve.heuristics.reservation._kernels_room import hops, room, room_in_partition
+from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.model.program import COMPUTE, FORK, RECEIVE, SEND
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.reservation._kernels_machine import Executed, Machine, Programs, State
+    from allocsolve.model import FloatArray, IntArray
+
+__all__ = ["add_event", "give_back", "go_on", "stop_computing", "take_node"]
+
+
+@called_kernel
+def add_event(
+    times: FloatArray,
+    keys: IntArray,
+    places: IntArray,
+    job: IntArray,
+    job_idx: int,
+    base: int,
+    time: float,
+    key: int,
+) -> None:
+    """Add an event of a job, whose slots begin at `base`."""
+    insert(times[base:], keys[base:], places[base:], job[job_idx, EVENTS], time, key)
+    job[job_idx, EVENTS] += 1
+
+
+@called_kernel
+def _share(cores: int, computing: int) -> float:
+    """Return the speed of each of so many processes on a node."""
+    return 1.0 if computing <= cores else cores / computing
+
+
+@called_kernel
+def _foresee(
+    times: FloatArray,
+    keys: IntArray,
+    places: IntArray,
+    job: IntArray,
+    node: IntArray,
+    node_time: FloatArray,
+    process: IntArray,
+    process_time: FloatArray,
+    cores: int,
+    job_idx: int,
+    base: int,
+    process_base: int,
+    here: int,
+) -> None:
+    """Say when the first process on a node is done; `process` is that of the whole state."""
+    times, keys, places = times[base:], keys[base:], places[base:]
+    best, due = -1, 0.0
+    p = node[here, HEAD]
+    while p >= 0:
+        level = process_time[process_base + p, DUE]
+        if best < 0 or level < due or (level == due and p < best):
+            best, due = p, level
+        p = process[process_base + p, BEHIND]
+    time = node_time[here, SINCE] + (due - node_time[here, SERVED]) / _share(cores, node[here, COMPUTING])
+    key = (COMPUTED << BITS) | best
+    last = node[here, FIRST]
+    if last == best:
+        change(times, keys, places, job[job_idx, EVENTS], places[best], time, key)
+        return
+    if last >= 0:
+        remove(times, keys, places, job[job_idx, EVENTS], places[last])
+        job[job_idx, EVENTS] -= 1
+    insert(times, keys, places, job[job_idx, EVENTS], time, key)
+    job[job_idx, EVENTS] += 1
+    node[here, FIRST] = best
+
+
+@called_kernel
+def take_node(
+    node: IntArray, node_time: FloatArray, counts: IntArray, here: int, job_idx: int, at: float
+) -> None:
+    """Give a free node to a job."""
+    node[here, OWNER] = job_idx
+    node[here, COMPUTING] = node[here, TENANTS] = 0
+    node[here, HEAD] = node[here, FIRST] = -1
+    node_time[here, TAKEN] = at
+    counts[FREE] -= 1
+
+
+@called_kernel
+def give_back(
+    node: IntArray,
+    node_time: FloatArray,
+    counts: IntArray,
+    rows: IntArray,
+    row_time: FloatArray,
+    here: int,
+    at: float,
+) -> None:
+    """Take a node from its job, and note the stretch."""
+    row = counts[ROWS]
+    rows[row, 0], rows[row, 1] = node[here, OWNER], here
+    row_time[row, 0], row_time[row, 1] = node_time[here, TAKEN], at
+    counts[ROWS] += 1
+    node[here, OWNER] = -1
+    counts[FREE] += 1
+    counts[RETRY] = 1
+
+
+@inner_kernel
+def stop_computing(machine: Machine, jobs: Executed, state: State, job_idx: int, p: int, tau: float) -> None:
+    """End a computation whose event has been taken off the heap."""
+    process, node, node_time = state.process, state.node, state.node_time
+    first = jobs.process_at[job_idx]
+    here = process[first + p, NODE]
+    node_time[here, SERVED], node_time[here, SINCE] = state.process_time[first + p, DUE], tau
+    node[here, FIRST] = -1
+    node[here, COMPUTING] -= 1
+    if node[here, HEAD] == p:
+        node[here, HEAD] = process[first + p, BEHIND]
+    else:
+        before = node[here, HEAD]
+        while process[first + before, BEHIND] != p:
+            before = process[first + before, BEHIND]
+        process[first + before, BEHIND] = process[first + p, BEHIND]
+    if node[here, COMPUTING] == 0:
+        state.job_time[job_idx, WORKED] += tau - node_time[here, BUSY]
+    else:
+        _foresee(
+            state.event_time,
+            state.event_key,
+            state.event_place,
+            state.job,
+            node,
+            node_time,
+            process,
+            state.process_time,
+            machine.rules[CORES],
+            job_idx,
+            jobs.slot_at[job_idx],
+            first,
+            here,
+        )
+
+
+@inner_kernel
+def _start_computing(
+    machine: Machine, jobs: Executed, state: State, job_idx: int, p: int, work: float, tau: float
+) -> None:
+    process, node, node_time = state.process, state.node, state.node_time
+    first = jobs.process_at[job_idx]
+    here = process[first + p, NODE]
+    if node[here, COMPUTING] > 0:
+        speed = _share(machine.rules[CORES], node[here, COMPUTING])
+        node_time[here, SERVED] += (tau - node_time[here, SINCE]) * speed
+    else:
+        node_time[here, SERVED], node_time[here, BUSY] = 0.0, tau
+    node_time[here, SINCE] = tau
+    node[here, COMPUTING] += 1
+    state.process_time[first + p, DUE] = node_time[here, SERVED] + work
+    process[first + p, BEHIND] = node[here, HEAD]
+    node[here, HEAD] = p
+    _foresee(
+        state.event_time,
+        state.event_key,
+        state.event_place,
+        state.job,
+        node,
+        node_time,
+        process,
+        state.process_time,
+        machine.rules[CORES],
+        job_idx,
+        jobs.slot_at[job_idx],
+        first,
+        here,
+    )
+
+
+@inner_kernel
+def _fork(machine: Machine, jobs: Executed, state: State, job_idx: int, parent: int, tau: float) -> int:
+    """Return the node of a new process, which the job may have to take first."""
+    node = state.node
+    if jobs.set_at[job_idx] < jobs.set_at[job_idx + 1]:
+        partition = jobs.sets[jobs.set_at[job_idx] : jobs.set_at[job_idx + 1]]
+        here = room_in_partition(machine.lattice, state, partition, parent)
+    else:
+        here = room(machine, state, job_idx, parent)
+    if node[here, OWNER] < 0:
+        began = state.job_time[job_idx, BEGAN]
+        at = seconds(began, jobs.limit[job_idx], jobs.factor[job_idx], tau)
+        take_node(node, state.node_time, state.counts, here, job_idx, at)
+    node[here, TENANTS] += 1
+    state.job[job_idx, ALIVE] += 1
+    return here
+
+
+@inner_kernel
+def go_on(
+    machine: Machine, programs: Programs, jobs: Executed, state: State, job_idx: int, p: int, tau: float
+) -> None:
+    """Let a process go on until it has to wait or ends.
+
+    What travels is the same for messages, inputs and results: with contention as a flow that will end some
+    time, else it arrives when it does. Of an arrival there is an event only if somebody waits for it.
+    """
+    process, process_time, channel = state.process, state.process_time, state.channel
+    message, arrival, rules = state.message, state.arrival, machine.rules
+    program, base = jobs.program[job_idx], jobs.slot_at[job_idx]
+    first_process, first_channel = jobs.process_at[job_idx], jobs.channel_at[job_idx]
+    first_message = jobs.message_at[job_idx]
+    its_processes, its_channels = programs.process_at[program], programs.channel_at[program]
+    num_processes = programs.process_at[program + 1] - its_processes
+    here = process[first_process + p, NODE]
+    last = programs.operation_at[its_processes + p + 1]
+    while True:
+        at = process[first_process + p, NEXT]
+        code, target, weight = -1, p, 0.0
+        if at < last:
+            process[first_process + p, NEXT] = at + 1
+            code, target, weight = programs.code[at], programs.target[at], programs.amount[at]
+        if code == COMPUTE:
+            work = jobs.compute[job_idx] * weight
+            if work > 0:
+                _start_computing(machine, jobs, state, job_idx, p, work, tau)
+                return
+            continue
+        if code == RECEIVE:
+            number = channel[first_channel + target, 1]
+            channel[first_channel + target, 1] = number + 1
+            slot = programs.first_message[its_channels + target] + number
+            if arrival[first_message + slot] <= tau:
+                continue
+            message[first_message + slot, RECEIVER] = p
+            known = arrival[first_message + slot] < np.inf
+            if known and state.event_place[base + num_processes + slot] < 0:
+                key = (DELIVERED << BITS) | (num_processes + slot)
+                add_event(
+                    state.event_time,
+                    state.event_key,
+                    state.event_place,
+                    state.job,
+                    job_idx,
+                    base,
+                    arrival[first_message + slot],
+                    key,
+                )
+            return
+        if code > FORK:  # a join
+            if process_time[first_process + target, ARRIVES] <= tau:
+                continue
+            process[first_process + target, JOINED] = 1
+            if process_time[first_process + target, ARRIVES] < np.inf:
+                add_event(
+                    state.event_time,
+                    state.event_key,
+                    state.event_place,
+                    state.job,
+                    job_idx,
+                    base,
+                    process_time[first_process + target, ARRIVES],
+                    (RESULT << BITS) | target,
+                )
+            return
+        # Something travels: a message, an input or a result.
+        kind, slot, there = RESULT, p, here
+        awaited = False
+        if code == SEND:
+            kind = DELIVERED
+            number = channel[first_channel + target, 0]
+            channel[first_channel + target, 0] = number + 1
+            slot = num_processes + programs.first_message[its_channels + target] + number
+            to = programs.receiver[its_channels + target]
+            if to >= 0:
+                while process[first_process + to, STAGE] == ABSENT:
+                    to = programs.parent[its_processes + to]
+                there = process[first_process + to, NODE]
+            awaited = message[first_message + slot - num_processes, RECEIVER] >= 0
+        elif code == FORK:
+            kind, slot = FORKED, target
+            there = _fork(machine, jobs, state, job_idx, here, tau)
+            process[first_process + target, NODE] = there
+            process[first_process + target, STAGE] = LIVING
+            awaited = True
+        else:
+            process[first_process + p, STAGE] = ENDED
+            to = programs.parent[its_processes + p]
+            if to >= 0:
+                there = process[first_process + to, NODE]
+                weight = programs.weight[its_processes + p]
+            awaited = process[first_process + p, JOINED] == 1
+        time = 0.0
+        if there != here:
+            lattice, part = machine.lattice, machine.hop_part
+            far = hops(lattice.shape, lattice.wrap, lattice.coordinates, here, there)
+            time = jobs.message[job_idx] * weight * (1.0 - part + part * far)
+        if code == SEND and rules[SYNCHRONOUS] == 1 and time > 0:
+            message[first_message + slot - num_processes, SENDER] = p
+            awaited = True
+        if time > 0 and rules[CONTENTION] == 1:
+            begin_flow(
+                state.flow,
+                state.flow_time,
+                state.flows,
+                state.counts,
+                base + slot,
+                job_idx,
+                here,
+                there,
+                kind,
+                time,
+                tau,
+            )
+        else:
+            if kind == DELIVERED:
+                arrival[first_message + slot - num_processes] = tau + time
+            elif kind == RESULT:
+                process_time[first_process + slot, ARRIVES] = tau + time
+            if awaited:
+                add_event(
+                    state.event_time,
+                    state.event_key,
+                    state.event_place,
+                    state.job,
+                    job_idx,
+                    base,
+                    tau + time,
+                    (kind << BITS) | slot,
+                )
+        if code < 0:
+            state.job[job_idx, ALIVE] -= 1
+            state.node[here, TENANTS] -= 1
+            leaks = jobs.set_at[job_idx] == jobs.set_at[job_idx + 1]
+            if leaks and state.node[here, TENANTS] == 0:
+                began = state.job_time[job_idx, BEGAN]
+                until = seconds(began, jobs.limit[job_idx], jobs.factor[job_idx], tau)
+                give_back(state.node, state.node_time, state.counts, state.rows, state.row_time, here, until)
+            return
+        if code == SEND and rules[SYNCHRONOUS] == 1 and time > 0:
+            return

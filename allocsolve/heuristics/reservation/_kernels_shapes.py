@@ -1,0 +1,220 @@
+"""Kernels that choose nodes among those that are free throughout a window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.partition._kernels_growth import grow, grow_first, spread
+from allocsolve.heuristics.partition.lattice import component_sizes
+from allocsolve.heuristics.reservation._kernels_literal import grow_together
+from allocsolve.heuristics.reservation._kernels_timeline import trailing_zeros
+from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
+from allocsolve.model import MAX_INTEGER
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.partition.lattice import Lattice
+    from allocsolve.heuristics.reservation._kernels_timeline import WordArray
+    from allocsolve.model import BoolArray, IntArray
+
+__all__ = [
+    "ANY",
+    "ANY_SHAPE",
+    "COUNT_ONLY",
+    "GROWTH",
+    "LITERAL",
+    "LITERAL_EXACT",
+    "LITERAL_SET",
+    "RUN",
+    "Machine",
+    "choose",
+    "has_shape",
+    "write_bits",
+    "write_free",
+]
+
+#: Rules of `choose`.
+ANY, RUN, GROWTH, LITERAL, LITERAL_SET, LITERAL_EXACT, COUNT_ONLY = range(7)
+
+#: Shapes of `has_shape`: the places in `allocsolve.model.RESERVATION_SHAPES`.
+ANY_SHAPE, CONNECTED, ON_CURVE = range(3)
+
+_ONE = np.uint64(1)
+_FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class Machine(NamedTuple):
+    """The machine as the bits of a timeline, and room to work in."""
+
+    lattice: Lattice
+    #: Shape (words,): the bits of all nodes; without identities one word, how many nodes there are.
+    everything: WordArray
+    #: Shape (nodes,): the nodes by their bits, and the bits by their nodes.
+    node_of: IntArray
+    bit_of: IntArray
+    #: Shape (nodes,): places on the Hilbert curve.
+    places: IntArray
+    #: Shape (nodes,): a mask to write to, and the same memory for kernels that take masks read-only.
+    free: BoolArray
+    free_view: BoolArray
+    #: Shape (nodes,): True, read-only.
+    empty: BoolArray
+    #: Shape (nodes, width): in which order nodes are taken from a seed on the empty machine, as far as known.
+    paths: IntArray
+    #: Shape (nodes,): how far that is, at least 1.
+    lengths: IntArray
+
+
+@kernel
+def write_free(machine: Machine, words: WordArray) -> None:
+    """Write the nodes of words to the mask of free nodes."""
+    for bit in range(len(machine.free)):
+        is_free = (words[bit >> 6] >> np.uint64(bit & 63)) & _ONE != 0
+        machine.free[machine.node_of[bit]] = is_free
+
+
+@kernel
+def write_bits(machine: Machine, nodes: IntArray, words: WordArray) -> None:
+    """Write nodes to words."""
+    words[:] = np.uint64(0)
+    for node in nodes:
+        bit = machine.bit_of[node]
+        words[bit >> 6] |= _ONE << np.uint64(bit & 63)
+
+
+@called_kernel
+def _first_run(words: WordArray, size: int) -> int:
+    """Return the first bit of the first `size` consecutive ones, -1 if there are none."""
+    length = 0
+    for k in range(len(words)):
+        word = words[k]
+        if word == _FULL:
+            length += 64
+            if length >= size:
+                return 64 * (k + 1) - length
+            continue
+        bit = 0
+        while bit < 64:
+            rest = word >> np.uint64(bit)
+            zeros = trailing_zeros(rest)
+            if zeros > 0:
+                length = 0
+            if zeros == 64:
+                break
+            bit += zeros
+            ones = trailing_zeros(~(rest >> np.uint64(zeros)))
+            length += ones
+            bit += ones
+            if length >= size:
+                return 64 * k + bit - length
+    return -1
+
+
+@called_kernel
+def _first_bits(words: WordArray, node_of: IntArray, nodes: IntArray) -> None:
+    """Fill `nodes` with the nodes of the first bits; there must be so many."""
+    count, k = 0, 0
+    while count < len(nodes):
+        word = words[k]
+        while word != 0 and count < len(nodes):
+            nodes[count] = node_of[64 * k + trailing_zeros(word)]
+            count += 1
+            word &= word - _ONE
+        k += 1
+
+
+@allocating_kernel
+def _follow(machine: Machine, seed: int, nodes: IntArray) -> bool:
+    """Fill `nodes` with those taken from a seed on the empty machine; False if one of them is busy.
+
+    The path is computed as far as it is asked for, each time for at least twice as far as before.
+    """
+    size, width, path = len(nodes), machine.paths.shape[1], machine.paths[seed]
+    kept, done = min(size, width), 0
+    while done < kept:
+        if done == machine.lengths[seed]:
+            length = machine.lengths[seed] = min(max(16, 2 * done), width)
+            grow(machine.lattice, machine.empty, path[:length], MAX_INTEGER)
+        reach = min(machine.lengths[seed], kept)
+        while done < reach:
+            if not machine.free[path[done]]:
+                return False
+            done += 1
+    if done < size:
+        nodes[0] = seed
+        grow(machine.lattice, machine.empty, nodes, MAX_INTEGER)
+        while done < size and machine.free[nodes[done]]:
+            done += 1
+        return done == size
+    for k in range(size):
+        nodes[k] = path[k]
+    return True
+
+
+@allocating_kernel
+def _literal(machine: Machine, rule: int, first_only: bool, nodes: IntArray) -> bool:
+    """Grow literally from the free nodes by id, or from the first only."""
+    lattice, free = machine.lattice, machine.free_view
+    sizes = machine.lengths  # not read
+    if rule != LITERAL:
+        sizes = component_sizes(lattice.offsets, lattice.neighbours, free)
+    for seed in range(len(free)):
+        if not free[seed]:
+            continue
+        if rule == LITERAL:
+            if _follow(machine, seed, nodes):
+                return True
+        elif sizes[seed] >= len(nodes):
+            nodes[0] = seed
+            if grow_together(lattice, free, rule == LITERAL_EXACT, nodes):
+                return True
+        if first_only:
+            return False
+    return False
+
+
+@allocating_kernel
+def choose(machine: Machine, rule: int, first_only: bool, words: WordArray, nodes: IntArray) -> bool:
+    """Fill `nodes` by a rule from the free nodes, of which there are enough; False if it has none."""
+    if rule == ANY:
+        _first_bits(words, machine.node_of, nodes)
+        return True
+    if rule == RUN:
+        bit = _first_run(words, len(nodes))
+        if bit < 0:
+            return False
+        for k in range(len(nodes)):
+            nodes[k] = machine.node_of[bit + k]
+        return True
+    write_free(machine, words)
+    if rule != GROWTH:
+        return _literal(machine, rule, first_only, nodes)
+    lattice, free = machine.lattice, machine.free_view
+    if not first_only:
+        return grow_first(lattice, free, nodes)
+    seed = 0
+    while not free[seed]:
+        seed += 1
+    if component_sizes(lattice.offsets, lattice.neighbours, free)[seed] < len(nodes):
+        return False
+    nodes[0] = seed
+    grow(lattice, free, nodes, MAX_INTEGER)
+    return True
+
+
+@kernel
+def has_shape(machine: Machine, shape: int, nodes: IntArray) -> bool:
+    """Return whether nodes have a shape; overwrites the mask of free nodes."""
+    if shape == CONNECTED:
+        machine.free[:] = False
+        for node in nodes:
+            machine.free[node] = True
+        lattice = machine.lattice
+        return len(spread(lattice, machine.free_view, nodes, 0, len(nodes), True)) == len(nodes)
+    if shape == ON_CURVE:
+        first, last = len(machine.places), -1
+        for node in nodes:
+            first, last = min(first, machine.places[node]), max(last, machine.places[node])
+        return last - first + 1 == len(nodes)
+    return True

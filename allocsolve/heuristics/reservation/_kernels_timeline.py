@@ -1,0 +1,312 @@
+"""Kernels on a timeline of bookings: which nodes are busy in each segment of time.
+
+Segment s lies between the breakpoints s and s + 1, the last one has no end and nothing is busy in it. What is
+busy are words of 64 bits, one bit for each node; or, where nodes have no identity, one word that counts them.
+As bookings never share a node, one is added and taken away as a number in both cases.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from allocsolve.model import IntArray
+
+    WordArray: TypeAlias = NDArray[np.uint64]
+
+__all__ = [
+    "BEGINS",
+    "BOOKING",
+    "COUNT",
+    "ENDS",
+    "FIRST",
+    "FREE",
+    "NUM_STATE",
+    "Timeline",
+    "WordArray",
+    "add_booking",
+    "busy_within",
+    "count_bits",
+    "drop_past",
+    "earliest_count",
+    "has_room",
+    "next_window",
+    "open_window",
+    "segment_at",
+    "take_booking_away",
+    "trailing_zeros",
+]
+
+#: Entries of the state: the first segment and the one behind the last; of a window its first segment, the one
+#: from which on `BACK` holds what is busy, and the one behind its last.
+FIRST, COUNT, HERE, MIDDLE, REACH, NUM_STATE = range(6)
+
+#: Columns of `Timeline.edges`.
+BEGINS, ENDS = range(2)
+
+#: Rows of `Timeline.rows`: what is busy in the later part of a window, what is free throughout the window,
+#: the nodes of a booking.
+BACK, FREE, BOOKING = range(3)
+
+_ONE = np.uint64(1)
+_PAIRS = np.uint64(0x5555555555555555)
+_QUADS = np.uint64(0x3333333333333333)
+_BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_SUM = np.uint64(0x0101010101010101)
+
+
+class Timeline(NamedTuple):
+    """Arrays that kernels change; rows beyond ``state[COUNT]`` are rubbish."""
+
+    #: Shape (capacity,), seconds, increasing.
+    times: IntArray
+    #: Shape (capacity, words).
+    busy: WordArray
+    #: Shape (capacity, 2): how many bookings begin and end at the breakpoint.
+    edges: IntArray
+    #: Shape (capacity, words): what is busy from a segment of a window up to its `MIDDLE`.
+    suffixes: WordArray
+    #: Shape (3, words).
+    rows: WordArray
+    #: Shape (NUM_STATE,).
+    state: IntArray
+
+
+@inner_kernel
+def count_bits(word: np.uint64) -> int:
+    """Return how many bits of a word are set."""
+    pairs = word - ((word >> _ONE) & _PAIRS)
+    quads = (pairs & _QUADS) + ((pairs >> np.uint64(2)) & _QUADS)
+    return np.int64((((quads + (quads >> np.uint64(4))) & _BYTES) * _SUM) >> np.uint64(56))  # type: ignore[return-value]  # signed, else sums with int are floats
+
+
+@inner_kernel
+def trailing_zeros(word: np.uint64) -> int:
+    """Return the place of the lowest bit that is set, 64 if there is none."""
+    return count_bits(~word & (word - _ONE))
+
+
+@called_kernel
+def segment_at(timeline: Timeline, time: int) -> int:
+    """Return the segment that a time lies in, which must not lie before the first."""
+    low: int = timeline.state[FIRST]
+    high: int = timeline.state[COUNT]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if timeline.times[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@called_kernel
+def _copy_segment(timeline: Timeline, source: int, target: int) -> None:
+    timeline.times[target] = timeline.times[source]
+    timeline.edges[target, BEGINS] = timeline.edges[source, BEGINS]
+    timeline.edges[target, ENDS] = timeline.edges[source, ENDS]
+    for word in range(timeline.busy.shape[1]):
+        timeline.busy[target, word] = timeline.busy[source, word]
+
+
+@kernel
+def has_room(timeline: Timeline) -> bool:
+    """Return whether a booking can be added; the past is shifted out if that makes much room."""
+    first, count = timeline.state[FIRST], timeline.state[COUNT]
+    if count + 2 <= len(timeline.times):
+        return True
+    if 2 * first < count or first < 2:
+        return False
+    for segment in range(first, count):
+        _copy_segment(timeline, segment, segment - first)
+    timeline.state[FIRST], timeline.state[COUNT] = 0, count - first
+    return True
+
+
+@kernel
+def drop_past(timeline: Timeline, now: int) -> None:
+    """Let the timeline begin with the segment that the present lies in."""
+    first, count = timeline.state[FIRST], timeline.state[COUNT]
+    while first + 1 < count and timeline.times[first + 1] <= now:
+        first += 1
+    timeline.state[FIRST] = first
+
+
+@called_kernel
+def _breakpoint(timeline: Timeline, time: int) -> int:
+    """Return the segment that begins at a time; the one that the time lies in is split if need be."""
+    here = segment_at(timeline, time)
+    if timeline.times[here] == time:
+        return here
+    count = timeline.state[COUNT]
+    for segment in range(count - 1, here, -1):
+        _copy_segment(timeline, segment, segment + 1)
+    _copy_segment(timeline, here, here + 1)
+    timeline.times[here + 1] = time
+    timeline.edges[here + 1, BEGINS] = timeline.edges[here + 1, ENDS] = 0
+    timeline.state[COUNT] = count + 1
+    return here + 1
+
+
+@kernel
+def add_booking(timeline: Timeline, start: int, end: int) -> None:
+    """Let the nodes of the row `BOOKING`, which must be free, be busy from a time to another.
+
+    There must be room for two breakpoints.
+    """
+    first = _breakpoint(timeline, start)
+    last = _breakpoint(timeline, end)
+    timeline.edges[first, BEGINS] += 1
+    timeline.edges[last, ENDS] += 1
+    for segment in range(first, last):
+        for word in range(timeline.busy.shape[1]):
+            timeline.busy[segment, word] += timeline.rows[BOOKING, word]
+
+
+@called_kernel
+def _drop_breakpoint(timeline: Timeline, segment: int) -> None:
+    """Join a segment with the one before it if nothing begins or ends between them."""
+    if segment == timeline.state[FIRST] or timeline.edges[segment, BEGINS] + timeline.edges[segment, ENDS]:
+        return
+    for later in range(segment + 1, timeline.state[COUNT]):
+        _copy_segment(timeline, later, later - 1)
+    timeline.state[COUNT] -= 1
+
+
+@kernel
+def take_booking_away(timeline: Timeline, start: int, end: int, now: int) -> None:
+    """Give the nodes of the row `BOOKING` back, which a booking has from `start` to `end`, as of now.
+
+    `now` must be the present, and before the end.
+    """
+    first = segment_at(timeline, max(start, now))
+    last = segment_at(timeline, end)
+    for segment in range(first, last):
+        for word in range(timeline.busy.shape[1]):
+            timeline.busy[segment, word] -= timeline.rows[BOOKING, word]
+    timeline.edges[last, ENDS] -= 1
+    _drop_breakpoint(timeline, last)
+    if timeline.times[first] == start:
+        timeline.edges[first, BEGINS] -= 1
+        _drop_breakpoint(timeline, first)
+
+
+@called_kernel
+def open_window(timeline: Timeline, time: int) -> None:
+    """Have `next_window` begin with the window that starts at a time."""
+    here = segment_at(timeline, time)
+    timeline.state[HERE] = timeline.state[MIDDLE] = timeline.state[REACH] = here
+    timeline.rows[BACK, :] = np.uint64(0)
+
+
+@called_kernel
+def _move_window(timeline: Timeline, here: int, end: int) -> None:
+    """Let the window begin with a segment and reach to a time.
+
+    A queue of two stacks: what is busy from a segment up to `MIDDLE` is at hand for each segment, what is
+    busy from there on has been added up. When the first part has run out, the whole window becomes that.
+    """
+    times, busy, _, suffixes, rows, state = timeline
+    words, count, reach = busy.shape[1], state[COUNT], max(state[REACH], here)
+    if here > state[MIDDLE]:
+        while reach < count and times[reach] < end:
+            reach += 1
+        for word in range(words):
+            suffixes[reach - 1, word] = busy[reach - 1, word]
+            rows[BACK, word] = 0
+        for segment in range(reach - 2, here - 1, -1):
+            for word in range(words):
+                suffixes[segment, word] = suffixes[segment + 1, word] | busy[segment, word]
+        state[MIDDLE] = reach
+    else:
+        while reach < count and times[reach] < end:
+            for word in range(words):
+                rows[BACK, word] |= busy[reach, word]
+            reach += 1
+    state[HERE], state[REACH] = here, reach
+
+
+@called_kernel
+def next_window(
+    timeline: Timeline, everything: WordArray, time: int, runtime: int, latest: int, size: int
+) -> int:
+    """Move the window on to the next start with enough free nodes, and return that; -1 if there is none.
+
+    Parameters
+    ----------
+    timeline
+        Whose window is moved; the row `FREE` becomes what is free throughout.
+    everything
+        The words of all nodes.
+    time
+        That of `open_window` for the first window, -1 for the next ones: those start where bookings end.
+    runtime
+        Length of the windows.
+    latest
+        No window starts later.
+    size
+        How many nodes have to be free.
+    """
+    times, _, edges, suffixes, rows, state = timeline
+    here, count = state[HERE], state[COUNT]
+    while True:
+        if time < 0:
+            here += 1
+            while here < count and edges[here, ENDS] == 0:
+                here += 1
+            if here >= count:
+                return -1
+            time = times[here]
+        if time > latest:
+            return -1
+        _move_window(timeline, here, time + runtime)
+        free = 0
+        for word in range(len(everything)):
+            taken = rows[BACK, word]
+            if here < state[MIDDLE]:
+                taken |= suffixes[here, word]
+            rows[FREE, word] = everything[word] & ~taken
+            free += count_bits(rows[FREE, word])
+        if free >= size:
+            return time
+        time = -1
+
+
+@kernel
+def earliest_count(timeline: Timeline, time: int, runtime: int, latest: int, most: int) -> int:
+    """Return the first time, from one to another, from which on at most so many nodes are busy; or -1.
+
+    Where a window is blocked, the next one that is not begins behind the block, and that is where a booking
+    ends: O(segments).
+    """
+    times, busy, count = timeline.times, timeline.busy, timeline.state[COUNT]
+    segment = segment_at(timeline, time)
+    while time <= latest:
+        while segment < count and times[segment] < time + runtime and np.int64(busy[segment, 0]) <= most:
+            segment += 1
+        if segment == count or times[segment] >= time + runtime:
+            return time
+        while np.int64(busy[segment, 0]) > most:
+            segment += 1
+        time = times[segment]
+    return -1
+
+
+@kernel
+def busy_within(timeline: Timeline, start: int, end: int, counting: bool) -> None:
+    """Write what is busy at some time within a window to the row `BACK`; the most, if they are counted."""
+    segment = segment_at(timeline, start)
+    timeline.rows[BACK, :] = np.uint64(0)
+    while segment < timeline.state[COUNT] and timeline.times[segment] < end:
+        for word in range(timeline.busy.shape[1]):
+            if counting:
+                timeline.rows[BACK, word] = max(timeline.rows[BACK, word], timeline.busy[segment, word])
+            else:
+                timeline.rows[BACK, word] |= timeline.busy[segment, word]
+        segment += 1

@@ -1,0 +1,160 @@
+"""Bookings that are executed: each job runs its program on the nodes that it booked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.heuristics.reservation._executed import executed
+from allocsolve.heuristics.reservation._kernels_execution import run_jobs
+from allocsolve.heuristics.reservation._kernels_machine import FINISHED, OUTCOME, WORKED
+from allocsolve.heuristics.reservation.calibration import calibrate
+from allocsolve.heuristics.reservation.program_set import program_set
+from allocsolve.heuristics.reservation.rules import OVERRUNS, ExecutionRules, LeakRules, Overrun, machine_of
+from allocsolve.model import BOOKED, REJECTED, SUCCESSFUL, ReservationProblem, ReservationSchedule
+from allocsolve.model.checks import choice, instance
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray
+
+__all__ = ["execute"]
+
+
+def execute(
+    problem: ReservationProblem,
+    schedule: ReservationSchedule,
+    rules: ExecutionRules | None = None,
+    *,
+    overrun: Overrun = "end",
+) -> ReservationSchedule:
+    """Run the programs of all booked jobs where and when they are booked.
+
+    A job starts at its booking, on its nodes. Its first processes are laid on the nodes in the order of the
+    Hilbert curve; a forked process goes to the node of the job with the fewest processes, of these to the
+    nearest, of these to the first. The job is successful if it ends by its limit (what ends within a
+    thousandth of a second behind it ends at it), else it is cancelled there. A job without a program computes
+    on all of its nodes until its booking ends, and is successful.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    schedule
+        Rejected and booked jobs.
+    rules
+        How programs run; all defaults if None.
+    overrun
+        ``end``: a job has to end by the end of its booking. ``grace``: by its deadline and the next booking
+        of one of its nodes.
+
+    Returns
+    -------
+    ReservationSchedule
+        Of each job what became of it; its holds end when it ends.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the schedule is not one of bookings, or two bookings overlap on a node.
+    InvalidProblem
+        If a program does not end, or takes no time.
+    UnknownName
+        If there is no such rule.
+
+    Notes
+    -----
+    *Guarantee*: a job on its reference partition (see `ExecutionRules`) takes its run time, as long as no
+    other job uses its links. *Complexity*: O(log processes) for each operation, O(nodes of the job) for a
+    fork; with contention O(flows x links) for each message.
+
+    References
+    ----------
+    Linnert et al. 2024, section 5.
+
+    Examples
+    --------
+    >>> from allocsolve.model import DeadlineJob, Mesh
+    >>> problem = ReservationProblem(Mesh((4, 2)), [DeadlineJob(0, 4, 60, 90, program=0)] * 2)
+    >>> booked = ReservationSchedule.of(problem, {0: (0, [0, 1, 4, 5]), 1: (20, [2, 3, 6, 7])})
+    >>> execute(problem, booked).outcomes.tolist()
+    [2, 2]
+    >>> apart = ReservationSchedule.of(problem, {0: (0, [0, 3, 4, 7])})
+    >>> [execute(problem, apart, overrun=rule).ends[0].tolist() for rule in ("end", "grace")]
+    [60.0, 64.5]
+    """
+    instance("problem", problem, ReservationProblem)
+    instance("schedule", schedule, ReservationSchedule, InvalidAnswer)
+    choice("overrun", overrun, OVERRUNS)
+    rules = rules or ExecutionRules()
+    limits = _limits(problem, schedule, overrun)
+    idxs = [
+        idx
+        for idx in np.flatnonzero(schedule.outcomes == BOOKED).tolist()
+        if problem.jobs[idx].program is not None
+    ]
+    outcomes, ends = np.where(schedule.outcomes == BOOKED, SUCCESSFUL, REJECTED), schedule.ends.copy()
+    computed = np.where(schedule.outcomes == BOOKED, problem.packed.nodes * problem.packed.runtime, 0.0)
+    if idxs:
+        programs, program = program_set(problem, idxs)
+        scales = calibrate(problem, idxs, programs, program, rules)
+        machine = machine_of(problem.topology, rules, LeakRules())
+        sets = [schedule.nodes[schedule.offsets[idx] : schedule.offsets[idx + 1]] for idx in idxs]
+        alone = not rules.contention  # then nobody hears of anybody else
+        jobs, state = executed(
+            machine,
+            programs,
+            program=program,
+            nodes=problem.packed.nodes[idxs],
+            start=schedule.first_starts[idxs],
+            limit=limits[idxs],
+            scales=scales,
+            sets=sets,
+            alone=alone,
+        )
+        run_jobs(machine, programs, jobs, state, alone)
+        outcomes[idxs], ends[idxs] = state.job[:, OUTCOME], state.job_time[:, FINISHED]
+        computed[idxs] = state.job_time[:, WORKED] * scales.factor
+    return ReservationSchedule(
+        outcomes,
+        ends,
+        schedule.offsets,
+        schedule.nodes,
+        schedule.hold_starts,
+        ends[schedule.job_of_hold],
+        computed,
+    )
+
+
+def _limits(problem: ReservationProblem, schedule: ReservationSchedule, overrun: Overrun) -> FloatArray:
+    """Return by when each booked job has to end; refuse what are no bookings."""
+    count = len(problem.jobs)
+    if len(schedule.outcomes) != count:
+        msg = f"the schedule is of {len(schedule.outcomes)} jobs, the problem has {count}"
+        raise InvalidAnswer(msg)
+    of, starts, ends = schedule.job_of_hold, schedule.hold_starts, schedule.hold_ends
+    booked = schedule.outcomes == BOOKED
+    wrong = ~(booked | (schedule.outcomes == REJECTED))
+    wrong |= np.where(booked, problem.packed.nodes, 0) != np.diff(schedule.offsets)
+    firsts = schedule.first_starts
+    wrong[of[(starts != firsts[of]) | (ends != firsts[of] + problem.packed.runtime[of])]] = True
+    wrong[of[(schedule.nodes < 0) | (schedule.nodes >= problem.topology.num_nodes)]] = True
+    if wrong.any():
+        name = problem.names[int(np.argmax(wrong))]
+        msg = f"job {name!r} is neither rejected nor booked on its nodes for its run time"
+        raise InvalidAnswer(msg)
+    order = np.lexsort((starts, schedule.nodes))
+    after, before = order[1:], order[:-1]
+    same = schedule.nodes[after] == schedule.nodes[before]
+    overlaps = same & (starts[after] < ends[before])
+    if overlaps.any():
+        k = int(np.argmax(overlaps))
+        names = [problem.names[of[order[k + step]]] for step in range(2)]
+        msg = f"jobs {names[0]!r} and {names[1]!r} have node {schedule.nodes[order[k]]} at the same time"
+        raise InvalidAnswer(msg)
+    limits = firsts + problem.packed.runtime
+    if overrun == "grace":
+        limits = np.maximum(limits, problem.packed.deadline)
+        np.minimum.at(limits, of[before[same]], starts[after[same]])
+    return limits

@@ -1,0 +1,211 @@
+"""The leak: jobs book nothing, start as soon as a node is free, and take nodes as they fork."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.errors import InvalidProblem
+from allocsolve.heuristics.reservation._executed import executed
+from allocsolve.heuristics.reservation._kernels_execution import run_jobs
+from allocsolve.heuristics.reservation._kernels_machine import FINISHED, OUTCOME, ROWS, WORKED
+from allocsolve.heuristics.reservation.calibration import calibrate
+from allocsolve.heuristics.reservation.program_set import program_set
+from allocsolve.heuristics.reservation.rules import (
+    ExecutionRules,
+    LeakRules,
+    Reference,
+    Waiting,
+    machine_of,
+)
+from allocsolve.model import REJECTED, ReservationProblem, ReservationSchedule, Result, Status
+from allocsolve.model.checks import instance
+
+if TYPE_CHECKING:
+    from allocsolve.model import Budget, FloatArray, IntArray
+
+__all__ = ["ReservationLeak", "execute_leaking"]
+
+
+def execute_leaking(
+    problem: ReservationProblem,
+    rules: ExecutionRules | None = None,
+    leak: LeakRules | None = None,
+) -> ReservationSchedule:
+    """Run the programs of all jobs, which take their nodes as they go.
+
+    A job starts as soon as one node is free, those before it in the queue first: on the first free node on
+    the snake, looked for from row (index of the job) modulo (number of rows) on, and on as many more as it
+    has first processes and asks for nodes, breadth-first from there, as far as there are. A forked process
+    goes to its parent's node if a core is free there; else to a free neighbour of that node; else to one of
+    another node of the job, breadth-first from there, then by id; else, if not contiguous, to the next free
+    node on the snake; else to its parent's node. A node is given back when the last process on it has
+    ended. A job that has not ended by its deadline is cancelled there, also while it waits.
+
+    Parameters
+    ----------
+    problem
+        All jobs have programs. A job whose deadline is before its arrival plus its run time is rejected.
+    rules, leak
+        How programs run, and how jobs take nodes; all defaults if None.
+
+    Returns
+    -------
+    ReservationSchedule
+        Of each job what became of it, and a hold for each stretch of time in which it had a node.
+
+    Raises
+    ------
+    InvalidProblem
+        If a job has no program, or one that does not end or takes no time.
+
+    Notes
+    -----
+    Events at one instant come in this order: ends of computations, arrivals of messages, starts of forked
+    processes, arrivals of results, ends by deadline, arrivals of jobs; then jobs of the queue start.
+
+    *Guarantee*: none. *Complexity*: O(log processes) for each operation, O(nodes) for a fork at worst.
+
+    References
+    ----------
+    Linnert et al. 2024, section 4.
+
+    Examples
+    --------
+    >>> from allocsolve.model import DeadlineJob, Mesh
+    >>> problem = ReservationProblem(Mesh((2, 2)), [DeadlineJob(0, 3, 60, 90, program=1)] * 2)
+    >>> schedule = execute_leaking(problem)
+    >>> schedule.outcomes.tolist(), schedule.ends.tolist()
+    ([2, 3], [60.0, 90.0])
+    """
+    instance("problem", problem, ReservationProblem)
+    rules, leak = rules or ExecutionRules(), leak or LeakRules()
+    for name, job in zip(problem.names, problem.jobs, strict=True):
+        if job.program is None:
+            msg = f"job {name!r} has no program: only programs can leak"
+            raise InvalidProblem(msg)
+    packed, count = problem.packed, len(problem.jobs)
+    idxs = np.flatnonzero(packed.arrival + packed.runtime <= packed.deadline).tolist()
+    outcomes, ends, computed = np.full(count, REJECTED), np.full(count, np.nan), np.zeros(count)
+    programs, program = program_set(problem, idxs)
+    scales = calibrate(problem, idxs, programs, program, rules)
+    machine = machine_of(problem.topology, rules, leak)
+    arrival, limit = packed.arrival[idxs].astype(np.float64), packed.deadline[idxs].astype(np.float64)
+    rows = problem.topology.num_nodes // problem.topology.shape[0]
+    jobs, state = executed(
+        machine,
+        programs,
+        program=program,
+        nodes=packed.nodes[idxs],
+        start=arrival,
+        limit=limit,
+        scales=scales,
+        sets=[np.zeros(0, dtype=np.int64)] * len(idxs),
+        alone=False,
+        row=np.array(idxs, dtype=np.int64) % rows,
+    )
+    run_jobs(machine, programs, jobs, state, alone=False)
+    outcomes[idxs], ends[idxs] = state.job[:, OUTCOME], state.job_time[:, FINISHED]
+    computed[idxs] = state.job_time[:, WORKED] * scales.factor
+    ends[outcomes == REJECTED] = np.nan
+    taken = state.counts[ROWS]
+    of = np.array(idxs, dtype=np.int64)[state.rows[:taken, 0]]
+    return _with_holds(outcomes, ends, computed, of, state.rows[:taken, 1], state.row_time[:taken])
+
+
+def _with_holds(
+    outcomes: IntArray,
+    ends: FloatArray,
+    computed: FloatArray,
+    of: IntArray,
+    nodes: IntArray,
+    times: FloatArray,
+) -> ReservationSchedule:
+    """Join stretches in which a job gave a node back and took it again at once, and put all in order."""
+    order = np.lexsort((times[:, 0], nodes, of))
+    of, nodes, times = of[order], nodes[order], times[order]
+    goes_on = (of[1:] == of[:-1]) & (nodes[1:] == nodes[:-1]) & (times[1:, 0] == times[:-1, 1])
+    begins = np.flatnonzero(np.append(True, ~goes_on)[: len(of)])
+    lasts = np.append(begins[1:], len(of))[: len(begins)] - 1
+    of, nodes, starts, finishes = of[begins], nodes[begins], times[begins, 0], times[lasts, 1]
+    lasting = np.flatnonzero(starts < finishes)
+    order = lasting[np.lexsort((nodes[lasting], starts[lasting], of[lasting]))]
+    offsets = np.searchsorted(of[order], np.arange(len(outcomes) + 1))
+    return ReservationSchedule(
+        outcomes, ends, offsets, nodes[order], starts[order], finishes[order], computed
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationLeak:
+    """Let all jobs leak: see `execute_leaking`.
+
+    Parameters
+    ----------
+    contiguous, waiting, own_first, need_all
+        See `LeakRules`.
+    cores, communication, hop_part, synchronous, contention, reference
+        See `ExecutionRules`.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+
+    Notes
+    -----
+    *Guarantee*: none. *Complexity*: as `execute_leaking`.
+
+    References
+    ----------
+    Linnert et al. 2024, section 4.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, DeadlineJob, Mesh
+    >>> problem = ReservationProblem(Mesh((4, 2)), [DeadlineJob(0, 3, 60, 90, program=3)])
+    >>> ReservationLeak()(problem, Budget()).answer.outcomes.tolist()
+    [2]
+    """
+
+    contiguous: bool = True
+    waiting: Waiting = "queue"
+    own_first: bool = True
+    need_all: bool = False
+    cores: int = 4
+    communication: float = 0.1
+    hop_part: float = 1.0
+    synchronous: bool = False
+    contention: bool = False
+    reference: Reference = "booked"
+
+    def __post_init__(self) -> None:
+        leak, rules = self.leak_rules, self.rules  # which check them
+        for source in (leak, rules):
+            for name in source.__slots__:
+                object.__setattr__(self, name, getattr(source, name))
+
+    @property
+    def leak_rules(self) -> LeakRules:
+        """How jobs take nodes."""
+        return LeakRules(self.contiguous, self.waiting, self.own_first, self.need_all)
+
+    @property
+    def rules(self) -> ExecutionRules:
+        """How programs run."""
+        return ExecutionRules(
+            self.cores,
+            self.communication,
+            self.hop_part,
+            self.synchronous,
+            self.contention,
+            self.reference,
+        )
+
+    def __call__(self, problem: ReservationProblem, budget: Budget, /) -> Result[ReservationSchedule]:
+        """Run all jobs; of the budget nothing but the clock is used."""
+        clock = budget.start()
+        schedule = execute_leaking(problem, self.rules, self.leak_rules)
+        return Result(Status.FEASIBLE, schedule, runtime=clock.elapsed)

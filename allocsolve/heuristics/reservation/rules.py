@@ -1,0 +1,158 @@
+"""The rules of the machine on which programs are executed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.heuristics.reservation._kernels_machine import Machine
+from allocsolve.model import frozen, node_order
+from allocsolve.model.checks import choice, flag, integer, real, shown
+
+if TYPE_CHECKING:
+    from allocsolve.model import Topology
+
+__all__ = [
+    "OVERRUNS",
+    "REFERENCES",
+    "WAITINGS",
+    "ExecutionRules",
+    "LeakRules",
+    "Overrun",
+    "Reference",
+    "Waiting",
+]
+
+#: Where a program takes exactly the run time of its job.
+Reference: TypeAlias = Literal[
+    "booked",  # on the most compact partition of as many nodes as it books, of an empty machine
+    "demand",  # if it forks, alone on an empty machine, where it leaks from the middle
+]
+
+REFERENCES: tuple[Reference, ...] = get_args(Reference)
+
+#: How long a job may run that has booked its nodes.
+Overrun: TypeAlias = Literal[
+    "end",  # until its booking ends
+    "grace",  # until its deadline, or the next booking of one of its nodes
+]
+
+OVERRUNS: tuple[Overrun, ...] = get_args(Overrun)
+
+#: What a job does that finds no node when it arrives.
+Waiting: TypeAlias = Literal["queue", "reject"]
+
+WAITINGS: tuple[Waiting, ...] = get_args(Waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRules:
+    """How programs run on nodes, and how long they take.
+
+    Parameters
+    ----------
+    cores
+        Of a node, >= 1: up to so many processes compute at full speed on it, more share it evenly.
+    communication
+        Which part of a program's time, 0 to 1, is communication: its scales of work and of messages are such
+        that each alone would take its part of the run time on the reference, and both together take the run
+        time.
+    hop_part
+        q of the time of a message of weight w over h hops, which grows with w (1 - q + q h), 0 to 1.
+    synchronous
+        Whether a sender waits until its message has arrived.
+    contention
+        Whether messages share links: each takes that much work at full speed over all links of its route,
+        axis by axis, and all links are shared max-min fairly. About ten times slower.
+    reference
+        Where a program takes exactly the run time of its job: ``booked`` or ``demand``.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+    """
+
+    cores: int = 4
+    communication: float = 0.1
+    hop_part: float = 1.0
+    synchronous: bool = False
+    contention: bool = False
+    reference: Reference = "booked"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cores", integer("cores", self.cores, InvalidOption))
+        if not 1 <= self.cores <= 2**20:
+            msg = f"cores {shown(self.cores)} is not in 1..2^20"
+            raise InvalidOption(msg)
+        for name in ("communication", "hop_part"):
+            part = real(name, getattr(self, name), InvalidOption)
+            if not 0 <= part <= 1:
+                msg = f"{name} {shown(part)} is not in 0..1"
+                raise InvalidOption(msg)
+            object.__setattr__(self, name, part)
+        for name in ("synchronous", "contention"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
+        choice("reference", self.reference, REFERENCES)
+
+
+@dataclass(frozen=True, slots=True)
+class LeakRules:
+    """How jobs take nodes that have booked none.
+
+    Parameters
+    ----------
+    contiguous
+        Whether a job takes only nodes that are linked to its own, rather than to go on along the snake where
+        there is none.
+    waiting
+        What a job does that finds no node when it arrives: ``queue`` (in the order of arrival) or ``reject``.
+    own_first
+        Whether a forked process stays on the node of its parent if a core is free there.
+    need_all
+        Whether a job starts only when there is a node for each of its first processes, up to as many as it
+        asks for, rather than with one.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+    """
+
+    contiguous: bool = True
+    waiting: Waiting = "queue"
+    own_first: bool = True
+    need_all: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("contiguous", "own_first", "need_all"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
+        choice("waiting", self.waiting, WAITINGS)
+
+
+@lru_cache(maxsize=16)
+def machine_of(topology: Topology, rules: ExecutionRules, leak: LeakRules) -> Machine:
+    """Return the machine and its rules as arrays."""
+    snake = node_order(topology, "snake")
+    flags = (
+        rules.cores,
+        rules.synchronous,
+        rules.contention,
+        leak.contiguous,
+        leak.waiting == "reject",
+        leak.own_first,
+        leak.need_all,
+    )
+    return Machine(
+        lattice(topology),
+        snake,
+        frozen(np.argsort(snake)),
+        node_order(topology, "hilbert"),
+        frozen(np.array(flags, dtype=np.int64)),
+        rules.hop_part,
+    )

@@ -1,0 +1,65 @@
+"""How static admission chooses nodes: rules by name, and allocators as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+from allocsolve.errors import UnknownName
+from allocsolve.heuristics.partition.growth import growth
+from allocsolve.heuristics.partition.nearest import manhattan_median
+from allocsolve.heuristics.reservation import _kernels_shapes as kernels
+from allocsolve.model import BoolArray, IntArray, Topology
+
+__all__ = ["ALLOCATORS", "Allocator", "Rule", "rule_of"]
+
+#: From a topology, the mask of free nodes and how many to take to the nodes taken, or None if there are none.
+Allocator: TypeAlias = Callable[[Topology, BoolArray, int], IntArray | None]
+
+
+class Rule(NamedTuple):
+    """A rule as kernels take it; those with an allocator are none of theirs."""
+
+    number: int
+    #: Whether only the first free node is a seed.
+    first_only: bool = False
+    allocate: Allocator | None = None
+
+
+def _town(topology: Topology, free: BoolArray, size: int) -> IntArray | None:
+    return growth(topology, free, size, seeds="all")
+
+
+_RULES: Final[dict[str, Rule]] = {
+    "hilbert": Rule(kernels.RUN),
+    "any": Rule(kernels.ANY),
+    "count": Rule(kernels.COUNT_ONLY),
+    "growth": Rule(kernels.GROWTH),
+    "growth-one": Rule(kernels.GROWTH, first_only=True),
+    "literal": Rule(kernels.LITERAL),
+    "literal-one": Rule(kernels.LITERAL, first_only=True),
+    "literal-set": Rule(kernels.LITERAL_SET),
+    "literal-set-one": Rule(kernels.LITERAL_SET, first_only=True),
+    "literal-exact": Rule(kernels.LITERAL_EXACT),
+    "literal-exact-one": Rule(kernels.LITERAL_EXACT, first_only=True),
+    "town": Rule(kernels.ANY, allocate=_town),
+    "manhattan-median": Rule(kernels.ANY, allocate=manhattan_median),
+}
+
+#: Names of rules, which `allocsolve.heuristics.admit` describes.
+ALLOCATORS: Final = tuple(_RULES)
+
+
+def rule_of(allocator: str | Allocator) -> Rule:
+    """Return the rule of a name, or the one that asks an allocator.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such name.
+    """
+    if not isinstance(allocator, str):
+        return Rule(kernels.ANY, allocate=allocator)
+    if allocator not in _RULES:
+        raise UnknownName("allocator", allocator, ALLOCATORS)
+    return _RULES[allocator]

@@ -1,0 +1,260 @@
+"""What admission and calendars share: bookings on a timeline, and a rule that chooses nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.heuristics.partition.lattice import lattice
+from allocsolve.heuristics.reservation import _kernels_admission as kernels
+from allocsolve.heuristics.reservation._kernels_shapes import (
+    COUNT_ONLY,
+    LITERAL,
+    RUN,
+    Machine,
+    has_shape,
+    write_bits,
+    write_free,
+)
+from allocsolve.heuristics.reservation._kernels_timeline import (
+    BACK,
+    BOOKING,
+    COUNT,
+    FIRST,
+    NUM_STATE,
+    Timeline,
+    add_booking,
+    busy_within,
+    drop_past,
+    earliest_count,
+    has_room,
+    take_booking_away,
+)
+from allocsolve.model import RESERVATION_SHAPES, Mesh, frozen, node_order
+from allocsolve.model.checks import shown
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.reservation._kernels_admission import Requests
+    from allocsolve.heuristics.reservation._kernels_timeline import WordArray
+    from allocsolve.heuristics.reservation.shapes import Rule
+    from allocsolve.model import BoolArray, IntArray, ReservationShape, Topology
+
+__all__ = ["Timetable"]
+
+#: Breakpoints for which there is room at first.
+_ROOM: Final = 64
+
+#: Entries of the table of paths, at most: nodes times how far they are kept.
+_PATHS: Final = 2**27
+
+
+class Timetable:
+    """Bookings from the present on; the caller sees to it that requests fit the machine and the present.
+
+    Parameters
+    ----------
+    topology
+        The machine; None if nodes have no identities.
+    num_nodes
+        How many there are.
+    rule
+        How nodes are chosen.
+    shape
+        What sets of nodes may be booked.
+    origin
+        The present, in seconds.
+    """
+
+    def __init__(
+        self, topology: Topology | None, num_nodes: int, rule: Rule, shape: ReservationShape, origin: int
+    ) -> None:
+        self.topology = topology
+        self.num_nodes = num_nodes
+        self.rule = rule
+        self._shape = RESERVATION_SHAPES.index(shape)
+        self.machine = _machine(Mesh((1,)) if topology is None else topology, num_nodes, rule)
+        self.timeline = _timeline(_ROOM, len(self.machine.everything))
+        self.timeline.times[0] = origin
+        self.timeline.state[COUNT] = 1
+
+    @property
+    def segments(self) -> int:
+        """How many segments of time there are."""
+        return int(self.timeline.state[COUNT] - self.timeline.state[FIRST])
+
+    def admit(
+        self, requests: Requests, piece: slice, starts: IntArray, offsets: IntArray, nodes: IntArray
+    ) -> None:
+        """Admit the jobs of a piece as they arrive: see the kernel `admit_jobs`."""
+        number, first_only, allocate = self.rule
+        self._keep_paths(int(requests.size.max(initial=1)))
+        job = piece.start
+        while job < piece.stop:
+            if allocate is None:
+                job = kernels.admit_jobs(
+                    self.timeline,
+                    self.machine,
+                    *(number, first_only, self._shape),
+                    requests,
+                    *(job, piece.stop),
+                    *(starts, offsets, nodes),
+                )
+                if job < piece.stop:
+                    self._make_room()
+                continue
+            now, size = int(requests.arrival[job]), int(requests.size[job])
+            runtime = int(requests.runtime[job])
+            self.drop_past(now)
+            chosen = self.earliest(size, now, runtime, int(requests.deadline[job]) - runtime)
+            starts[job], offsets[job + 1] = -1, offsets[job]
+            if chosen is not None:
+                starts[job], offsets[job + 1] = chosen[0], offsets[job] + size
+                nodes[offsets[job] : offsets[job + 1]] = chosen[1]
+                self.book(chosen[1], chosen[0], chosen[0] + runtime)
+            job += 1
+
+    def earliest(self, size: int, time: int, runtime: int, latest: int) -> tuple[int, IntArray] | None:
+        """Return the first start from `time` to `latest`, and the nodes chosen for it; None if there is none.
+
+        Raises
+        ------
+        InvalidAnswer
+            If an allocator returns what are not `size` free nodes.
+        """
+        if self.rule.allocate is not None:
+            return self._asked(size, time, runtime, latest)
+        self._keep_paths(size)
+        nodes = np.zeros(size, dtype=np.int64)
+        number, first_only, _ = self.rule
+        start = kernels.earliest_start(
+            self.timeline, self.machine, number, first_only, self._shape, time, runtime, latest, nodes
+        )
+        return None if start < 0 else (start, nodes)
+
+    def _asked(self, size: int, time: int, runtime: int, latest: int) -> tuple[int, IntArray] | None:
+        """Do as `earliest` with the allocator."""
+        start = kernels.move_on(self.timeline, self.machine, time, runtime, latest, size)
+        while start >= 0:
+            free = self.machine.free.copy()
+            free.setflags(write=False)
+            answer = self.rule.allocate(self.topology, free, size)  # type: ignore[misc, arg-type]
+            if answer is not None:
+                nodes = _checked(answer, free, size)
+                if has_shape(self.machine, self._shape, nodes):
+                    return start, nodes
+            start = kernels.move_on(self.timeline, self.machine, -1, runtime, latest, size)
+        return None
+
+    def earliest_count(self, size: int, time: int, runtime: int, latest: int) -> int | None:
+        """Do as `earliest` where nodes are counted: return the start."""
+        start = earliest_count(self.timeline, time, runtime, latest, self.num_nodes - size)
+        return None if start < 0 else start
+
+    def book(self, nodes: IntArray | int, start: int, end: int) -> None:
+        """Book free nodes, or so many where they are counted."""
+        self._make_room()
+        self._write(nodes)
+        add_booking(self.timeline, start, end)
+
+    def give_back(self, nodes: IntArray | int, start: int, end: int, now: int) -> None:
+        """Undo a booking as of now, the present, which lies before its end."""
+        self._write(nodes)
+        take_booking_away(self.timeline, start, end, now)
+
+    def _write(self, nodes: IntArray | int) -> None:
+        if isinstance(nodes, int):
+            self.timeline.rows[BOOKING] = nodes
+        else:
+            write_bits(self.machine, frozen(nodes), self.timeline.rows[BOOKING])
+
+    def drop_past(self, now: int) -> None:
+        """Move the present on."""
+        drop_past(self.timeline, now)
+
+    def free_nodes(self, start: int, end: int) -> BoolArray:
+        """Return the mask of the nodes that are free throughout a window."""
+        busy_within(self.timeline, start, end, counting=False)
+        words = self.machine.everything & ~self.timeline.rows[BACK]
+        write_free(self.machine, words)
+        return self.machine.free.copy()
+
+    def most_busy(self, start: int, end: int) -> int:
+        """Return how many nodes are busy at most within a window, where they have no identities."""
+        busy_within(self.timeline, start, end, counting=True)
+        return int(self.timeline.rows[BACK, 0])
+
+    def _make_room(self) -> None:
+        """See to it that a booking can be added."""
+        if has_room(self.timeline):
+            return
+        old, live = self.timeline, slice(int(self.timeline.state[FIRST]), int(self.timeline.state[COUNT]))
+        new = _timeline(2 * len(old.times), old.busy.shape[1])
+        count = live.stop - live.start
+        for name in ("times", "busy", "edges"):
+            getattr(new, name)[:count] = getattr(old, name)[live]
+        new.state[COUNT] = count
+        self.timeline = new
+
+    def _keep_paths(self, size: int) -> None:
+        """Have room for paths of so many nodes, where a rule follows them."""
+        paths, num_nodes = self.machine.paths, len(self.machine.free)
+        width = min(size, max(1, _PATHS // num_nodes))
+        if self.rule.number == LITERAL and paths.shape[1] < width:
+            # Pages that are not written to take no memory.
+            wider = np.empty((num_nodes, min(num_nodes, 2 * width)), dtype=np.int64)
+            lengths = np.ones(num_nodes, dtype=np.int64)
+            wider[:, 0] = np.arange(num_nodes)
+            self.machine = self.machine._replace(paths=wider, lengths=lengths)
+
+
+def _timeline(capacity: int, words: int) -> Timeline:
+    return Timeline(
+        np.zeros(capacity, dtype=np.int64),
+        np.zeros((capacity, words), dtype=np.uint64),
+        np.zeros((capacity, 2), dtype=np.int64),
+        np.zeros((capacity, words), dtype=np.uint64),
+        np.zeros((3, words), dtype=np.uint64),
+        np.zeros(NUM_STATE, dtype=np.int64),
+    )
+
+
+def _machine(topology: Topology, num_nodes: int, rule: Rule) -> Machine:
+    """Return the arrays of a machine; bits are places on the Hilbert curve where runs are looked for."""
+    curve = node_order(topology, "hilbert")
+    node_of = curve if rule.number == RUN else frozen(np.arange(topology.num_nodes))
+    counting = rule.number == COUNT_ONLY
+    free = np.ones(topology.num_nodes, dtype=np.bool_)
+    view, empty = free.view(), free.copy()
+    view.setflags(write=False)
+    empty.setflags(write=False)
+    return Machine(
+        lattice(topology),
+        np.array([num_nodes], dtype=np.uint64) if counting else _words(num_nodes),
+        node_of,
+        frozen(np.argsort(node_of)),
+        frozen(np.argsort(curve)),
+        *(free, view, empty),
+        paths=np.empty((topology.num_nodes, 0), dtype=np.int64),
+        lengths=np.ones(topology.num_nodes, dtype=np.int64),
+    )
+
+
+def _words(num_nodes: int) -> WordArray:
+    """Return words of which the first bits are set."""
+    words = np.full(-(-num_nodes // 64), 2**64 - 1, dtype=np.uint64)
+    words[-1] >>= np.uint64(-num_nodes % 64)
+    return words
+
+
+def _checked(answer: object, free: BoolArray, size: int) -> IntArray:
+    """Return what an allocator chose as integers of the machine."""
+    nodes = np.array(answer, dtype=np.int64)
+    taken = np.zeros(len(free), dtype=np.bool_)
+    if nodes.shape == (size,) and nodes.min() >= 0 and nodes.max() < len(free):
+        taken[nodes] = True
+    if np.count_nonzero(taken & free) != size:
+        msg = f"the allocator took {shown(nodes.tolist())}, which are not {size} free nodes"
+        raise InvalidAnswer(msg)
+    return nodes

@@ -1,0 +1,209 @@
+"""Streams of jobs with deadlines, fitted to what Linnert et al. 2024 print of theirs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators._streams import MOST_JOBS
+from allocsolve.model import MAX_INTEGER, PROGRAM_KINDS, DeadlineJob, Mesh, ReservationProblem, Topology
+from allocsolve.model.checks import choice, instance, integer, real
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.model import FloatArray
+
+__all__ = ["LINNERT_STREAMS", "LinnertStream", "linnert2024"]
+
+#: What the jobs are: fitted to the figures of the paper, or after Feitelson 1996.
+LinnertStream: TypeAlias = Literal["linnert", "feitelson96"]
+
+LINNERT_STREAMS: Final[tuple[LinnertStream, ...]] = get_args(LinnertStream)
+
+#: Counted up whenever the same seed gives other problems than before.
+_VERSION: Final = 1
+
+#: Second word of each seed.
+_WORD: Final = 20240
+
+#: 128 nodes, as the machine of the paper; its sides are not printed.
+_MACHINE: Final = Mesh((16, 8))
+
+#: How much more often a number of nodes is drawn if it is a power of two.
+_POWER_OF_TWO: Final = 10.0
+
+#: The probability of r runs of one job is proportional to r to the minus this.
+_REPEAT_ORDER: Final = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """The parameters of a stream; times in seconds."""
+
+    size_order: float  #: the probability of n nodes is proportional to n to the minus this
+    short_share: float  #: of jobs that need next to no nodes
+    short_slope: float  #: by how much the share is less for a job that needs all nodes
+    short_mean: float
+    long_mean: float
+    slack: int  #: run times between the earliest end and the deadline
+    has_repeats: bool
+
+
+_STREAMS: Final[Mapping[LinnertStream, _Stream]] = MappingProxyType(
+    {
+        "linnert": _Stream(0.5, 0.84, 0.05, 360.0, 57_600.0, 17, has_repeats=False),
+        "feitelson96": _Stream(1.5, 0.95, 0.20, 50_400.0, 7 * 50_400.0, 4, has_repeats=True),
+    }
+)
+
+
+def linnert2024(
+    seed: int,
+    *,
+    gap: float = 1500,
+    num_jobs: int = 1000,
+    stream: LinnertStream = "linnert",
+    program: int | Literal["mixed"] | None = "mixed",
+    topology: Topology = _MACHINE,
+) -> ReservationProblem:
+    """Draw a stream of jobs with deadlines for a machine with a mesh.
+
+    A number n of the N nodes has a probability proportional to a power of n, tenfold for powers of two (1 is
+    one of them). Run times are exponential, short or long; the share of short ones falls a little with n/N.
+    The times between arrivals are exponential, and the deadline is the arrival plus a multiple of the run
+    time. All times are rounded to whole seconds, run times to 1 at least. Streams of one seed that differ
+    in `gap` or `program` only have the same jobs.
+
+    Parameters
+    ----------
+    seed
+        An integer >= 0 and at most 2^53, the program seed of the problem, too.
+    gap
+        Seconds between arrivals in the mean, above 0. The paper has 1500 (normal load), 150 (heavy) and 1
+        (very heavy).
+    num_jobs
+        How many jobs, 0..2^24.
+    stream
+        ``linnert``: P(n) like n^-.5, run times with means of 360 s (with probability .84 - .05 n/N) and 16 h,
+        slack of 17 run times. ``feitelson96``: P(n) like n^-1.5, means of 14 h (.95 - .20 n/N) and seven
+        times as much, slack of 4 run times, and each job comes r times at once, P(r) like r^-2.5.
+    program
+        What all jobs do: a kind from 0 to 3, ``mixed`` for a kind drawn for each job, None if nothing is
+        known.
+    topology
+        The machine; by default a mesh of 16 x 8 nodes.
+
+    Returns
+    -------
+    ReservationProblem
+        Named after its parameters, such as ``linnert2024-g1500-s7``, with every one in its ``meta``.
+
+    Raises
+    ------
+    InvalidOption
+        If a value is out of range.
+    UnknownName
+        If there is no such stream.
+
+    Notes
+    -----
+    The paper prints neither the parameters of its workload generator nor how its deadlines are set. The
+    stream ``linnert`` is fitted to the six figures that it does print: of 1000 jobs on 128 nodes a count of
+    free nodes accepts 497 +- 13, 371 +- 14 and 260 +- 9 at gaps of 1500, 150 and 1 s (paper: 510, 400, 260),
+    and the median of the last deadline is 74.7, 65.8 and 64.9 days (paper: 74, 65, 65). So those figures are
+    consistent; other streams may meet them as well.
+
+    *Complexity*: O(num_jobs + nodes).
+
+    References
+    ----------
+    Linnert, De Rose & Heiss, "Toward a dynamic allocation strategy for deadline-oriented resource and job
+    management in HPC systems", Concurrency and Computation 2024.
+    Feitelson, "Packing schemes for gang scheduling", JSSPP 1996.
+
+    Examples
+    --------
+    >>> problem = linnert2024(7, gap=150)
+    >>> problem.name, len(problem.jobs), problem.jobs[0].deadline
+    ('linnert2024-g150-s7', 1000, 5983)
+    """
+    seed, num_jobs, gap = _checked(seed, num_jobs, gap)
+    choice("stream", stream, LINNERT_STREAMS)
+    kind = _kind(program)
+    instance("topology", topology, Topology)
+    drawn = _STREAMS[stream]
+    rng = np.random.default_rng((seed, _WORD))
+    machine = topology.num_nodes
+    nodes = rng.choice(np.arange(1, machine + 1), num_jobs, p=_size_shares(machine, drawn.size_order))
+    is_short = rng.random(num_jobs) < drawn.short_share - drawn.short_slope * nodes / machine
+    short, long = (rng.exponential(mean, num_jobs) for mean in (drawn.short_mean, drawn.long_mean))
+    kinds = rng.integers(0, PROGRAM_KINDS, num_jobs)  # drawn even if they are not used: jobs stay the same
+    arrival = np.rint(np.cumsum(rng.exponential(gap, num_jobs))).astype(np.int64)
+    runtime = np.maximum(1, np.rint(np.where(is_short, short, long))).astype(np.int64)
+    if drawn.has_repeats:
+        repeats = np.minimum(rng.zipf(_REPEAT_ORDER, num_jobs), num_jobs)
+        first = np.repeat(np.arange(num_jobs), repeats)[:num_jobs]
+        nodes, runtime, kinds, arrival = (column[first] for column in (nodes, runtime, kinds, arrival))
+    deadline = arrival + (1 + drawn.slack) * runtime
+    programs = kinds.tolist() if program == "mixed" else [kind] * num_jobs
+    columns = (column.tolist() for column in (arrival, nodes, runtime, deadline))
+    label = "" if stream == LINNERT_STREAMS[0] else f"-{stream}"
+    return ReservationProblem(
+        topology,
+        tuple(DeadlineJob(*row) for row in zip(*columns, programs, strict=True)),
+        program_seed=seed,
+        name=f"linnert2024{label}-g{gap:.10g}-s{seed}",
+        meta={
+            "generator": "linnert2024",
+            "version": _VERSION,
+            "seed": seed,
+            "gap": gap,
+            "num_jobs": num_jobs,
+            "stream": stream,
+            "program": program,
+            "shape": list(topology.shape),
+            "wrap": list(topology.wrap),
+        },
+    )
+
+
+def _checked(seed: int, num_jobs: int, gap: float) -> tuple[int, int, float]:
+    seed = integer("seed", seed, InvalidOption)
+    if not 0 <= seed <= MAX_INTEGER:
+        msg = f"seed {seed} is not in 0..2^53"
+        raise InvalidOption(msg)
+    num_jobs = integer("num_jobs", num_jobs, InvalidOption)
+    if not 0 <= num_jobs <= MOST_JOBS:
+        msg = f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}"
+        raise InvalidOption(msg)
+    gap = real("gap", gap, InvalidOption)
+    if not 0 < gap < math.inf:
+        msg = f"gap {gap:g} is not a finite number above 0"
+        raise InvalidOption(msg)
+    return seed, num_jobs, int(gap) if gap.is_integer() else gap
+
+
+def _kind(program: int | str | None) -> int | None:
+    """Return the kind of all jobs; None if they have none, or one each."""
+    if program is None or program == "mixed":
+        return None
+    kind = -1 if isinstance(program, str) else integer("program", program, InvalidOption)
+    if not 0 <= kind < PROGRAM_KINDS:
+        msg = f"program {program!r} is not a kind in 0..{PROGRAM_KINDS - 1}, mixed or None"
+        raise InvalidOption(msg)
+    return kind
+
+
+def _size_shares(num_nodes: int, order: float) -> FloatArray:
+    """Return the probabilities of 1 to so many nodes."""
+    sizes = np.arange(1, num_nodes + 1)
+    weights = sizes.astype(np.float64) ** -order
+    weights[sizes & (sizes - 1) == 0] *= _POWER_OF_TWO
+    shares: FloatArray = weights / weights.sum()
+    return shares

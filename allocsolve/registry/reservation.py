@@ -1,0 +1,182 @@
+"""The family of reservation problems."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
+from allocsolve.instances.formats import reservation as codec
+from allocsolve.instances.generators.reservation_examples import random_reservations, reservation_examples
+from allocsolve.judge.reservation import (
+    reservation_metrics,
+    reservation_violations,
+    value_of_reservation_metrics,
+)
+from allocsolve.model import (
+    RESERVATION_OBJECTIVES,
+    DeadlineJob,
+    Mesh,
+    ReservationProblem,
+    ReservationSchedule,
+    Topology,
+    parse_reservation_objective,
+)
+from allocsolve.pictures.reservation import RESERVATION_VIEW
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.model import Solver
+
+__all__ = ["RESERVATION"]
+
+_ReservationSolver: TypeAlias = "Solver[ReservationProblem, ReservationSchedule]"
+
+#: By what part of a share the claims of solvers may differ from the quotient of the judge.
+_TOLERANCE: Final = 1e-9
+
+
+def _static() -> _ReservationSolver:
+    from allocsolve.heuristics import Static  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.registry.allocators import make_allocator  # noqa: PLC0415 - loaded when asked for
+
+    return Static(allocators=make_allocator)
+
+
+def _static_execution() -> _ReservationSolver:
+    from allocsolve.heuristics import StaticExecution  # noqa: PLC0415 - loaded when asked for
+
+    return StaticExecution()
+
+
+def _leak() -> _ReservationSolver:
+    from allocsolve.heuristics import DynamicLeak  # noqa: PLC0415 - loaded when asked for
+
+    return DynamicLeak()
+
+
+def _order_search() -> _ReservationSolver:
+    from allocsolve.heuristics import ReservationOrderSearch  # noqa: PLC0415 - loaded when asked for
+
+    return ReservationOrderSearch()
+
+
+def _prices() -> _ReservationSolver:
+    from allocsolve.exact import ReservationPrices  # noqa: PLC0415 - loaded when asked for
+
+    return ReservationPrices()
+
+
+def _cpsat() -> _ReservationSolver:
+    from allocsolve.exact import ReservationCpSat  # noqa: PLC0415 - loaded when asked for
+
+    return ReservationCpSat()
+
+
+_TABLE = (
+    SolverRow("static", "heuristic", "each job at its arrival, first start with a set of nodes", _static),
+    SolverRow(
+        "static-execution",
+        "heuristic",
+        "static, then each program runs on the nodes that it booked",
+        _static_execution,
+    ),
+    SolverRow("leak", "heuristic", "jobs start on what is free and take nodes as they fork", _leak),
+    SolverRow("order-search", "heuristic", "clairvoyant: greedy in an order that is improved", _order_search),
+    SolverRow("prices", "exact", "clairvoyant schedules, a bound by prices of nodes, anytime", _prices),
+    SolverRow("cpsat", "exact", "CP-SAT, optional intervals, small problems", _cpsat, ("ortools",)),
+)
+
+
+def _features(problem: ReservationProblem) -> dict[str, Feature]:
+    jobs = problem.packed
+    count = len(problem.jobs)
+    span = int(jobs.arrival[-1] - jobs.arrival[0]) if count else 0
+    slack = (jobs.deadline - jobs.arrival - jobs.runtime) / jobs.runtime
+    return {
+        "machine": "x".join(map(str, problem.topology.shape)),
+        "wrap": "x".join(str(int(ring)) for ring in problem.topology.wrap),
+        "shape": problem.shape,
+        "num_jobs": count,
+        "load": problem.area / (problem.topology.num_nodes * span) if span else None,
+        "mean_share": float(jobs.nodes.mean()) / problem.topology.num_nodes if count else None,
+        "mean_slack": float(slack.mean()) if count else None,
+    }
+
+
+def _bound(problem: ReservationProblem, term: str) -> float:
+    from allocsolve.bounds.reservation_capacity import (  # noqa: PLC0415 - loaded when asked for
+        reservation_capacity_bound,
+    )
+
+    return reservation_capacity_bound(problem, parse_reservation_objective(term)[0])
+
+
+def _certified_bound(
+    problem: ReservationProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
+) -> float:
+    from allocsolve.judge.reservation_certificate import (  # noqa: PLC0415 - loaded when asked for
+        reservation_certified_bound,
+    )
+
+    return reservation_certified_bound(problem, certificate, parse_reservation_objective(objective))
+
+
+@functools.cache
+def _tiny_problems(topology: Topology, shape: str) -> tuple[ReservationProblem, ...]:
+    """Return problems that no greedy rule solves, with programs of all kinds and without."""
+    nodes = topology.num_nodes
+    wide, half = max(1, nodes - 1), max(1, nodes // 2)
+    rows = ((0, half, 20, 60), (0, wide, 10, 25), (1, 1, 30, 40), (2, half, 5, 9), (3, wide, 10, 40))
+    plain = tuple(DeadlineJob(*row) for row in rows)
+    programs = tuple(DeadlineJob(*row, program=idx % 4) for idx, row in enumerate(rows))
+    return tuple(ReservationProblem(topology, jobs, shape) for jobs in (plain, programs))  # type: ignore[arg-type]  # one of the shapes
+
+
+def _warm_up(problem: ReservationProblem) -> tuple[ReservationProblem, ...]:
+    """Return tiny problems on a machine with as many axes and rings."""
+    sides = tuple(min(side, 3) for side in problem.topology.shape)
+    return _tiny_problems(Topology(sides, problem.topology.wrap), problem.shape)
+
+
+RESERVATION: Final = Family(
+    kind="reservation",
+    problem=ReservationProblem,
+    answer=ReservationSchedule,
+    objectives=RESERVATION_OBJECTIVES,
+    rules=Rules(
+        reservation_violations,
+        reservation_metrics,
+        value_of_reservation_metrics,
+        _certified_bound,
+        tolerance=_TOLERANCE,
+    ),
+    codec=Codec(
+        answer_kind="reservation-schedule",
+        decode_problem=codec.decode_problem,
+        encode_problem=codec.encode_problem,
+        decode_answer=codec.decode_schedule,
+        encode_answer=codec.encode_schedule,
+    ),
+    view=RESERVATION_VIEW,
+    solvers=_TABLE,
+    aliases=(
+        Alias(
+            "static-{allocator}",
+            "static(allocator={allocator})",
+            {"allocator": ("any", "count", "growth", "literal", "town", "manhattan-median")},
+        ),
+        Alias("leak-noncontiguous", "leak(contiguous=False)"),
+    ),
+    baseline="prices",
+    features=_features,
+    bound=_bound,
+    warm_up=_warm_up,
+    examples=reservation_examples,
+    large_example=lambda: random_reservations(1, 600, Mesh((16, 8)), load=3),
+    timing_problems={
+        f"{count}-jobs-on-{side}x{side}": functools.partial(random_reservations, 1, count, Mesh((side, side)))
+        for count, side in ((10, 4), (100, 8), (1000, 8), (1000, 16), (10_000, 16))
+    },
+)
