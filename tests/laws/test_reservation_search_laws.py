@@ -14,12 +14,8 @@ from reservation_strategies import reservation_problems
 
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.heuristics.reservation.best_schedule import BestSchedule
-from allocsolve.heuristics.reservation.greedy import (
-    RESERVATION_ORDERS,
-    ReservationGreedy,
-    greedy_starts,
-    reservation_order,
-)
+from allocsolve.heuristics.reservation.greedy import ReservationGreedy
+from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, greedy_starts, reservation_order
 from allocsolve.heuristics.reservation.placement import placed
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
 from allocsolve.instances.generators.reservation_examples import random_reservations

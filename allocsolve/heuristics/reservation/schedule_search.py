@@ -12,7 +12,7 @@ from allocsolve.bounds.reservation.node_prices import counted_weights
 from allocsolve.heuristics.reservation._kernels_capacity import new_capacity
 from allocsolve.heuristics.reservation._kernels_ejection import Guide, Walk, eject, fill
 from allocsolve.heuristics.reservation._kernels_order_search import search_orders
-from allocsolve.heuristics.reservation.greedy import RESERVATION_ORDERS, greedy_starts, reservation_order
+from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, reservation_order
 
 if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
@@ -125,9 +125,9 @@ class ScheduleSearch:
     def _greedy(self, clock: Clock) -> None:
         for name in RESERVATION_ORDERS:
             order = reservation_order(self._problem, name)
-            self._best.offer_starts(greedy_starts(self._problem, order))
+            self._best.offer_order(order)
             if not self._first.all():
-                self._best.offer_starts(greedy_starts(self._problem, self._in_two_parts(order)))
+                self._best.offer_order(self._in_two_parts(order))
             if clock.remaining == 0 or not self._may_gain():
                 return
 
