@@ -65,7 +65,6 @@ def test_a_search_is_never_worse_than_greedy_and_ends_where_it_says(
     assert terms(reservation_value(problem, best.schedule, objective)) == best.values
 
 
-@settings(max_examples=40)
 @given(reservation_problems(max_jobs=5, shapes=["any"]), OBJECTIVES)
 def test_solvers_by_count_against_brute_force(
     problem: ReservationProblem, objective: ReservationObjective

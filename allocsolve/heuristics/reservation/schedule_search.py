@@ -126,7 +126,7 @@ class ScheduleSearch:
         for name in RESERVATION_ORDERS:
             order = reservation_order(self._problem, name)
             self._best.offer_order(order)
-            if not self._first.all():
+            if not self._first.all() and clock.remaining > 0:
                 self._best.offer_order(self._in_two_parts(order))
             if clock.remaining == 0 or not self._may_gain():
                 return
