@@ -42,6 +42,7 @@ from allocsolve.heuristics.partition.nearest import (
 from allocsolve.heuristics.partition.submesh import Submesh, submesh
 from allocsolve.heuristics.reservation.admission import Admission, Static, admit
 from allocsolve.heuristics.reservation.calendar import ReservationCalendar, Slot
+from allocsolve.heuristics.reservation.execution import execute
 from allocsolve.heuristics.reservation.greedy import (
     RESERVATION_ORDERS,
     ReservationGreedy,
@@ -49,6 +50,9 @@ from allocsolve.heuristics.reservation.greedy import (
     greedy_starts,
     reservation_order,
 )
+from allocsolve.heuristics.reservation.leak import ReservationLeak, execute_leaking
+from allocsolve.heuristics.reservation.linnert_programs import linnert_program, program_of
+from allocsolve.heuristics.reservation.rules import ExecutionRules, LeakRules
 from allocsolve.heuristics.workload import (
     Conservative,
     Easy,
@@ -77,12 +81,14 @@ __all__ = [
     "CurveFit",
     "Easy",
     "EvolvEasyback",
+    "ExecutionRules",
     "Fcfs",
     "FirstFit",
     "Fit",
     "GenAlg",
     "Growth",
     "Leak",
+    "LeakRules",
     "Lina",
     "ListScheduling",
     "MalleableAverage",
@@ -101,6 +107,7 @@ __all__ = [
     "Reinsertion",
     "ReservationCalendar",
     "ReservationGreedy",
+    "ReservationLeak",
     "ReservationOrder",
     "ResourceProfile",
     "Rigid",
@@ -113,6 +120,8 @@ __all__ = [
     "admit",
     "best_fit_run",
     "compact",
+    "execute",
+    "execute_leaking",
     "first_fit_run",
     "fit",
     "gen_alg",
@@ -120,6 +129,7 @@ __all__ = [
     "growth",
     "largest_runs",
     "leak",
+    "linnert_program",
     "list_order",
     "list_starts",
     "manhattan_median",
@@ -127,6 +137,7 @@ __all__ = [
     "min_span",
     "multiple_buddy",
     "paging",
+    "program_of",
     "random_nodes",
     "reservation_order",
     "sorted_free_list",

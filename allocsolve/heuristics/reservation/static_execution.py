@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from allocsolve.heuristics.reservation.admission import Static
 from allocsolve.heuristics.reservation.execution import execute
 from allocsolve.heuristics.reservation.rules import OVERRUNS, ExecutionRules
-
 from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
     from allocsolve.heuristics.reservation.rules import Overrun, Reference
     from allocsolve.heuristics.reservation.shapes import Allocator
-
     from allocsolve.model import Budget, ReservationProblem, ReservationSchedule
 
 __all__ = ["StaticExecution"]
