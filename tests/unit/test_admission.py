@@ -15,6 +15,8 @@ from allocsolve.heuristics.reservation.shapes import ALLOCATORS
 from allocsolve.instances import linnert2024
 from allocsolve.model import Budget, DeadlineJob, Limit, Mesh, ReservationProblem, Status, Torus
 from allocsolve.registry import make_allocator
+from allocsolve.registry.options import with_options
+from allocsolve.registry.reservation import RESERVATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +91,16 @@ def test_solvers_of_partitions_are_allocators_by_name() -> None:
         assert repr(solver) == f"Static(allocator={name!r})"
         assert solver(problem, Budget()).answer == Static(rule)(problem, Budget()).answer
         assert pickle.loads(pickle.dumps(solver))(problem, Budget()).answer is not None  # noqa: S301 - our own
+
+
+def test_options_of_names_reach_the_solvers_of_partitions() -> None:
+    row = next(row for row in RESERVATION.solvers if row.name == "static")
+    solver = with_options(row.load(), {"allocator": "curve-fit(order=snake, method=best-fit)"})
+    problem = linnert2024(2, gap=1, num_jobs=80)
+    expected = Static("curve-fit(order=snake,method=best-fit)", make_allocator)(problem, Budget())
+    assert solver(problem, Budget()).answer == expected.answer
+    with pytest.raises(InvalidOption, match="snaky"):
+        with_options(row.load(), {"allocator": "curve-fit(order=snaky)"})
 
 
 def test_when_the_time_is_up_the_rest_is_rejected() -> None:
