@@ -156,6 +156,8 @@ def test_malformed_allocators_are_named() -> None:
     job = ([0], [2], [1], [9])
     with pytest.raises(UnknownName, match="hilbert"):
         admit(MESH, *job, "hilber")
+    with pytest.raises(UnknownName, match="allocator '7'"):
+        admit(MESH, *job, 7)  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="growth"):
         Static("growht")
     with pytest.raises(AllocsolveError, match="no-such"):
