@@ -40,6 +40,8 @@ from allocsolve.heuristics.partition.nearest import (
     mc1x1,
 )
 from allocsolve.heuristics.partition.submesh import Submesh, submesh
+from allocsolve.heuristics.reservation.admission import Admission, Static, admit
+from allocsolve.heuristics.reservation.calendar import ReservationCalendar, Slot
 from allocsolve.heuristics.reservation.execution import execute
 from allocsolve.heuristics.reservation.greedy import (
     RESERVATION_ORDERS,
@@ -73,6 +75,7 @@ from allocsolve.heuristics.workload import (
 __all__ = [
     "ORDERS",
     "RESERVATION_ORDERS",
+    "Admission",
     "Annealing",
     "Conservative",
     "CurveFit",
@@ -102,15 +105,19 @@ __all__ = [
     "ProfileFit",
     "RandomNodes",
     "Reinsertion",
+    "ReservationCalendar",
     "ReservationGreedy",
     "ReservationLeak",
     "ReservationOrder",
     "ResourceProfile",
     "Rigid",
     "SerialGeneration",
+    "Slot",
     "SrptArea",
+    "Static",
     "StaticPrice",
     "Submesh",
+    "admit",
     "best_fit_run",
     "compact",
     "execute",

@@ -39,8 +39,15 @@ _TOLERANCE: Final = 1e-9
 
 def _static() -> _ReservationSolver:
     from allocsolve.heuristics import Static  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.registry.allocators import make_allocator  # noqa: PLC0415 - loaded when asked for
 
-    return Static()
+    return Static(allocators=make_allocator)
+
+
+def _static_execution() -> _ReservationSolver:
+    from allocsolve.heuristics import StaticExecution  # noqa: PLC0415 - loaded when asked for
+
+    return StaticExecution()
 
 
 def _leak() -> _ReservationSolver:
@@ -69,6 +76,12 @@ def _cpsat() -> _ReservationSolver:
 
 _TABLE = (
     SolverRow("static", "heuristic", "each job at its arrival, first start with a set of nodes", _static),
+    SolverRow(
+        "static-execution",
+        "heuristic",
+        "static, then each program runs on the nodes that it booked",
+        _static_execution,
+    ),
     SolverRow("leak", "heuristic", "jobs start on what is free and take nodes as they fork", _leak),
     SolverRow("order-search", "heuristic", "clairvoyant: greedy in an order that is improved", _order_search),
     SolverRow("prices", "exact", "clairvoyant schedules, a bound by prices of nodes, anytime", _prices),
