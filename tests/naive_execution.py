@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class NaiveJob:
     starts: dict[int, float] = field(default_factory=dict)
     results: dict[int, float] = field(default_factory=dict)
     joining: set[int] = field(default_factory=set)
-    flows: dict[tuple[int, object], Flow] = field(default_factory=dict)
+    flows: dict[tuple[int, Any], Flow] = field(default_factory=dict)
     slots: dict[int, int] = field(default_factory=dict)
     holds: list[Hold] = field(default_factory=list)
 
@@ -133,9 +133,9 @@ class NaiveJob:
         at = self.start + self.factor * tau
         return self.limit if self.limit < at <= self.limit + LATE else at
 
-    def first_event(self, rules: NaiveRules) -> tuple[float, int, int, object] | None:
+    def first_event(self, rules: NaiveRules) -> tuple[float, int, int, Any] | None:
         """Return what happens next to this job: tau, class, place in the order, and to what."""
-        events: list[tuple[float, int, int, object]] = []
+        events: list[tuple[float, int, int, Any]] = []
         for node in self.nodes.values():
             if node.computing:
                 due, p = min((due, p) for p, due in node.computing.items())
@@ -150,11 +150,10 @@ class NaiveJob:
         events += [(at, RESULT, p, p) for p, at in self.results.items() if p in self.joining]
         return min(events, key=lambda event: event[:3]) if events else None
 
-    def _slot(self, kind: int, what: object) -> int:
+    def _slot(self, kind: int, what: Any) -> int:
         if kind == DELIVERED:
-            channel, number = what  # type: ignore[misc]
-            return self.slots[channel] + number
-        return what  # type: ignore[return-value]
+            return self.slots[what[0]] + int(what[1])
+        return int(what)
 
 
 def share(rules: NaiveRules, computing: int) -> float:
@@ -309,20 +308,20 @@ class Machine:
         if job.flows.pop((kind, what), None) is not None:
             self.flows_changed = True
         if kind == COMPUTED:
-            self.computed(job, what, tau)  # type: ignore[arg-type]
+            self.computed(job, what, tau)
         elif kind == DELIVERED:
-            job.arrivals[what] = tau  # type: ignore[index]
+            job.arrivals[what] = tau
             for waiting in (job.receiving, job.sending):
                 if what in waiting:
-                    self.go_on(job, waiting.pop(what), tau)  # type: ignore[call-overload]
+                    self.go_on(job, waiting.pop(what), tau)
         elif kind == FORKED:
-            job.starts.pop(what, None)  # type: ignore[call-overload]
-            self.go_on(job, what, tau)  # type: ignore[arg-type]
+            job.starts.pop(what, None)
+            self.go_on(job, what, tau)
         else:
-            job.results[what] = tau  # type: ignore[index]
+            job.results[what] = tau
             if what in job.joining:
-                job.joining.remove(what)  # type: ignore[arg-type]
-                self.go_on(job, job.parents[what][0], tau)  # type: ignore[index]
+                job.joining.remove(what)
+                self.go_on(job, job.parents[what][0], tau)
 
     def computed(self, job: NaiveJob, p: int, tau: float) -> None:
         """End a computation."""
@@ -381,7 +380,7 @@ class Machine:
         def arrives(at: float) -> None:
             job.arrivals[message] = at
 
-        travels = self.travel(job, p, target, weight, tau, (DELIVERED, message), arrives)
+        travels = self.travel(job, (p, target), weight, tau, (DELIVERED, message), arrives)
         if self.rules.synchronous and travels:
             job.sending[message] = p
             return False
@@ -408,7 +407,7 @@ class Machine:
         def arrives(at: float) -> None:
             job.starts[q] = at
 
-        self.travel(job, p, q, weight, tau, (FORKED, q), arrives)
+        self.travel(job, (p, q), weight, tau, (FORKED, q), arrives)
         return True
 
     def room_in_partition(self, job: NaiveJob, parent: int) -> int:
@@ -439,7 +438,7 @@ class Machine:
             def arrives(at: float) -> None:
                 job.results[p] = at
 
-            self.travel(job, p, parent, weight, tau, (RESULT, p), arrives)
+            self.travel(job, (p, parent), weight, tau, (RESULT, p), arrives)
         node = job.nodes[here]
         node.living -= 1
         if node.living == 0 and job.partition is None:
@@ -456,15 +455,14 @@ class Machine:
     def travel(
         self,
         job: NaiveJob,
-        sender: int,
-        target: int,
+        ends: tuple[int, int],
         weight: float,
         tau: float,
-        what: tuple[int, object],
+        what: tuple[int, Any],
         arrives: Callable[[float], None],
     ) -> bool:
         """Send something on its way; return whether it is on the way at all."""
-        one, other = job.node_of[sender], job.node_of[target]
+        one, other = (job.node_of[p] for p in ends)
         time = 0.0
         if one != other:
             part = self.rules.hop_part
@@ -483,10 +481,8 @@ class Machine:
         nodes = [one]
         for axis, (side, ring) in enumerate(zip(self.topology.shape, self.topology.wrap, strict=True)):
             ahead = (there[axis] - here[axis]) % side
-            if ring:
-                step = 1 if ahead <= side - ahead else -1
-            else:
-                step = 1 if there[axis] > here[axis] else -1
+            forwards = ahead <= side - ahead if ring else there[axis] > here[axis]
+            step = 1 if forwards else -1
             while here[axis] != there[axis]:
                 here[axis] = (here[axis] + step) % side
                 nodes.append(self.topology.node_at(here))
@@ -494,12 +490,7 @@ class Machine:
 
     def set_rates(self) -> None:
         """Share all links fairly: link by link, the one with the least for each of its flows first."""
-        flows = [
-            (job, flow)
-            for job in self.jobs
-            if job.state == "running"
-            for flow in job.flows.values()
-        ]
+        flows = [(job, flow) for job in self.jobs if job.state == "running" for flow in job.flows.values()]
         left = {link: 1.0 for _, flow in flows for link in flow.route}
         rates: dict[int, float] = {}
         while len(rates) < len(flows):
@@ -571,7 +562,9 @@ def calibrated(
     return scales, length(*scales)
 
 
-def _job(problem: ReservationProblem, idx: int, programs: Callable[[int], Program], rules: NaiveRules) -> NaiveJob:
+def _job(
+    problem: ReservationProblem, idx: int, programs: Callable[[int], Program], rules: NaiveRules
+) -> NaiveJob:
     job, program = problem.jobs[idx], programs(idx)
     scales, length = calibrated(problem.topology, program, job.nodes, rules)
     return NaiveJob(idx, program, job.nodes, job.arrival, job.deadline, scales, job.runtime / length)
@@ -658,7 +651,9 @@ def naive_linnert(kind: int, n: int, job_idx: int, seed: int) -> Program:
     if kind == 0:
         root = [("send", 2 * i, 1) for i in range(n - 1)] + [("compute", 1)]
         root += [("receive", 2 * i + 1) for i in range(n - 1)]
-        return Program([root, *([("receive", 2 * i), ("compute", 1), ("send", 2 * i + 1, 1)] for i in range(n - 1))])
+        return Program(
+            [root, *([("receive", 2 * i), ("compute", 1), ("send", 2 * i + 1, 1)] for i in range(n - 1))]
+        )
     if kind == 1:
         rounds = range(math.ceil(math.log2(n)))
         return Program(
@@ -668,10 +663,7 @@ def naive_linnert(kind: int, n: int, job_idx: int, seed: int) -> Program:
                     for _ in range(10)
                     for operation in chain(
                         [("compute", 1)],
-                        *(
-                            [("send", r * n + i, 1), ("receive", r * n + (i - 2**r) % n)]
-                            for r in rounds
-                        ),
+                        *([("send", r * n + i, 1), ("receive", r * n + (i - 2**r) % n)] for r in rounds),
                     )
                 ]
                 for i in range(n)

@@ -40,6 +40,9 @@ from allocsolve.heuristics.partition.nearest import (
     mc1x1,
 )
 from allocsolve.heuristics.partition.submesh import Submesh, submesh
+from allocsolve.heuristics.reservation.admission import Admission, Static, admit
+from allocsolve.heuristics.reservation.calendar import ReservationCalendar, Slot
+from allocsolve.heuristics.reservation.execution import execute
 from allocsolve.heuristics.reservation.greedy import (
     RESERVATION_ORDERS,
     ReservationGreedy,
@@ -47,6 +50,9 @@ from allocsolve.heuristics.reservation.greedy import (
     greedy_starts,
     reservation_order,
 )
+from allocsolve.heuristics.reservation.leak import ReservationLeak, execute_leaking
+from allocsolve.heuristics.reservation.linnert_programs import linnert_program, program_of
+from allocsolve.heuristics.reservation.rules import ExecutionRules, LeakRules
 from allocsolve.heuristics.workload import (
     Conservative,
     Easy,
@@ -69,17 +75,20 @@ from allocsolve.heuristics.workload import (
 __all__ = [
     "ORDERS",
     "RESERVATION_ORDERS",
+    "Admission",
     "Annealing",
     "Conservative",
     "CurveFit",
     "Easy",
     "EvolvEasyback",
+    "ExecutionRules",
     "Fcfs",
     "FirstFit",
     "Fit",
     "GenAlg",
     "Growth",
     "Leak",
+    "LeakRules",
     "Lina",
     "ListScheduling",
     "MalleableAverage",
@@ -96,16 +105,23 @@ __all__ = [
     "ProfileFit",
     "RandomNodes",
     "Reinsertion",
+    "ReservationCalendar",
     "ReservationGreedy",
+    "ReservationLeak",
     "ReservationOrder",
     "ResourceProfile",
     "Rigid",
     "SerialGeneration",
+    "Slot",
     "SrptArea",
+    "Static",
     "StaticPrice",
     "Submesh",
+    "admit",
     "best_fit_run",
     "compact",
+    "execute",
+    "execute_leaking",
     "first_fit_run",
     "fit",
     "gen_alg",
@@ -113,6 +129,7 @@ __all__ = [
     "growth",
     "largest_runs",
     "leak",
+    "linnert_program",
     "list_order",
     "list_starts",
     "manhattan_median",
@@ -120,6 +137,7 @@ __all__ = [
     "min_span",
     "multiple_buddy",
     "paging",
+    "program_of",
     "random_nodes",
     "reservation_order",
     "sorted_free_list",

@@ -39,8 +39,9 @@ _TOLERANCE: Final = 1e-9
 
 def _static() -> _ReservationSolver:
     from allocsolve.heuristics import Static  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.registry.allocators import make_allocator  # noqa: PLC0415 - loaded when asked for
 
-    return Static()
+    return Static(allocators=make_allocator)
 
 
 def _static_execution() -> _ReservationSolver:

@@ -22,7 +22,6 @@ from allocsolve.heuristics.reservation._kernels_timeline import (
     has_room,
     next_window,
     open_window,
-    take_booking_away,
     trailing_zeros,
 )
 from allocsolve.kernels.jit import kernel
@@ -35,10 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Requests",
     "admit_jobs",
-    "book",
     "earliest_start",
-    "give_back",
-    "label_nodes",
     "move_on",
     "sort_sets",
 ]
@@ -74,7 +70,8 @@ def earliest_start(
         return -1
     everything, size = machine.everything, len(nodes)
     if rule == COUNT_ONLY:
-        return earliest_count(timeline, time, runtime, latest, np.int64(everything[0]) - size)
+        most: int = np.int64(everything[0])  # type: ignore[assignment]  # signed
+        return earliest_count(timeline, time, runtime, latest, most - size)
     open_window(timeline, time)
     start = next_window(timeline, everything, time, runtime, latest, size)
     while start >= 0:
@@ -98,28 +95,6 @@ def move_on(timeline: Timeline, machine: Machine, time: int, runtime: int, lates
     if start >= 0:
         write_free(machine, timeline.rows[FREE])
     return start
-
-
-@kernel
-def book(timeline: Timeline, machine: Machine, rule: int, nodes: IntArray, start: int, end: int) -> None:
-    """Book nodes, or by `COUNT_ONLY` so many; there must be room."""
-    if rule == COUNT_ONLY:
-        timeline.rows[BOOKING, 0] = np.uint64(len(nodes))
-    else:
-        write_bits(machine, nodes, timeline.rows[BOOKING])
-    add_booking(timeline, start, end)
-
-
-@kernel
-def give_back(
-    timeline: Timeline, machine: Machine, rule: int, nodes: IntArray, start: int, end: int, now: int
-) -> None:
-    """Undo `book` as of now, which lies before the end."""
-    if rule == COUNT_ONLY:
-        timeline.rows[BOOKING, 0] = np.uint64(len(nodes))
-    else:
-        write_bits(machine, nodes, timeline.rows[BOOKING])
-    take_booking_away(timeline, start, end, now)
 
 
 @kernel
@@ -152,7 +127,11 @@ def admit_jobs(
         offsets[job + 1] = offsets[job]
         if start >= 0:
             offsets[job + 1] += requests.size[job]
-            book(timeline, machine, rule, chosen, start, start + runtime)
+            if rule == COUNT_ONLY:
+                timeline.rows[BOOKING, 0] = np.uint64(len(chosen))
+            else:
+                write_bits(machine, chosen, timeline.rows[BOOKING])
+            add_booking(timeline, start, start + runtime)
     return last
 
 
@@ -170,35 +149,3 @@ def sort_sets(num_nodes: int, offsets: IntArray, nodes: IntArray) -> None:
             nodes[k] = 64 * word + trailing_zeros(words[word])
             words[word] &= words[word] - np.uint64(1)
             k += 1
-
-
-@kernel
-def label_nodes(
-    num_nodes: int,
-    starts: IntArray,
-    runtime: IntArray,
-    by_start: IntArray,
-    by_end: IntArray,
-    offsets: IntArray,
-    nodes: IntArray,
-) -> None:
-    """Give accepted jobs, of which never too many run at once, the free nodes of least id as they start.
-
-    Rejected jobs start at -1. O(jobs * nodes).
-    """
-    free = np.ones(num_nodes, dtype=np.bool_)
-    ended = 0
-    for job in by_start:
-        if starts[job] < 0:
-            continue
-        while starts[by_end[ended]] < 0 or starts[by_end[ended]] + runtime[by_end[ended]] <= starts[job]:
-            gone = by_end[ended]
-            for k in range(offsets[gone], offsets[gone + 1]):
-                free[nodes[k]] = True
-            ended += 1
-        node = 0
-        for k in range(offsets[job], offsets[job + 1]):
-            while not free[node]:
-                node += 1
-            free[node] = False
-            nodes[k] = node

@@ -58,9 +58,7 @@ def _sink(
 
 
 @called_kernel
-def insert(
-    times: FloatArray, keys: IntArray, places: IntArray, count: int, time: float, key: int
-) -> None:
+def insert(times: FloatArray, keys: IntArray, places: IntArray, count: int, time: float, key: int) -> None:
     """Add an event to so many, of which there is one more then."""
     _rise(times, keys, places, count, time, key)
 

@@ -4,6 +4,8 @@ Each job has a clock of its own, by which nothing depends on when it started or 
 does exactly the same on the same nodes whenever it is there, down to the last bit. The job whose next event
 comes first goes on.
 """
+# ruff: noqa: PLR0915
+# A call is one loop.
 
 from __future__ import annotations
 
@@ -108,9 +110,7 @@ def _foresee_job(jobs: Executed, state: State, job: int) -> None:
             state.job_event_time, state.job_event_key, state.job_event_place, state.counts, at, key
         )
     else:
-        _clear_job_event(
-            state.job_event_time, state.job_event_key, state.job_event_place, state.counts, job
-        )
+        _clear_job_event(state.job_event_time, state.job_event_key, state.job_event_place, state.counts, job)
 
 
 @inner_kernel
@@ -166,9 +166,7 @@ def _lay_out(
 
 
 @inner_kernel
-def _start_waiting(
-    machine: Machine, programs: Programs, jobs: Executed, state: State
-) -> tuple[int, int]:
+def _start_waiting(machine: Machine, programs: Programs, jobs: Executed, state: State) -> tuple[int, int]:
     """Return the next job that has its nodes, in `State.spot`, and their number; -1 and 0 if there is none.
 
     In the order of arrival; one that finds none stays in front of the queue, or is rejected.

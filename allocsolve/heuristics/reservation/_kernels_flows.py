@@ -109,9 +109,9 @@ def _crosses(lattice: Lattice, one: int, other: int, link: int) -> bool:
     if forwards != (link % 2 == 0):
         return False
     side = shape[axis]
-    if forwards:
-        return (at - here) % side < (there - here) % side
-    return (here - at) % side < (here - there) % side
+    if not forwards:
+        here, there, at = -here, -there, -at
+    return bool((at - here) % side < (there - here) % side)
 
 
 @called_kernel
@@ -156,12 +156,12 @@ def _walk(
 @inner_kernel
 def _local_time(jobs: Executed, state: State, job: int, now: float) -> float:
     """Return what the clock of a job says now."""
-    clock, began = state.job_time[job, CLOCK], state.job_time[job, BEGAN]
+    clock, began = float(state.job_time[job, CLOCK]), state.job_time[job, BEGAN]
     if seconds(began, jobs.limit[job], jobs.factor[job], clock) >= now:
         return clock
-    tau = (now - began) / jobs.factor[job]
+    tau = float((now - began) / jobs.factor[job])
     if state.job[job, EVENTS] > 0:
-        tau = min(tau, state.event_time[jobs.slot_at[job]])
+        tau = min(tau, float(state.event_time[jobs.slot_at[job]]))
     return max(clock, tau)
 
 

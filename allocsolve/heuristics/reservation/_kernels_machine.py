@@ -25,7 +25,7 @@ CORES, SYNCHRONOUS, CONTENTION, CONTIGUOUS, REJECTING, OWN_FIRST, NEED_ALL = ran
 NEXT, NODE, BEHIND, STAGE, JOINED = range(5)
 ABSENT, LIVING, ENDED = range(3)
 
-#: Columns of `State.process_time`: how far its node will have served when it is done; when its result arrives.
+#: Columns of `State.process_time`: how far its node has served when it is done; when its result arrives.
 DUE, ARRIVES = range(2)
 
 #: Columns of `State.node`: its job, -1 if it is free; how many processes compute on it, the last that began,

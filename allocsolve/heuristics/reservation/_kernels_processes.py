@@ -1,4 +1,6 @@
 """Kernels for processes: what each operation does, and how processes share a node."""
+# ruff: noqa: PLR0915
+# A call is one loop.
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ def _foresee(
 
 
 @called_kernel
-def take_node(node: IntArray, node_time: FloatArray, counts: IntArray, here: int, job_idx: int, at: float) -> None:
+def take_node(
+    node: IntArray, node_time: FloatArray, counts: IntArray, here: int, job_idx: int, at: float
+) -> None:
     """Give a free node to a job."""
     node[here, OWNER] = job_idx
     node[here, COMPUTING] = node[here, TENANTS] = 0
@@ -375,9 +379,7 @@ def go_on(
             if leaks and state.node[here, TENANTS] == 0:
                 began = state.job_time[job_idx, BEGAN]
                 until = seconds(began, jobs.limit[job_idx], jobs.factor[job_idx], tau)
-                give_back(
-                    state.node, state.node_time, state.counts, state.rows, state.row_time, here, until
-                )
+                give_back(state.node, state.node_time, state.counts, state.rows, state.row_time, here, until)
             return
         if code == SEND and rules[SYNCHRONOUS] == 1 and time > 0:
             return

@@ -1,4 +1,4 @@
-"""Kernels that write programs: those of Linnert et al. 2024 that are drawn, and what executions need of any."""
+"""Kernels that write the drawn programs of Linnert et al. 2024, and what executions need of any program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ WORKER_WEIGHT: Final = 0.5
 
 
 @kernel
-def worker_rounds(draws: FloatArray, num_nodes: int, most: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+def worker_rounds(
+    draws: FloatArray, num_nodes: int, most: int
+) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Return a program of kind 2 as offsets, codes, targets and amounts.
 
     `draws` are uniform on [0, 1): the permutations of all rounds, each by exchanging the last entry with any
@@ -75,7 +77,10 @@ def worker_rounds(draws: FloatArray, num_nodes: int, most: int) -> tuple[IntArra
             done += 2
     offsets[num_nodes] = done
     all_offsets = np.empty(num_nodes + workers + 1, dtype=np.int64)
-    all_codes, all_targets = np.empty(done + workers, dtype=np.int64), np.empty(done + workers, dtype=np.int64)
+    all_codes, all_targets = (
+        np.empty(done + workers, dtype=np.int64),
+        np.empty(done + workers, dtype=np.int64),
+    )
     all_amounts = np.empty(done + workers)
     all_offsets[: num_nodes + 1] = offsets
     all_codes[:done], all_targets[:done], all_amounts[:done] = codes[:done], targets[:done], amounts[:done]
@@ -142,7 +147,7 @@ def waves(draws: FloatArray, sizes: IntArray) -> tuple[IntArray, IntArray, IntAr
 def linked(
     offsets: IntArray, code: IntArray, target: IntArray, amount: FloatArray, num_channels: int
 ) -> tuple[IntArray, FloatArray, IntArray, IntArray]:
-    """Return of each process its parent and the weight of its input; the first message and receiver of channels.
+    """Return parents and weights of inputs of processes, first messages and receivers of channels.
 
     The first messages are followed by the number of all messages. Channels are below `num_channels`.
     """

@@ -86,21 +86,17 @@ def room_in_partition(lattice: Lattice, state: State, nodes: IntArray, parent: i
         if best >= 0 and load > least:
             continue
         far = hops(lattice.shape, lattice.wrap, lattice.coordinates, parent, node)
-        if (
-            best < 0
-            or load < least
-            or far < nearest
-            or (far == nearest and node < best)
-        ):
-            best, least, nearest = node, load, far
+        if best < 0 or load < least or far < nearest or (far == nearest and node < best):
+            best, least, nearest = int(node), load, far
     return best
 
 
 @called_kernel
 def _free_neighbour(offsets: IntArray, neighbours: IntArray, node: IntArray, here: int) -> int:
     for k in range(offsets[here], offsets[here + 1]):
-        if node[neighbours[k], OWNER] < 0:
-            return neighbours[k]
+        other: int = neighbours[k]
+        if node[other, OWNER] < 0:
+            return other
     return -1
 
 
@@ -141,7 +137,8 @@ def room(machine: Machine, state: State, job: int, parent: int) -> int:
                 return free
     if rules[CONTIGUOUS] == 0:
         for step in range(num_nodes):
-            free = machine.snake[(machine.snake_place[parent] + step) % num_nodes]
+            at = (machine.snake_place[parent] + step) % num_nodes
+            free = int(machine.snake[at])
             if node[free, OWNER] < 0:
                 return free
     return parent

@@ -74,7 +74,7 @@ def write_free(machine: Machine, words: WordArray) -> None:
         machine.free[machine.node_of[bit]] = is_free
 
 
-@called_kernel
+@kernel
 def write_bits(machine: Machine, nodes: IntArray, words: WordArray) -> None:
     """Write nodes to words."""
     words[:] = np.uint64(0)

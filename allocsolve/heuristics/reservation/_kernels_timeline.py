@@ -278,8 +278,8 @@ def next_window(
         time = -1
 
 
-@called_kernel
-def earliest_count(timeline: Timeline, time: int, runtime: int, latest: int, most: np.int64) -> int:
+@kernel
+def earliest_count(timeline: Timeline, time: int, runtime: int, latest: int, most: int) -> int:
     """Return the first time, from one to another, from which on at most so many nodes are busy; or -1.
 
     Where a window is blocked, the next one that is not begins behind the block, and that is where a booking

@@ -10,7 +10,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
 from allocsolve.heuristics.partition._pieces import pieces
-from allocsolve.heuristics.reservation._kernels_admission import Requests, label_nodes, sort_sets
+from allocsolve.heuristics.reservation._kernels_admission import Requests, sort_sets
+from allocsolve.heuristics.reservation._kernels_labels import label_nodes
 from allocsolve.heuristics.reservation._kernels_shapes import COUNT_ONLY
 from allocsolve.heuristics.reservation.shapes import ALLOCATORS, Allocator, Rule, rule_of
 from allocsolve.heuristics.reservation.timetable import Timetable
@@ -79,7 +80,7 @@ def admit(
             The free nodes of least id.
         ``count``
             Jobs are accepted by how many nodes are free, whichever these are. The accepted ones get theirs
-            afterwards: in order of their starts the nodes of least id.
+            afterwards, in order of their starts those that were left last: there are always enough.
         ``growth``
             Greedy growth from the free nodes by id, as `growth`.
         ``literal``
@@ -228,14 +229,15 @@ def _admitted(timetable: Timetable, requests: Requests, clock: Clock) -> tuple[A
         timetable.admit(requests, piece, starts, offsets, nodes)
         done = piece.stop
     offsets[done + 1 :] = offsets[done]
+    frozen(starts)
+    frozen(offsets)
     nodes = nodes[: offsets[-1]].copy()
     if timetable.rule.number == COUNT_ONLY:
-        by_start = np.argsort(starts, kind="stable")
-        by_end = np.argsort(starts + requests.runtime, kind="stable")
-        label_nodes(timetable.num_nodes, starts, requests.runtime, by_start, by_end, offsets, nodes)
-    else:
-        sort_sets(timetable.num_nodes, offsets, nodes)
-    return Admission(frozen(starts), frozen(offsets), frozen(nodes)), Limit.TIME if done < jobs else None
+        accepted, times = np.flatnonzero(starts >= 0), (starts, frozen(starts + requests.runtime))
+        by_start, by_end = (accepted[np.argsort(column[accepted], kind="stable")] for column in times)
+        label_nodes(frozen(by_start), frozen(by_end), times, offsets, timetable.num_nodes, nodes)
+    sort_sets(timetable.num_nodes, offsets, nodes)
+    return Admission(starts, offsets, frozen(nodes)), Limit.TIME if done < jobs else None
 
 
 def _requests(topology: Topology, *columns: Sequence[int] | IntArray) -> Requests:

@@ -19,7 +19,7 @@ from allocsolve.model.arrays import frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.heuristics.reservation._kernels_machine import Machine, Programs
+    from allocsolve.heuristics.reservation._kernels_machine import Programs
     from allocsolve.heuristics.reservation.rules import ExecutionRules
     from allocsolve.model import FloatArray, IntArray, ReservationProblem, Topology
 
@@ -55,29 +55,41 @@ def calibrate(
     packed = problem.packed
     nodes = packed.nodes[list(job_idxs)]
     pairs, which = np.unique(np.stack([program, nodes]), axis=1, return_inverse=True)
-    which = which.ravel()
+    of, sizes, which = np.ascontiguousarray(pairs[0]), np.ascontiguousarray(pairs[1]), which.ravel()
     machine = machine_of(problem.topology, rules, LeakRules())
-    leaks = forking(programs)[pairs[0]] == 1 if rules.reference == "demand" else np.zeros(pairs.shape[1], bool)
+    leaks = forking(programs)[of] if rules.reference == "demand" else np.zeros(len(of), dtype=bool)
     middle = problem.topology.node_at([side // 2 for side in problem.topology.shape])
     sets = [
         reference_partition(problem.topology, size)[: 0 if leak else None]
-        for size, leak in zip(pairs[1].tolist(), leaks.tolist(), strict=True)
+        for size, leak in zip(sizes.tolist(), leaks.tolist(), strict=True)
     ]
     first = np.where(leaks, middle, -1)
 
-    def lengths(compute: FloatArray, message: FloatArray) -> FloatArray:
-        return _lengths(machine, programs, *pairs, Scales(compute, message, np.ones_like(compute)), sets, first)
-
     ones, zeros = np.ones(len(sets)), np.zeros(len(sets))
+
+    def lengths(compute: FloatArray, message: FloatArray) -> FloatArray:
+        """Return how long each takes alone, by its clock; NaN of those that do not end."""
+        jobs, state = executed(
+            machine,
+            programs,
+            program=of,
+            nodes=sizes,
+            start=zeros,
+            limit=np.full_like(zeros, np.inf),
+            scales=Scales(compute, message, ones),
+            sets=sets,
+            alone=True,
+            first=first,
+        )
+        run_jobs(machine, programs, jobs, state, alone=True)
+        return np.where(state.job[:, PHASE] == OVER, state.job_time[:, FINISHED], np.nan)
+
     work, messages = lengths(ones, zeros), lengths(zeros, ones)
     part = rules.communication
-    with np.errstate(divide="ignore"):
-        compute = np.where(messages == 0, 1.0, 1.0 - part) / work
-        message = np.where(work == 0, 1.0, part) / messages
-    compute[work == 0] = 0.0
-    message[messages == 0] = 0.0
-    compute[np.isnan(compute)] = message[np.isnan(message)] = 1.0  # it does not end: not with these either
-    length = lengths(compute, message)
+    compute, message = zeros.copy(), zeros.copy()
+    np.divide(np.where(messages == 0, 1.0, 1.0 - part), work, out=compute, where=work > 0)
+    np.divide(np.where(work == 0, 1.0, part), messages, out=message, where=messages > 0)
+    length = lengths(compute, message) + 0 * (work + messages)  # who does not end once does not end
     wrong = ~(length > 0)
     if wrong.any():
         k = int(np.argmax(wrong[which]))
@@ -86,21 +98,3 @@ def calibrate(
         msg = f"job {name!r}: its program {why} on its reference partition of {nodes[k]} nodes"
         raise InvalidProblem(msg)
     return Scales(compute[which], message[which], packed.runtime[list(job_idxs)] / length[which])
-
-
-def _lengths(
-    machine: Machine,
-    programs: Programs,
-    program: IntArray,
-    nodes: IntArray,
-    scales: Scales,
-    sets: Sequence[IntArray],
-    first: IntArray,
-) -> FloatArray:
-    """Return how long each takes alone, by its clock; NaN of those that do not end."""
-    start, limit = np.zeros(len(sets)), np.full(len(sets), np.inf)
-    jobs, state = executed(
-        machine, programs, program, nodes, start, limit, scales, sets, alone=True, first=first
-    )
-    run_jobs(machine, programs, jobs, state, alone=True)
-    return np.where(state.job[:, PHASE] == OVER, state.job_time[:, FINISHED], np.nan)

@@ -32,7 +32,7 @@ def execute(
     """Run the programs of all booked jobs where and when they are booked.
 
     A job starts at its booking, on its nodes. Its first processes are laid on the nodes in the order of the
-    Hilbert curve; a forked process goes to the node of the partition with the fewest processes, of these to the
+    Hilbert curve; a forked process goes to the node of the job with the fewest processes, of these to the
     nearest, of these to the first. The job is successful if it ends by its limit (what ends within a
     thousandth of a second behind it ends at it), else it is cancelled there. A job without a program computes
     on all of its nodes until its booking ends, and is successful.
@@ -65,9 +65,9 @@ def execute(
 
     Notes
     -----
-    *Guarantee*: a job on its reference partition (see `ExecutionRules`) takes its run time, without contention
-    by others. *Complexity*: O(log processes) for each operation, with O(nodes of the job) for a fork; with
-    contention O(flows x links) for each message.
+    *Guarantee*: a job on its reference partition (see `ExecutionRules`) takes its run time, as long as no
+    other job uses its links. *Complexity*: O(log processes) for each operation, O(nodes of the job) for a
+    fork; with contention O(flows x links) for each message.
 
     References
     ----------
@@ -105,12 +105,12 @@ def execute(
         jobs, state = executed(
             machine,
             programs,
-            program,
-            problem.packed.nodes[idxs],
-            schedule.first_starts[idxs],
-            limits[idxs],
-            scales,
-            sets,
+            program=program,
+            nodes=problem.packed.nodes[idxs],
+            start=schedule.first_starts[idxs],
+            limit=limits[idxs],
+            scales=scales,
+            sets=sets,
             alone=alone,
         )
         run_jobs(machine, programs, jobs, state, alone)

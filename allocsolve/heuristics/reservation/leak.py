@@ -97,12 +97,12 @@ def execute_leaking(
     jobs, state = executed(
         machine,
         programs,
-        program,
-        packed.nodes[idxs],
-        arrival,
-        limit,
-        scales,
-        [np.zeros(0, dtype=np.int64)] * len(idxs),
+        program=program,
+        nodes=packed.nodes[idxs],
+        start=arrival,
+        limit=limit,
+        scales=scales,
+        sets=[np.zeros(0, dtype=np.int64)] * len(idxs),
         alone=False,
         row=np.array(idxs, dtype=np.int64) % rows,
     )

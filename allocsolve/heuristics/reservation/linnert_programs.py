@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import chain, starmap
+from itertools import chain, pairwise, starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,7 +80,7 @@ def linnert_program(kind: int, nodes: int, job_idx: int, seed: int = 0) -> Progr
             raise InvalidOption(msg)
     offsets, code, target, amount = linnert_arrays(*values.values())
     rows = list(starmap(_operation, zip(code.tolist(), target.tolist(), amount.tolist(), strict=True)))
-    return Program([rows[begin:end] for begin, end in zip(offsets[:-1], offsets[1:], strict=True)])
+    return Program([rows[begin:end] for begin, end in pairwise(offsets.tolist())])
 
 
 def program_of(*processes: Callable[[], Iterator[Operation]]) -> Program:
@@ -110,10 +110,10 @@ def linnert_arrays(
     kind: int, nodes: int, job_idx: int, seed: int
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Return offsets, codes, targets and amounts of a program, see `linnert_program`."""
-    if kind < 2:  # noqa: PLR2004 - these two are not drawn
+    if kind < 2:
         return _drawn_by_nobody(kind, nodes)
     generator = np.random.default_rng(7919 * job_idx + 104729 * seed + 17)
-    if kind == 2:  # noqa: PLR2004 - the kinds have numbers
+    if kind == 2:
         most = 1 + int(generator.random() * _MOST_WORKERS)
         draws = generator.random(STEPS * nodes * (4 + most))
         return worker_rounds(draws, nodes, most)
@@ -128,7 +128,11 @@ def linnert_arrays(
 def _drawn_by_nobody(kind: int, nodes: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     if kind == 0:
         others = range(nodes - 1)
-        root = [*((SEND, 2 * i, 1.0) for i in others), (0, -1, 1.0), *((RECEIVE, 2 * i + 1, 0.0) for i in others)]
+        root = [
+            *((SEND, 2 * i, 1.0) for i in others),
+            (0, -1, 1.0),
+            *((RECEIVE, 2 * i + 1, 0.0) for i in others),
+        ]
         rest = [[(RECEIVE, 2 * i, 0.0), (0, -1, 1.0), (SEND, 2 * i + 1, 1.0)] for i in others]
         rows = [root, *rest]
     else:

@@ -16,12 +16,14 @@ from allocsolve.model.program import RECEIVE, SEND
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.model import FloatArray, IntArray, ReservationProblem
+    from allocsolve.model import BoolArray, FloatArray, IntArray, ReservationProblem
 
 __all__ = ["forking", "program_set"]
 
 #: Of one program: offsets, codes, targets and amounts, then parents, weights, first messages and receivers.
-_Piece: TypeAlias = "tuple[IntArray, IntArray, IntArray, FloatArray, IntArray, FloatArray, IntArray, IntArray]"
+_Piece: TypeAlias = (
+    "tuple[IntArray, IntArray, IntArray, FloatArray, IntArray, FloatArray, IntArray, IntArray]"
+)
 
 
 def program_set(problem: ReservationProblem, job_idxs: Sequence[int]) -> tuple[Programs, IntArray]:
@@ -50,14 +52,14 @@ def program_set(problem: ReservationProblem, job_idxs: Sequence[int]) -> tuple[P
     return _joined(pieces), program
 
 
-def forking(programs: Programs) -> IntArray:
-    """Return which programs fork, as 0 or 1."""
-    forks = np.add.reduceat(programs.parent >= 0, programs.process_at[:-1]) if len(programs.parent) else []
-    return np.minimum(forks, 1).astype(np.int64)
+def forking(programs: Programs) -> BoolArray:
+    """Return which programs fork."""
+    forked: BoolArray = np.maximum.reduceat(programs.parent, programs.process_at[:-1]) >= 0
+    return forked
 
 
 def _piece(offsets: IntArray, code: IntArray, target: IntArray, amount: FloatArray) -> _Piece:
-    """Number the channels of a program and say what belongs together in it."""
+    """Return a program with its channels numbered, and what belongs together in it."""
     messages = (code == SEND) | (code == RECEIVE)
     channels, numbers = np.unique(target[messages], return_inverse=True)
     target = target.copy()

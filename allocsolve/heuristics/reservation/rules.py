@@ -17,7 +17,16 @@ from allocsolve.model.checks import choice, flag, integer, real, shown
 if TYPE_CHECKING:
     from allocsolve.model import Topology
 
-__all__ = ["OVERRUNS", "REFERENCES", "WAITINGS", "ExecutionRules", "LeakRules", "Overrun", "Reference", "Waiting"]
+__all__ = [
+    "OVERRUNS",
+    "REFERENCES",
+    "WAITINGS",
+    "ExecutionRules",
+    "LeakRules",
+    "Overrun",
+    "Reference",
+    "Waiting",
+]
 
 #: Where a program takes exactly the run time of its job.
 Reference: TypeAlias = Literal[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,11 +15,13 @@ from allocsolve.heuristics.reservation.greedy import RESERVATION_ORDERS, greedy_
 
 if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
+    from allocsolve.heuristics.reservation._kernels_capacity import Capacity
     from allocsolve.heuristics.reservation.best_schedule import BestSchedule
     from allocsolve.model import (
         Clock,
         FloatArray,
         IntArray,
+        PackedDeadlineJobs,
         ReservationObjective,
         ReservationProblem,
     )
@@ -79,6 +82,14 @@ class ScheduleSearch:
         random = np.random.default_rng(seed).integers(1, 2**63, 1).astype(np.uint64)
         reached = np.zeros((2, 2))
         self._walk = Walk(starts[:count], best_starts[:count], reached, rejected, ejected, old, added, random)
+        self._aim = 0.0 if bound is None or len(best.objective) > 1 else bound.value
+        self._is_over = False  # nothing is rejected that could be accepted
+        # Which kernels a run needs is a matter of luck and time: they are compiled in all of them.
+        nothing = np.zeros(0, dtype=np.int64)
+        search_orders(*self._machine(), nothing, 0)
+        self._walk.starts[:] = best.count_starts
+        fill(*self._machine())
+        eject(problem.packed, self._guide, self._capacity, self._walk, 0)
 
     def run(self, clock: Clock, moves: int | None) -> bool:
         """Search until the time is over or so many moves are made; return whether all were made.
@@ -86,7 +97,11 @@ class ScheduleSearch:
         At least one order is tried. A round of an order search counts as one move.
         """
         self._greedy(clock)
-        left = _MOVES_PER_JOB * len(self._problem.jobs) if moves is None and clock.remaining > 1e9 else moves
+        left = (
+            _MOVES_PER_JOB * len(self._problem.jobs)
+            if moves is None and clock.remaining == math.inf
+            else moves
+        )
         for name in _SEARCHED:
             order = self._in_two_parts(reservation_order(self._problem, name))
             left = self._search_order(order, clock, _ROUNDS // _ROUNDS_PER_LOOK, left)
@@ -97,7 +112,11 @@ class ScheduleSearch:
         return not self._may_gain() or left == 0
 
     def _may_gain(self) -> bool:
-        return any(self._best.values)
+        return not self._is_over and any(value > self._aim for value in self._best.values)
+
+    def _machine(self) -> tuple[PackedDeadlineJobs, Guide, int, Capacity, Walk]:
+        problem = self._problem
+        return problem.packed, self._guide, problem.topology.num_nodes, self._capacity, self._walk
 
     def _greedy(self, clock: Clock) -> None:
         for name in RESERVATION_ORDERS:
@@ -124,35 +143,23 @@ class ScheduleSearch:
                 break
             rounds = _ROUNDS_PER_LOOK if left is None else min(_ROUNDS_PER_LOOK, left)
             left = None if left is None else left - rounds
-            some = search_orders(
-                self._problem.packed,
-                self._guide,
-                self._problem.topology.num_nodes,
-                self._capacity,
-                self._walk,
-                order,
-                rounds,
-            )
+            self._is_over = not search_orders(*self._machine(), order, rounds)
             self._best.offer_starts(self._walk.best_starts)
-            if not some:
-                break
         return left
 
     def _eject(self, clock: Clock, left: int | None) -> int | None:
         """Eject from the best schedule until nothing is gained for long; return how many moves are left."""
-        packed, num_nodes = self._problem.packed, self._problem.topology.num_nodes
         self._walk.starts[:] = self._best.count_starts
-        fill(packed, self._guide, num_nodes, self._capacity, self._walk)
+        fill(*self._machine())
         idle = 0
-        while idle < _IDLE and clock.remaining > 0 and left != 0:
+        while idle < _IDLE and clock.remaining > 0 and left != 0 and self._may_gain():
             moves = _MOVES_PER_LOOK if left is None else min(_MOVES_PER_LOOK, left)
             left = None if left is None else left - moves
             before = self._walk.reached[1].copy()
-            some = eject(packed, self._guide, self._capacity, self._walk, moves)
+            packed = self._problem.packed
+            self._is_over = not eject(packed, self._guide, self._capacity, self._walk, moves)
             idle = 0 if (self._walk.reached[1] != before).any() else idle + 1
             self._best.offer_starts(self._walk.best_starts)
-            if not some:
-                break
         return left
 
 

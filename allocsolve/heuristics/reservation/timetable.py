@@ -15,17 +15,22 @@ from allocsolve.heuristics.reservation._kernels_shapes import (
     RUN,
     Machine,
     has_shape,
+    write_bits,
     write_free,
 )
 from allocsolve.heuristics.reservation._kernels_timeline import (
     BACK,
+    BOOKING,
     COUNT,
     FIRST,
     NUM_STATE,
     Timeline,
+    add_booking,
     busy_within,
     drop_past,
+    earliest_count,
     has_room,
+    take_booking_away,
 )
 from allocsolve.model import RESERVATION_SHAPES, Mesh, frozen, node_order
 from allocsolve.model.checks import shown
@@ -53,7 +58,7 @@ class Timetable:
     topology
         The machine; None if nodes have no identities.
     num_nodes
-        Its nodes.
+        How many there are.
     rule
         How nodes are chosen.
     shape
@@ -84,7 +89,7 @@ class Timetable:
     ) -> None:
         """Admit the jobs of a piece as they arrive: see the kernel `admit_jobs`."""
         number, first_only, allocate = self.rule
-        self.keep_paths(int(requests.size.max(initial=1)))
+        self._keep_paths(int(requests.size.max(initial=1)))
         job = piece.start
         while job < piece.stop:
             if allocate is None:
@@ -97,7 +102,7 @@ class Timetable:
                     *(starts, offsets, nodes),
                 )
                 if job < piece.stop:
-                    self.make_room()
+                    self._make_room()
                 continue
             now, size = int(requests.arrival[job]), int(requests.size[job])
             runtime = int(requests.runtime[job])
@@ -120,7 +125,7 @@ class Timetable:
         """
         if self.rule.allocate is not None:
             return self._asked(size, time, runtime, latest)
-        self.keep_paths(size)
+        self._keep_paths(size)
         nodes = np.zeros(size, dtype=np.int64)
         number, first_only, _ = self.rule
         start = kernels.earliest_start(
@@ -142,14 +147,27 @@ class Timetable:
             start = kernels.move_on(self.timeline, self.machine, -1, runtime, latest, size)
         return None
 
-    def book(self, nodes: IntArray, start: int, end: int) -> None:
-        """Book free nodes, or as many if nodes have no identities."""
-        self.make_room()
-        kernels.book(self.timeline, self.machine, self.rule.number, nodes, start, end)
+    def earliest_count(self, size: int, time: int, runtime: int, latest: int) -> int | None:
+        """Do as `earliest` where nodes are counted: return the start."""
+        start = earliest_count(self.timeline, time, runtime, latest, self.num_nodes - size)
+        return None if start < 0 else start
 
-    def give_back(self, nodes: IntArray, start: int, end: int, now: int) -> None:
+    def book(self, nodes: IntArray | int, start: int, end: int) -> None:
+        """Book free nodes, or so many where they are counted."""
+        self._make_room()
+        self._write(nodes)
+        add_booking(self.timeline, start, end)
+
+    def give_back(self, nodes: IntArray | int, start: int, end: int, now: int) -> None:
         """Undo a booking as of now, the present, which lies before its end."""
-        kernels.give_back(self.timeline, self.machine, self.rule.number, nodes, start, end, now)
+        self._write(nodes)
+        take_booking_away(self.timeline, start, end, now)
+
+    def _write(self, nodes: IntArray | int) -> None:
+        if isinstance(nodes, int):
+            self.timeline.rows[BOOKING] = nodes
+        else:
+            write_bits(self.machine, frozen(nodes), self.timeline.rows[BOOKING])
 
     def drop_past(self, now: int) -> None:
         """Move the present on."""
@@ -167,7 +185,7 @@ class Timetable:
         busy_within(self.timeline, start, end, counting=True)
         return int(self.timeline.rows[BACK, 0])
 
-    def make_room(self) -> None:
+    def _make_room(self) -> None:
         """See to it that a booking can be added."""
         if has_room(self.timeline):
             return
@@ -179,7 +197,7 @@ class Timetable:
         new.state[COUNT] = count
         self.timeline = new
 
-    def keep_paths(self, size: int) -> None:
+    def _keep_paths(self, size: int) -> None:
         """Have room for paths of so many nodes, where a rule follows them."""
         paths, num_nodes = self.machine.paths, len(self.machine.free)
         width = min(size, max(1, _PATHS // num_nodes))

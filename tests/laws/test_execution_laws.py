@@ -1,0 +1,191 @@
+"""Executions: the slow machine that follows the rules one by one, and what has to hold in any case."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from execution_strategies import booked_problems, executable_problems, execution_rules, leak_rules, programs
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from naive_execution import NaiveRules, naive_execute, naive_leak, naive_linnert
+
+from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.heuristics import ExecutionRules, execute, execute_leaking, linnert_program
+from allocsolve.heuristics.reservation.calibration import calibrate, reference_partition
+from allocsolve.heuristics.reservation.program_set import program_set
+from allocsolve.model import (
+    CANCELLED,
+    REJECTED,
+    SUCCESSFUL,
+    DeadlineJob,
+    Mesh,
+    Program,
+    ReservationProblem,
+    ReservationSchedule,
+    Topology,
+    Torus,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allocsolve.heuristics import LeakRules
+
+
+def program_by_index(problem: ReservationProblem) -> Callable[[int], Program]:
+    """Return a function that gives the program of a job."""
+
+    def program(idx: int) -> Program:
+        job = problem.jobs[idx]
+        if isinstance(job.program, str):
+            return problem.programs[job.program]
+        assert job.program is not None
+        return naive_linnert(job.program, job.nodes, idx, problem.program_seed)
+
+    return program
+
+
+def executed_or_refused(run: Callable[[], ReservationSchedule]) -> ReservationSchedule:
+    """Run; a program without communication takes no time if communication is all that takes time."""
+    try:
+        return run()
+    except InvalidProblem as error:
+        assert "takes no time" in str(error)  # noqa: PT017 - anything else is a failure
+        assume(False)  # noqa: FBT003
+        raise
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 5, 8, 13])
+@pytest.mark.parametrize("kind", range(4))
+def test_a_program_is_its_description(kind: int, nodes: int) -> None:
+    for job_idx in range(3):
+        assert linnert_program(kind, nodes, job_idx, 5) == naive_linnert(kind, nodes, job_idx, 5)
+
+
+@pytest.mark.slow
+@given(executable_problems(), execution_rules(), leak_rules())
+def test_a_leak_is_its_rules(problem: ReservationProblem, rules: ExecutionRules, leak: LeakRules) -> None:
+    schedule = executed_or_refused(lambda: execute_leaking(problem, rules, leak))
+    naive = NaiveRules(*astuple(rules), *astuple(leak))
+    assert schedule == naive_leak(problem, program_by_index(problem), naive)
+
+
+@pytest.mark.slow
+@given(booked_problems(), execution_rules(), st.sampled_from(["end", "grace"]))
+def test_an_execution_is_its_rules(
+    booked: tuple[ReservationProblem, ReservationSchedule], rules: ExecutionRules, overrun: str
+) -> None:
+    problem, schedule = booked
+    done = executed_or_refused(lambda: execute(problem, schedule, rules, overrun=overrun))  # type: ignore[arg-type]
+    naive = NaiveRules(*astuple(rules))
+    assert done == naive_execute(problem, schedule, program_by_index(problem), naive, overrun)
+
+
+@given(programs(), st.integers(1, 6), execution_rules(), st.sampled_from([Mesh((4, 3)), Torus((3, 3))]))
+def test_a_job_on_its_reference_partition_takes_its_run_time(
+    program: Program, nodes: int, rules: ExecutionRules, topology: Topology
+) -> None:
+    jobs = [DeadlineJob(start, nodes, 10, 100, "own") for start in (0, 7, 13)]
+    problem = ReservationProblem(topology, tuple(jobs), programs={"own": program})
+    if rules.reference == "booked":
+        sets = reference_partition(topology, nodes).tolist()
+        for idx, job in enumerate(jobs):
+            booked = ReservationSchedule.of(problem, {idx: (job.arrival, sets)})
+            done = executed_or_refused(lambda given_=booked: execute(problem, given_, rules))  # type: ignore[misc]
+            assert done.outcomes[idx] == SUCCESSFUL
+            assert done.ends[idx] == job.arrival + job.runtime
+
+
+@pytest.mark.parametrize("contention", [False, True])
+@pytest.mark.parametrize("kind", range(4))
+def test_a_program_of_each_kind_takes_its_run_time_on_its_reference(kind: int, contention: bool) -> None:
+    topology = Mesh((8, 4))
+    jobs = [DeadlineJob(100 * k, nodes, 97, 10**6, kind) for k, nodes in enumerate((1, 2, 5, 8, 13))]
+    problem = ReservationProblem(topology, tuple(jobs), program_seed=3)
+    bookings = {k: (job.arrival, reference_partition(topology, job.nodes)) for k, job in enumerate(jobs)}
+    booked = ReservationSchedule.of(problem, bookings)
+    done = execute(problem, booked, ExecutionRules(contention=contention))
+    assert np.abs(done.ends - booked.ends).max() <= 97e-9
+    assert (done.outcomes == SUCCESSFUL).all()
+
+
+@given(executable_problems(max_jobs=8), execution_rules(), leak_rules())
+def test_a_leak_is_possible(problem: ReservationProblem, rules: ExecutionRules, leak: LeakRules) -> None:
+    schedule = executed_or_refused(lambda: execute_leaking(problem, rules, leak))
+    packed = problem.packed
+    hopeless = packed.arrival + packed.runtime > packed.deadline
+    assert (schedule.outcomes[hopeless] == REJECTED).all()
+    if leak.waiting == "queue":
+        assert (schedule.outcomes[~hopeless] >= SUCCESSFUL).all()
+    cancelled, of = schedule.outcomes == CANCELLED, schedule.job_of_hold
+    assert (schedule.ends[cancelled] == packed.deadline[cancelled]).all()
+    assert (
+        schedule.ends[schedule.outcomes == SUCCESSFUL] <= packed.deadline[schedule.outcomes == SUCCESSFUL]
+    ).all()
+    assert (schedule.hold_starts >= packed.arrival[of]).all()
+    assert (schedule.hold_ends <= schedule.ends[of]).all()
+    assert (schedule.hold_starts < schedule.hold_ends).all()
+    order = np.lexsort((schedule.hold_starts, schedule.nodes))
+    same = schedule.nodes[order[1:]] == schedule.nodes[order[:-1]]
+    assert (schedule.hold_starts[order[1:]] >= schedule.hold_ends[order[:-1]])[same].all()
+    held = np.bincount(of, schedule.hold_ends - schedule.hold_starts, minlength=len(problem.jobs))
+    assert schedule.computed is not None
+    assert (schedule.computed <= held + 1e-6).all()
+
+
+@given(booked_problems(), execution_rules())
+def test_all_work_of_a_successful_job_is_computed(
+    booked: tuple[ReservationProblem, ReservationSchedule], rules: ExecutionRules
+) -> None:
+    problem, schedule = booked
+    done = executed_or_refused(lambda: execute(problem, schedule, rules, overrun="grace"))
+    assert done.computed is not None
+    program_of_job = program_by_index(problem)
+    for idx in np.flatnonzero(done.outcomes == SUCCESSFUL).tolist():
+        programs_of_it, index = program_set(problem, [idx])
+        scales = calibrate(problem, [idx], programs_of_it, index, rules)
+        program, computed = program_of_job(idx), done.computed[idx]
+        work = program.work * scales.compute[0] * scales.factor[0]
+        assert computed <= work * (1 + 1e-9)
+        assert work <= computed * rules.cores * (1 + 1e-9)
+        if program.packed.is_forked.sum() == 0 and len(program.processes) <= problem.jobs[idx].nodes:
+            assert computed == pytest.approx(work)  # one process at most on each node
+
+
+def test_who_cannot_be_executed_is_refused() -> None:
+    waits = Program([[("receive", 0), ("send", 1, 1)], [("receive", 1), ("send", 0, 1)]])
+    idle = Program([[("send", 0, 0)]])
+    for program, why in ((waits, "does not end"), (idle, "takes no time")):
+        problem = ReservationProblem(
+            Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9, "own"),), programs={"own": program}
+        )
+        with pytest.raises(InvalidProblem, match=f"job 'j0': its program {why}"):
+            execute_leaking(problem)
+        with pytest.raises(InvalidProblem, match=f"job 'j0': its program {why}"):
+            execute(problem, ReservationSchedule.of(problem, {0: (0, [0, 1])}))
+    problem = ReservationProblem(Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9), DeadlineJob(0, 2, 5, 9, 0)))
+    with pytest.raises(InvalidProblem, match="job 'j0' has no program"):
+        execute_leaking(problem)
+    overlapping = ReservationSchedule.of(problem, {0: (0, [0, 1]), 1: (4, [1, 2])})
+    with pytest.raises(InvalidAnswer, match="jobs 'j0' and 'j1' have node 1 at the same time"):
+        execute(problem, overlapping)
+    booked = ReservationSchedule.of(problem, {0: (0, [0, 1]), 1: (5, [1, 2])})
+    done = execute(problem, booked)
+    assert done.outcomes.tolist() == [SUCCESSFUL, SUCCESSFUL]
+    with pytest.raises(InvalidAnswer, match="job 'j0' is neither rejected nor booked"):
+        execute(problem, done)
+
+
+def test_a_job_that_is_stopped_does_not_meet_the_next_one() -> None:
+    jobs = [DeadlineJob(0, 4, 60, 90, 1), DeadlineJob(0, 4, 60, 120, 1)]
+    problem = ReservationProblem(Mesh((8, 1)), tuple(jobs))
+    apart = [0, 2, 5, 7]
+    booked = ReservationSchedule.of(problem, {0: (0, apart), 1: (60, apart)})
+    for rules in (ExecutionRules(), ExecutionRules(contention=True)):
+        done = execute(problem, booked, rules)
+        assert done.outcomes.tolist() == [CANCELLED, CANCELLED]
+        assert done.ends.tolist() == [60.0, 120.0]
+        assert execute(problem, booked, rules, overrun="grace").ends.tolist() == [60.0, 120.0]

@@ -1,0 +1,142 @@
+"""Bounds of reservations by prices: against brute force, against the formula, and against forgery."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_reservation_optimum import naive_optimum
+from naive_reservation_prices import naive_certified_share, naive_soft_gain, naive_window_prices
+from reservation_strategies import reservation_problems
+
+from allocsolve.bounds.reservation import node_prices
+from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_windows, soft_gains
+from allocsolve.errors import InvalidAnswer
+from allocsolve.instances.generators.reservation_examples import reservation_examples
+from allocsolve.judge.reservation_certificate import reservation_certified_bound
+from allocsolve.model import RESERVATION_OBJECTIVES
+
+if TYPE_CHECKING:
+    from allocsolve.model import ReservationProblem, ReservationTerm
+
+SMALL = reservation_problems(max_jobs=5)
+TERMS = st.sampled_from(RESERVATION_OBJECTIVES)
+
+
+@st.composite
+def certificates(draw: st.DrawFn) -> dict[str, Any]:
+    """Prices of all kinds, on slots anywhere."""
+    edges = sorted(draw(st.sets(st.integers(0, 30), min_size=1, max_size=6)))
+    count = len(edges) - 1
+    prices = draw(st.lists(st.integers(0, 40), min_size=count, max_size=count))
+    return {"method": "prices", "edges": edges, "prices": prices, "unit": draw(st.integers(1, 100))}
+
+
+@given(SMALL, certificates(), TERMS)
+def test_the_judge_is_the_formula_and_never_above_the_optimum(
+    problem: ReservationProblem, certificate: dict[str, Any], term: ReservationTerm
+) -> None:
+    bound = reservation_certified_bound(problem, certificate, (term,))
+    assert bound == float(naive_certified_share(problem, certificate, term))
+    assert bound <= naive_optimum(problem, (term,))[0]
+
+
+@given(SMALL, TERMS)
+def test_prices_are_below_the_optimum_and_their_certificate_says_so(
+    problem: ReservationProblem, term: ReservationTerm
+) -> None:
+    bound = node_prices(problem, term)
+    certificate = json.loads(json.dumps(bound.certificate))
+    assert bound.value == reservation_certified_bound(problem, certificate, (term,))
+    assert bound.value <= naive_optimum(problem, (term,))[0]
+
+
+@given(SMALL, TERMS, st.data())
+def test_forged_certificates_prove_nothing_untrue(
+    problem: ReservationProblem, term: ReservationTerm, data: st.DataObject
+) -> None:
+    certificate: dict[str, Any] = json.loads(json.dumps(node_prices(problem, term).certificate))
+    anything = st.one_of(
+        st.integers(-3, 60), st.floats(), st.none(), st.text(max_size=2), st.just(2**53), st.just(2**70)
+    )
+    for _ in range(data.draw(st.integers(1, 3))):
+        name = data.draw(st.sampled_from(["method", "edges", "prices", "unit"]))
+        if name in ("edges", "prices") and isinstance(certificate.get(name), list) and certificate[name]:
+            at = data.draw(st.integers(0, len(certificate[name]) - 1))
+            certificate[name][at] = data.draw(anything)
+        elif data.draw(st.booleans()):
+            certificate[name] = data.draw(anything)
+        else:
+            certificate.pop(name, None)
+    try:
+        bound = reservation_certified_bound(problem, certificate, (term,))
+    except InvalidAnswer:
+        return
+    assert bound <= naive_optimum(problem, (term,))[0]
+
+
+@pytest.mark.parametrize("problem", tuple(reservation_examples()), ids=lambda problem: problem.name)
+def test_prices_of_the_edges_of_the_model(problem: ReservationProblem) -> None:
+    for term in RESERVATION_OBJECTIVES:
+        bound = node_prices(problem, term)
+        assert 0 <= bound.value <= naive_optimum(problem, (term,))[0]
+        assert bound.value == reservation_certified_bound(problem, bound.certificate, (term,))
+
+
+@st.composite
+def priced(draw: st.DrawFn) -> tuple[PricedJobs, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Some jobs, and a grid that begins before them."""
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.integers(0, 9), st.integers(1, 6), st.integers(0, 9), st.floats(0.1, 1), st.floats(0.1, 3)
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    table = np.array(rows, dtype=float)
+    columns = [table[:, 0], table[:, 1], table[:, 0] + table[:, 1] + table[:, 2], table[:, 3], table[:, 4]]
+    edges = np.array(sorted({0, *draw(st.sets(st.integers(1, 30), min_size=1, max_size=7))}), dtype=float)
+    count = len(edges) - 1
+    levels = np.array(draw(st.lists(st.floats(-0.2, 2), min_size=count, max_size=count)))
+    copies = [np.ascontiguousarray(column) for column in (*columns, edges, levels)]
+    for column in copies:
+        column.setflags(write=False)
+    return PricedJobs(*copies[:5]), copies[5], copies[6]
+
+
+@given(priced(), st.floats(0.05, 1))
+def test_kernels_of_windows_are_their_twins(
+    case: tuple[PricedJobs, np.ndarray[Any, Any], np.ndarray[Any, Any]], temperature: float
+) -> None:
+    jobs, edges, levels = case
+    rows = list(zip(*(column.tolist() for column in jobs), strict=True))
+    expected = [naive_window_prices(row[:3], edges.tolist(), levels.tolist()) for row in rows]
+    prices, starts = np.empty(len(rows)), np.empty(len(rows))
+    cheapest_windows(jobs, edges, levels, prices, starts)
+    least = [min(windows) * row[3] for windows, row in zip(expected, rows, strict=True)]
+    assert prices == pytest.approx(least, abs=1e-12)
+    gradient = np.empty(len(levels))
+    value = soft_gains(jobs, edges, levels, temperature, gradient)
+
+    def gain(at: np.ndarray[Any, Any]) -> float:
+        return sum(
+            naive_soft_gain(
+                [row[3] * price for price in naive_window_prices(row[:3], edges.tolist(), at.tolist())],
+                row[4],
+                temperature,
+            )
+            for row in rows
+        )
+
+    assert value == pytest.approx(gain(levels), rel=1e-9)
+    for slot in range(len(levels)):
+        ahead, behind = levels.copy(), levels.copy()
+        ahead[slot] += 1e-5
+        behind[slot] -= 1e-5
+        assert gradient[slot] == pytest.approx((gain(ahead) - gain(behind)) / 2e-5, abs=1e-4)

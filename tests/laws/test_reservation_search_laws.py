@@ -1,0 +1,132 @@
+"""Offline schedules of reservations: kernels against their twins, solvers against brute force."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_reservation_optimum import naive_greedy, naive_optimum, naive_shape_optimum
+from reservation_strategies import reservation_problems
+
+from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
+from allocsolve.heuristics.reservation.best_schedule import BestSchedule
+from allocsolve.heuristics.reservation.greedy import (
+    RESERVATION_ORDERS,
+    ReservationGreedy,
+    greedy_starts,
+    reservation_order,
+)
+from allocsolve.heuristics.reservation.placement import placed
+from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
+from allocsolve.instances.generators.reservation_examples import random_reservations
+from allocsolve.judge import reservation_value, reservation_violations
+from allocsolve.model import RESERVATION_OBJECTIVES, Budget, Mesh, Status, terms
+
+if TYPE_CHECKING:
+    from allocsolve.model import ReservationObjective, ReservationProblem, ReservationShape
+
+OBJECTIVES = st.permutations(RESERVATION_OBJECTIVES).flatmap(
+    lambda order: st.integers(1, 3).map(lambda count: tuple(order[:count]))
+)
+
+
+@given(reservation_problems(max_jobs=8), st.randoms(use_true_random=False))
+def test_placing_in_an_order_is_its_definition(problem: ReservationProblem, random: object) -> None:
+    order = list(range(len(problem.jobs)))
+    random.shuffle(order)  # type: ignore[attr-defined]  # a random.Random
+    starts = greedy_starts(problem, np.array(order, dtype=np.int64))
+    assert starts.tolist() == naive_greedy(problem, order)
+
+
+@given(reservation_problems(max_jobs=8))
+def test_orders_are_orders_and_schedules_are_feasible(problem: ReservationProblem) -> None:
+    for name in RESERVATION_ORDERS:
+        order = reservation_order(problem, name)
+        assert sorted(order.tolist()) == list(range(len(problem.jobs)))
+        starts = greedy_starts(problem, order)
+        schedule = placed(problem, starts)
+        assert reservation_violations(problem, schedule) == ()
+        if problem.shape == "any":
+            assert schedule.accepted.tolist() == np.flatnonzero(starts >= 0).tolist()
+
+
+@given(reservation_problems(max_jobs=8, shapes=["any"]), OBJECTIVES, st.integers(0, 9), st.integers(0, 600))
+def test_a_search_is_never_worse_than_greedy_and_ends_where_it_says(
+    problem: ReservationProblem, objective: ReservationObjective, seed: int, moves: int
+) -> None:
+    clock = Budget().start()
+    best, greedy = (BestSchedule(problem, objective, clock) for _ in range(2))
+    for name in RESERVATION_ORDERS:
+        greedy.offer_starts(greedy_starts(problem, reservation_order(problem, name)))
+    assert ScheduleSearch(best, None, seed).run(clock, moves)
+    assert best.values <= greedy.values
+    assert best.schedule is not None
+    assert reservation_violations(problem, best.schedule) == ()
+    assert terms(reservation_value(problem, best.schedule, objective)) == best.values
+
+
+@settings(max_examples=40)
+@given(reservation_problems(max_jobs=5, shapes=["any"]), OBJECTIVES)
+def test_solvers_by_count_against_brute_force(
+    problem: ReservationProblem, objective: ReservationObjective
+) -> None:
+    optimum = naive_optimum(problem, objective)
+    exact = ReservationCpSat(objective)(problem, Budget(seconds=60))
+    assert exact.status is Status.OPTIMAL
+    assert terms(exact.objective or 0.0) == optimum
+    for solver in (ReservationPrices(objective), ReservationGreedy(objective)):
+        result = solver(problem, Budget(iterations=500))
+        assert result.objective is not None
+        assert terms(result.bound)[0] <= optimum[0]
+        assert optimum <= terms(result.objective)
+        assert result.answer is not None
+        assert reservation_violations(problem, result.answer) == ()
+        assert reservation_value(problem, result.answer, objective) == result.objective
+
+
+@settings(max_examples=30)
+@given(
+    reservation_problems(max_jobs=3, max_nodes=6, longest=3, shapes=["run", "connected"]),
+    st.sampled_from(RESERVATION_OBJECTIVES),
+)
+def test_shapes_against_brute_force(problem: ReservationProblem, term: str) -> None:
+    objective = (term,)
+    optimum = naive_shape_optimum(problem, objective)
+    exact = ReservationCpSat(objective)(problem, Budget(seconds=60))  # type: ignore[arg-type]  # of texts
+    assert exact.status is Status.OPTIMAL
+    assert terms(exact.objective or 0.0) == optimum
+    assert exact.answer is not None
+    assert reservation_violations(problem, exact.answer) == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("term", ["rejected", "rejected-area"])
+@pytest.mark.parametrize("seed", range(25))
+def test_bound_optimum_and_search_are_in_this_order(seed: int, term: str) -> None:
+    objective = (term,)
+    problem = random_reservations(seed, 10 + seed % 21, Mesh((4, 4)), load=3.0)
+    lower = ReservationPrices(objective)(problem, Budget(iterations=2000))  # type: ignore[arg-type]
+    exact = ReservationCpSat(objective)(problem, Budget(seconds=60))  # type: ignore[arg-type]
+    assert exact.status is Status.OPTIMAL
+    assert lower.objective is not None
+    assert exact.objective is not None
+    assert terms(lower.bound)[0] <= terms(exact.objective)[0] <= terms(lower.objective)[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["run", "connected"])
+@pytest.mark.parametrize("seed", range(6))
+def test_shapes_never_accept_more_than_counts(seed: int, shape: ReservationShape) -> None:
+    values = []
+    for one in ("any", shape):
+        problem = random_reservations(seed, 12, Mesh((3, 3)), load=3.0, shape=one)  # type: ignore[arg-type]
+        result = ReservationCpSat()(problem, Budget(seconds=60))
+        assert result.status is Status.OPTIMAL
+        assert result.answer is not None
+        assert reservation_violations(problem, result.answer) == ()
+        values.append(terms(result.objective if result.objective is not None else math.nan)[0])
+    assert values[0] <= values[1]

@@ -1,0 +1,165 @@
+"""Static admission: what it accepts of the streams after Linnert et al. 2024, and what it refuses to take."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from allocsolve.errors import AllocsolveError, InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
+from allocsolve.heuristics import Static, admit
+from allocsolve.heuristics.reservation import timetable
+from allocsolve.heuristics.reservation.shapes import ALLOCATORS
+from allocsolve.instances import linnert2024
+from allocsolve.model import Budget, DeadlineJob, Limit, Mesh, ReservationProblem, Status, Torus
+from allocsolve.registry import make_allocator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allocsolve.model import BoolArray, IntArray, PackedDeadlineJobs, Topology
+
+MESH = Mesh((16, 8))
+
+#: How many jobs of the 1000 are accepted at gaps of 1500, 150 and 1 s: means over 30 seeds, from a prototype.
+ACCEPTED = {
+    "count": (500, 372, 265),
+    "any": (511, 395, 279),
+    "hilbert": (523, 449, 324),
+    "growth": (530, 411, 314),
+    "growth-one": (486, 383, 337),
+    "literal": (566, 482, 386),
+    "literal-one": (236, 229, 228),
+    "literal-set": (560, 468, 340),
+    "literal-set-one": (518, 437, 381),
+    "literal-exact": (561, 480, 347),
+    "literal-exact-one": (465, 431, 380),
+}
+GAPS = (1500, 150, 1)
+
+
+def _accepted(jobs: PackedDeadlineJobs, allocator: str) -> int:
+    admission = admit(MESH, jobs.arrival, jobs.nodes, jobs.runtime, jobs.deadline, allocator)
+    return int(np.count_nonzero(admission.starts >= 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("allocator", ACCEPTED)
+def test_as_many_jobs_are_accepted_as_by_the_prototype(allocator: str) -> None:
+    for gap, expected in zip(GAPS, ACCEPTED[allocator], strict=True):
+        counts = [_accepted(linnert2024(seed, gap=gap).packed, allocator) for seed in range(30)]
+        assert np.mean(counts) == pytest.approx(expected, abs=0.6)
+
+
+@pytest.mark.slow
+def test_compact_sets_accept_more_jobs_than_the_count() -> None:
+    """More jobs at the cost of big ones: ratios on 30 common seeds, and the share of the area."""
+    expected = {
+        "hilbert": ((1.05, 1.24, 1.24), (0.03, 0.10, 0.08)),
+        "literal": ((1.14, 1.33, 1.48), (0.03, 0.10, 0.12)),
+    }
+    for allocator, (ratios, intervals) in expected.items():
+        for gap, ratio, interval in zip(GAPS, ratios, intervals, strict=True):
+            streams = [linnert2024(seed, gap=gap).packed for seed in range(30)]
+            quotients = [_accepted(jobs, allocator) / _accepted(jobs, "count") for jobs in streams]
+            assert abs(np.mean(quotients) - ratio) <= min(interval, 0.01)
+
+
+def test_every_rule_answers_a_problem() -> None:
+    problem = linnert2024(1, gap=1, num_jobs=60)
+    for name in ALLOCATORS:
+        result = Static(name)(problem, Budget())
+        assert result.status is Status.FEASIBLE
+        assert result.answer is not None
+        assert (
+            np.diff(result.answer.offsets)[result.answer.accepted]
+            == problem.packed.nodes[result.answer.accepted]
+        ).all()
+        assert result.objective is result.limit is None
+
+
+def test_solvers_of_partitions_are_allocators_by_name() -> None:
+    problem = linnert2024(2, gap=1, num_jobs=80)
+    by_name = {
+        "curve-fit(method=first-fit)": "hilbert",
+        "sorted-free-list": "any",
+        "growth(seeds=all)": "town",
+        "manhattan-median(centres=grid)": "manhattan-median",
+    }
+    for name, rule in by_name.items():
+        solver = Static(name, make_allocator)
+        assert repr(solver) == f"Static(allocator={name!r})"
+        assert solver(problem, Budget()).answer == Static(rule)(problem, Budget()).answer
+        assert pickle.loads(pickle.dumps(solver))(problem, Budget()).answer is not None  # noqa: S301 - our own
+
+
+def test_when_the_time_is_up_the_rest_is_rejected() -> None:
+    problem = linnert2024(1, num_jobs=50)
+    result = Static()(problem, Budget(seconds=1e-9))
+    assert result.limit is Limit.TIME
+    assert result.answer is not None
+    assert 0 < len(result.answer.accepted) < 25
+
+
+def test_a_problem_without_jobs_is_answered() -> None:
+    answer = Static()(ReservationProblem(MESH, ()), Budget()).answer
+    assert answer is not None
+    assert len(answer.outcomes) == 0
+
+
+def test_long_paths_are_followed_beyond_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = linnert2024(3, gap=150, num_jobs=150).packed
+    whole = admit(MESH, *jobs[:4], "literal")
+    monkeypatch.setattr(timetable, "_PATHS", 5 * 128)
+    short = admit(MESH, *jobs[:4], "literal")
+    assert all((one == other).all() for one, other in zip(whole, short, strict=True))
+
+
+def test_the_timeline_has_as_much_room_as_there_are_bookings() -> None:
+    jobs = 3000
+    arrival, nodes = np.zeros(jobs, dtype=np.int64), np.full(jobs, 70)
+    runtime = np.full(jobs, 3)
+    starts = admit(MESH, arrival, nodes, runtime, np.full(jobs, 10**6)).starts
+    assert (starts == 3 * np.arange(jobs)).all()
+
+
+def _wrong(answer: IntArray) -> Callable[[Topology, BoolArray, int], IntArray]:
+    return lambda _topology, _free, _size: answer
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "message"),
+    [
+        (([5, 4], [1, 1], [1, 1], [9, 9]), InvalidProblem, "job 1: arrival 4 is before that"),
+        (([5], [129], [1], [9]), InvalidProblem, r"job 0: nodes 129 is not in 1\.\.128"),
+        (([5], [1], [0], [9]), InvalidProblem, r"job 0: runtime 0 is not in 1\."),
+        (([5, 6], [1], [1], [9]), InvalidProblem, "columns of jobs of the shapes"),
+        (([5], [1.5], [1], [9]), InvalidProblem, "not integers"),
+    ],
+)
+def test_malformed_jobs_are_named(columns: Any, error: type[AllocsolveError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        admit(MESH, *columns)
+
+
+def test_malformed_allocators_are_named() -> None:
+    job = ([0], [2], [1], [9])
+    with pytest.raises(UnknownName, match="hilbert"):
+        admit(MESH, *job, "hilber")
+    with pytest.raises(UnknownName, match="growth"):
+        Static("growht")
+    with pytest.raises(AllocsolveError, match="no-such"):
+        Static("no-such", make_allocator)
+    with pytest.raises(InvalidOption, match=r"count knows no shapes: it cannot give sets .* 'run'"):
+        Static("count")(ReservationProblem(MESH, (DeadlineJob(0, 2, 1, 9),), "run"), Budget())
+    for nodes in ([0, 0], [0], [-1, 0], [0, 128]):
+        with pytest.raises(InvalidAnswer, match="which are not 2 free nodes"):
+            admit(MESH, *job, _wrong(np.array(nodes)))
+
+
+def test_a_torus_is_grown_round_its_rings() -> None:
+    """Node 0 and the ends of its row and column are neighbours."""
+    admission = admit(Torus((5, 4)), [0], [5], [1], [1], "literal")
+    assert admission.nodes.tolist() == [0, 1, 4, 5, 15]

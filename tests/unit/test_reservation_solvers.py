@@ -1,0 +1,215 @@
+"""Offline solvers of reservations by example."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from allocsolve.bounds.reservation import PriceAscent, node_prices
+from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
+from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
+from allocsolve.exact.reservation._model import connected_sets, scaled_term
+from allocsolve.heuristics.reservation.greedy import ReservationGreedy
+from allocsolve.heuristics.reservation.placement import placed
+from allocsolve.instances.generators.reservation_examples import (
+    random_reservations,
+    reservation_examples,
+)
+from allocsolve.instances.generators.reservation_golden import costly_shapes
+from allocsolve.judge import reservation_value, reservation_violations
+from allocsolve.judge.reservation_certificate import reservation_certified_bound
+from allocsolve.model import (
+    SUCCESSFUL,
+    Budget,
+    DeadlineJob,
+    Limit,
+    Mesh,
+    ReservationProblem,
+    ReservationSchedule,
+    Status,
+    Torus,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXAMPLES = tuple(reservation_examples())
+CROWDED = random_reservations(3, 200, Mesh((8, 4)), load=4.0)
+CERTIFICATE: dict[str, Any] = {"method": "prices", "edges": [0, 10], "prices": [3], "unit": 10}
+
+
+@pytest.mark.parametrize("case", tuple(costly_shapes()), ids=lambda case: case.name)
+def test_a_contiguous_shape_costs_a_job(case: ReservationProblem) -> None:
+    result = ReservationCpSat()(case, Budget(seconds=60))
+    assert result.status is Status.OPTIMAL
+    accepted = case.meta["accepted"]
+    assert isinstance(accepted, int)
+    assert result.objective == (7 - accepted) / 7
+    assert result.answer is not None
+    assert reservation_violations(case, result.answer) == ()
+
+
+@pytest.mark.parametrize("problem", EXAMPLES, ids=lambda problem: problem.name)
+def test_solvers_agree_on_examples(problem: ReservationProblem) -> None:
+    exact = ReservationCpSat("rejected,rejected-area")(problem, Budget(seconds=60))  # type: ignore[arg-type]
+    assert exact.status is Status.OPTIMAL
+    solvers: list[Callable[[ReservationProblem, Budget], Any]]
+    solvers = [
+        ReservationPrices(("rejected", "rejected-area")),
+        ReservationGreedy(("rejected", "rejected-area")),
+    ]
+    for solver in solvers:
+        result = solver(problem, Budget(iterations=300))
+        assert result.objective >= exact.objective
+        assert result.bound <= exact.objective
+        assert reservation_violations(problem, result.answer) == ()
+        assert reservation_value(problem, result.answer, ("rejected", "rejected-area")) == result.objective
+
+
+def test_equal_terms_are_proven_together() -> None:
+    problem = EXAMPLES[6]
+    for objective in (("rejected", "unsuccessful"), ("unsuccessful", "rejected-area", "rejected")):
+        result = ReservationCpSat(objective)(problem, Budget())  # type: ignore[arg-type]  # a tuple of terms
+        assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("solver", [ReservationPrices, ReservationCpSat, ReservationGreedy])
+def test_wrong_options_are_refused(solver: Callable[[Any], Any]) -> None:
+    with pytest.raises(UnknownName):
+        solver("turnaround")
+    with pytest.raises(InvalidOption):
+        solver("rejected,rejected")
+
+
+def test_a_run_goes_on_from_an_earlier_one() -> None:
+    first = ReservationPrices()(CROWDED, Budget(iterations=2000))
+    again = ReservationPrices(start=first.answer, certificate=first.certificate)(
+        CROWDED, Budget(iterations=10)
+    )
+    assert first.objective is not None
+    assert again.objective is not None
+    assert again.objective <= first.objective
+    assert again.bound >= first.bound
+    assert first.limit is Limit.ITERATIONS
+    assert list(again.incumbents) == sorted(again.incumbents)
+
+
+def test_same_seed_same_schedule() -> None:
+    one, two = (ReservationPrices()(CROWDED, Budget(iterations=3000, seed=5)) for _ in range(2))
+    assert one.answer == two.answer
+    assert one.bound == two.bound
+
+
+def test_what_cannot_be_gone_on_from_is_refused() -> None:
+    problem = ReservationProblem(Mesh((2,)), [DeadlineJob(0, 2, 5, 5)])
+    outside = ReservationSchedule.of(problem, {0: (1, [0, 1])})
+    with pytest.raises(InvalidAnswer, match="not feasible"):
+        ReservationPrices(start=outside)(problem, Budget())
+    executed = ReservationSchedule(
+        np.array([SUCCESSFUL]),
+        np.array([4.0]),
+        np.array([0, 2]),
+        np.array([0, 1]),
+        np.zeros(2),
+        np.full(2, 4.0),
+        np.array([8.0]),
+    )
+    with pytest.raises(InvalidAnswer, match="executed"):
+        ReservationCpSat(start=executed)(problem, Budget())
+    with pytest.raises(InvalidAnswer, match="method"):
+        ReservationPrices(certificate={"method": "luck"})(problem, Budget())
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"method": "job-prices"}, "method"),
+        ({"edges": []}, "edges"),
+        ({"edges": [10, 0]}, "edges of the certificate: 0 after 10, at position 1"),
+        ({"edges": [0, 10.0]}, "position 1 is not an integer"),
+        ({"prices": [-1]}, "position 0 is not an integer in"),
+        ({"prices": [True]}, "position 0 is not an integer"),
+        ({"prices": [1, 1]}, "2 prices between 2 edges"),
+        ({"unit": 0}, "unit 0"),
+        ({"edges": [0, 2**52], "prices": [2**52]}, "too high"),
+        ({"prices": 3}, "not a list"),
+    ],
+)
+def test_certificates_of_no_form_are_refused(change: dict[str, Any], told: str) -> None:
+    problem = ReservationProblem(Mesh((2,)), [DeadlineJob(0, 2, 5, 5)])
+    with pytest.raises(InvalidAnswer, match=told):
+        reservation_certified_bound(problem, {**CERTIFICATE, **change}, ("rejected",))
+    with pytest.raises(InvalidAnswer, match="'turnaround'"):
+        reservation_certified_bound(problem, CERTIFICATE, ("turnaround",))
+
+
+def test_a_bound_by_hand() -> None:
+    jobs = [DeadlineJob(0, 2, 10, 10), DeadlineJob(0, 2, 10, 10), DeadlineJob(0, 2, 10, 20)]
+    problem = ReservationProblem(Mesh((2,)), jobs)
+    price = {"method": "prices", "edges": [0, 10], "prices": [1], "unit": 20}
+    assert reservation_certified_bound(problem, price, ("rejected",)) == pytest.approx(1 / 3)
+    assert node_prices(problem, "rejected").value == pytest.approx(1 / 3)
+
+
+def test_weights_that_no_power_of_two_divides_are_bounded_with_care() -> None:
+    jobs = [DeadlineJob(0, 1, 10, 10, weight=weight) for weight in (0.1, 0.2, 0.3, 1e-300)]
+    problem = ReservationProblem(Mesh((2,)), jobs)
+    result = ReservationCpSat()(problem, Budget())
+    assert result.objective == pytest.approx(1 / 6)
+    assert isinstance(result.bound, float)
+    assert 1 / 6 - 1e-9 < result.bound <= result.objective
+    assert scaled_term(problem, "rejected").rounding == 4
+
+
+def test_large_problems_are_not_modelled() -> None:
+    result = ReservationCpSat(max_jobs=10)(CROWDED, Budget(seconds=1))
+    assert result.status is Status.FEASIBLE
+    assert result.limit is Limit.SIZE
+    far = ReservationProblem(Mesh((600,)), [DeadlineJob(2**52, 400, 9, 2**52 + 9)] * 3)
+    assert ReservationCpSat()(far, Budget()).status is Status.OPTIMAL  # by prices alone
+
+
+def test_connected_sets_are_counted() -> None:
+    sets = connected_sets(Mesh((3, 3)), set(range(1, 10)), 1000)
+    assert sets is not None
+    assert [len(sets[size]) for size in range(1, 10)] == [9, 12, 22, 36, 49, 48, 32, 9, 1]
+    assert connected_sets(Mesh((3, 3)), {5}, 40) is None
+
+
+@pytest.mark.parametrize("shape", ["any", "run", "connected"])
+def test_every_shape_is_placed(shape: Any) -> None:
+    for topology in (Mesh((6, 4)), Torus((3, 3, 3))):
+        problem = random_reservations(5, 60, topology, load=2.0, shape=shape)
+        result = ReservationPrices()(problem, Budget(iterations=1000))
+        assert result.answer is not None
+        assert reservation_violations(problem, result.answer) == ()
+        assert reservation_value(problem, result.answer) == result.objective
+
+
+def test_nothing_is_placed_of_nothing() -> None:
+    problem = ReservationProblem(Mesh((2,)), [DeadlineJob(0, 2, 5, 5)])
+    schedule = placed(problem, np.array([-1]))
+    assert schedule.outcomes.tolist() == [0]
+
+
+def test_prices_rise_with_time() -> None:
+    values = []
+    for seconds in (1e-6, math.inf):
+        ascent = PriceAscent(CROWDED, "rejected")
+        ascent.climb(Budget(seconds=seconds).start())
+        values.append(ascent.bound().value)
+    assert values[0] <= values[1]
+    assert values[1] > 0
+
+
+def test_ctrl_c_ends_the_search(press_ctrl_c: Callable[[], None]) -> None:
+    ReservationPrices()(CROWDED, Budget(iterations=100))  # compiled
+    press_ctrl_c()
+    result = ReservationPrices()(CROWDED, Budget(seconds=120))
+    assert result.limit is Limit.INTERRUPTED
+    assert result.answer is not None
+    assert reservation_violations(CROWDED, result.answer) == ()
+    assert result.runtime < 100
