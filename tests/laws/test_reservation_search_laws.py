@@ -123,7 +123,7 @@ def test_bound_optimum_and_search_are_in_this_order(seed: int, term: str) -> Non
 def test_shapes_never_accept_more_than_counts(seed: int, shape: ReservationShape) -> None:
     values = []
     for one in ("any", shape):
-        problem = random_reservations(seed, 12, Mesh((3, 3)), load=3.0, shape=one)  # type: ignore[arg-type]
+        problem = random_reservations(seed, 12, Mesh((3, 3)), load=3.0, shape=one)
         result = ReservationCpSat()(problem, Budget(seconds=60))
         assert result.status is Status.OPTIMAL
         assert result.answer is not None
