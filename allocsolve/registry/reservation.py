@@ -46,8 +46,9 @@ def _static() -> _ReservationSolver:
 
 def _static_execution() -> _ReservationSolver:
     from allocsolve.heuristics import StaticExecution  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.registry.allocators import make_allocator  # noqa: PLC0415 - loaded when asked for
 
-    return StaticExecution()
+    return StaticExecution(allocators=make_allocator)
 
 
 def _leak() -> _ReservationSolver:
