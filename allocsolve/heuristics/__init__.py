@@ -53,6 +53,7 @@ from allocsolve.heuristics.reservation.orders import (
     reservation_order,
 )
 from allocsolve.heuristics.reservation.rules import ExecutionRules, LeakRules
+from allocsolve.heuristics.reservation.static_execution import StaticExecution
 from allocsolve.heuristics.workload import (
     Conservative,
     Easy,
@@ -115,6 +116,7 @@ __all__ = [
     "Slot",
     "SrptArea",
     "Static",
+    "StaticExecution",
     "StaticPrice",
     "Submesh",
     "admit",
