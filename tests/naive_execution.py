@@ -180,13 +180,15 @@ class Machine:
             if event is None or event[0] > self.now:
                 if self.start_waiting_jobs():
                     continue
-                if self.flows_changed:
-                    self.set_rates()
-                    self.flows_changed = False
-                    continue
-                if event is None:
-                    return
-                self.now = event[0]
+                if not self.flows_changed:
+                    if event is None:
+                        return
+                    self.now = event[0]
+            if self.flows_changed and self.moves_on(event):
+                self.set_rates()
+                self.flows_changed = False
+                continue
+            assert event is not None
             _, kind, job_idx = event
             job = self.jobs[job_idx]
             if kind == START:
@@ -195,6 +197,13 @@ class Machine:
                 self.kill(job)
             else:
                 self.happen(job)
+
+    def moves_on(self, event: tuple[float, int, int] | None) -> bool:
+        """Return whether time moves on with an event, be it by the clock of its job only."""
+        if event is None or event[0] > self.now:
+            return True
+        first = self.jobs[event[2]].first_event(self.rules) if event[1] < KILL else None
+        return first is not None and first[0] > self.jobs[event[2]].clock
 
     def next_event(self) -> tuple[float, int, int] | None:
         """Return when what kind of event happens to which job."""

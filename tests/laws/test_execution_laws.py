@@ -145,8 +145,7 @@ def test_all_work_of_a_successful_job_is_computed(
     assert done.computed is not None
     program_of_job = program_by_index(problem)
     for idx in np.flatnonzero(done.outcomes == SUCCESSFUL).tolist():
-        programs_of_it, index = program_set(problem, [idx])
-        scales = calibrate(problem, [idx], programs_of_it, index, rules)
+        scales = calibrate(problem, [idx], program_set(problem, [idx]), rules)
         program, computed = program_of_job(idx), done.computed[idx]
         work = program.work * scales.compute[0] * scales.factor[0]
         assert computed <= work * (1 + 1e-9)
@@ -172,7 +171,7 @@ def test_who_cannot_be_executed_is_refused() -> None:
     overlapping = ReservationSchedule.of(problem, {0: (0, [0, 1]), 1: (4, [1, 2])})
     with pytest.raises(InvalidAnswer, match="jobs 'j0' and 'j1' have node 1 at the same time"):
         execute(problem, overlapping)
-    booked = ReservationSchedule.of(problem, {0: (0, [0, 1]), 1: (5, [1, 2])})
+    booked = ReservationSchedule.of(problem, {0: (0, [0, 1]), 1: (5, [1, 3])})
     done = execute(problem, booked)
     assert done.outcomes.tolist() == [SUCCESSFUL, SUCCESSFUL]
     with pytest.raises(InvalidAnswer, match="job 'j0' is neither rejected nor booked"):

@@ -28,6 +28,7 @@ from allocsolve.heuristics.reservation._kernels_machine import (
     DELIVERED,
     EVENTS,
     FINISHED,
+    FLOW_JOB,
     FLOWS,
     FLOWS_CHANGED,
     FORKED,
@@ -102,35 +103,65 @@ def _clear_job_event(
 def _foresee_job(jobs: Executed, state: State, job: int) -> None:
     """Put the next event of a running job among those of all jobs."""
     base = jobs.slot_at[job]
+    times, keys, places = state.job_event_time, state.job_event_key, state.job_event_place
     if state.job[job, EVENTS] > 0:
         began = state.job_time[job, BEGAN]
         at = seconds(began, jobs.limit[job], jobs.factor[job], state.event_time[base])
-        key = (state.event_key[base] >> BITS << BITS) | job
-        _set_job_event(
-            state.job_event_time, state.job_event_key, state.job_event_place, state.counts, at, key
-        )
+        kind = state.event_key[base] >> BITS
+        _set_job_event(times, keys, places, state.counts, at, (kind << BITS) | job)
     else:
-        _clear_job_event(state.job_event_time, state.job_event_key, state.job_event_place, state.counts, job)
+        _clear_job_event(times, keys, places, state.counts, job)
 
 
 @inner_kernel
-def _foresee_kill(jobs: Executed, state: State, job: int) -> None:
-    if jobs.limit[job] < np.inf:
-        _set_job_event(
-            state.job_event_time,
-            state.job_event_key,
-            state.job_event_place,
-            state.counts,
-            jobs.limit[job],
-            (KILL << BITS) | (len(jobs.limit) + job),
-        )
+def _moves_on(jobs: Executed, state: State, now: float) -> bool:
+    """Return whether time moves on with the next event, or the clock of its job.
+
+    The clock may tell times apart that are the same in seconds; so a job that is alone always sets its rates
+    at the same times by its clock.
+    """
+    if state.counts[JOB_EVENTS] == 0 or state.job_event_time[0] > now:
+        return True
+    key = state.job_event_key[0]
+    if key >> BITS >= KILL:
+        return False
+    job = key & MASK
+    return bool(state.event_time[jobs.slot_at[job]] > state.job_time[job, CLOCK])
+
+
+@inner_kernel
+def _set_rates(machine: Machine, jobs: Executed, state: State, now: float) -> None:
+    """Share the links again, which changes what comes next to the jobs that use them."""
+    set_rates(machine.lattice, jobs, state, now)
+    for k in range(state.counts[FLOWS]):
+        _foresee_job(jobs, state, state.flow[state.flows[k], FLOW_JOB])
+
+
+@inner_kernel
+def _arrive(jobs: Executed, state: State, job: int) -> int:
+    """Let a job come; return how many nodes in `State.spot` it starts on, 0 if it waits in the queue."""
+    times, keys, places = state.job_event_time, state.job_event_key, state.job_event_place
+    counts, limit = state.counts, jobs.limit[job]
+    _clear_job_event(times, keys, places, counts, job)
+    if limit < np.inf:
+        _set_job_event(times, keys, places, counts, limit, (KILL << BITS) | (len(jobs.limit) + job))
+    count = 0
+    for here in jobs.sets[jobs.set_at[job] : jobs.set_at[job + 1]]:
+        state.spot[count] = here
+        count += 1
+    if count == 0:
+        state.job[job, PHASE] = WAITING
+        state.queue[counts[QUEUE_TAIL]] = job
+        counts[QUEUE_TAIL] += 1
+        counts[RETRY] = 1
+    return count
 
 
 @inner_kernel
 def _lay_out(
-    machine: Machine, programs: Programs, jobs: Executed, state: State, job: int, nodes: IntArray, now: float
+    machine: Machine, programs: Programs, jobs: Executed, state: State, job: int, count: int, now: float
 ) -> int:
-    """Give a job its nodes and lay its first processes on them; return how many are ready."""
+    """Give a job the nodes in `State.spot` and lay its first processes on them; return how many are ready."""
     program = jobs.program[job]
     first, its = jobs.process_at[job], programs.process_at[program]
     num_processes = programs.process_at[program + 1] - its
@@ -150,12 +181,13 @@ def _lay_out(
         state.event_place[base + slot] = -1
         if machine.rules[CONTENTION] == 1:
             state.flow[base + slot, INDEX] = -1
-    for here in nodes:
-        take_node(state.node, state.node_time, state.counts, here, job, now)
+    nodes = state.spot
+    for at in range(count):
+        take_node(state.node, state.node_time, state.counts, nodes[at], job, now)
     ready = 0
     for p in range(num_processes):
         if programs.parent[its + p] < 0:
-            at = ready if len(nodes) >= initial else ready * len(nodes) // initial
+            at = ready if count >= initial else ready * count // initial
             state.process[first + p, NODE], state.process[first + p, STAGE] = nodes[at], LIVING
             state.node[nodes[at], TENANTS] += 1
             state.ready[ready] = p
@@ -279,64 +311,52 @@ def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State,
             if not alone or job == begin:
                 state.job[job, PHASE] = TO_COME
                 _set_job_event(times, keys, places, counts, jobs.start[job], (START << BITS) | job)
-        now, tau, job = -np.inf, 0.0, -1
+        now, tau, job = -np.inf, 0.0, num_jobs  # a job whose type is that of all others
         ready = going = 0
         starting = False
         while True:
+            outcome, at = -1, now
             if going < ready:
                 go_on(machine, programs, jobs, state, job, state.ready[going], tau)
                 going += 1
-                if going == ready:
-                    if state.job[job, ALIVE] == 0:
-                        began = state.job_time[job, BEGAN]
-                        at = seconds(began, jobs.limit[job], jobs.factor[job], tau)
-                        _finish(machine, jobs, state, job, SUCCESSFUL, at)
+                if going == ready and state.job[job, ALIVE] == 0:
+                    began = state.job_time[job, BEGAN]
+                    outcome, at = SUCCESSFUL, seconds(began, jobs.limit[job], jobs.factor[job], tau)
+            else:
+                count = going = ready = 0
+                if starting or counts[JOB_EVENTS] == 0 or times[0] > now:
+                    following, still = -1, starting
+                    if counts[RETRY] == 1 or starting:
+                        counts[RETRY] = 0
+                        following, count = _start_waiting(machine, programs, jobs, state)
+                    starting = following >= 0
+                    if starting:
+                        job = following
+                    elif still:
+                        continue
+                    elif counts[FLOWS_CHANGED] == 0:
+                        if counts[JOB_EVENTS] == 0:
+                            break
+                        now = times[0]
+                if not starting:
+                    if counts[FLOWS_CHANGED] == 1 and _moves_on(jobs, state, now):
+                        counts[FLOWS_CHANGED] = 0
+                        _set_rates(machine, jobs, state, now)
+                        continue
+                    kind, job = keys[0] >> BITS, keys[0] & MASK
+                    if kind == KILL:
+                        job -= num_jobs
+                        outcome, at = CANCELLED, now
+                    elif kind == START:
+                        count = _arrive(jobs, state, job)
+                        if count == 0:
+                            continue
                     else:
-                        _foresee_job(jobs, state, job)
-                continue
-            count = 0
-            if starting or counts[JOB_EVENTS] == 0 or times[0] > now:
-                following, at_it = -1, starting
-                if counts[RETRY] == 1 or starting:
-                    counts[RETRY] = 0
-                    following, count = _start_waiting(machine, programs, jobs, state)
-                starting = following >= 0
-                if starting:
-                    job = following
-                elif at_it:
-                    continue
-                elif counts[FLOWS_CHANGED] == 1:
-                    counts[FLOWS_CHANGED] = 0
-                    set_rates(machine.lattice, jobs, state, now)
-                    for k in range(counts[FLOWS]):
-                        _foresee_job(jobs, state, state.flow[state.flows[k], 0])
-                    continue
-                elif counts[JOB_EVENTS] == 0:
-                    break
-                else:
-                    now = times[0]
-            if not starting:
-                kind, job = keys[0] >> BITS, keys[0] & MASK
-                if kind == KILL:
-                    job -= num_jobs
-                    _finish(machine, jobs, state, job, CANCELLED, now)
-                    continue
-                if kind < KILL:
-                    tau = state.event_time[jobs.slot_at[job]]
-                    going, ready = 0, _take_event(machine, programs, jobs, state, job)
-                    if ready == 0:
-                        _foresee_job(jobs, state, job)
-                    continue
-                _clear_job_event(times, keys, places, counts, job)
-                _foresee_kill(jobs, state, job)
-                if jobs.set_at[job] == jobs.set_at[job + 1]:
-                    state.job[job, PHASE] = WAITING
-                    state.queue[counts[QUEUE_TAIL]] = job
-                    counts[QUEUE_TAIL] += 1
-                    counts[RETRY] = 1
-                    continue
-                for here in jobs.sets[jobs.set_at[job] : jobs.set_at[job + 1]]:
-                    state.spot[count] = here
-                    count += 1
-            tau, going = 0.0, 0
-            ready = _lay_out(machine, programs, jobs, state, job, state.spot[:count], now)
+                        tau = state.event_time[jobs.slot_at[job]]
+                        ready = _take_event(machine, programs, jobs, state, job)
+                if count > 0:
+                    tau, ready = 0.0, _lay_out(machine, programs, jobs, state, job, count, now)
+            if outcome >= 0:
+                _finish(machine, jobs, state, job, outcome, at)
+            elif going == ready:
+                _foresee_job(jobs, state, job)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -13,17 +13,21 @@ from allocsolve.heuristics.reservation._executed import Scales, executed
 from allocsolve.heuristics.reservation._kernels_execution import run_jobs
 from allocsolve.heuristics.reservation._kernels_machine import FINISHED, OVER, PHASE
 from allocsolve.heuristics.reservation.program_set import forking
-from allocsolve.heuristics.reservation.rules import LeakRules, machine_of
+from allocsolve.heuristics.reservation.rules import ExecutionRules, LeakRules, machine_of
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.heuristics.reservation._kernels_machine import Programs
-    from allocsolve.heuristics.reservation.rules import ExecutionRules
+    from allocsolve.heuristics.reservation.program_set import ProgramSet
     from allocsolve.model import FloatArray, IntArray, ReservationProblem, Topology
 
 __all__ = ["calibrate", "reference_partition"]
+
+#: Scales and lengths of programs by machine, rules, name and number of nodes.
+_KNOWN: Final[dict[tuple[Topology, ExecutionRules, object, int], tuple[float, ...]]] = {}
+_MOST_KNOWN: Final = 20_000
 
 
 @lru_cache(maxsize=4096)
@@ -35,51 +39,72 @@ def reference_partition(topology: Topology, nodes: int) -> IntArray:
 
 
 def calibrate(
-    problem: ReservationProblem,
-    job_idxs: Sequence[int],
-    programs: Programs,
-    program: IntArray,
-    rules: ExecutionRules,
+    problem: ReservationProblem, job_idxs: Sequence[int], programs: ProgramSet, rules: ExecutionRules
 ) -> Scales:
     """Return the scales of jobs that make each end at its run time on its reference, alone.
 
     All lengths are proportional to the scales: that of the work alone and that of the messages alone say how
     long each takes by itself, and the length with both what the unit of the clock is. A job on its reference
-    does the same by its clock, down to the last bit, and so ends at its run time.
+    does the same by its clock, down to the last bit, and so ends at its run time. What was calibrated is
+    remembered: the strategies that are compared run the same programs.
 
     Raises
     ------
     InvalidProblem
         If a program does not end, or takes no time.
     """
-    packed = problem.packed
-    nodes = packed.nodes[list(job_idxs)]
-    pairs, which = np.unique(np.stack([program, nodes]), axis=1, return_inverse=True)
-    of, sizes, which = np.ascontiguousarray(pairs[0]), np.ascontiguousarray(pairs[1]), which.ravel()
-    machine = machine_of(problem.topology, rules, LeakRules())
-    leaks = forking(programs)[of] if rules.reference == "demand" else np.zeros(len(of), dtype=bool)
-    middle = problem.topology.node_at([side // 2 for side in problem.topology.shape])
-    sets = [
-        reference_partition(problem.topology, size)[: 0 if leak else None]
-        for size, leak in zip(sizes.tolist(), leaks.tolist(), strict=True)
-    ]
-    first = np.where(leaks, middle, -1)
+    nodes = problem.packed.nodes[list(job_idxs)]
+    pairs, which = np.unique(np.stack([programs.of_job, nodes]), axis=1, return_inverse=True)
+    keys = [(problem.topology, rules, programs.names[p], size) for p, size in pairs.T.tolist()]
+    rows = [_KNOWN.get(key, ()) for key in keys]
+    new = [k for k, row in enumerate(rows) if not row]
+    if new:
+        scales = _scales(problem.topology, rules, programs.arrays, *pairs[:, new])
+        wrong = ~(scales.factor > 0)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            why = "does not end" if np.isnan(scales.factor[at]) else "takes no time"
+            job = int(np.argmax(which.ravel() == new[at]))
+            name = problem.names[job_idxs[job]]
+            msg = f"job {name!r}: its program {why} on its reference partition of {nodes[job]} nodes"
+            raise InvalidProblem(msg)
+        if len(_KNOWN) > _MOST_KNOWN:
+            _KNOWN.clear()
+        for k, *row in zip(new, *map(np.ndarray.tolist, scales), strict=True):
+            _KNOWN[keys[k]] = rows[k] = tuple(row)
+    compute, message, length = np.array(rows).reshape(-1, 3)[which.ravel()].T
+    return Scales(compute, message, problem.packed.runtime[list(job_idxs)] / length)
 
+
+def _scales(
+    topology: Topology, rules: ExecutionRules, programs: Programs, of: IntArray, nodes: IntArray
+) -> Scales:
+    """Return the scales of programs, and instead of factors how long each then takes by its clock.
+
+    NaN of those that do not end.
+    """
+    machine = machine_of(topology, rules, LeakRules())
+    of, nodes = np.ascontiguousarray(of), np.ascontiguousarray(nodes)
+    leaks = forking(programs)[of] if rules.reference == "demand" else np.zeros(len(of), dtype=bool)
+    middle = topology.node_at([side // 2 for side in topology.shape])
+    sets = [
+        reference_partition(topology, size)[: 0 if leak else None]
+        for size, leak in zip(nodes.tolist(), leaks.tolist(), strict=True)
+    ]
     ones, zeros = np.ones(len(sets)), np.zeros(len(sets))
 
     def lengths(compute: FloatArray, message: FloatArray) -> FloatArray:
-        """Return how long each takes alone, by its clock; NaN of those that do not end."""
         jobs, state = executed(
             machine,
             programs,
             program=of,
-            nodes=sizes,
+            nodes=nodes,
             start=zeros,
             limit=np.full_like(zeros, np.inf),
             scales=Scales(compute, message, ones),
             sets=sets,
             alone=True,
-            first=first,
+            first=np.where(leaks, middle, -1),
         )
         run_jobs(machine, programs, jobs, state, alone=True)
         return np.where(state.job[:, PHASE] == OVER, state.job_time[:, FINISHED], np.nan)
@@ -90,11 +115,4 @@ def calibrate(
     np.divide(np.where(messages == 0, 1.0, 1.0 - part), work, out=compute, where=work > 0)
     np.divide(np.where(work == 0, 1.0, part), messages, out=message, where=messages > 0)
     length = lengths(compute, message) + 0 * (work + messages)  # who does not end once does not end
-    wrong = ~(length > 0)
-    if wrong.any():
-        k = int(np.argmax(wrong[which]))
-        why = "does not end" if np.isnan(length[which[k]]) else "takes no time"
-        name = problem.names[job_idxs[k]]
-        msg = f"job {name!r}: its program {why} on its reference partition of {nodes[k]} nodes"
-        raise InvalidProblem(msg)
-    return Scales(compute[which], message[which], packed.runtime[list(job_idxs)] / length[which])
+    return Scales(compute, message, length)

@@ -97,15 +97,15 @@ def execute(
     outcomes, ends = np.where(schedule.outcomes == BOOKED, SUCCESSFUL, REJECTED), schedule.ends.copy()
     computed = np.where(schedule.outcomes == BOOKED, problem.packed.nodes * problem.packed.runtime, 0.0)
     if idxs:
-        programs, program = program_set(problem, idxs)
-        scales = calibrate(problem, idxs, programs, program, rules)
+        programs = program_set(problem, idxs)
+        scales = calibrate(problem, idxs, programs, rules)
         machine = machine_of(problem.topology, rules, LeakRules())
         sets = [schedule.nodes[schedule.offsets[idx] : schedule.offsets[idx + 1]] for idx in idxs]
         alone = not rules.contention  # then nobody hears of anybody else
         jobs, state = executed(
             machine,
-            programs,
-            program=program,
+            programs.arrays,
+            program=programs.of_job,
             nodes=problem.packed.nodes[idxs],
             start=schedule.first_starts[idxs],
             limit=limits[idxs],
@@ -113,7 +113,7 @@ def execute(
             sets=sets,
             alone=alone,
         )
-        run_jobs(machine, programs, jobs, state, alone)
+        run_jobs(machine, programs.arrays, jobs, state, alone)
         outcomes[idxs], ends[idxs] = state.job[:, OUTCOME], state.job_time[:, FINISHED]
         computed[idxs] = state.job_time[:, WORKED] * scales.factor
     return ReservationSchedule(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.errors import InvalidProblem
+from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.heuristics.reservation._executed import executed
 from allocsolve.heuristics.reservation._kernels_execution import run_jobs
 from allocsolve.heuristics.reservation._kernels_machine import FINISHED, OUTCOME, ROWS, WORKED
@@ -60,6 +60,9 @@ def execute_leaking(
     ------
     InvalidProblem
         If a job has no program, or one that does not end or takes no time.
+    InvalidOption
+        If the problem asks for sets of nodes of a shape: a contiguous leak starts on ``connected`` ones, and
+        no other shape is kept to.
 
     Notes
     -----
@@ -86,18 +89,21 @@ def execute_leaking(
         if job.program is None:
             msg = f"job {name!r} has no program: only programs can leak"
             raise InvalidProblem(msg)
+    if problem.shape == "run" or (problem.shape == "connected" and not leak.contiguous):
+        msg = f"the problem asks for nodes of the shape {problem.shape!r}, which this leak does not keep to"
+        raise InvalidOption(msg)
     packed, count = problem.packed, len(problem.jobs)
     idxs = np.flatnonzero(packed.arrival + packed.runtime <= packed.deadline).tolist()
     outcomes, ends, computed = np.full(count, REJECTED), np.full(count, np.nan), np.zeros(count)
-    programs, program = program_set(problem, idxs)
-    scales = calibrate(problem, idxs, programs, program, rules)
+    programs = program_set(problem, idxs)
+    scales = calibrate(problem, idxs, programs, rules)
     machine = machine_of(problem.topology, rules, leak)
     arrival, limit = packed.arrival[idxs].astype(np.float64), packed.deadline[idxs].astype(np.float64)
     rows = problem.topology.num_nodes // problem.topology.shape[0]
     jobs, state = executed(
         machine,
-        programs,
-        program=program,
+        programs.arrays,
+        program=programs.of_job,
         nodes=packed.nodes[idxs],
         start=arrival,
         limit=limit,
@@ -106,7 +112,7 @@ def execute_leaking(
         alone=False,
         row=np.array(idxs, dtype=np.int64) % rows,
     )
-    run_jobs(machine, programs, jobs, state, alone=False)
+    run_jobs(machine, programs.arrays, jobs, state, alone=False)
     outcomes[idxs], ends[idxs] = state.job[:, OUTCOME], state.job_time[:, FINISHED]
     computed[idxs] = state.job_time[:, WORKED] * scales.factor
     ends[outcomes == REJECTED] = np.nan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import chain, pairwise, starmap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
     from allocsolve.model.program import Operation
 
-__all__ = ["linnert_arrays", "linnert_program", "program_of"]
+__all__ = ["FIRST_DRAWN", "linnert_arrays", "linnert_program", "program_of"]
+
+#: This kind and those behind it are drawn, for each job anew.
+FIRST_DRAWN: Final = 2
 
 #: A process of kind 2 has 1 to this many workers at a time, a process of kind 3 up to this many per node.
 _MOST_WORKERS = 6
@@ -110,10 +113,10 @@ def linnert_arrays(
     kind: int, nodes: int, job_idx: int, seed: int
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Return offsets, codes, targets and amounts of a program, see `linnert_program`."""
-    if kind < 2:
+    if kind < FIRST_DRAWN:
         return _drawn_by_nobody(kind, nodes)
     generator = np.random.default_rng(7919 * job_idx + 104729 * seed + 17)
-    if kind == 2:
+    if kind == FIRST_DRAWN:
         most = 1 + int(generator.random() * _MOST_WORKERS)
         draws = generator.random(STEPS * nodes * (4 + most))
         return worker_rounds(draws, nodes, most)

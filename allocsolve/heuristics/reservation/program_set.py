@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from allocsolve.heuristics.reservation._kernels_machine import Programs
 from allocsolve.heuristics.reservation._kernels_programs import linked
-from allocsolve.heuristics.reservation.linnert_programs import linnert_arrays
+from allocsolve.heuristics.reservation.linnert_programs import FIRST_DRAWN, linnert_arrays
 from allocsolve.model.arrays import frozen
 from allocsolve.model.columns import frozen_floats
 from allocsolve.model.program import RECEIVE, SEND
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, FloatArray, IntArray, ReservationProblem
 
-__all__ = ["forking", "program_set"]
+__all__ = ["ProgramSet", "forking", "program_set"]
 
 #: Of one program: offsets, codes, targets and amounts, then parents, weights, first messages and receivers.
 _Piece: TypeAlias = (
@@ -26,30 +26,41 @@ _Piece: TypeAlias = (
 )
 
 
-def program_set(problem: ReservationProblem, job_idxs: Sequence[int]) -> tuple[Programs, IntArray]:
-    """Return the different programs of some jobs, which have one, and which of them each of these has.
+class ProgramSet(NamedTuple):
+    """Different programs of some jobs."""
+
+    arrays: Programs
+    of_job: IntArray  #: which program each of these jobs has
+    names: tuple[object, ...]  #: of each program: programs of one name are equal, whatever the problem
+
+
+def program_set(problem: ReservationProblem, job_idxs: Sequence[int]) -> ProgramSet:
+    """Return the different programs of some jobs, all of which have one.
 
     Programs of users are shared by name, those of the kinds 0 and 1 by the number of nodes.
     """
-    index: dict[tuple[object, ...], int] = {}
+    index: dict[object, int] = {}
+    names: list[object] = []
     pieces: list[_Piece] = []
-    program = np.empty(len(job_idxs), dtype=np.int64)
+    of_job = np.empty(len(job_idxs), dtype=np.int64)
     for k, idx in enumerate(job_idxs):
         job = problem.jobs[idx]
         kind = job.program
-        key: tuple[object, ...] = (kind,) if isinstance(kind, str) else (kind, job.nodes)
-        if isinstance(kind, int) and kind > 1:
-            key = (kind, idx)
+        key: object = kind
+        if isinstance(kind, int):
+            key = (kind, job.nodes) if kind < FIRST_DRAWN else (kind, job.nodes, idx, problem.program_seed)
         if key not in index:
             index[key] = len(pieces)
             if isinstance(kind, str):
                 packed = problem.programs[kind].packed
                 pieces.append(_piece(packed.offsets, packed.code, packed.target, packed.amount))
+                names.append(problem.programs[kind])
             else:
                 assert kind is not None
                 pieces.append(_piece(*linnert_arrays(kind, job.nodes, idx, problem.program_seed)))
-        program[k] = index[key]
-    return _joined(pieces), program
+                names.append(key)
+        of_job[k] = index[key]
+    return ProgramSet(_joined(pieces), of_job, tuple(names))
 
 
 def forking(programs: Programs) -> BoolArray:
