@@ -63,6 +63,8 @@ class Machine(NamedTuple):
     paths: IntArray
     #: Shape (nodes,): how far that is, at least 1.
     lengths: IntArray
+    #: Shape (nodes,): where the path was blocked the last time, and often is again.
+    blocks: IntArray
 
 
 @kernel
@@ -138,6 +140,7 @@ def _follow(machine: Machine, seed: int, nodes: IntArray) -> bool:
         reach = min(machine.lengths[seed], kept)
         while done < reach:
             if not machine.free[path[done]]:
+                machine.blocks[seed] = done
                 return False
             done += 1
     if done < size:
@@ -154,15 +157,17 @@ def _follow(machine: Machine, seed: int, nodes: IntArray) -> bool:
 @allocating_kernel
 def _literal(machine: Machine, rule: int, first_only: bool, nodes: IntArray) -> bool:
     """Grow literally from the free nodes by id, or from the first only."""
-    lattice, free = machine.lattice, machine.free
-    sizes = machine.lengths  # not read
+    lattice, free, paths, blocks = machine.lattice, machine.free, machine.paths, machine.blocks
+    kept = min(len(nodes), paths.shape[1])
+    sizes = machine.lengths  # never read: a variable has to have one type
     if rule != LITERAL:
         sizes = component_sizes(lattice.offsets, lattice.neighbours, free)
     for seed in range(len(free)):
         if not free[seed]:
             continue
         if rule == LITERAL:
-            if _follow(machine, seed, nodes):
+            is_blocked = blocks[seed] < kept and not free[paths[seed, blocks[seed]]]
+            if not is_blocked and _follow(machine, seed, nodes):
                 return True
         elif sizes[seed] >= len(nodes):
             nodes[0] = seed

@@ -206,7 +206,9 @@ class Timetable:
             wider = np.empty((num_nodes, min(num_nodes, 2 * width)), dtype=np.int64)
             lengths = np.ones(num_nodes, dtype=np.int64)
             wider[:, 0] = np.arange(num_nodes)
-            self.machine = self.machine._replace(paths=wider, lengths=lengths)
+            self.machine = self.machine._replace(
+                paths=wider, lengths=lengths, blocks=np.zeros(num_nodes, dtype=np.int64)
+            )
 
 
 def _timeline(capacity: int, words: int) -> Timeline:
@@ -235,6 +237,7 @@ def _machine(topology: Topology, num_nodes: int, rule: Rule) -> Machine:
         np.ones(topology.num_nodes, dtype=np.bool_),
         paths=np.empty((topology.num_nodes, 0), dtype=np.int64),
         lengths=np.ones(topology.num_nodes, dtype=np.int64),
+        blocks=np.zeros(topology.num_nodes, dtype=np.int64),
     )
 
 
