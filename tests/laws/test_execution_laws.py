@@ -89,6 +89,7 @@ def test_a_reference_partition_is_the_cheapest_of_all_seeds(topology: Topology) 
     free = np.ones(topology.num_nodes, dtype=np.bool_)
     for nodes in range(1, topology.num_nodes + 1):
         cheapest = growth(topology, free, nodes, seeds="all")
+        assert cheapest is not None
         assert np.array_equal(reference_partition(topology, nodes), cheapest)
 
 
