@@ -184,11 +184,11 @@ def _show_sizes(figures: Figures) -> None:
             except MissingRunsError:
                 continue
             cells = (f"{100 * one.mean:.0f}" for one in shares)
-            rows.append((load if name == ADMISSIONS[0] else "", name, *cells))
-    behind = [*(f"-{size - 1}" for size in SIZE_CLASSES[1:]), " and more"]
-    heads = [
-        f"{low}{to if to != f'-{low}' else ''} nodes" for low, to in zip(SIZE_CLASSES, behind, strict=True)
-    ]
+            rows.append((_head(rows, load), name, *cells))
+    lasts = [size - 1 for size in SIZE_CLASSES[1:]]
+    spans = zip(SIZE_CLASSES, lasts, strict=False)
+    heads = [f"{low}-{last} nodes" if last > low else counted(low, "node") for low, last in spans]
+    heads.append(f"{SIZE_CLASSES[-1]} nodes and more")
     show_table(("load", "allocator", *heads), rows, title="Accepted by size of the job, %", texts=(0, 1))
     say("")
 
@@ -201,7 +201,7 @@ def _show_executed(figures: Figures, title: str, figure: str, reading: str) -> N
         MissingRunsError,
     )
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     scale = (100, 1) if figure == "cancelled_share" else (1, 0)
     for load in figures.loads:
         for name in STRATEGIES:
@@ -213,7 +213,7 @@ def _show_executed(figures: Figures, title: str, figure: str, reading: str) -> N
             except MissingRunsError:
                 continue
             cells = (_text(one, *scale) for one in row)
-            rows.append((load if name == STRATEGIES[0] else "", name, *cells))
+            rows.append((_head(rows, load), name, *cells))
     heads = "load", "strategy", *(f"kind {kind}" if kind != "mixed" else "mixed" for kind in PROGRAMS)
     show_table(heads, rows, title=title, texts=(0, 1))
     say("")
@@ -227,9 +227,9 @@ def _show_readings(figures: Figures) -> None:
         MissingRunsError,
     )
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for reading in READINGS:
-        head = reading.name, reading.text
+        part: list[tuple[str, ...]] = []
         for load in figures.loads:
             for name in STRATEGIES:
                 try:
@@ -239,12 +239,19 @@ def _show_readings(figures: Figures) -> None:
                     ]
                 except MissingRunsError:
                     continue
-                rows.append((*head, load, name, *(f"{100 * one.mean:.1f}" for one in row)))
-                head = "", ""
-    heads = ("reading", "", "load", "strategy", *map(str, PROGRAMS))
+                head = "" if part else reading.name
+                part.append((head, load, name, *(f"{100 * one.mean:.1f}" for one in row)))
+        rows += part
+    heads = ("reading", "load", "strategy", *(f"kind {one}" if one != "mixed" else one for one in PROGRAMS))
     title = "Cancelled of the accepted jobs in all readings, %"
-    show_table(heads, rows, title=title, texts=(0, 1, 2, 3))
-    say("")
+    show_table(heads, rows, title=title, texts=(0, 1, 2))
+    say(*(f"{reading.name}: {reading.text}" for reading in READINGS), "")
+
+
+def _head(rows: Sequence[tuple[str, ...]], load: str) -> str:
+    """Return the load as it stands in the next row: in the first one of a load only."""
+    named = [row[0] for row in rows if row[0]]
+    return "" if named and named[-1] == load else load
 
 
 def _show_sentences(told: Sequence[Sentence]) -> None:

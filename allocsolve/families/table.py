@@ -23,6 +23,7 @@ FAMILIES: Final = (
     "allocsolve.registry.evolution:EVOLUTION",
     "allocsolve.registry.partition:PARTITION",
     "allocsolve.registry.workload:WORKLOAD",
+    "allocsolve.registry.reservation:RESERVATION",
 )
 
 #: The group of entry points in which a distribution names its families; an entry is called like its kind.

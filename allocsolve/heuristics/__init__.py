@@ -43,16 +43,17 @@ from allocsolve.heuristics.partition.submesh import Submesh, submesh
 from allocsolve.heuristics.reservation.admission import Admission, Static, admit
 from allocsolve.heuristics.reservation.calendar import ReservationCalendar, Slot
 from allocsolve.heuristics.reservation.execution import execute
-from allocsolve.heuristics.reservation.greedy import (
+from allocsolve.heuristics.reservation.greedy import ReservationGreedy
+from allocsolve.heuristics.reservation.leak import ReservationLeak, execute_leaking
+from allocsolve.heuristics.reservation.linnert_programs import linnert_program, program_of
+from allocsolve.heuristics.reservation.orders import (
     RESERVATION_ORDERS,
-    ReservationGreedy,
     ReservationOrder,
     greedy_starts,
     reservation_order,
 )
-from allocsolve.heuristics.reservation.leak import ReservationLeak, execute_leaking
-from allocsolve.heuristics.reservation.linnert_programs import linnert_program, program_of
 from allocsolve.heuristics.reservation.rules import ExecutionRules, LeakRules
+from allocsolve.heuristics.reservation.static_execution import StaticExecution
 from allocsolve.heuristics.workload import (
     Conservative,
     Easy,
@@ -115,6 +116,7 @@ __all__ = [
     "Slot",
     "SrptArea",
     "Static",
+    "StaticExecution",
     "StaticPrice",
     "Submesh",
     "admit",

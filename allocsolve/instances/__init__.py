@@ -54,6 +54,7 @@ from allocsolve.instances.generators.linnert2024 import LINNERT_STREAMS, linnert
 from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
+from allocsolve.instances.generators.reservation_golden import costly_shapes
 from allocsolve.instances.library.best_known import (
     BestKnown,
     HistoryEntry,
@@ -97,6 +98,7 @@ __all__ = [
     "amr",
     "amr_stream",
     "churned_occupancy",
+    "costly_shapes",
     "counterexamples",
     "digest",
     "downey1997",

@@ -98,6 +98,7 @@ class WorkloadProblem:
 
     Examples
     --------
+    >>> from allocsolve.model import Job
     >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
     >>> problem.jobs[1].name, problem.area, problem.is_exact
     ('j1', 1340.0, True)
@@ -280,6 +281,7 @@ class WorkloadSchedule:
 
     Examples
     --------
+    >>> from allocsolve.model import Job
     >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10)])
     >>> schedule = WorkloadSchedule.of(problem, [0, 100])
     >>> schedule.pieces(1), schedule.last_ends.tolist()

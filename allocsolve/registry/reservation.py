@@ -46,20 +46,21 @@ def _static() -> _ReservationSolver:
 
 def _static_execution() -> _ReservationSolver:
     from allocsolve.heuristics import StaticExecution  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.registry.allocators import make_allocator  # noqa: PLC0415 - loaded when asked for
 
-    return StaticExecution()
+    return StaticExecution(allocators=make_allocator)
 
 
 def _leak() -> _ReservationSolver:
-    from allocsolve.heuristics import DynamicLeak  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.heuristics import ReservationLeak  # noqa: PLC0415 - loaded when asked for
 
-    return DynamicLeak()
+    return ReservationLeak()
 
 
-def _order_search() -> _ReservationSolver:
-    from allocsolve.heuristics import ReservationOrderSearch  # noqa: PLC0415 - loaded when asked for
+def _greedy() -> _ReservationSolver:
+    from allocsolve.heuristics import ReservationGreedy  # noqa: PLC0415 - loaded when asked for
 
-    return ReservationOrderSearch()
+    return ReservationGreedy()
 
 
 def _prices() -> _ReservationSolver:
@@ -83,7 +84,7 @@ _TABLE = (
         _static_execution,
     ),
     SolverRow("leak", "heuristic", "jobs start on what is free and take nodes as they fork", _leak),
-    SolverRow("order-search", "heuristic", "clairvoyant: greedy in an order that is improved", _order_search),
+    SolverRow("greedy", "heuristic", "clairvoyant: the best of eleven orders of jobs", _greedy),
     SolverRow("prices", "exact", "clairvoyant schedules, a bound by prices of nodes, anytime", _prices),
     SolverRow("cpsat", "exact", "CP-SAT, optional intervals, small problems", _cpsat, ("ortools",)),
 )

@@ -163,9 +163,7 @@ _TABLE = (
         _evolv_easyback,
     ),
     SolverRow("profile-fit", "heuristic", "jobs with profiles are planned at their earliest", _profile_fit),
-    SolverRow(
-        "lina", "heuristic", "running jobs shrink for requests and waiting jobs, victims by rule", _lina
-    ),
+    SolverRow("lina", "heuristic", "running jobs shrink for requests and for the queue", _lina),
     SolverRow(
         "malleable-min", "heuristic", "running jobs shrink for waiting ones, largest surplus", _malleable_min
     ),

@@ -151,4 +151,4 @@ def test_400_decisions_are_those_of_the_twin(topology: Topology, name: str) -> N
             assert starts == naive.count_starts(topology.num_nodes, jobs)
         else:
             assert answers == naive.admit(topology, jobs, naive.shape_named(name))
-        assert 0.2 < np.mean([answer is not None for answer in answers]) < 0.98
+        assert 0.05 < np.mean([answer is not None for answer in answers]) < 0.98

@@ -14,12 +14,8 @@ from reservation_strategies import reservation_problems
 
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.heuristics.reservation.best_schedule import BestSchedule
-from allocsolve.heuristics.reservation.greedy import (
-    RESERVATION_ORDERS,
-    ReservationGreedy,
-    greedy_starts,
-    reservation_order,
-)
+from allocsolve.heuristics.reservation.greedy import ReservationGreedy
+from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, greedy_starts, reservation_order
 from allocsolve.heuristics.reservation.placement import placed
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
 from allocsolve.instances.generators.reservation_examples import random_reservations
@@ -69,7 +65,6 @@ def test_a_search_is_never_worse_than_greedy_and_ends_where_it_says(
     assert terms(reservation_value(problem, best.schedule, objective)) == best.values
 
 
-@settings(max_examples=40)
 @given(reservation_problems(max_jobs=5, shapes=["any"]), OBJECTIVES)
 def test_solvers_by_count_against_brute_force(
     problem: ReservationProblem, objective: ReservationObjective
@@ -123,7 +118,7 @@ def test_bound_optimum_and_search_are_in_this_order(seed: int, term: str) -> Non
 def test_shapes_never_accept_more_than_counts(seed: int, shape: ReservationShape) -> None:
     values = []
     for one in ("any", shape):
-        problem = random_reservations(seed, 12, Mesh((3, 3)), load=3.0, shape=one)  # type: ignore[arg-type]
+        problem = random_reservations(seed, 12, Mesh((3, 3)), load=3.0, shape=one)
         result = ReservationCpSat()(problem, Budget(seconds=60))
         assert result.status is Status.OPTIMAL
         assert result.answer is not None

@@ -77,6 +77,7 @@ def test_rigid_rows(traces: Path) -> None:
     assert metrics(problem).turnaround == pytest.approx(27_767.77, abs=0.01)
     assert metrics(problem, backfill="easy").turnaround == pytest.approx(27_852.36, abs=0.01)
     assert metrics(shrunk).turnaround == pytest.approx(58_021.15, abs=0.01)
+    assert metrics(shrunk, backfill="easy").turnaround == pytest.approx(80_492.62, abs=0.01)
 
 
 @pytest.mark.slow

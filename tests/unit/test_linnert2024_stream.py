@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pytest
+from cli_tools import refused, run
 from hypothesis import given
 from hypothesis import strategies as st
 
 from allocsolve.errors import AllocsolveError
-from allocsolve.instances import LINNERT_STREAMS, linnert2024, regenerate
+from allocsolve.heuristics.reservation.admission import admit
+from allocsolve.instances import LINNERT_STREAMS, linnert2024, read_problem, regenerate
 from allocsolve.model import Mesh, Torus
 from allocsolve.registry import make_allocator
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_tools import Capture
+
     from allocsolve.model import ReservationProblem
 
 
@@ -116,3 +122,34 @@ def test_what_is_drawn(seed: int, jobs: int, stream: Any, program: Any, gap: flo
 def test_what_cannot_be_drawn_is_refused(options: dict[str, Any], fault: str) -> None:
     with pytest.raises(AllocsolveError, match=fault):
         linnert2024(**{"seed": 1, **options})
+
+
+#: Of the gaps: jobs that a count of free nodes accepts, and the day of the last deadline; means and medians.
+PUBLISHED: Final = {1500: (497, 74.7), 150: (371, 65.8), 1: (260, 64.9)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", PUBLISHED)
+def test_the_stream_has_the_figures_that_the_paper_prints(gap: int) -> None:
+    streams = [linnert2024(seed, gap=gap) for seed in range(100)]
+    columns = [
+        (one.packed.arrival, one.packed.nodes, one.packed.runtime, one.packed.deadline) for one in streams
+    ]
+    starts = [admit(one.topology, *jobs, "count").starts for one, jobs in zip(streams, columns, strict=True)]
+    counts = [int((one >= 0).sum()) for one in starts]
+    accepted, days = PUBLISHED[gap]
+    assert np.mean(counts) == pytest.approx(accepted, rel=0.05)
+    assert np.median([one.horizon for one in streams]) / 86400 == pytest.approx(days, rel=0.02)
+    assert counts[:2] == {1500: [474, 415], 150: [422, 385], 1: [302, 216]}[gap]
+
+
+def test_the_command(tmp_path: Path, capsys: Capture) -> None:
+    argv = ("generate", "linnert2024", "--count", 2, "--seed", 5, "--out", tmp_path, "--jobs", 20)
+    run(capsys, *argv)
+    assert read_problem(tmp_path / "linnert2024-s5-0001.json") == linnert2024(6, num_jobs=20)
+    options = ("--gap", 1.5, "--stream", "feitelson96", "--program", 2)
+    run(capsys, *argv, *options, "--force")
+    drawn = linnert2024(5, gap=1.5, num_jobs=20, stream="feitelson96", program=2)
+    assert read_problem(tmp_path / "linnert2024-s5-0000.json") == drawn
+    for option, value in (("--gap", 0), ("--stream", "lublin"), ("--program", 4)):
+        refused(capsys, *argv, "--force", option, value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation.prices import is_same, offer_start, proven_result
 from allocsolve.heuristics.reservation.best_schedule import BestSchedule
-from allocsolve.heuristics.reservation.greedy import greedy_starts, reservation_order
+from allocsolve.heuristics.reservation.orders import reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
 from allocsolve.model import Clock, Limit, parse_reservation_objective
 from allocsolve.model.checks import natural
@@ -103,7 +103,7 @@ class _Search:
         self.best = BestSchedule(problem, objective, self.clock)
         self.bounds: list[float] = []  # proven, for the terms treated so far
         self.certificate: Mapping[str, object] | None = None
-        self.best.offer_starts(greedy_starts(problem, reservation_order(problem, "deadline")))
+        self.best.offer_order(reservation_order(problem, "deadline"))
 
     def begin(self) -> None:
         """Bound the first term by prices, and search for a schedule, in a part of the time."""

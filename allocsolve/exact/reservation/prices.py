@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics.reservation.best_schedule import BestSchedule, shown_values
-from allocsolve.heuristics.reservation.greedy import greedy_starts, reservation_order
+from allocsolve.heuristics.reservation.orders import reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
 from allocsolve.judge.reservation import reservation_violations
 from allocsolve.model import BOOKED, Clock, Limit, Result, Status, parse_reservation_objective
@@ -53,8 +53,8 @@ class ReservationPrices:
     -----
     *Below*: prices of node-seconds (`allocsolve.bounds.reservation.node_prices`), in 30 % of the time.
     *Above*: greedy schedules, order search and ejection by count, led by the prices
-    (`allocsolve.heuristics.reservation.schedule_search`). Nodes of the shape of the problem are found
-    afterwards; where the shape is not ``any``, a job for which there is no place is rejected.
+    (`allocsolve.heuristics.reservation.schedule_search`). Nodes of the shape ``any`` are found
+    afterwards; for another one the jobs of each better schedule are placed again, by start.
     Without a time limit the ascent runs to its end, and 200 moves are made for each job, or as many as the
     budget's iterations say. One thread.
 
@@ -77,7 +77,7 @@ class ReservationPrices:
         ascent = PriceAscent(problem, self.objective[0], self.certificate)
         best = BestSchedule(problem, self.objective, clock)
         offer_start(best, self.start)
-        best.offer_starts(greedy_starts(problem, reservation_order(problem, "deadline")))
+        best.offer_order(reservation_order(problem, "deadline"))
         limit: Limit | None = None
         bound: ReservationPriceBound | None = None
         try:

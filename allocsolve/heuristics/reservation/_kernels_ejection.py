@@ -33,8 +33,7 @@ class Guide(NamedTuple):
     gains: FloatArray  #: shape (jobs,): how much more a job counts than it costs under prices
     edges: IntArray  #: shape (slots + 1,), seconds
     until: FloatArray  #: shape (slots + 1,): what a node costs up to each edge, as part of a score
-    #: The temperature, in mean counts of a job; how much a job's costs weigh against its score.
-    rates: FloatArray
+    charge: FloatArray  #: one number: how much what a job costs weighs against its score
 
 
 class Walk(NamedTuple):
@@ -91,7 +90,7 @@ def _paid(guide: Guide, moment: int) -> float:
 def _worth_at(guide: Guide, jobs: PackedDeadlineJobs, job: int, start: int) -> float:
     """Return the score of a job less a part of what it costs there."""
     paid = _paid(guide, start + jobs.runtime[job]) - _paid(guide, start)
-    return float(guide.score[job] - guide.rates[1] * jobs.nodes[job] * paid)
+    return float(guide.score[job] - guide.charge[0] * jobs.nodes[job] * paid)
 
 
 @called_kernel
@@ -213,12 +212,15 @@ def fill(jobs: PackedDeadlineJobs, guide: Guide, num_nodes: int, capacity: Capac
 
 
 @kernel
-def eject(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, moves: int) -> int:
+def eject(
+    jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, temperature: float, moves: int
+) -> int:
     """Make so many moves; return how many rejected jobs are left that may be accepted.
 
     A move puts a rejected job in at a random start, takes random jobs out that are in its way, puts them back
-    elsewhere, and tries some other rejected jobs. It is taken back if it loses, with a probability that falls
-    with the loss. Jobs that cost more than they count are seldom tried. O(jobs + steps) a move.
+    elsewhere, and tries some other rejected jobs. It is taken back if it loses, with a probability that grows
+    with the loss in temperatures (in mean counts of a job). Jobs that cost more than they count are seldom
+    tried. O(jobs + steps) a move.
     """
     count = _list_rejected(jobs, guide, walk)
     for _ in range(moves):
@@ -249,7 +251,7 @@ def eject(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk
                     gained += _put(jobs, guide, capacity, walk, other, at)
                     walk.added[added] = other
                     added += 1
-            if gained >= 0 or draw_uniform(walk.random) < math.exp(gained / guide.rates[0]):
+            if gained >= 0 or draw_uniform(walk.random) < math.exp(gained / temperature):
                 _note(walk)
                 count = _list_rejected(jobs, guide, walk)
                 continue

@@ -55,10 +55,9 @@ class Machine(NamedTuple):
     bit_of: IntArray
     #: Shape (nodes,): places on the Hilbert curve.
     places: IntArray
-    #: Shape (nodes,): a mask to write to, and the same memory for kernels that take masks read-only.
+    #: Shape (nodes,): a mask to write to.
     free: BoolArray
-    free_view: BoolArray
-    #: Shape (nodes,): True, read-only.
+    #: Shape (nodes,): True.
     empty: BoolArray
     #: Shape (nodes, width): in which order nodes are taken from a seed on the empty machine, as far as known.
     paths: IntArray
@@ -155,7 +154,7 @@ def _follow(machine: Machine, seed: int, nodes: IntArray) -> bool:
 @allocating_kernel
 def _literal(machine: Machine, rule: int, first_only: bool, nodes: IntArray) -> bool:
     """Grow literally from the free nodes by id, or from the first only."""
-    lattice, free = machine.lattice, machine.free_view
+    lattice, free = machine.lattice, machine.free
     sizes = machine.lengths  # not read
     if rule != LITERAL:
         sizes = component_sizes(lattice.offsets, lattice.neighbours, free)
@@ -190,7 +189,7 @@ def choose(machine: Machine, rule: int, first_only: bool, words: WordArray, node
     write_free(machine, words)
     if rule != GROWTH:
         return _literal(machine, rule, first_only, nodes)
-    lattice, free = machine.lattice, machine.free_view
+    lattice, free = machine.lattice, machine.free
     if not first_only:
         return grow_first(lattice, free, nodes)
     seed = 0
@@ -211,7 +210,7 @@ def has_shape(machine: Machine, shape: int, nodes: IntArray) -> bool:
         for node in nodes:
             machine.free[node] = True
         lattice = machine.lattice
-        return len(spread(lattice, machine.free_view, nodes, 0, len(nodes), True)) == len(nodes)
+        return len(spread(lattice, machine.free, nodes, 0, len(nodes), True)) == len(nodes)
     if shape == ON_CURVE:
         first, last = len(machine.places), -1
         for node in nodes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem, UnknownName
+from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
 from allocsolve.heuristics.partition._pieces import pieces
 from allocsolve.heuristics.reservation._kernels_admission import Requests, sort_sets
 from allocsolve.heuristics.reservation._kernels_labels import label_nodes
@@ -204,10 +204,8 @@ class Static:
         return Result(Status.FEASIBLE, answer, limit=limit, runtime=clock.elapsed)
 
     def _allocator(self) -> str | Allocator:
-        if self.allocator in ALLOCATORS:
-            return self.allocator
-        if self.allocators is None:
-            raise UnknownName("allocator", self.allocator, ALLOCATORS)
+        if self.allocator in ALLOCATORS or self.allocators is None:
+            return choice("allocator", self.allocator, ALLOCATORS)
         return self.allocators(self.allocator)
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.bounds.reservation.node_prices import counted_weights
-from allocsolve.heuristics.reservation.placement import placed
+from allocsolve.heuristics.reservation.orders import greedy_starts
+from allocsolve.heuristics.reservation.placement import placed, placed_in_order
 from allocsolve.model import REJECTED
 
 if TYPE_CHECKING:
@@ -76,6 +77,16 @@ class BestSchedule:
             return False
         self._count_values, self.count_starts = values, starts.copy()
         return self.offer(placed(self.problem, starts))
+
+    def offer_order(self, order: IntArray) -> bool:
+        """Offer the greedy schedule of an order, with nodes of the shape; return whether it is the best."""
+        starts = greedy_starts(self.problem, order)
+        if self.problem.shape == "any":
+            return self.offer_starts(starts)
+        values = rejected_shares(self.problem, self.objective, starts < 0)
+        if not self._count_values or values < self._count_values:
+            self._count_values, self.count_starts = values, starts
+        return self.offer(placed_in_order(self.problem, order))
 
     def offer(self, schedule: ReservationSchedule) -> bool:
         """Keep a feasible schedule of bookings if it is better; return whether it is."""

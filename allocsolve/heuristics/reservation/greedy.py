@@ -1,95 +1,18 @@
-"""Offline greedy: jobs in an order, each at its earliest start by count, nodes afterwards."""
+"""Offline greedy: jobs in an order, each at its earliest start."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from allocsolve.heuristics.reservation._kernels_capacity import new_capacity, place_in_order
 from allocsolve.heuristics.reservation.best_schedule import BestSchedule, shown_values
-from allocsolve.model import Limit, Result, Status, frozen, parse_reservation_objective
+from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, reservation_order
+from allocsolve.model import Limit, Result, Status, parse_reservation_objective
 
 if TYPE_CHECKING:
-    from allocsolve.model import (
-        Budget,
-        IntArray,
-        ReservationObjective,
-        ReservationProblem,
-        ReservationSchedule,
-    )
+    from allocsolve.model import Budget, ReservationObjective, ReservationProblem, ReservationSchedule
 
-__all__ = [
-    "RESERVATION_ORDERS",
-    "ReservationGreedy",
-    "ReservationOrder",
-    "greedy_starts",
-    "reservation_order",
-]
-
-#: The orders in which jobs are placed, the best ones first; a small number goes first.
-ReservationOrder: TypeAlias = Literal[
-    "deadline",
-    "latest-start",
-    "late-area",  # nodes times run time times deadline, from the first arrival on
-    "late-nodes",  # nodes times deadline, from the first arrival on
-    "runtime",
-    "area",
-    "nodes",
-    "slack",
-    "arrival",
-    "density",  # the most weight to a node-second
-    "weight",  # the most weight
-]
-
-RESERVATION_ORDERS: tuple[ReservationOrder, ...] = get_args(ReservationOrder)
-
-
-def reservation_order(problem: ReservationProblem, order: ReservationOrder) -> IntArray:
-    """Return the jobs in an order; equal ones as they are announced."""
-    packed = problem.packed
-    area = packed.nodes.astype(np.float64) * packed.runtime
-    late = packed.deadline.astype(np.float64) - int(packed.arrival.min(initial=2**53))
-    keys = {
-        "deadline": packed.deadline,
-        "latest-start": packed.deadline - packed.runtime,
-        "late-area": area * late,
-        "late-nodes": packed.nodes * late,
-        "runtime": packed.runtime,
-        "area": area,
-        "nodes": packed.nodes,
-        "slack": packed.deadline - packed.runtime - packed.arrival,
-        "arrival": packed.arrival,
-        "density": -packed.weight / area,
-        "weight": -packed.weight,
-    }
-    return frozen(np.argsort(keys[order], kind="stable"))
-
-
-def greedy_starts(problem: ReservationProblem, order: IntArray) -> IntArray:
-    """Return the starts of jobs that are placed in an order, each at its earliest start by count.
-
-    Parameters
-    ----------
-    problem
-        The problem; shapes of node sets play no part.
-    order
-        The jobs to be placed, by index.
-
-    Returns
-    -------
-    IntArray
-        Shape (jobs,), seconds; -1 for a rejected job.
-
-    Notes
-    -----
-    *Complexity*: O(jobs * bookings), 1000 jobs in a millisecond.
-    """
-    capacity = new_capacity(problem.topology.num_nodes, len(problem.jobs))
-    starts = np.empty(len(problem.jobs), dtype=np.int64)
-    place_in_order(problem.packed, frozen(order.copy()), problem.topology.num_nodes, capacity, starts)
-    return starts
+__all__ = ["ReservationGreedy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +31,9 @@ class ReservationGreedy:
 
     Notes
     -----
-    *Method*: `greedy_starts` in each of `RESERVATION_ORDERS`, of which deadlines and latest starts win nearly
-    always; nodes as in `allocsolve.heuristics.reservation.placement`.
-    *Complexity*: O(jobs * bookings) for each order.
+    *Method*: each of `RESERVATION_ORDERS`, of which deadlines and latest starts win nearly always, job by job
+    at the earliest start: by count, with nodes afterwards, or where nodes of the problem's shape are free.
+    *Complexity*: O(jobs * bookings) for each order, 1000 jobs in a millisecond; with a shape .2 s.
     """
 
     objective: ReservationObjective = ("rejected",)
@@ -124,7 +47,7 @@ class ReservationGreedy:
         best = BestSchedule(problem, self.objective, clock)
         limit = None
         for order in RESERVATION_ORDERS:
-            best.offer_starts(greedy_starts(problem, reservation_order(problem, order)))
+            best.offer_order(reservation_order(problem, order))
             if clock.remaining == 0:
                 limit = Limit.TIME
                 break

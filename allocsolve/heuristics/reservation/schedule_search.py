@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,7 @@ from allocsolve.bounds.reservation.node_prices import counted_weights
 from allocsolve.heuristics.reservation._kernels_capacity import new_capacity
 from allocsolve.heuristics.reservation._kernels_ejection import Guide, Walk, eject, fill
 from allocsolve.heuristics.reservation._kernels_order_search import search_orders
-from allocsolve.heuristics.reservation.greedy import RESERVATION_ORDERS, greedy_starts, reservation_order
+from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, reservation_order
 
 if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
@@ -30,8 +31,10 @@ __all__ = ["ScheduleSearch"]
 
 #: What a second term weighs in moves against the first, in mean counts of a job.
 _SECOND: Final = 1e-3
-#: The temperature, in mean counts of a job, and how much the costs of a job weigh against what it counts.
-_TEMPERATURE, _COSTS = 0.05, 0.3
+#: The temperatures of ejection, in mean counts of a job, one after the other.
+_TEMPERATURES: Final = (0.05, 0.1, 0.15)
+#: How much the costs of a job weigh against what it counts.
+_CHARGE: Final = 0.5
 #: Jobs that gain at least so much under prices, in mean counts, are placed before the others.
 _WORTHWHILE: Final = -0.02
 #: Of the orders, those that are searched, and how many rounds for each.
@@ -62,9 +65,9 @@ class ScheduleSearch:
     *Method*: greedy schedules in all orders, with prices also with the worthwhile jobs first. From the
     orders by deadline and latest start an order search: a rejected job moves forward, everything is placed
     again, and what is not worse is kept. Then ejection from the best schedule: a rejected job goes in at a
-    random place, jobs in its way go elsewhere, losses are accepted as in simulated annealing at a low
-    temperature; and order search again where that gains nothing for long. Of an objective, moves look at the
-    first two terms that differ.
+    random place, jobs in its way go elsewhere, losses are accepted as in simulated annealing, at three low
+    temperatures in turn; and order search again where that gains nothing for long. Of an objective, moves
+    look at the first two terms that differ.
     *Complexity*: O(jobs * bookings) for an order, .3 ms for 1000 jobs; O(jobs + bookings) for a move of
     ejection, 10 microseconds.
     """
@@ -89,7 +92,7 @@ class ScheduleSearch:
         search_orders(*self._machine(), nothing, 0)
         self._walk.starts[:] = best.count_starts
         fill(*self._machine())
-        eject(problem.packed, self._guide, self._capacity, self._walk, 0)
+        eject(problem.packed, self._guide, self._capacity, self._walk, _TEMPERATURES[0], 0)
 
     def run(self, clock: Clock, moves: int | None) -> bool:
         """Search until the time is over or so many moves are made; return whether all were made.
@@ -105,8 +108,9 @@ class ScheduleSearch:
         for name in _SEARCHED:
             order = self._in_two_parts(reservation_order(self._problem, name))
             left = self._search_order(order, clock, _ROUNDS // _ROUNDS_PER_LOOK, left)
+        temperatures = itertools.cycle(_TEMPERATURES)
         while self._may_gain() and clock.remaining > 0 and left != 0:
-            left = self._eject(clock, left)
+            left = self._eject(next(temperatures), clock, left)
             if clock.remaining > 0 and left != 0:
                 left = self._search_order(self._by_start(), clock, _LOOKS_AT_ORDERS, left)
         return not self._may_gain() or left == 0
@@ -121,9 +125,9 @@ class ScheduleSearch:
     def _greedy(self, clock: Clock) -> None:
         for name in RESERVATION_ORDERS:
             order = reservation_order(self._problem, name)
-            self._best.offer_starts(greedy_starts(self._problem, order))
-            if not self._first.all():
-                self._best.offer_starts(greedy_starts(self._problem, self._in_two_parts(order)))
+            self._best.offer_order(order)
+            if not self._first.all() and clock.remaining > 0:
+                self._best.offer_order(self._in_two_parts(order))
             if clock.remaining == 0 or not self._may_gain():
                 return
 
@@ -147,7 +151,7 @@ class ScheduleSearch:
             self._best.offer_starts(self._walk.best_starts)
         return left
 
-    def _eject(self, clock: Clock, left: int | None) -> int | None:
+    def _eject(self, temperature: float, clock: Clock, left: int | None) -> int | None:
         """Eject from the best schedule until nothing is gained for long; return how many moves are left."""
         self._walk.starts[:] = self._best.count_starts
         fill(*self._machine())
@@ -157,7 +161,7 @@ class ScheduleSearch:
             left = None if left is None else left - moves
             before = self._walk.reached[1].copy()
             packed = self._problem.packed
-            self._is_over = not eject(packed, self._guide, self._capacity, self._walk, moves)
+            self._is_over = not eject(packed, self._guide, self._capacity, self._walk, temperature, moves)
             idle = 0 if (self._walk.reached[1] != before).any() else idle + 1
             self._best.offer_starts(self._walk.best_starts)
         return left
@@ -177,10 +181,10 @@ def _guide(
         gains = np.maximum(bound.gains / mean, -1e300)
         edges = bound.edges.copy()
         until = np.concatenate([[0.0], np.cumsum(bound.prices * np.diff(edges))]) / mean
-    rates = np.array([_TEMPERATURE, _COSTS if bound is not None else 0.0])
-    for array in (counts, score, gains, edges, until, rates):
+    charge = np.array([_CHARGE if bound is not None else 0.0])
+    for array in (counts, score, gains, edges, until, charge):
         array.setflags(write=False)
-    return Guide(counts, score, gains, edges, until, rates)
+    return Guide(counts, score, gains, edges, until, charge)
 
 
 def _mean(counts: FloatArray) -> float:

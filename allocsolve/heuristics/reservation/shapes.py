@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from allocsolve.errors import UnknownName
 from allocsolve.heuristics.partition.growth import growth
 from allocsolve.heuristics.partition.nearest import manhattan_median
 from allocsolve.heuristics.reservation import _kernels_shapes as kernels
 from allocsolve.model import BoolArray, IntArray, Topology
+from allocsolve.model.checks import choice
 
 __all__ = ["ALLOCATORS", "Allocator", "Rule", "rule_of"]
 
@@ -58,8 +58,6 @@ def rule_of(allocator: str | Allocator) -> Rule:
     UnknownName
         If there is no such name.
     """
-    if not isinstance(allocator, str):
+    if callable(allocator):
         return Rule(kernels.ANY, allocate=allocator)
-    if allocator not in _RULES:
-        raise UnknownName("allocator", allocator, ALLOCATORS)
-    return _RULES[allocator]
+    return _RULES[choice("allocator", allocator, ALLOCATORS)]

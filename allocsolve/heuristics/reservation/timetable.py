@@ -225,17 +225,14 @@ def _machine(topology: Topology, num_nodes: int, rule: Rule) -> Machine:
     curve = node_order(topology, "hilbert")
     node_of = curve if rule.number == RUN else frozen(np.arange(topology.num_nodes))
     counting = rule.number == COUNT_ONLY
-    free = np.ones(topology.num_nodes, dtype=np.bool_)
-    view, empty = free.view(), free.copy()
-    view.setflags(write=False)
-    empty.setflags(write=False)
     return Machine(
         lattice(topology),
         np.array([num_nodes], dtype=np.uint64) if counting else _words(num_nodes),
         node_of,
         frozen(np.argsort(node_of)),
         frozen(np.argsort(curve)),
-        *(free, view, empty),
+        np.ones(topology.num_nodes, dtype=np.bool_),
+        np.ones(topology.num_nodes, dtype=np.bool_),
         paths=np.empty((topology.num_nodes, 0), dtype=np.int64),
         lengths=np.ones(topology.num_nodes, dtype=np.int64),
     )

@@ -18,6 +18,9 @@ __all__ = ["LINEAR", "price_takers", "profit_takers"]
 #: A scale that wants more nodes than any cluster has, however dear they are.
 _ALL: Final = 1e150
 
+#: The largest scale: beyond that of a job without a serial share whose work is paid as well as can be.
+_STEEPEST: Final = 1e300
+
 #: The scale of a job without a serial share: of what is left when all others have their least nodes, each
 #: such job wants as many. At the highest price there is it wants less than a node.
 LINEAR: Final = 1e9
@@ -79,7 +82,7 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
     overhead = packed.speedup == OVERHEAD
     scale[overhead] = (packed.runtime / (1 / packed.nodes + share * packed.nodes))[overhead]
     shift[overhead] = _fastest(packed)[overhead]
-    return _demand(np.minimum(scale, _ALL), exponent, shift, np.asarray(work_prices, dtype=np.float64))
+    return _demand(np.minimum(scale, _STEEPEST), exponent, shift, np.asarray(work_prices, dtype=np.float64))
 
 
 def _demand(scale: FloatArray, exponent: FloatArray, shift: FloatArray, gain: FloatArray) -> Demand:

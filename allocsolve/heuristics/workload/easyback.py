@@ -93,7 +93,7 @@ class EvolvEasyback:
     ... )
     >>> schedule = EvolvEasyback(cooldown=0)(problem, Budget()).answer
     >>> [schedule.pieces(job) for job in (1, 2)]
-    [((0.0, 10.0, 1), (10.0, 17.5, 4)), ((17.5, 27.5, 1),)]
+    [((0.0, 10.0, 1), (10.0, 20.0, 3)), ((10.0, 20.0, 1),)]
     """
 
     cooldown: float = 60

@@ -39,9 +39,9 @@ class ProfileFit:
     """Plan every job when it is submitted, with the steps of its profile that are known by then.
 
     The plan says when each step of each job will begin. Jobs are put into it in the order of submission, each
-    by the base fit of Klein & Perez: it completes as early as the jobs before it allow, and its steps begin
-    as early as they can; a step may hold its nodes until the next one, which needs more, has them. For what
-    is not known of a job its most nodes are reserved, for the time that is left of its run time.
+    by the base fit of Klein & Perez: it completes as early as the jobs before it allow, and a step may hold
+    its nodes until the next one, which needs more, has them. For what is not known of a job its most nodes
+    are reserved, for the time that is left of its run time.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ProfileFit:
     >>> for knowledge in "all", "none":
     ...     schedule = ProfileFit(knowledge)(problem, Budget()).answer
     ...     print([schedule.pieces(job) for job in (1, 2)])
-    [((0.0, 15.0, 1), (15.0, 25.0, 3)), ((25.0, 30.0, 2),)]
+    [((5.0, 15.0, 1), (15.0, 25.0, 3)), ((25.0, 30.0, 2),)]
     [((15.0, 25.0, 1), (25.0, 35.0, 3)), ((35.0, 40.0, 2),)]
     """
 

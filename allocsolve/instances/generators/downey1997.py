@@ -79,8 +79,8 @@ def downey1997(
     >>> problem = downey1997(17)
     >>> problem.name, problem.num_nodes, len(problem.jobs)
     ('downey1997-s17', 10000, 10000)
-    >>> round(problem.area / (problem.num_nodes * problem.packed.submit.max()), 2)
-    0.75
+    >>> round(problem.area / (problem.num_nodes * float(problem.packed.submit.max())), 2)
+    0.73
     """
     words = seed_words(seed)
     num_jobs, num_nodes = (

@@ -91,6 +91,7 @@ class Figures:
                 "load": load,
                 "allocator": name,
                 "jobs": self.booked(load, name, "accepted")._asdict(),
+                "ratio": self.ratio(load, name)._asdict() if (load, COUNT, "", "") in self._runs else None,
                 "area": self.booked(load, name, "accepted_area")._asdict(),
                 "hops": self.booked(load, name, "hops").mean,
                 "by_size": [one.mean for one in self.by_size(load, name)],

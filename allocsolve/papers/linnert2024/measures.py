@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from allocsolve.papers.linnert2024.runs import (
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from allocsolve.papers.linnert2024.figures import Figures
+    from allocsolve.papers.linnert2024.reproduction import Spread
 
 __all__ = [
     "PRINTED_COUNTS",
@@ -76,6 +78,12 @@ def _shares(on: Figures, load: str, program: object, reading: str) -> dict[str, 
     return {name: _share(on, load, name, program, reading) for name in STRATEGIES}
 
 
+def _text(one: Spread, factor: float, digits: int) -> str:
+    """Return a mean with its interval, if there is one."""
+    half = f" +- {factor * one.half:.{digits}f}" if math.isfinite(one.half) else ""
+    return f"{factor * one.mean:.{digits}f}{half}"
+
+
 def _points(values: dict[str, float]) -> str:
     return ", ".join(f"{_SHORT[name]} {100 * value:.1f}" for name, value in values.items())
 
@@ -94,7 +102,7 @@ def counts(on: Figures, _: str) -> Found:
 def hilbert_gains(on: Figures, _: str) -> Found:
     """Test what Hilbert accepts of each job that the count does, at heavy load."""
     ratio = on.ratio(_HEAVY, HILBERT)
-    return ratio.mean > 1.2, f"{100 * ratio.mean:.0f} +- {100 * ratio.half:.0f} %"
+    return ratio.mean > 1.2, f"{_text(ratio, 100, 0)} %"
 
 
 def median_slightly_above(on: Figures, _: str) -> Found:
@@ -107,7 +115,7 @@ def median_slightly_above(on: Figures, _: str) -> Found:
 def half_of_hilbert(on: Figures, _: str) -> Found:
     """Test what MM accepts against Hilbert at very heavy load."""
     ratio = on.ratio(_VERY_HEAVY, MEDIAN, HILBERT)
-    return 0.4 <= ratio.mean <= 0.6, f"{ratio.mean:.2f} +- {ratio.half:.2f} of Hilbert's"
+    return 0.4 <= ratio.mean <= 0.6, f"{_text(ratio, 1, 2)} of Hilbert's"
 
 
 def half_of_its_own(on: Figures, _: str) -> Found:

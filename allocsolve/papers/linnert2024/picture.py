@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve.papers.linnert2024.figures import Figures, MissingRunsError
 from allocsolve.papers.linnert2024.measures import PRINTED_COUNTS
-from allocsolve.papers.linnert2024.runs import COUNT, PROGRAMS, READINGS, STRATEGIES, SYNCHRONOUS, TERMS
+from allocsolve.papers.linnert2024.runs import (
+    COUNT,
+    PROGRAMS,
+    READINGS,
+    STATIC,
+    STRATEGIES,
+    SYNCHRONOUS,
+    TERMS,
+)
 from allocsolve.pictures.chart import Axis, Chart
 from allocsolve.pictures.svg import Drawing
 
@@ -19,13 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["reproduction_picture"]
 
 #: Pixels between charts, and of the plane of each.
-_GAP: Final = 10.0
-_HEIGHT: Final = 190.0
+_GAP: Final = 2.0
+_HEIGHT: Final = 130.0
 
 #: The part of the place of a kind that its bars fill.
 _FILLED: Final = 0.8
 
-_NAMES: Final = ("Hilbert", "Manhattan median (Fig. 8, literally)", "leak", "leak, non-contiguous")
+#: In the order of `STRATEGIES`, and what only accepts.
+_NAMES: Final = ("Hilbert", "MM (figure 8)", "leak", "leak, not contiguous")
+_OTHERS: Final = ("count", "clairvoyant")
 
 
 def reproduction_picture(reproduction: Reproduction) -> Drawing:
@@ -86,32 +96,33 @@ class _NamedAxis(Axis):
 
 def _accepted(on: Figures) -> Chart:
     """Draw figure 14 at all loads, with what is possible offline."""
-    series = ("count", *STRATEGIES[:2], "leak", "offline schedule")
     rows: list[list[Spread | None]] = []
     for load in on.loads:
-        row = [_booked(on, load, name) for name in (COUNT, *STRATEGIES[:2])]
-        row.append(_maybe(on, load, STRATEGIES[2], PROGRAMS[-1], "accepted", READINGS[0].name))
-        row.append(_offline(on, load))
-        rows.append(row)
-    names = ("free nodes counted", *_NAMES[:3], "clairvoyant schedule")
+        row = [_booked(on, load, name) for name in STATIC]
+        row += [
+            _maybe(on, load, name, PROGRAMS[-1], "accepted", READINGS[0].name)
+            for name in STRATEGIES
+            if name not in STATIC
+        ]
+        rows.append([*row, _booked(on, load, COUNT), _offline(on, load)])
     highest = max((one.mean for row in rows for one in row if one), default=1.0)
     heading = ["Accepted jobs (figure 14)", "Lines across: what the paper prints of the count"]
     chart = Chart(
         heading[0],
         _places(on.loads),
         Axis.around("jobs", [highest], steps=5),
-        legend=names,
+        legend=(*_NAMES, *_OTHERS),
         marks="solid",
         height=_HEIGHT,
         heading=heading,
     )
     _bars(chart, rows)
+    width = _FILLED / (len(_NAMES) + len(_OTHERS))
     for place, load in enumerate(on.loads):
-        y = chart.y(PRINTED_COUNTS[load]) if PRINTED_COUNTS[load] <= highest else None
-        if y is not None:
-            end = place + (1 - _FILLED) / 2 + _FILLED / len(series)
-            label = f"paper, {load}: {PRINTED_COUNTS[load]}"
-            chart.drawing.line((chart.x(place + 0.02), y), (chart.x(end), y), kind="mean", label=label)
+        if PRINTED_COUNTS[load] <= highest:
+            left = place + (1 - _FILLED) / 2 + len(_NAMES) * width
+            y, label = chart.y(PRINTED_COUNTS[load]), f"paper, {load}: {PRINTED_COUNTS[load]}"
+            chart.drawing.line((chart.x(left), y), (chart.x(left + width), y), kind="mean", label=label)
     return chart
 
 
@@ -142,11 +153,21 @@ def _offline(on: Figures, load: str) -> Spread | None:
 
 
 def _executed(on: Figures, figure: str, reading: str, title: str, load: str) -> Chart | None:
-    """Draw a figure at one load by kind of programs; None if there are no runs."""
-    rows = [[_maybe(on, load, name, kind, figure, reading) for name in STRATEGIES] for kind in PROGRAMS]
-    ends = [one.mean + (one.half if math.isfinite(one.half) else 0) for row in rows for one in row if one]
-    if not ends:
+    """Draw a figure at one load by kind of programs, on the scale of all loads; None if there are no runs."""
+    rows_of = {
+        one: [[_maybe(on, one, name, kind, figure, reading) for name in STRATEGIES] for kind in PROGRAMS]
+        for one in on.loads
+    }
+    rows = rows_of[load]
+    if not any(one for row in rows for one in row):
         return None
+    ends = [
+        one.mean + (one.half if math.isfinite(one.half) else 0)
+        for some in rows_of.values()
+        for row in some
+        for one in row
+        if one
+    ]
     factor = 100.0 if figure == "cancelled_share" else 1.0
     axis = Axis.around("cancelled [%]" if factor > 1 else "jobs", [factor * max(ends)], steps=5)
     kinds = [f"kind {kind}" if isinstance(kind, int) else kind for kind in PROGRAMS]
@@ -154,7 +175,7 @@ def _executed(on: Figures, figure: str, reading: str, title: str, load: str) -> 
         title,
         _places(kinds),
         axis,
-        legend=_NAMES,
+        legend=_NAMES if load == on.loads[0] else (),
         marks="solid",
         height=_HEIGHT,
         heading=[f"{title}: {load} load"],

@@ -1,0 +1,49 @@
+"""Static admission with execution: both plain functions after each other, with all of their options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from allocsolve.errors import AllocsolveError
+from allocsolve.heuristics import ExecutionRules, Static, StaticExecution, execute
+from allocsolve.instances import linnert2024
+from allocsolve.judge.reservation import reservation_violations
+from allocsolve.model import REJECTED, SUCCESSFUL, Budget
+
+
+@pytest.mark.parametrize(
+    ("options", "overrun"),
+    [
+        ({}, "end"),
+        ({"allocator": "literal"}, "grace"),
+        ({"reference": "demand", "synchronous": True, "cores": 2, "communication": 0.3}, "end"),
+        ({"hop_part": 0.5, "contention": True}, "grace"),
+    ],
+)
+def test_it_is_admission_and_then_execution(options: dict[str, Any], overrun: Any) -> None:
+    problem = linnert2024(1, gap=1, num_jobs=40)
+    result = StaticExecution(**options, overrun=overrun)(problem, Budget())
+    rules = {name: value for name, value in options.items() if name != "allocator"}
+    booked = Static(options.get("allocator", "hilbert"))(problem, Budget()).answer
+    assert booked is not None
+    assert result.answer == execute(problem, booked, ExecutionRules(**rules), overrun=overrun)
+    assert result.answer is not None
+    assert not reservation_violations(problem, result.answer)
+
+
+def test_jobs_without_programs_end_when_they_are_booked_to() -> None:
+    problem = linnert2024(2, num_jobs=30, program=None)
+    answer = StaticExecution()(problem, Budget()).answer
+    assert answer is not None
+    assert {*answer.outcomes.tolist()} == {REJECTED, SUCCESSFUL}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"allocator": "nowhere"}, {"overrun": "never"}, {"cores": 0}, {"reference": "paper"}, {"hop_part": 2}],
+)
+def test_options_are_checked(options: dict[str, Any]) -> None:
+    with pytest.raises(AllocsolveError):
+        StaticExecution(**options)
