@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from naive_execution import NaiveRules, naive_execute, naive_leak, naive_linnert
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.heuristics import ExecutionRules, execute, execute_leaking, linnert_program
+from allocsolve.heuristics import ExecutionRules, execute, execute_leaking, growth, linnert_program
 from allocsolve.heuristics.reservation.calibration import calibrate, reference_partition
 from allocsolve.heuristics.reservation.program_set import program_set
 from allocsolve.model import (
@@ -82,6 +82,15 @@ def test_an_execution_is_its_rules(
     done = executed_or_refused(lambda: execute(problem, schedule, rules, overrun=overrun))  # type: ignore[arg-type]
     naive = NaiveRules(*astuple(rules))
     assert done == naive_execute(problem, schedule, program_by_index(problem), naive, overrun)
+
+
+@pytest.mark.parametrize("topology", [Mesh((5, 3)), Torus((4, 4)), Mesh((3, 2, 2)), Mesh((7,))])
+def test_a_reference_partition_is_the_cheapest_of_all_seeds(topology: Topology) -> None:
+    free = np.ones(topology.num_nodes, dtype=np.bool_)
+    for nodes in range(1, topology.num_nodes + 1):
+        cheapest = growth(topology, free, nodes, seeds="all")
+        assert cheapest is not None
+        assert np.array_equal(reference_partition(topology, nodes), cheapest)
 
 
 @given(programs(), st.integers(1, 6), execution_rules(), st.sampled_from([Mesh((4, 3)), Torus((3, 3))]))

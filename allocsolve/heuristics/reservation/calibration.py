@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
-from allocsolve.heuristics.partition.growth import growth
+from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.heuristics.reservation._executed import Scales, executed
 from allocsolve.heuristics.reservation._kernels_execution import run_jobs
 from allocsolve.heuristics.reservation._kernels_machine import FINISHED, OVER, PHASE
+from allocsolve.heuristics.reservation._kernels_reference import cheapest_seeds, grown_from
 from allocsolve.heuristics.reservation.program_set import forking
 from allocsolve.heuristics.reservation.rules import ExecutionRules, LeakRules, machine_of
 from allocsolve.model.arrays import frozen
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from allocsolve.heuristics.reservation._kernels_machine import Programs
     from allocsolve.heuristics.reservation.program_set import ProgramSet
-    from allocsolve.model import FloatArray, IntArray, ReservationProblem, Topology
+    from allocsolve.model import BoolArray, FloatArray, IntArray, ReservationProblem, Topology
 
 __all__ = ["calibrate", "reference_partition"]
 
@@ -32,10 +33,18 @@ _MOST_KNOWN: Final = 20_000
 
 @lru_cache(maxsize=4096)
 def reference_partition(topology: Topology, nodes: int) -> IntArray:
-    """Return the most compact set that growth finds on an empty machine."""
-    grown = growth(topology, np.ones(topology.num_nodes, dtype=np.bool_), nodes, seeds="all")
-    assert grown is not None  # an empty machine is connected
-    return frozen(grown)
+    """Return the most compact set that growth finds on an empty machine: `growth` from all seeds."""
+    most = min(1 << (nodes - 1).bit_length(), topology.num_nodes)
+    free, seeds = _cheapest_seeds(topology, most)
+    return frozen(grown_from(lattice(topology), free, int(seeds[nodes - 1]), nodes))
+
+
+@lru_cache(maxsize=32)
+def _cheapest_seeds(topology: Topology, most: int) -> tuple[BoolArray, IntArray]:
+    """Return an empty machine, and the best seeds of sets of up to so many nodes."""
+    free = np.ones(topology.num_nodes, dtype=np.bool_)
+    free.setflags(write=False)
+    return free, frozen(cheapest_seeds(lattice(topology), free, most))
 
 
 def calibrate(

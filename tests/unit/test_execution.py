@@ -1,0 +1,169 @@
+"""Executions: small cases by hand, options, and the shares of cancelled jobs that were settled."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from allocsolve.errors import AllocsolveError, InvalidOption
+from allocsolve.heuristics import (
+    ExecutionRules,
+    LeakRules,
+    ReservationLeak,
+    Static,
+    execute,
+    execute_leaking,
+    linnert_program,
+    program_of,
+)
+from allocsolve.instances import linnert2024
+from allocsolve.judge import reservation_violations
+from allocsolve.model import (
+    CANCELLED,
+    Budget,
+    DeadlineJob,
+    Hold,
+    Mesh,
+    Program,
+    ReservationProblem,
+    ReservationSchedule,
+)
+
+#: Percent of accepted jobs that are cancelled, by gap and strategy, with programs of the kinds 0 to 3 and
+#: mixed; five streams.
+CANCELLED_SHARES: dict[int, dict[str, tuple[float, ...]]] = {
+    1500: {
+        "hilbert": (35.0, 32.0, 31.2, 35.8, 32.9),
+        "literal": (10.6, 12.4, 18.0, 21.0, 14.4),
+        "leak": (12.2, 15.2, 9.1, 1.2, 6.4),
+        "leak-noncontiguous": (15.1, 21.0, 7.5, 0.6, 6.8),
+    },
+    1: {
+        "hilbert": (34.4, 32.3, 31.8, 36.6, 33.6),
+        "literal": (10.1, 9.2, 17.2, 18.8, 12.7),
+        "leak": (60.6, 60.8, 65.3, 54.1, 57.8),
+        "leak-noncontiguous": (63.3, 62.9, 65.2, 54.0, 58.9),
+    },
+}
+KINDS: tuple[int | Literal["mixed"], ...] = (0, 1, 2, 3, "mixed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gap", CANCELLED_SHARES)
+def test_as_many_jobs_are_cancelled_as_was_settled(gap: int, kind: int | Literal["mixed"]) -> None:
+    shares: dict[str, list[float]] = {name: [] for name in CANCELLED_SHARES[gap]}
+    for seed in range(5):
+        problem = linnert2024(seed, gap=gap, program=kind)
+        for name, of_seeds in shares.items():
+            if name.startswith("leak"):
+                done = execute_leaking(problem, leak=LeakRules(contiguous=name == "leak"))
+                assert len(done.accepted) == len(problem.jobs)
+            else:
+                booked = Static(name)(problem, Budget()).answer
+                assert booked is not None
+                done = execute(problem, booked)
+            assert seed > 0 or reservation_violations(problem, done) == ()
+            of_seeds.append(100 * np.count_nonzero(done.outcomes == CANCELLED) / len(done.accepted))
+    for name, of_seeds in shares.items():
+        assert np.mean(of_seeds) == pytest.approx(CANCELLED_SHARES[gap][name][KINDS.index(kind)], abs=4)
+
+
+def test_a_message_takes_its_time_and_what_is_calibrated_the_rest() -> None:
+    """Two nodes apart: the reference is two neighbours, where the messages take a tenth of the time."""
+    problem = ReservationProblem(Mesh((5, 1)), (DeadlineJob(0, 2, 100, 200, 0),))
+    for far, end in ((1, 100.0), (2, 110.0), (4, 130.0)):
+        booked = ReservationSchedule.of(problem, {0: (0, [0, far])})
+        assert execute(problem, booked, overrun="grace").ends.tolist() == pytest.approx([end])
+    half = ExecutionRules(hop_part=0.5)
+    booked = ReservationSchedule.of(problem, {0: (0, [0, 4])})
+    assert execute(problem, booked, half, overrun="grace").ends.tolist() == pytest.approx([115.0])
+
+
+def test_more_processes_than_cores_share_a_node() -> None:
+    """Four workers of a process that waits: on one core one after the other would be as long."""
+
+    def root() -> list[tuple[object, ...]]:
+        return [*(("fork", q, 0) for q in range(1, 5)), *(("join", q) for q in range(1, 5))]
+
+    program = Program([root(), *([("compute", q)] for q in range(1, 5))])
+    jobs = (DeadlineJob(0, 1, 40, 400, "shared"), DeadlineJob(0, 4, 40, 400, "shared"))
+    problem = ReservationProblem(Mesh((5, 1)), jobs, programs={"shared": program})
+    booked = ReservationSchedule.of(problem, {0: (0, [0]), 1: (0, [1, 2, 3, 4])})
+    for cores, computed in ((4, 40.0), (1, 40.0)):
+        done = execute(problem, booked, ExecutionRules(cores=cores, communication=0))
+        assert done.ends.tolist() == pytest.approx([40.0, 40.0])
+        assert done.computed is not None
+        assert done.computed.tolist()[0] == pytest.approx(computed)
+        assert done.computed.tolist()[1] == pytest.approx(100.0)  # 1 + 2 + 3 + 4 of 4, each on its node
+
+
+def test_a_leak_takes_nodes_and_gives_them_back() -> None:
+    """One core: the root stays, its child goes to the neighbour for as long as it computes."""
+    program = program_of(
+        lambda: iter([("compute", 1), ("fork", 1, 0), ("compute", 2), ("join", 1), ("compute", 1)]),
+        lambda: iter([("compute", 1)]),
+    )
+    problem = ReservationProblem(
+        Mesh((3, 1)), (DeadlineJob(10, 2, 40, 60, "own"),), programs={"own": program}
+    )
+    done = execute_leaking(problem, ExecutionRules(cores=1, communication=0))
+    assert done.holds(0) == (Hold(0, 10.0, 50.0), Hold(1, 20.0, 30.0))
+    assert done.computed is not None
+    assert done.computed.tolist() == [50.0]
+
+
+def test_a_solver_is_its_rules() -> None:
+    jobs = tuple(DeadlineJob(3 * k, 1 + k % 4, 20, 3 * k + 50, k % 4) for k in range(12))
+    problem = ReservationProblem(Mesh((4, 2)), jobs)
+    rules = ExecutionRules(cores=2, communication=0.3, hop_part=0.5, synchronous=True, contention=True)
+    leak = LeakRules(contiguous=False, waiting="reject", own_first=False, need_all=True)
+    solver = ReservationLeak(
+        *(False, "reject", False, True),
+        cores=2,
+        communication=0.3,
+        hop_part=0.5,
+        synchronous=True,
+        contention=True,
+    )
+    assert (solver.rules, solver.leak_rules) == (rules, leak)
+    answer = solver(problem, Budget()).answer
+    assert answer == execute_leaking(problem, rules, leak)
+    assert answer is not None
+    assert reservation_violations(problem, answer) == ()
+    empty = ReservationProblem(Mesh((4, 2)), ())
+    assert len(execute_leaking(empty).outcomes) == 0
+    assert len(execute(empty, ReservationSchedule.of(empty, {})).outcomes) == 0
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *({"cores": value} for value in (0, 1.5, "2")),
+        *({"communication": value} for value in (-0.1, 1.1, float("nan"), "x")),
+        {"hop_part": 2},
+        *({name: "yes"} for name in ("synchronous", "contention", "contiguous", "own_first", "need_all")),
+        {"reference": "asked"},
+        {"waiting": "line"},
+    ],
+)
+def test_options_are_checked(option: dict[str, object]) -> None:
+    with pytest.raises(AllocsolveError, match=next(iter(option))):
+        ReservationLeak(**option)  # type: ignore[arg-type]  # that is what is refused
+
+
+@pytest.mark.parametrize("wrong", [{"kind": 4}, {"nodes": 0}, {"job_idx": -1}, {"seed": -1}, {"kind": 0.5}])
+def test_programs_are_of_four_kinds(wrong: dict[str, int]) -> None:
+    with pytest.raises(InvalidOption, match=next(iter(wrong))):
+        linnert_program(**({"kind": 0, "nodes": 2, "job_idx": 0} | wrong))
+
+
+@pytest.mark.parametrize(("shape", "contiguous"), [("run", True), ("connected", False)])
+def test_a_leak_refuses_shapes_that_it_does_not_keep_to(
+    shape: Literal["run", "connected"], contiguous: bool
+) -> None:
+    problem = ReservationProblem(Mesh((4, 2)), (DeadlineJob(0, 2, 5, 9, 0),), shape)
+    with pytest.raises(InvalidOption, match=shape):
+        execute_leaking(problem, leak=LeakRules(contiguous=contiguous))
