@@ -129,6 +129,21 @@ def test_ratios_are_of_common_streams() -> None:
     assert more.ratio(HEAVY, HILBERT) == on.ratio(HEAVY, HILBERT)
 
 
+def test_readings_are_compared_on_common_streams() -> None:
+    shares = {FIRST: {0: 100, 1: 300, 2: 500}, SYNCHRONOUS: {1: 310, 2: 530, 3: 0}}
+    runs = [
+        _run(HEAVY, seed, "1", LEAK, reading, accepted=1000, cancelled=count)
+        for reading, counts in shares.items()
+        for seed, count in counts.items()
+    ]
+    on = Figures(Reproduction(tuple(runs), ()))
+    before, after, change = on.change(HEAVY, LEAK, 1, "cancelled_share", (FIRST, SYNCHRONOUS))
+    assert (before.mean, after.mean, change.mean) == pytest.approx((0.4, 0.42, 0.02))
+    only = Figures(Reproduction(tuple(run for run in runs if run.seed in {0, 3}), ()))
+    with pytest.raises(MissingRunsError, match="no stream of leak at heavy load in both"):
+        only.change(HEAVY, LEAK, 1, "cancelled_share", (FIRST, SYNCHRONOUS))
+
+
 def test_what_was_not_run_is_named() -> None:
     on = Figures(Reproduction((), ()))
     with pytest.raises(MissingRunsError, match="no runs of leak at heavy load with programs 2"):

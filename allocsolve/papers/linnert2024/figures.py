@@ -53,6 +53,21 @@ class Figures:
         some = self.runs(load, strategy, program, reading)
         return spread([getattr(run, figure) for run in some.values()])
 
+    def change(
+        self, load: str, strategy: str, program: object, figure: str, readings: tuple[str, str]
+    ) -> tuple[Spread, Spread, Spread]:
+        """Return a figure in two readings and its change from the first to the second, on common streams."""
+        before, after = (self.runs(load, strategy, program, reading) for reading in readings)
+        pairs = [
+            (getattr(before[seed], figure), getattr(after[seed], figure))
+            for seed in sorted(before.keys() & after.keys())
+        ]
+        if not pairs:
+            msg = f"no stream of {strategy} at {load} load in both readings {' and '.join(readings)}"
+            raise MissingRunsError(msg)
+        one, other = zip(*pairs, strict=True)
+        return spread(one), spread(other), spread([last - first for first, last in pairs])
+
     def booked(self, load: str, allocator: str, figure: str) -> Spread:
         """Return a figure of static admission alone."""
         return spread([getattr(run, figure) for run in self.runs(load, allocator, "", "").values()])

@@ -283,7 +283,7 @@ def free_leak_better_still(on: Figures, reading: str) -> Found:
 def similar(on: Figures, reading: str) -> Found:
     """Test how far the shares are from those of synchronous messages."""
     differences = [
-        _share(on, load, name, program, SYNCHRONOUS) - _share(on, load, name, program, reading)
+        on.change(load, name, program, "cancelled_share", (reading, SYNCHRONOUS))[2].mean
         for load in LOADS
         for name in STRATEGIES
         for program in PROGRAMS
@@ -299,10 +299,11 @@ def falls(names: tuple[str, ...], programs: tuple[object, ...]) -> Callable[[Fig
         falls, told = True, []
         for name in names:
             for program in programs:
-                before, after = (
-                    sum(_share(on, load, name, program, one) for load in LOADS) / len(LOADS)
-                    for one in (reading, SYNCHRONOUS)
-                )
+                pairs = [
+                    on.change(load, name, program, "cancelled_share", (reading, SYNCHRONOUS))
+                    for load in LOADS
+                ]
+                before, after = (sum(pair[place].mean for pair in pairs) / len(LOADS) for place in (0, 1))
                 falls &= after < before
                 told.append(f"{_SHORT[name]} {program}: {100 * before:.1f} to {100 * after:.1f}")
         return falls, ", ".join(told)
