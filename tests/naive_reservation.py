@@ -56,6 +56,12 @@ def _is_execution(problem: ReservationProblem, schedule: ReservationSchedule, id
     job, holds, end = problem.jobs[idx], schedule.holds(idx), float(schedule.ends[idx])
     if schedule.computed is None or (schedule.outcomes[idx] == SUCCESSFUL and not holds):
         return False
+    if not problem.leaking and not (
+        len({(hold.start, hold.end) for hold in holds}) == 1
+        and len(holds) == job.nodes
+        and holds[0].end - holds[0].start >= job.runtime - TOLERANCE
+    ):
+        return False
     times = [end, *(time for hold in holds for time in (hold.start, hold.end))]
     held = sum(hold.end - hold.start for hold in holds)
     return (

@@ -35,6 +35,7 @@ def reservation_problems(
     max_nodes: int = 12,
     longest: int = 5,
     shapes: Sequence[ReservationShape] = RESERVATION_SHAPES,
+    may_leak: bool = False,
 ) -> ReservationProblem:
     """Problems with few instants, so that times are often equal; some jobs cannot end in time."""
     topology = draw(topologies(max_nodes=max_nodes))
@@ -57,7 +58,13 @@ def reservation_problems(
         deadline = max(0, arrival + runtime + slack)
         jobs.append(DeadlineJob(arrival, nodes, runtime, deadline, program, weight))
     shape = draw(st.sampled_from(shapes))
-    return ReservationProblem(topology, tuple(jobs), shape, program_seed=draw(st.integers(0, 3)))
+    return ReservationProblem(
+        topology,
+        tuple(jobs),
+        shape,
+        program_seed=draw(st.integers(0, 3)),
+        leaking=may_leak and draw(st.booleans()),
+    )
 
 
 @st.composite
@@ -80,6 +87,12 @@ def reservation_schedules(draw: st.DrawFn, problem: ReservationProblem) -> Reser
                 first = draw(nodes)
                 chosen_nodes = [(first + idx) % problem.topology.num_nodes for idx in range(size)]
             holds = [(node, start, start + job.runtime) for node in sorted(chosen_nodes)]
+        elif outcome and not problem.leaking:
+            first, late = draw(nodes), draw(st.integers(0, 3))
+            size = job.nodes if draw(st.integers(0, 5)) else draw(st.integers(0, job.nodes))
+            end = start + job.runtime + draw(st.sampled_from([0, 0, 0, 0.5, -0.5]))
+            chosen_nodes = sorted((first + idx) % problem.topology.num_nodes for idx in range(size))
+            holds = [(node, start, end + (late == 3 and node == first)) for node in chosen_nodes]
         elif outcome:
             spans = st.tuples(nodes, st.integers(0, 6), st.integers(1, 4))
             drawn = draw(st.lists(spans, max_size=3))

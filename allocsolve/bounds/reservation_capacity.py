@@ -21,6 +21,7 @@ def reservation_capacity_bound(problem: ReservationProblem, term: ReservationTer
 
     Notes
     -----
+    0 where jobs may leak: a job that books nothing needs no area to be accepted, and less to be successful.
     *Complexity*: O(jobs log jobs). *Guarantee*: never above the term of any schedule, but for rounding, for
     which it is lowered by one part in 10^12.
     """
@@ -29,7 +30,7 @@ def reservation_capacity_bound(problem: ReservationProblem, term: ReservationTer
     weight = jobs.weight * area if term == "rejected-area" else jobs.weight
     total = math.fsum(weight.tolist())
     possible = np.flatnonzero((jobs.arrival + jobs.runtime <= jobs.deadline) & (weight > 0))
-    if not total:
+    if not total or problem.leaking:
         return 0.0
     if not len(possible):
         return 1.0

@@ -45,9 +45,10 @@ def reservation_violations(problem: ReservationProblem, schedule: ReservationSch
     """Return what is wrong with a schedule; empty if it answers the problem.
 
     A booked job holds exactly its nodes, of the shape of the problem, from one start for its run time, within
-    arrival and deadline: exactly, as these are whole seconds. One that was executed holds nodes between
-    arrival and deadline only, those that it starts on have the shape, and it computes no longer than it holds
-    nodes; whether its program takes that long is not recomputed. No node belongs to two jobs at a time.
+    arrival and deadline: exactly, as these are whole seconds. One that was executed holds the same, for its
+    run time or longer, or if jobs may leak any nodes between arrival and deadline, those that it starts on of
+    the shape; it computes no longer than it holds nodes. Whether its program takes that long is not
+    recomputed. No node belongs to two jobs at a time.
     Messages name the job. O(holds log holds + jobs * axes * sides).
     """
     count = len(problem.jobs)
@@ -131,6 +132,8 @@ def _times_of_executions(problem: ReservationProblem, schedule: ReservationSched
     beyond = np.zeros(len(executed), dtype=np.bool_)
     np.logical_or.at(beyond, of, (schedule.hold_starts < earliest[of]) | (schedule.hold_ends > latest[of]))
     yield from _told(problem, executed & beyond, "holds nodes before its arrival or after its deadline")
+    if not problem.leaking:
+        yield from _told(problem, executed & ~_is_booking(problem, schedule), "does not keep a booking")
     late = executed & ((schedule.ends > latest) | (schedule.ends < earliest))
     for idx in np.flatnonzero(late).tolist():
         window = f"{jobs.arrival[idx]} to {jobs.deadline[idx]}"
@@ -145,6 +148,17 @@ def _times_of_executions(problem: ReservationProblem, schedule: ReservationSched
         for idx in np.flatnonzero(wrong).tolist():
             told = f"{schedule.computed[idx]:.16g} node-seconds and holds {held[idx]:.16g}"
             yield f"job {problem.names[idx]!r} computes {told}"
+
+
+def _is_booking(problem: ReservationProblem, schedule: ReservationSchedule) -> BoolArray:
+    """Return which jobs hold as many nodes as they ask for, from one instant to another, long enough."""
+    jobs, of = problem.packed, schedule.job_of_hold
+    starts, ends = schedule.first_starts, np.full(len(schedule.outcomes), -np.inf)
+    np.maximum.at(ends, of, schedule.hold_ends)
+    booking = (_sizes(schedule) == jobs.nodes) & (ends - starts >= jobs.runtime - EXECUTION_TOLERANCE_S)
+    apart = (schedule.hold_starts != starts[of]) | (schedule.hold_ends != ends[of])
+    booking[of[apart]] = False
+    return booking
 
 
 def _held(schedule: ReservationSchedule) -> FloatArray:

@@ -53,7 +53,7 @@ def reservation_certified_bound(
     Raises
     ------
     InvalidAnswer
-        If the certificate is none of this form, or its numbers are too large.
+        If the certificate is none of this form, its numbers are too large, or jobs may leak.
 
     Notes
     -----
@@ -73,6 +73,9 @@ def reservation_certified_bound(
     term = objective[0]
     if term not in RESERVATION_OBJECTIVES:
         msg = f"prices bound {', '.join(RESERVATION_OBJECTIVES)}, not {shown(term)}"
+        raise InvalidAnswer(msg)
+    if problem.leaking:
+        msg = "jobs may leak: prices bound what is booked only"
         raise InvalidAnswer(msg)
     edges, prices, unit = _parsed(certificate)
     packed, num_nodes = problem.packed, problem.topology.num_nodes

@@ -11,7 +11,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, frozen
-from allocsolve.model.checks import choice, instance, integer, items, real, shown
+from allocsolve.model.checks import choice, flag, instance, integer, items, real, shown
 from allocsolve.model.objective import parse_objective
 from allocsolve.model.problem import checked_labels
 from allocsolve.model.program import Program
@@ -149,7 +149,8 @@ class ReservationProblem:
 
     An accepted job books `DeadlineJob.nodes` nodes from its start for its run time, without a break, not
     before its arrival and not beyond its deadline; a node belongs to one job at a time, and one that is left
-    at an instant is there for a job that starts at that instant.
+    at an instant is there for a job that starts at that instant. A job that is executed keeps its nodes for
+    its run time at least, also if it ends before.
 
     What can be minimised, with the weights w of the jobs:
 
@@ -174,6 +175,9 @@ class ReservationProblem:
         Programs by the names that jobs have for them.
     program_seed
         From which the random parts of programs of the kinds 0 to 3 are drawn.
+    leaking
+        Whether jobs may also run without a booking, on nodes that they take and give back as they go. Then
+        nothing is promised to a job that is accepted: `unsuccessful` is the term to ask for.
     name
         For people; two problems that differ in name only have the same digest.
     meta
@@ -197,6 +201,7 @@ class ReservationProblem:
     shape: ReservationShape = "any"
     programs: Mapping[str, Program] = field(default_factory=dict)
     program_seed: int = 0
+    leaking: bool = False
     name: str = ""
     meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     packed: PackedDeadlineJobs = field(init=False, compare=False, repr=False)  #: the jobs as arrays
@@ -215,6 +220,7 @@ class ReservationProblem:
             instance(f"program {shown(label)}", program, Program)
         object.__setattr__(self, "programs", MappingProxyType(programs))
         object.__setattr__(self, "program_seed", integer("program_seed", self.program_seed))
+        object.__setattr__(self, "leaking", flag("leaking", self.leaking, InvalidProblem))
         if not 0 <= self.program_seed <= MAX_INTEGER:
             msg = f"program_seed {shown(self.program_seed)} is not in 0..2^53"
             raise InvalidProblem(msg)
@@ -251,7 +257,7 @@ class ReservationProblem:
             raise InvalidProblem(msg)
 
     def __hash__(self) -> int:
-        return hash((self.topology, self.jobs, self.shape, self.program_seed, self.name))
+        return hash((self.topology, self.jobs, self.shape, self.program_seed, self.leaking, self.name))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copy and pickle by construction: the arrays stay read-only."""
@@ -262,6 +268,7 @@ class ReservationProblem:
             self.shape,
             programs,
             self.program_seed,
+            self.leaking,
             self.name,
             meta,
         )

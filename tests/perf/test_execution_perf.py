@@ -95,4 +95,4 @@ def test_the_leak_on_a_thousand_nodes(benchmark: BenchmarkFixture) -> None:
     problem = linnert2024(0, gap=150, topology=Mesh((32, 32)))
     execute_leaking(problem)
     done = benchmark.pedantic(execute_leaking, (problem, None, LeakRules(contiguous=False)), rounds=1)
-    assert _successes(done) == 0
+    assert _successes(done) == 611

@@ -134,6 +134,8 @@ def proven_result(
         Of the bound on the first term.
     """
     values = best.values
+    if best.problem.leaking:  # whatever is not booked has no price
+        bounds, certificate = [0.0], None
     proven = [min(bound, value) for bound, value in zip(bounds, values, strict=False)]
     while len(proven) < len(values) and proven == [*values[: len(proven)]]:
         proven.append(0.0)  # no term is below 0

@@ -52,7 +52,8 @@ def execute(
     Returns
     -------
     ReservationSchedule
-        Of each job what became of it; its holds end when it ends.
+        Of each job what became of it; it holds its nodes until its booking is over, and if it may run on,
+        until it ends.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def execute(
         schedule.offsets,
         schedule.nodes,
         schedule.hold_starts,
-        ends[schedule.job_of_hold],
+        np.fmax(ends, schedule.ends)[schedule.job_of_hold],
         computed,
     )
 

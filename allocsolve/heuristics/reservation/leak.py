@@ -78,7 +78,7 @@ def execute_leaking(
     Examples
     --------
     >>> from allocsolve.model import DeadlineJob, Mesh
-    >>> problem = ReservationProblem(Mesh((2, 2)), [DeadlineJob(0, 3, 60, 90, program=1)] * 2)
+    >>> problem = ReservationProblem(Mesh((2, 2)), [DeadlineJob(0, 3, 60, 90, program=1)] * 2, leaking=True)
     >>> schedule = execute_leaking(problem)
     >>> schedule.outcomes.tolist(), schedule.ends.tolist()
     ([2, 3], [60.0, 90.0])
@@ -89,6 +89,9 @@ def execute_leaking(
         if job.program is None:
             msg = f"job {name!r} has no program: only programs can leak"
             raise InvalidProblem(msg)
+    if not problem.leaking:
+        msg = "the problem asks for bookings: jobs leak only where it says that they may (leaking)"
+        raise InvalidProblem(msg)
     if problem.shape == "run" or (problem.shape == "connected" and not leak.contiguous):
         msg = f"the problem asks for nodes of the shape {problem.shape!r}, which this leak does not keep to"
         raise InvalidOption(msg)
@@ -171,7 +174,7 @@ class ReservationLeak:
     Examples
     --------
     >>> from allocsolve.model import Budget, DeadlineJob, Mesh
-    >>> problem = ReservationProblem(Mesh((4, 2)), [DeadlineJob(0, 3, 60, 90, program=3)])
+    >>> problem = ReservationProblem(Mesh((4, 2)), [DeadlineJob(0, 3, 60, 90, program=3)], leaking=True)
     >>> ReservationLeak()(problem, Budget()).answer.outcomes.tolist()
     [2]
     """

@@ -1,13 +1,13 @@
 """The fields of the kinds ``reservation`` (a problem) and ``reservation-schedule`` (its answer).
 
 Times are seconds, those of a problem whole ones; a node id is x + y*X + z*X*Y. ``wrap`` (no rings),
-``shape`` ("any"), ``programs`` (none), ``program_seed`` (0), ``name`` and ``meta`` may be absent, and of a
-job ``name``, ``program`` (null) and ``weight`` (1)::
+``shape`` ("any"), ``programs`` (none), ``program_seed`` (0), ``leaking`` (false), ``name`` and ``meta`` may
+be absent, and of a job ``name``, ``program`` (null) and ``weight`` (1)::
 
     {"format": "allocsolve/1", "kind": "reservation", "name": "...",
      "topology": {"shape": [16, 8], "wrap": [false, false]}, "shape": "any",
      "programs": {"pair": [[["fork", 1, 0.5], ["compute", 2], ["join", 1]], [["compute", 3]]]},
-     "program_seed": 0,
+     "program_seed": 0, "leaking": false,
      "jobs": [{"name": "j0", "arrival": 0, "nodes": 4, "runtime": 600, "deadline": 3600,
                "program": 2, "weight": 1}, ...], "meta": {...}}
     {"format": "allocsolve/1", "kind": "reservation-schedule", "problem": "<digest>",
@@ -54,13 +54,16 @@ def decode_problem(document: Document, source: str) -> ReservationProblem:
     """Return the problem of a document; a FormatError for the file `source` names every fault."""
     check = Checker()
     required = ("format", "kind", "topology", "jobs")
-    top = check.fields(document, "", required, ("name", "shape", "programs", "program_seed", "meta"))
+    top = check.fields(
+        document, "", required, ("name", "shape", "programs", "program_seed", "leaking", "meta")
+    )
     topology = decode_topology(check, top["topology"]) if "topology" in top else None
     shape = check.typed(str, top.get("shape", "any"), "shape")
     if shape not in RESERVATION_SHAPES:
         check.add("shape", f"{show(shape)} is none of {', '.join(RESERVATION_SHAPES)}")
     programs = _decode_programs(check, check.typed(dict, top.get("programs", {}), "programs"))
     seed = check.integer(top.get("program_seed", 0), "program_seed", "value", 0)
+    leaking = check.boolean(top.get("leaking", False), "leaking")
     num_nodes = MAX_INTEGER if topology is None else topology.num_nodes
     last, first = 0, dict[str, int]()
     jobs = []
@@ -79,7 +82,7 @@ def decode_problem(document: Document, source: str) -> ReservationProblem:
     if not check.faults:
         assert topology is not None, "its faults were told"
         try:
-            return ReservationProblem(topology, tuple(jobs), shape, programs, seed, name, meta)  # type: ignore[arg-type]  # the shape is one of them
+            return ReservationProblem(topology, tuple(jobs), shape, programs, seed, leaking, name, meta)  # type: ignore[arg-type]  # the shape is one of them
         except InvalidProblem as error:  # sums beyond 2^53
             check.add("jobs", str(error))
     check.finish(source)
@@ -140,7 +143,7 @@ def encode_problem(problem: ReservationProblem) -> Document:
             name: [[list(operation) for operation in process] for process in program.processes]
             for name, program in problem.programs.items()
         }
-    document["program_seed"] = problem.program_seed
+    document |= {"program_seed": problem.program_seed, "leaking": problem.leaking}
     document["jobs"] = [_encode_job(job) for job in problem.jobs]
     document["meta"] = dict(problem.meta)
     return document
