@@ -106,7 +106,9 @@ def executable_problems(draw: DrawFn, *, max_jobs: int = 5) -> ReservationProble
         slack = draw(st.sampled_from([0, 0, 1, 10, 40]))
         nodes = min(draw(_NODES), topology.num_nodes)
         jobs.append(DeadlineJob(arrival, nodes, runtime, arrival + runtime + slack, draw(choices)))
-    return ReservationProblem(topology, tuple(jobs), programs=named, program_seed=draw(st.integers(0, 3)))
+    return ReservationProblem(
+        topology, tuple(jobs), programs=named, program_seed=draw(st.integers(0, 3)), leaking=True
+    )
 
 
 @st.composite

@@ -604,6 +604,8 @@ def naive_execute(
             )
         jobs[idx] = job
     Machine(problem.topology, list(jobs.values()), rules).run()
+    for idx, job in jobs.items():
+        job.holds = [hold._replace(end=max(hold.end, job.end)) for hold in schedule.holds(idx)]
     return _schedule(len(problem.jobs), jobs)
 
 

@@ -102,6 +102,7 @@ def generate_linnert2024(args: argparse.Namespace) -> int:
 
     program = args.program if args.program == "mixed" else int(args.program)
     options = {"gap": args.gap, "num_jobs": args.jobs, "stream": args.stream, "program": program}
+    options["leaking"] = args.leaking
     return _generate(args, lambda idx: linnert2024(args.seed + idx, **options))
 
 

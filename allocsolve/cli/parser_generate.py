@@ -213,6 +213,7 @@ def _add_linnert2024(parser: argparse.ArgumentParser) -> None:
     help_text = "what the programs of the jobs are: one kind, or one drawn for each (default: %(default)s)"
     kinds = ("mixed", *map(str, range(PROGRAM_KINDS)))
     parser.add_argument("--program", choices=kinds, default=kinds[0], help=help_text)
+    parser.add_argument("--leaking", action="store_true", help="jobs may run without a booking")
 
 
 def _add_occupancy(parser: argparse.ArgumentParser) -> None:

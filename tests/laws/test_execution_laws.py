@@ -98,7 +98,7 @@ def test_a_job_on_its_reference_partition_takes_its_run_time(
     program: Program, nodes: int, rules: ExecutionRules, topology: Topology
 ) -> None:
     jobs = [DeadlineJob(start, nodes, 10, 100, "own") for start in (0, 7, 13)]
-    problem = ReservationProblem(topology, tuple(jobs), programs={"own": program})
+    problem = ReservationProblem(topology, tuple(jobs), programs={"own": program}, leaking=True)
     if rules.reference == "booked":
         sets = reference_partition(topology, nodes).tolist()
         for idx, job in enumerate(jobs):
@@ -113,7 +113,7 @@ def test_a_job_on_its_reference_partition_takes_its_run_time(
 def test_a_program_of_each_kind_takes_its_run_time_on_its_reference(kind: int, contention: bool) -> None:
     topology = Mesh((8, 4))
     jobs = [DeadlineJob(100 * k, nodes, 97, 10**6, kind) for k, nodes in enumerate((1, 2, 5, 8, 13))]
-    problem = ReservationProblem(topology, tuple(jobs), program_seed=3)
+    problem = ReservationProblem(topology, tuple(jobs), program_seed=3, leaking=True)
     bookings = {k: (job.arrival, reference_partition(topology, job.nodes)) for k, job in enumerate(jobs)}
     booked = ReservationSchedule.of(problem, bookings)
     done = execute(problem, booked, ExecutionRules(contention=contention))
@@ -168,13 +168,15 @@ def test_who_cannot_be_executed_is_refused() -> None:
     idle = Program([[("send", 0, 0)]])
     for program, why in ((waits, "does not end"), (idle, "takes no time")):
         problem = ReservationProblem(
-            Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9, "own"),), programs={"own": program}
+            Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9, "own"),), programs={"own": program}, leaking=True
         )
         with pytest.raises(InvalidProblem, match=f"job 'j0': its program {why}"):
             execute_leaking(problem)
         with pytest.raises(InvalidProblem, match=f"job 'j0': its program {why}"):
             execute(problem, ReservationSchedule.of(problem, {0: (0, [0, 1])}))
-    problem = ReservationProblem(Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9), DeadlineJob(0, 2, 5, 9, 0)))
+    problem = ReservationProblem(
+        Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9), DeadlineJob(0, 2, 5, 9, 0)), leaking=True
+    )
     with pytest.raises(InvalidProblem, match="job 'j0' has no program"):
         execute_leaking(problem)
     overlapping = ReservationSchedule.of(problem, {0: (0, [0, 1]), 1: (4, [1, 2])})
@@ -189,7 +191,7 @@ def test_who_cannot_be_executed_is_refused() -> None:
 
 def test_a_job_that_is_stopped_does_not_meet_the_next_one() -> None:
     jobs = [DeadlineJob(0, 4, 60, 90, 1), DeadlineJob(0, 4, 60, 120, 1)]
-    problem = ReservationProblem(Mesh((8, 1)), tuple(jobs))
+    problem = ReservationProblem(Mesh((8, 1)), tuple(jobs), leaking=True)
     apart = [0, 2, 5, 7]
     booked = ReservationSchedule.of(problem, {0: (0, apart), 1: (60, apart)})
     for rules in (ExecutionRules(), ExecutionRules(contention=True)):

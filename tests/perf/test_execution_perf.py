@@ -46,7 +46,7 @@ def _successes(schedule: ReservationSchedule) -> int:
 @pytest.mark.parametrize(("gap", "kind"), SUCCESSES)
 def test_a_thousand_bookings(benchmark: BenchmarkFixture, gap: int, kind: int | Literal["mixed"]) -> None:
     """Calibrated before: .1 to .2 s to be had, programs are built in that time."""
-    problem = linnert2024(0, gap=gap, program=kind)
+    problem = linnert2024(0, gap=gap, program=kind, leaking=True)
     booked = Static("literal")(problem, Budget()).answer
     assert booked is not None
     execute(problem, booked)
@@ -57,7 +57,7 @@ def test_a_thousand_bookings(benchmark: BenchmarkFixture, gap: int, kind: int | 
 @pytest.mark.parametrize(("gap", "kind"), SUCCESSES)
 def test_a_thousand_jobs_leak(benchmark: BenchmarkFixture, gap: int, kind: int | Literal["mixed"]) -> None:
     """Calibrated before: .2 to .7 s to be had, programs are built in that time."""
-    problem = linnert2024(0, gap=gap, program=kind)
+    problem = linnert2024(0, gap=gap, program=kind, leaking=True)
     execute_leaking(problem)
     done = benchmark.pedantic(execute_leaking, (problem,), rounds=3)
     assert _successes(done) == SUCCESSES[gap, kind][1]
@@ -66,7 +66,7 @@ def test_a_thousand_jobs_leak(benchmark: BenchmarkFixture, gap: int, kind: int |
 @pytest.mark.parametrize("kind", SHARED_LINKS)
 def test_a_thousand_jobs_share_links(benchmark: BenchmarkFixture, kind: int) -> None:
     """Ten times as long, and the calibration more than that."""
-    problem = linnert2024(0, gap=1500, program=kind)
+    problem = linnert2024(0, gap=1500, program=kind, leaking=True)
     rules = ExecutionRules(contention=True)
     booked = Static("literal")(problem, Budget()).answer
     assert booked is not None
@@ -81,7 +81,7 @@ def test_a_thousand_jobs_share_links(benchmark: BenchmarkFixture, kind: int) -> 
 
 @pytest.mark.parametrize("kind", [1, 2])
 def test_a_thousand_calibrations(benchmark: BenchmarkFixture, kind: int) -> None:
-    problem = linnert2024(0, gap=1500, program=kind)
+    problem = linnert2024(0, gap=1500, program=kind, leaking=True)
     schedule = execute_leaking(problem)
 
     def forget() -> None:
@@ -92,7 +92,7 @@ def test_a_thousand_calibrations(benchmark: BenchmarkFixture, kind: int) -> None
 
 
 def test_the_leak_on_a_thousand_nodes(benchmark: BenchmarkFixture) -> None:
-    problem = linnert2024(0, gap=150, topology=Mesh((32, 32)))
+    problem = linnert2024(0, gap=150, topology=Mesh((32, 32)), leaking=True)
     execute_leaking(problem)
     done = benchmark.pedantic(execute_leaking, (problem, None, LeakRules(contiguous=False)), rounds=1)
     assert _successes(done) == 611

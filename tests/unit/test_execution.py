@@ -56,7 +56,7 @@ KINDS: tuple[int | Literal["mixed"], ...] = (0, 1, 2, 3, "mixed")
 def test_as_many_jobs_are_cancelled_as_was_settled(gap: int, kind: int | Literal["mixed"]) -> None:
     shares: dict[str, list[float]] = {name: [] for name in CANCELLED_SHARES[gap]}
     for seed in range(5):
-        problem = linnert2024(seed, gap=gap, program=kind)
+        problem = linnert2024(seed, gap=gap, program=kind, leaking=True)
         for name, of_seeds in shares.items():
             if name.startswith("leak"):
                 done = execute_leaking(problem, leak=LeakRules(contiguous=name == "leak"))
@@ -73,7 +73,7 @@ def test_as_many_jobs_are_cancelled_as_was_settled(gap: int, kind: int | Literal
 
 def test_a_message_takes_its_time_and_what_is_calibrated_the_rest() -> None:
     """Two nodes apart: the reference is two neighbours, where the messages take a tenth of the time."""
-    problem = ReservationProblem(Mesh((5, 1)), (DeadlineJob(0, 2, 100, 200, 0),))
+    problem = ReservationProblem(Mesh((5, 1)), (DeadlineJob(0, 2, 100, 200, 0),), leaking=True)
     for far, end in ((1, 100.0), (2, 110.0), (4, 130.0)):
         booked = ReservationSchedule.of(problem, {0: (0, [0, far])})
         assert execute(problem, booked, overrun="grace").ends.tolist() == pytest.approx([end])
@@ -90,7 +90,7 @@ def test_more_processes_than_cores_share_a_node() -> None:
 
     program = Program([root(), *([("compute", q)] for q in range(1, 5))])
     jobs = (DeadlineJob(0, 1, 40, 400, "shared"), DeadlineJob(0, 4, 40, 400, "shared"))
-    problem = ReservationProblem(Mesh((5, 1)), jobs, programs={"shared": program})
+    problem = ReservationProblem(Mesh((5, 1)), jobs, programs={"shared": program}, leaking=True)
     booked = ReservationSchedule.of(problem, {0: (0, [0]), 1: (0, [1, 2, 3, 4])})
     for cores, computed in ((4, 40.0), (1, 40.0)):
         done = execute(problem, booked, ExecutionRules(cores=cores, communication=0))
@@ -107,7 +107,7 @@ def test_a_leak_takes_nodes_and_gives_them_back() -> None:
         lambda: iter([("compute", 1)]),
     )
     problem = ReservationProblem(
-        Mesh((3, 1)), (DeadlineJob(10, 2, 40, 60, "own"),), programs={"own": program}
+        Mesh((3, 1)), (DeadlineJob(10, 2, 40, 60, "own"),), programs={"own": program}, leaking=True
     )
     done = execute_leaking(problem, ExecutionRules(cores=1, communication=0))
     assert done.holds(0) == (Hold(0, 10.0, 50.0), Hold(1, 20.0, 30.0))
@@ -117,7 +117,7 @@ def test_a_leak_takes_nodes_and_gives_them_back() -> None:
 
 def test_a_solver_is_its_rules() -> None:
     jobs = tuple(DeadlineJob(3 * k, 1 + k % 4, 20, 3 * k + 50, k % 4) for k in range(12))
-    problem = ReservationProblem(Mesh((4, 2)), jobs)
+    problem = ReservationProblem(Mesh((4, 2)), jobs, leaking=True)
     rules = ExecutionRules(cores=2, communication=0.3, hop_part=0.5, synchronous=True, contention=True)
     leak = LeakRules(contiguous=False, waiting="reject", own_first=False, need_all=True)
     solver = ReservationLeak(
@@ -133,7 +133,7 @@ def test_a_solver_is_its_rules() -> None:
     assert answer == execute_leaking(problem, rules, leak)
     assert answer is not None
     assert reservation_violations(problem, answer) == ()
-    empty = ReservationProblem(Mesh((4, 2)), ())
+    empty = ReservationProblem(Mesh((4, 2)), (), leaking=True)
     assert len(execute_leaking(empty).outcomes) == 0
     assert len(execute(empty, ReservationSchedule.of(empty, {})).outcomes) == 0
 
@@ -164,6 +164,6 @@ def test_programs_are_of_four_kinds(wrong: dict[str, int]) -> None:
 def test_a_leak_refuses_shapes_that_it_does_not_keep_to(
     shape: Literal["run", "connected"], contiguous: bool
 ) -> None:
-    problem = ReservationProblem(Mesh((4, 2)), (DeadlineJob(0, 2, 5, 9, 0),), shape)
+    problem = ReservationProblem(Mesh((4, 2)), (DeadlineJob(0, 2, 5, 9, 0),), shape, leaking=True)
     with pytest.raises(InvalidOption, match=shape):
         execute_leaking(problem, leak=LeakRules(contiguous=contiguous))

@@ -71,6 +71,7 @@ def linnert2024(
     stream: LinnertStream = "linnert",
     program: int | Literal["mixed"] | None = "mixed",
     topology: Topology = _MACHINE,
+    leaking: bool = False,
 ) -> ReservationProblem:
     """Draw a stream of jobs with deadlines for a machine with a mesh.
 
@@ -98,6 +99,8 @@ def linnert2024(
         known.
     topology
         The machine; by default a mesh of 16 x 8 nodes.
+    leaking
+        Whether jobs may run without a booking, see `allocsolve.model.ReservationProblem`.
 
     Returns
     -------
@@ -153,11 +156,12 @@ def linnert2024(
     deadline = arrival + (1 + drawn.slack) * runtime
     programs = kinds.tolist() if program == "mixed" else [kind] * num_jobs
     columns = (column.tolist() for column in (arrival, nodes, runtime, deadline))
-    label = "" if stream == LINNERT_STREAMS[0] else f"-{stream}"
+    label = ("" if stream == LINNERT_STREAMS[0] else f"-{stream}") + ("-leaking" if leaking else "")
     return ReservationProblem(
         topology,
         tuple(DeadlineJob(*row) for row in zip(*columns, programs, strict=True)),
         program_seed=seed,
+        leaking=leaking,
         name=f"linnert2024{label}-g{gap:.10g}-s{seed}",
         meta={
             "generator": "linnert2024",
@@ -167,6 +171,7 @@ def linnert2024(
             "num_jobs": num_jobs,
             "stream": stream,
             "program": program,
+            "leaking": leaking,
             "shape": list(topology.shape),
             "wrap": list(topology.wrap),
         },

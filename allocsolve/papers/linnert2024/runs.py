@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from allocsolve.bench.runs.store import RecordStore
@@ -197,7 +198,10 @@ def _executed(
     ]
     solvers = list(dict.fromkeys(solver for _, _, solver in wanted))
     tasks = plan(
-        [("", problem)], solvers, objective="unsuccessful", budgets=[Budget(seconds=_STRATEGY_SECONDS)]
+        [("", replace(problem, leaking=True))],
+        solvers,
+        objective="unsuccessful",
+        budgets=[Budget(seconds=_STRATEGY_SECONDS)],
     )
     of = dict(zip(solvers, tasks, strict=True))
     for strategy, reading, solver in wanted:
