@@ -15,6 +15,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
 
 # No deadline in either: the first call of a jitted kernel compiles it.
 settings.register_profile("dev", max_examples=60, deadline=None)
@@ -37,12 +38,20 @@ def press_ctrl_c() -> Iterator[Callable[[], None]]:
     """Return a function that has Ctrl-C pressed after 1.5 s more of work, in CPU time, not waiting for it.
 
     SIGINT is handled as in a terminal, also if it was ignored: so it is in a shell's background jobs. While
-    memory is collected nothing else may be called: what is raised in a callback of that is lost.
+    memory is collected nothing else may be called: what is raised in a callback of that is lost. While
+    coverage is measured the signal waits: raised there it would leave a lock that nobody ever opens.
     """
     callbacks, gc.callbacks[:] = gc.callbacks[:], []
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     over = threading.Event()
-    threads = []
+    threads: list[threading.Thread] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if frame is None or f"{os.sep}coverage{os.sep}" not in frame.f_code.co_filename:
+            signal.default_int_handler(number, frame)
+        threads.append(threading.Timer(0.01, signal.raise_signal, [number]))
+        threads[-1].start()
+
+    handler = signal.signal(signal.SIGINT, interrupt)
 
     def wait(until: float) -> None:
         while time.process_time() < until:

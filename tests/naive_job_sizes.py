@@ -46,7 +46,7 @@ def _sizes_of(problem: WorkloadProblem, idx: int, *, every: bool) -> list[tuple[
         elif number == nodes:
             seconds = runtime
         else:
-            seconds = runtime * (law.time_factor(number) / law.time_factor(nodes))
+            seconds = runtime * (law.time_ratio(number, nodes))
         if not rows or seconds < rows[-1][1]:
             rows.append((number, seconds))
     return rows[::-1]

@@ -1,4 +1,4 @@
-"""A slow twin of the engine and policies of malleable jobs: objects, events in a sorted list, definitions."""
+"""A slow twin of the engine of malleable jobs: objects, events in a sorted list, definitions."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.heuristics import MalleableAverage, MalleableMin, MalleablePref, MalleablePrefkeeper
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.jobs import DEFAULT_LIMIT_FACTOR
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable
-
-MalleablePolicy = MalleableMin | MalleableAverage | MalleablePref | MalleablePrefkeeper
 
 
 @dataclass
@@ -70,7 +67,7 @@ class Cluster:
             return 1.0
         if isinstance(row.speedup, SpeedupTable):
             return dict(row.speedup.rows)[nodes] / row.runtime
-        return row.speedup.time_factor(nodes) / row.speedup.time_factor(row.nodes)
+        return row.speedup.time_ratio(nodes, row.nodes)
 
     def run_time(self, job: int, nodes: int) -> float:
         row = self.rows[job]
@@ -196,164 +193,6 @@ def naive_malleable(
         cluster.check()
 
 
-# The policies.
-
-
-def start_size(cluster: Cluster, policy: MalleablePolicy, job: int) -> int:
-    """Return the nodes on which a job starts now; 0 if it does not."""
-    pref, fitting = cluster.rows[job].nodes, [size for size in cluster.sizes(job) if size <= cluster.free]
-    if isinstance(policy, MalleableMin | MalleableAverage):
-        fitting = fitting[:1] if cluster.sizes(job)[0] <= cluster.free else []
-    elif isinstance(policy, MalleablePrefkeeper) and policy.starts_on_preferred:
-        fitting = [size for size in fitting if size == pref]
-    return max((size for size in fitting if size <= pref), default=0)
-
-
-def backfill(cluster: Cluster, policy: MalleablePolicy) -> None:
-    while cluster.queue and (nodes := start_size(cluster, policy, cluster.queue[0])):
-        cluster.start(cluster.queue[0], nodes)
-    if not cluster.queue:
-        return
-    head, *behind = cluster.queue
-    if policy.backfill == "first-fit":
-        for job in behind:
-            if nodes := start_size(cluster, policy, job):
-                cluster.start(job, nodes)
-        return
-    only_pref = isinstance(policy, MalleablePrefkeeper) and policy.starts_on_preferred
-    needed = cluster.rows[head].nodes if only_pref else cluster.sizes(head)[0]
-    ends = sorted((max(cluster.now, run.expected), run.size) for run in cluster.running.values())
-    free, shadow_time = cluster.free, cluster.now
-    for end, size in ends:
-        if free >= needed:
-            break
-        free, shadow_time = free + size, end
-    extra = cluster.free + sum(size for end, size in ends if end <= shadow_time) - needed
-    for job in behind:
-        nodes = start_size(cluster, policy, job)
-        in_time = cluster.now + cluster.estimate(job, nodes) <= shadow_time if nodes else False
-        if nodes and (in_time or nodes <= extra):
-            extra -= 0 if in_time else nodes
-            cluster.start(job, nodes)
-
-
-def may_change(cluster: Cluster, policy: MalleablePolicy, run: Run) -> bool:
-    if cluster.rows[run.job].kind != "malleable":
-        return False
-    if run.target != run.size and run.decided != cluster.calls:
-        return False
-    return policy.fresh or run.start != cluster.now
-
-
-def above(cluster: Cluster, policy: MalleablePolicy, job: int, size: int) -> float:
-    """Return how far a job is above its base."""
-    row = cluster.rows[job]
-    assert row.min_nodes is not None
-    assert row.max_nodes is not None
-    if isinstance(policy, MalleableMin):
-        return size - row.min_nodes
-    if isinstance(policy, MalleableAverage):
-        base = row.min_nodes if policy.average_base == "min" else row.nodes
-        return (size - base) / (row.max_nodes - base) if row.max_nodes > base else 0.0
-    return size - row.nodes
-
-
-def shrink_for(
-    cluster: Cluster,
-    policy: MalleablePolicy,
-    job: int,
-    victims: set[int],
-    *,
-    need_pref: bool,
-    keep_pref: bool,
-) -> bool:
-    row = cluster.rows[job]
-    need = row.nodes if need_pref else cluster.sizes(job)[0]
-    from_free = min(need, cluster.free) if policy.combine else 0
-
-    def floor(run: Run) -> int:
-        return cluster.rows[run.job].nodes if keep_pref else cluster.sizes(run.job)[0]
-
-    runs = [run for run in cluster.running.values() if may_change(cluster, policy, run)]
-    runs = [run for run in runs if run.target > floor(run)]
-    if sum(run.target - floor(run) for run in runs) < need - from_free:
-        return False
-    level = {run.job: run.target for run in runs}
-    order: list[Run] = []
-    missing, lack = need - from_free, need
-    while missing > 0:
-        left = [run for run in runs if level[run.job] > floor(run)]
-        run = min(left, key=lambda run: (-above(cluster, policy, run.job, level[run.job]), run.job))
-        if run not in order:
-            order.append(run)
-        size = level[run.job]
-        if isinstance(policy, MalleableAverage):
-            target = max(smaller for smaller in cluster.sizes(run.job) if smaller < size)
-        else:
-            least = max(floor(run), size - missing)
-            target = max(smaller for smaller in cluster.sizes(run.job) if smaller <= least)
-        missing -= size - target
-        level[run.job] = target
-    for run in order:
-        given = min(lack, run.target - level[run.job])
-        lack -= given
-        victims.add(run.job)
-        cluster.resize(run, level[run.job], given)
-    cluster.promise(job, need, lack)
-    return True
-
-
-def expand(cluster: Cluster, policy: MalleablePolicy, victims: set[int]) -> None:
-    runs = [run for run in cluster.running.values() if may_change(cluster, policy, run)]
-    runs = [run for run in runs if run.job not in victims]
-    level, free = {run.job: run.target for run in runs}, cluster.free
-    order: list[Run] = []
-    while True:
-
-        def growing(run: Run) -> list[int]:
-            size = level[run.job]
-            return [other for other in cluster.sizes(run.job) if size < other <= size + free]  # noqa: B023
-
-        left = [run for run in runs if growing(run)]
-        if not left:
-            break
-        run = min(left, key=lambda run: (above(cluster, policy, run.job, level[run.job]), run.job))
-        if run not in order:
-            order.append(run)
-        sizes, pref = growing(run), cluster.rows[run.job].nodes
-        if isinstance(policy, MalleableAverage):
-            sizes = sizes[:1]
-        elif not isinstance(policy, MalleableMin) and level[run.job] < pref:
-            sizes = [size for size in sizes if size <= pref]
-        free -= sizes[-1] - level[run.job]
-        level[run.job] = sizes[-1]
-    for run in order:
-        cluster.resize(run, level[run.job])
-
-
-def naive_policy(policy: MalleablePolicy) -> Callable[[Cluster], None]:
-    def decide(cluster: Cluster) -> None:
-        backfill(cluster, policy)
-        victims: set[int] = set()
-        if isinstance(policy, MalleablePref):
-            passes = [(True, True), (False, True), (False, False)]
-        elif isinstance(policy, MalleablePrefkeeper):
-            passes = [(policy.prefkeeper_need == "pref", True)]
-        else:
-            passes = [(False, False)]
-        if any(cluster.rows[run.job].kind == "malleable" for run in cluster.running.values()):
-            for job in list(cluster.queue):
-                served = any(
-                    shrink_for(cluster, policy, job, victims, need_pref=need, keep_pref=keep)
-                    for need, keep in passes
-                )
-                if not served and policy.protect_head:
-                    break
-        expand(cluster, policy, victims)
-
-    return decide
-
-
 def pieces_of(cluster: Cluster, job: int) -> tuple[tuple[float, float, int], ...]:
     """Return the pieces of a job, in which neighbours of one size are one."""
     pieces: list[tuple[float, float, int]] = []
@@ -404,18 +243,3 @@ def draw_malleable(rng: random.Random, most: int = 14, *, at_once: bool = False)
 def fits(size: int, size_set: object) -> bool:
     """Return whether a number of nodes is in a size set."""
     return size & (size - 1) == 0 if size_set == "powers-of-two" else size % int(str(size_set)) == 0
-
-
-def draw_policy(rng: random.Random, *, at_once: bool = False) -> MalleablePolicy:
-    """Return one of the policies with options at random."""
-    options: dict[str, Any] = {name: rng.random() < 0.5 for name in ("fresh", "combine", "protect_head")}
-    options["backfill"] = rng.choice(["first-fit", "first-fit", "easy"])
-    options["resize_takes_effect"] = "at_once" if at_once else "next_point"
-    kind = rng.choice([MalleableMin, MalleableAverage, MalleablePref, MalleablePrefkeeper])
-    if kind is MalleableAverage:
-        return MalleableAverage(**options, average_base=rng.choice(["min", "pref"]))
-    if kind is MalleablePrefkeeper:
-        options["prefkeeper_need"] = rng.choice(["min", "pref"])
-        return MalleablePrefkeeper(**options, starts_on_preferred=rng.random() < 0.3)
-    policy: MalleablePolicy = kind(**options)
-    return policy

@@ -34,9 +34,8 @@ def rates_of(problem: WorkloadProblem, j: int, *, whole: bool = False) -> list[t
     if isinstance(law, SpeedupTable):
         return [(nodes, 1 / seconds) for nodes, seconds in law.rows]
     low, high = job.min_nodes or job.nodes, job.max_nodes or job.nodes
-    given = law.time_factor(job.nodes)
     sizes = range(low, high + 1) if whole else np.geomspace(low, high, _SIZES).tolist()
-    return [(nodes, given / (law.time_factor(nodes) * job.runtime)) for nodes in sizes]
+    return [(nodes, 1 / (law.time_ratio(nodes, job.nodes) * job.runtime)) for nodes in sizes]
 
 
 def delay_cost(problem: WorkloadProblem, term: str, j: int, end: float) -> float:

@@ -7,7 +7,9 @@ from bisect import bisect_right
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from allocsolve.model import Amdahl, PowerLaw, SpeedupTable
+from naive_evolving import ElasticCluster
+
+from allocsolve.model import Amdahl, Overhead, Phases, PowerLaw, SpeedupTable, Stall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +28,28 @@ def best_size(cluster: Cluster, job: int, cheapness: float) -> int:
     if isinstance(law, SpeedupTable):
         price, times = Fraction(cheapness**-2.0), dict(law.rows)
         return min(sizes, key=lambda nodes: (Fraction(times[nodes]) * (1 + price * nodes), nodes))
-    if isinstance(law, Amdahl):
+    if isinstance(law, Overhead):
+        wanted = with_overhead(law, cluster.rows[job].nodes, float(cheapness**-2.0))
+    elif law is None:  # phases: without a serial share
+        wanted = 1e9 * cheapness
+    elif isinstance(law, Amdahl):
         wanted = min(math.sqrt(_ratio(law.parallel)), 1e9) * cheapness
     else:
         assert isinstance(law, PowerLaw)
         wanted = (min(math.sqrt(_ratio(law.exponent)), 1e9) * cheapness) ** 2
     return min(sizes, key=lambda nodes: (abs(nodes - wanted), -nodes))
+
+
+def with_overhead(law: Overhead, reference: int, price: float) -> float:
+    """Return where ``(1 / n + y n) (1 + price n)`` is least: its derivative is 0, by halving."""
+    low, high = 0.0, min(1e9, law.per_node(reference) ** -0.5 if law.overhead else math.inf)
+    fastest = high
+    while low < (middle := (low + high) / 2) < high:
+        if middle * middle * (1 + 2 * price * middle) > fastest * fastest:
+            high = middle
+        else:
+            low = middle
+    return low
 
 
 def _ratio(share: float) -> float:
@@ -65,6 +83,42 @@ def is_malleable(cluster: Cluster, job: int) -> bool:
     return cluster.rows[job].kind == "malleable"
 
 
+def chooses_its_start(cluster: Cluster, job: int) -> bool:
+    return cluster.rows[job].kind in {"malleable", "evolving"}
+
+
+def paying_cheapness(cluster: Cluster, job: int, asked: int) -> float:
+    """Return from which cheapness on a unit of work costs no more on the nodes asked for."""
+    if isinstance(cluster.rows[job].evolution, Phases):
+        return asked / 1e9
+    held = cluster.running[job].size
+    slower, faster = cluster.ratio(job, held), cluster.ratio(job, asked)
+    if faster >= slower:
+        return math.inf
+    more_area = max(0.0, asked * faster - held * slower)
+    return max(asked / 1e9, math.sqrt(more_area / (slower - faster)))
+
+
+def accepted_requests(cluster: Cluster, members: list[int], shared: int) -> tuple[list[tuple[int, int]], int]:
+    """Return requests that pay where others want few enough nodes; and how many are left."""
+    requests = cluster.requests if isinstance(cluster, ElasticCluster) else []
+    accepted = []
+    for job, asked in sorted(requests, key=lambda request: paying_cheapness(cluster, *request)):
+        cheapness = paying_cheapness(cluster, job, asked)
+        left = shared - (asked - cluster.running[job].size)
+        if cheapness < math.inf and sum(best_size(cluster, one, cheapness) for one in members) <= left:
+            accepted.append((job, asked))
+            shared = left
+    return accepted, shared
+
+
+def grant(cluster: Cluster, accepted: list[tuple[int, int]]) -> None:
+    for job, asked in accepted:
+        if asked - cluster.running[job].size <= cluster.free:
+            assert isinstance(cluster, ElasticCluster)
+            cluster.answer(job, granted=True)
+
+
 def least(cluster: Cluster, job: int) -> int:
     return cluster.sizes(job)[0]
 
@@ -88,12 +142,17 @@ def wanted_sizes(
     def at_rung(rung: int) -> dict[int, int]:
         return {job: best_size(cluster, job, math.exp(1e-4 * rung)) for job in members}
 
-    def near(wanted: int, size: int) -> bool:
-        return max(wanted, size) <= (1 + hysteresis) * min(wanted, size)
+    def stays(job: int, wanted: int, size: int) -> bool:
+        if max(wanted, size) <= (1 + hysteresis) * min(wanted, size):
+            return True
+        cost, ran = cluster.rows[job].reconfiguration, cluster.now - cluster.running[job].start
+        stall = cost.seconds(size, wanted) if isinstance(cost, Stall) else 0.0
+        gain = abs(1 - cluster.ratio(job, wanted) / cluster.ratio(job, size))
+        return stall > gain * (1 / 3) * ran
 
     wanted = at_rung(clearing_rung(lambda rung: sum(at_rung(rung).values()), shared))
     sizes = {job: cluster.running[job].size for job in running}
-    steady = {job for job in running if near(wanted[job], sizes[job])}
+    steady = {job for job in running if stays(job, wanted[job], sizes[job])}
     lack = sum(sizes[job] if job in steady else wanted[job] for job in members) - shared
     for job in sorted(steady):
         if lack > 0 and wanted[job] < sizes[job]:
@@ -123,10 +182,11 @@ def start(cluster: Cluster, admitted: list[int], wanted: dict[int, int], spare: 
             nodes = max(size for size in cluster.sizes(job) if size <= most)
             spare -= nodes - need
             cluster.start(job, nodes)
-    return min(spare, cluster.free)
+    return spare
 
 
 def grow(cluster: Cluster, running: list[int], wanted: dict[int, int], spare: int) -> None:
+    spare = min(spare, cluster.free)
     for job in running:
         run = cluster.running[job]
         most = min(wanted[job], run.size + max(0, spare))
@@ -147,11 +207,15 @@ def naive_static_price(policy: StaticPrice) -> Callable[[Cluster], None]:
         shared = cluster.free + incoming + sum(cluster.running[job].size for job in running)
         room = shared - sum(least(cluster, job) for job in running)
         admitted = admitted_jobs(cluster, policy, room)
-        new = [job for job in admitted if is_malleable(cluster, job)]
+        new = [job for job in admitted if chooses_its_start(cluster, job)]
         shared -= sum(least(cluster, job) for job in admitted if job not in new)
+        accepted, shared = accepted_requests(cluster, [*running, *new], shared)
+        needed = sum(least(cluster, job) for job in admitted)
+        needed += sum(asked - cluster.running[job].size for job, asked in accepted)
         wanted = wanted_sizes(cluster, policy.hysteresis, running, new, shared)
         incoming += shrink(cluster, running, wanted)
-        spare = cluster.free + incoming - sum(least(cluster, job) for job in admitted)
-        grow(cluster, running, wanted, start(cluster, admitted, wanted, spare))
+        spare = start(cluster, admitted, wanted, cluster.free + incoming - needed)
+        grant(cluster, accepted)
+        grow(cluster, running, wanted, spare)
 
     return decide

@@ -68,7 +68,7 @@ def _time(job: Job, nodes: int) -> float | None:
         return None
     if isinstance(job.speedup, SpeedupTable):
         return dict(job.speedup.rows).get(nodes)
-    return job.runtime * job.speedup.time_factor(nodes) / job.speedup.time_factor(job.nodes)
+    return job.runtime * job.speedup.time_ratio(nodes, job.nodes)
 
 
 def value(problem: WorkloadProblem, schedule: WorkloadSchedule, term: str) -> float:

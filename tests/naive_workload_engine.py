@@ -53,7 +53,7 @@ class Cluster:
             return 1.0
         if isinstance(row.speedup, SpeedupTable):
             return dict(row.speedup.rows)[nodes] / row.runtime
-        return row.speedup.time_factor(nodes) / row.speedup.time_factor(row.nodes)
+        return row.speedup.time_ratio(nodes, row.nodes)
 
     def run_time(self, job: int, nodes: int) -> float:
         row = self.rows[job]

@@ -26,7 +26,7 @@ def naive_sizes(problem: WorkloadProblem, job: int) -> list[tuple[int, float]]:
     law = row.speedup
     sizes = []
     for nodes in range(row.min_nodes, row.max_nodes + 1):
-        ratio = law.time_factor(nodes) / law.time_factor(row.nodes)  # type: ignore[union-attr]
+        ratio = law.time_ratio(nodes, row.nodes)  # type: ignore[union-attr]
         sizes.append((nodes, row.runtime if nodes == row.nodes else row.runtime * ratio))
     return sizes
 

@@ -20,7 +20,13 @@ from numba.core.dispatcher import Dispatcher
 
 from allocsolve.errors import InvalidOption
 from allocsolve.families import AnyFamily, family_named
-from allocsolve.instances import elastic_workload, klein2011, uniform_occupancy
+from allocsolve.instances import (
+    elastic_workload,
+    evotree_batch,
+    klein2011,
+    lina_workload,
+    uniform_occupancy,
+)
 from allocsolve.instances.generators.workload_examples import random_workload
 from allocsolve.model import (
     Budget,
@@ -72,13 +78,14 @@ def partition() -> list[PartitionProblem]:
 
 
 def workload() -> list[WorkloadProblem]:
-    """Return problems that take other ways through the solvers: jobs few, many, malleable; quarters."""
+    """Return problems that take other ways through the solvers: jobs few, many, elastic; quarters."""
     few, many = random_workload(1, 8, 8), random_workload(2, 300)
     quarters = replace(few.jobs[0], name="quarter", runtime=0.75)
     malleable = elastic_workload(random_workload(4, 40, 32), share=0.7, seed=1)
     at_any_time = elastic_workload(few, share=1, seed=1, tick=0)
     rigid = [many, few, WorkloadProblem(8, [*few.jobs, quarters]), random_workload(3, 30, 16)]
-    return [*rigid, malleable, at_any_time]
+    evolving = [evotree_batch(42, share=0.7), lina_workload(random_workload(4, 40, 32), share=0.7, seed=1)]
+    return [*rigid, malleable, at_any_time, *evolving]
 
 
 #: By kind, those from which most is to be done first.

@@ -13,14 +13,18 @@ from allocsolve.pictures.text import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from allocsolve.model import Problem, Topology, WorkloadProblem
+    from allocsolve.model import JobKind, Problem, Topology, WorkloadProblem
 
 __all__ = [
+    "generate_amr",
     "generate_churn",
+    "generate_downey1997",
     "generate_elastic",
+    "generate_evotree",
     "generate_klein2011",
+    "generate_lina",
     "generate_lublin1999",
     "generate_median_worst_case",
     "generate_occupancy",
@@ -46,12 +50,49 @@ def generate_klein2011(args: argparse.Namespace) -> int:
     return _generate(args, lambda idx: klein2011([args.seed, idx], **ranges))
 
 
+def generate_downey1997(args: argparse.Namespace) -> int:
+    """Write workloads of sizes and run times with uniform logarithms, after Downey."""
+    from allocsolve.instances import downey1997  # noqa: PLC0415 - when the command runs
+
+    options = {name: getattr(args, name) for name in ("load", "nodes", "runtime")}
+    sizes = {"num_jobs": args.jobs, "num_nodes": args.num_nodes, **options}
+    return _generate(args, lambda idx: downey1997([args.seed, idx], **sizes))
+
+
 def generate_lublin1999(args: argparse.Namespace) -> int:
     """Write workloads of the model of Lublin & Feitelson."""
     from allocsolve.instances import lublin1999  # noqa: PLC0415 - when the command runs
 
     sizes = {"num_jobs": args.jobs, "num_nodes": args.num_nodes, "model": args.model}
     return _generate(args, lambda idx: lublin1999([args.seed, idx], **sizes))
+
+
+def generate_evotree(args: argparse.Namespace) -> int:
+    """Write batches of Posner 2024, or streams of their jobs."""
+    from allocsolve.instances import evotree_batch, evotree_stream  # noqa: PLC0415 - when the command runs
+
+    kind = {"share": args.share, "kind": args.kind, "release_delay": args.release_delay}
+    stream = {"num_jobs": args.jobs, "num_nodes": args.num_nodes, "load": args.load}
+    if args.jobs is not None:
+        given = {name: value for name, value in stream.items() if value is not None}
+        return _generate(args, lambda idx: evotree_stream([args.seed, idx], **given, **kind))
+    for option, value in (("--num-nodes", args.num_nodes), ("--load", args.load)):
+        if value is not None:
+            msg = (
+                f"{option} is of a stream: a batch has 20 jobs on 10 nodes; --jobs says how many a stream has"
+            )
+            raise InvalidOption(msg)
+    return _generate(args, lambda idx: evotree_batch(args.seed + idx, **kind))
+
+
+def generate_amr(args: argparse.Namespace) -> int:
+    """Write workloads of applications with adaptive mesh refinement."""
+    from allocsolve.instances import amr_stream  # noqa: PLC0415 - when the command runs
+
+    options = {"num_jobs": args.jobs, "num_nodes": args.num_nodes, "load": args.load, "peak": args.peak}
+    if args.expand_limit is not None:
+        options["expand_limit"] = args.expand_limit
+    return _generate(args, lambda idx: amr_stream([args.seed, idx], **options))
 
 
 def generate_occupancy(args: argparse.Namespace) -> int:
@@ -91,20 +132,25 @@ def generate_churn(args: argparse.Namespace) -> int:
 
 def generate_elastic(args: argparse.Namespace) -> int:
     """Write a workload of which a share of the jobs is malleable."""
-    from allocsolve.instances import elastic_workload, write_problem  # noqa: PLC0415 - when the command runs
-    from allocsolve.model import MALLEABLE  # noqa: PLC0415 - when the command runs
+    from allocsolve.instances import elastic_workload  # noqa: PLC0415 - when the command runs
 
-    check_outputs(args.out, inputs=[args.source], force=args.force)
-    with time_bar(f"reading {source_name(args.source)}"):
-        problem = elastic_workload(_rigid(args.source), share=args.share, seed=args.seed, tick=args.tick)
-        write_problem(problem, args.out)
-    family = family_of(problem)
-    malleable = int((problem.packed.kind == MALLEABLE).sum())
-    if args.json:
-        write_json({"problem": args.out, "malleable": malleable, **family.features(problem)})
-    else:
-        say(f"{args.out}: {family.view.describe(problem)}; malleable: {malleable} of {len(problem.jobs)}")
-    return 0
+    def convert(rigid: WorkloadProblem) -> WorkloadProblem:
+        return elastic_workload(rigid, share=args.share, seed=args.seed, tick=args.tick)
+
+    return _convert(args, convert, ("malleable",))
+
+
+def generate_lina(args: argparse.Namespace) -> int:
+    """Write a workload of which a share of the jobs is malleable or evolves."""
+    from allocsolve.instances import lina_workload, shrunk_arrivals  # noqa: PLC0415 - when the command runs
+
+    def convert(rigid: WorkloadProblem) -> WorkloadProblem:
+        if args.arrivals != 1:
+            rigid = shrunk_arrivals(rigid, args.arrivals)
+        options = {name: getattr(args, name) for name in ("flexibility", "moments", "holds")}
+        return lina_workload(rigid, share=args.share, seed=args.seed, **options)
+
+    return _convert(args, convert, ("malleable", "evolving"))
 
 
 def generate_median_worst_case(args: argparse.Namespace) -> int:
@@ -120,6 +166,31 @@ def generate_median_worst_case(args: argparse.Namespace) -> int:
         write_json({"folder": args.out, "problems": [path]})
     else:
         say(f"{path}: {family_of(problem).view.describe(problem)}")
+    return 0
+
+
+def _convert(
+    args: argparse.Namespace,
+    convert: Callable[[WorkloadProblem], WorkloadProblem],
+    kinds: Sequence[JobKind],
+) -> int:
+    """Write what is made of a rigid workload; tell how many of its jobs are of these kinds."""
+    from allocsolve.instances import write_problem  # noqa: PLC0415 - when the command runs
+    from allocsolve.model import JOB_KINDS  # noqa: PLC0415 - when the command runs
+
+    check_outputs(args.out, inputs=[args.source], force=args.force)
+    with time_bar(f"reading {source_name(args.source)}"):
+        problem = convert(_rigid(args.source))
+        write_problem(problem, args.out)
+    family = family_of(problem)
+    counts: dict[str, object] = {
+        kind: int((problem.packed.kind == JOB_KINDS.index(kind)).sum()) for kind in kinds
+    }
+    if args.json:
+        write_json({"problem": args.out, **counts, **family.features(problem)})
+    else:
+        told = ", ".join(f"{kind}: {count}" for kind, count in counts.items())
+        say(f"{args.out}: {family.view.describe(problem)}; {told} of {len(problem.jobs)}")
     return 0
 
 

@@ -10,7 +10,13 @@ from allocsolve.cli import create
 from allocsolve.cli import options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.families import family_named
-from allocsolve.instances import LUBLIN_MODELS
+from allocsolve.instances import (
+    EVOTREE_KINDS,
+    LINA_FLEXIBILITIES,
+    LINA_MOMENTS,
+    LUBLIN_MODELS,
+    STALL_HOLDS,
+)
 from allocsolve.model import MAX_INTEGER
 from allocsolve.registry.registered import registered_names
 
@@ -39,8 +45,22 @@ def add_generators(parser: argparse.ArgumentParser) -> None:
     _add_lublin1999(
         generator("lublin1999", create.generate_lublin1999, "workloads of the model of Lublin & Feitelson")
     )
+    _add_evotree(generator("evotree", create.generate_evotree, "evolving tree-search jobs of Posner 2024"))
+    _add_amr(generator("amr", create.generate_amr, "jobs with adaptive mesh refinement, of known profiles"))
+    _add_downey1997(
+        generator(
+            "downey1997", create.generate_downey1997, "workloads of Downey's model, after Lina et al. 2022"
+        )
+    )
     _add_elastic(
         generator("elastic", create.generate_elastic, "malleable jobs made of those of a rigid workload")
+    )
+    _add_lina(
+        generator(
+            "lina",
+            create.generate_lina,
+            "malleable and evolving jobs made of those of a rigid workload, after Lina et al. 2022",
+        )
     )
     _add_occupancy(
         generator(
@@ -57,13 +77,11 @@ def add_generators(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_drawn(parser: argparse.ArgumentParser) -> None:
+def _add_drawn(parser: argparse.ArgumentParser, seed_help: str = "problem i has seed [S, i]") -> None:
     parser.add_argument(
         "--count", type=opt.integer(1, MANY), required=True, metavar="N", help="how many problems"
     )
-    parser.add_argument(
-        "--seed", type=opt.integer(0), required=True, metavar="S", help="problem i has seed [S, i]"
-    )
+    parser.add_argument("--seed", type=opt.integer(0), required=True, metavar="S", help=seed_help)
     _add_out(parser)
 
 
@@ -99,15 +117,79 @@ def _add_lublin1999(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", choices=LUBLIN_MODELS, default=LUBLIN_MODELS[0], help=help_text)
 
 
+def _add_evotree(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser, "batch i has seed S + i (those of the paper: 42 to 46), stream i has seed [S, i]")
+    help_text = "share of the jobs that are not rigid, 0..1 (default: %(default)s)"
+    parser.add_argument("--share", type=opt.share, default=1, metavar="P", help=help_text)
+    help_text = "what they are (default: %(default)s)"
+    parser.add_argument("--kind", choices=EVOTREE_KINDS, default=EVOTREE_KINDS[0], help=help_text)
+    help_text = "seconds after which an evolving job gives back an idle node (default: %(default)g)"
+    parser.add_argument("--release-delay", type=opt.number, default=10.0, metavar="D", help=help_text)
+    help_text = "draw a stream of so many jobs, not a batch of the paper"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), metavar="J", help=help_text)
+    help_text = "nodes of the cluster of a stream (default: 10)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), metavar="M", help=help_text)
+    help_text = "node-seconds of a stream per node and second if all jobs were rigid (default: 0.8)"
+    parser.add_argument("--load", type=opt.number, metavar="L", help=help_text)
+
+
+def _add_amr(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    help_text = "jobs of a problem"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), required=True, metavar="J", help=help_text)
+    help_text = "nodes of the cluster (default: %(default)s)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
+    help_text = "node-seconds per node and second (default: %(default)s)"
+    parser.add_argument("--load", type=opt.number, default=0.8, metavar="L", help=help_text)
+    help_text = "largest demand of a job in nodes, a number or a range (default: 25-75)"
+    parser.add_argument("--peak", type=opt.integers(2), default=(25, 75), metavar="25-75", help=help_text)
+    help_text = "write this expand limit into the jobs (default: inf): 1, 2, 1.5, inf"
+    parser.add_argument("--expand-limit", type=_expand_limit, metavar="L", help=help_text)
+
+
+def _add_downey1997(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    help_text = "jobs of a problem (default: %(default)s)"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), default=10_000, metavar="J", help=help_text)
+    help_text = "nodes of the cluster (default: %(default)s)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=10_000, metavar="M", help=help_text)
+    help_text = "share of the cluster that the jobs need (default: %(default)g)"
+    parser.add_argument("--load", type=opt.number, default=0.75, metavar="R", help=help_text)
+    for name, default, summary in (
+        ("--nodes", (2, 5000), "nodes of a job"),
+        ("--runtime", (296, 20_131), "seconds of a job"),
+    ):
+        text = f"{default[0]}-{default[1]}"
+        help_text = f"{summary}, a number or a range (default: {text})"
+        parser.add_argument(name, type=opt.integers(1), default=default, metavar=text, help=help_text)
+
+
 def _add_elastic(parser: argparse.ArgumentParser) -> None:
+    _add_converted(parser, "malleable")
+    help_text = "seconds between the points where a size may change (default: %(default)g; 0: any time)"
+    parser.add_argument("--tick", type=opt.number, default=10.0, metavar="T", help=help_text)
+
+
+def _add_lina(parser: argparse.ArgumentParser) -> None:
+    _add_converted(parser, "malleable or evolving, one in two each")
+    help_text = "times between submissions are multiplied by this first (default: %(default)g): .65"
+    parser.add_argument("--arrivals", type=opt.number, default=1.0, metavar="F", help=help_text)
+    for name, choices, summary in (
+        ("--flexibility", LINA_FLEXIBILITIES, "P/2 to 8 P nodes, 1 to the fastest number, or 1 to all nodes"),
+        ("--moments", LINA_MOMENTS, "requests at shares of all work, or of what is left at the one before"),
+        ("--holds", STALL_HOLDS, "nodes that a job holds while it stalls"),
+    ):
+        help_text = f"{summary} (default: %(default)s)"
+        parser.add_argument(name, choices=choices, default=choices[0], help=help_text)
+
+
+def _add_converted(parser: argparse.ArgumentParser, kinds: str) -> None:
     help_text = "a workload, or a log ending in .swf or .swf.gz; - for stdin"
     parser.add_argument("--from", required=True, dest="source", metavar="FILE", help=help_text)
-    help_text = "share of the jobs that become malleable, 0..1"
+    help_text = f"share of the jobs that become {kinds}, 0..1"
     parser.add_argument("--share", type=opt.share, required=True, metavar="P", help=help_text)
     help_text = "seed of the choice of jobs; those of a smaller share are among those of a larger one"
     parser.add_argument("--seed", type=opt.integer(0), required=True, metavar="S", help=help_text)
-    help_text = "seconds between the points where a size may change (default: %(default)g; 0: any time)"
-    parser.add_argument("--tick", type=opt.number, default=10.0, metavar="T", help=help_text)
     parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 

@@ -9,6 +9,8 @@ from allocsolve.cli import options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.cli.reproduce_bender2008 import bender2008
 from allocsolve.cli.reproduce_klein2011 import klein2011
+from allocsolve.cli.reproduce_lina2022 import lina2022
+from allocsolve.cli.reproduce_posner2024 import posner2024
 from allocsolve.cli.reproduce_zojer2025 import zojer2025
 
 if TYPE_CHECKING:
@@ -40,6 +42,12 @@ def add_papers(parser: argparse.ArgumentParser) -> None:
     added.add_argument("--tests", type=opt.integer(1), default=30, metavar="N", help=help_text)
     help_text = "time limit for each optimum (default: %(default)s)"
     added.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
+    summary = (
+        "Lina et al. 2022: malleable and evolving jobs on KIT FH2 and LLNL Atlas, and bounds beside them"
+    )
+    _add_lina2022(add_command(papers, "lina2022", lina2022, summary))
+    summary = "Posner 2024: batches of evolving tree searches, and the certified bound beside them"
+    _add_posner2024(add_command(papers, "posner2024", posner2024, summary))
     summary = "Zojer 2025: malleable jobs on the log of Cori KNL, and the certified bound beside them"
     _add_zojer2025(add_command(papers, "zojer2025", zojer2025, summary))
 
@@ -60,6 +68,23 @@ def _add_klein2011(parser: argparse.ArgumentParser) -> None:
     only.add_argument("--force", action="store_true", default=None, help=opt.FORCE_HELP)
 
 
+def _add_lina2022(parser: argparse.ArgumentParser) -> None:
+    help_text = "the folder with both logs, as *.swf.gz (default: that of ALLOCSOLVE_TRACES)"
+    parser.add_argument("--traces", type=Path, metavar="DIR", help=help_text)
+    help_text = "workloads, by the names of the paper; Synthetic needs no log (default: all)"
+    parser.add_argument("--logs", type=opt.names, metavar="A,B,...", help=help_text)
+    help_text = "shares of elastic jobs in per cent (default: 10,20,...,100)"
+    parser.add_argument("--shares", type=opt.percentages, metavar="P,...", help=help_text)
+    help_text = "how many seeds draw the elastic jobs (default: 3; the paper has ten runs)"
+    parser.add_argument("--seeds", type=opt.integer(1, 10**4), metavar="N", help=help_text)
+    help_text = "time limit for each bound in seconds (default: %(default)s)"
+    parser.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
+    help_text = "where records.sqlite and runs.csv go; what is there is not run again (default: out)"
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    opt.add_executor(parser)
+    opt.add_again(parser)
+
+
 def _add_zojer2025(parser: argparse.ArgumentParser) -> None:
     help_text = "the folder with cori_knl/*.csv (default: that of ALLOCSOLVE_TRACES)"
     parser.add_argument("--traces", type=Path, metavar="DIR", help=help_text)
@@ -69,8 +94,25 @@ def _add_zojer2025(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=opt.integer(1, 10**4), metavar="N", help=help_text)
     help_text = "the policies (default: the four of the thesis, and static-price)"
     parser.add_argument("--policies", type=opt.solvers, metavar="A,B,...", help=help_text)
+    _add_records(parser, 30.0)
+
+
+def _add_posner2024(parser: argparse.ArgumentParser) -> None:
+    help_text = "a file with the batches, such as evotree_batches.json (default: they are drawn)"
+    parser.add_argument("--batches", type=Path, metavar="FILE", help=help_text)
+    help_text = "seed of the first batch that is drawn, the next has S + 1 (default: 42, as in the paper)"
+    parser.add_argument("--seed", type=opt.integer(0, 2**31 - 1), metavar="S", help=help_text)
+    help_text = "how many batches are drawn (default: 5, as in the paper)"
+    parser.add_argument("--count", type=opt.integer(1, 10**4), metavar="N", help=help_text)
+    help_text = "shares of jobs that are not rigid in per cent (default: 0,20,40,60,80,100)"
+    parser.add_argument("--shares", type=opt.percentages, metavar="P,...", help=help_text)
+    _add_records(parser, 5.0)
+
+
+def _add_records(parser: argparse.ArgumentParser, seconds: float) -> None:
+    """Add how long bounds take, and where the runs go that are recorded."""
     help_text = "time limit for each bound in seconds (default: %(default)s)"
-    parser.add_argument("--seconds", type=opt.seconds, default=30.0, metavar="T", help=help_text)
+    parser.add_argument("--seconds", type=opt.seconds, default=seconds, metavar="T", help=help_text)
     help_text = "threads of the solver that gives the bounds (default: %(default)s)"
     parser.add_argument("--workers", type=opt.integer(1), default=1, metavar="W", help=help_text)
     help_text = "where records.sqlite and runs.csv go; what is there is not run again (default: out)"

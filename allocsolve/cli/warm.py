@@ -48,7 +48,7 @@ def warm(args: argparse.Namespace) -> int:
 
 
 def make_ready(family: AnyFamily, name: str) -> None:
-    """Make a solver ready for small and for large problems of a family.
+    """Make a solver ready for small and for large problems of a family, of all sorts.
 
     Raises
     ------
@@ -57,6 +57,6 @@ def make_ready(family: AnyFamily, name: str) -> None:
     """
     from allocsolve.registry import make_solver, ready  # noqa: PLC0415 - when the command runs
 
-    for make in (family.large_example, *[*family.timing_problems.values()][-1:]):
-        problem = make()
+    large = [make() for make in (family.large_example, *[*family.timing_problems.values()][-1:])]
+    for problem in (*large, *family.examples()):
         ready(make_solver(name, problem), problem)

@@ -29,11 +29,27 @@ from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_proble
 from allocsolve.instances.formats.sacct import read_sacct_log
 from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
 from allocsolve.instances.generators.amr import amr
+from allocsolve.instances.generators.amr_stream import amr_stream
 from allocsolve.instances.generators.counterexamples import counterexamples
+from allocsolve.instances.generators.downey1997 import downey1997
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.instances.generators.elastic import elastic_workload
+from allocsolve.instances.generators.evolution_workload import (
+    evolution_of_workload,
+    evolution_schedule_of_workload,
+    workload_of_evolution,
+    workload_schedule_of_evolution,
+)
 from allocsolve.instances.generators.evotree import evotree
+from allocsolve.instances.generators.evotree_workload import EVOTREE_KINDS, evotree_batch, evotree_stream
 from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.instances.generators.lina import (
+    LINA_FLEXIBILITIES,
+    LINA_MOMENTS,
+    STALL_HOLDS,
+    lina_workload,
+    shrunk_arrivals,
+)
 from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
@@ -58,9 +74,13 @@ from allocsolve.instances.library.regenerate import regenerate
 
 __all__ = [
     "BEST_KNOWN",
+    "EVOTREE_KINDS",
+    "LINA_FLEXIBILITIES",
+    "LINA_MOMENTS",
     "LUBLIN_MODELS",
     "MACHINES",
     "PACKAGED",
+    "STALL_HOLDS",
     "BestKnown",
     "CleaningReport",
     "HistoryEntry",
@@ -73,13 +93,20 @@ __all__ = [
     "Suite",
     "SwfLog",
     "amr",
+    "amr_stream",
     "churned_occupancy",
     "counterexamples",
     "digest",
+    "downey1997",
     "easy_counterexamples",
     "elastic_workload",
+    "evolution_of_workload",
+    "evolution_schedule_of_workload",
     "evotree",
+    "evotree_batch",
+    "evotree_stream",
     "klein2011",
+    "lina_workload",
     "log_problem",
     "lublin1999",
     "median_worst_case",
@@ -99,12 +126,15 @@ __all__ = [
     "read_swf_log",
     "recorded_schedule",
     "regenerate",
+    "shrunk_arrivals",
     "solution_columns",
     "solution_digest",
     "solution_document",
     "solution_from_columns",
     "swf_problem",
     "uniform_occupancy",
+    "workload_of_evolution",
+    "workload_schedule_of_evolution",
     "write_best_known",
     "write_certificate",
     "write_index",

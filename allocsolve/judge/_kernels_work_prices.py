@@ -1,4 +1,4 @@
-"""Compiled, for the judge: what each malleable job costs at least under prices of node-seconds, in floats."""
+"""Compiled, for the judge: what jobs that change their size by a law cost at least, in floats."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.kernels import called_kernel, inner_kernel, kernel
-from allocsolve.model import AMDAHL, MALLEABLE, SPEEDUP_TABLE
+from allocsolve.model import AMDAHL, MALLEABLE, NO_SPEEDUP, OVERHEAD, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, PackedJobs
 
-__all__ = ["ROUNDING_MARGIN", "Slots", "WorkCosts", "least_work_costs"]
+__all__ = ["ROUNDING_MARGIN", "Slots", "WorkCosts", "least_work_costs", "slot_at"]
 
 #: By what share of all its terms a bound on a job is lowered: far more than sums over 10^5 slots are rounded.
 ROUNDING_MARGIN = 1e-9
@@ -57,7 +57,35 @@ def _seconds(jobs: PackedJobs, j: int, nodes: float) -> float:
     share, given = jobs.parameter[j], float(jobs.nodes[j])
     if jobs.speedup[j] == AMDAHL:
         return float(jobs.runtime[j] * (1 - share + share / nodes) / (1 - share + share / given))
+    if jobs.speedup[j] == OVERHEAD:
+        return float(jobs.runtime[j] * (1 / nodes + share * nodes) / (1 / given + share * given))
     return float(jobs.runtime[j] * (given / nodes) ** share)
+
+
+@inner_kernel
+def _useful(jobs: PackedJobs, j: int) -> float:
+    """Return the most nodes on which a job is faster than on fewer, or the fewest that it may have."""
+    most = float(jobs.max_nodes[j])
+    if jobs.speedup[j] == OVERHEAD and jobs.parameter[j] > 0:
+        most = max(float(jobs.min_nodes[j]), min(most, 1 / sqrt(jobs.parameter[j])))
+    return float(most)
+
+
+@inner_kernel
+def _between_overheads(share: float, price: float, slope: float) -> float:
+    """Return the n with the least (slope + price n) (1 / n + share n), for a share and a price above 0.
+
+    Where the derivative is 0, w = 1 / (n sqrt(share)) is the one root above 1 of ``w^3 - w = c``, which is
+    at most 1 + c^(1/3). From there Newton's steps fall to it.
+    """
+    c = 2 * price / (slope * sqrt(share))
+    w = 1 + c ** (1 / 3)
+    for _ in range(_MOST_TRIALS):
+        lower = w - (w * (w * w - 1) - c) / (3 * w * w - 1)
+        if lower >= w * (1 - _ROUNDING):
+            break
+        w = lower
+    return float(1 / (w * sqrt(share)))
 
 
 @inner_kernel
@@ -65,9 +93,9 @@ def _surplus(jobs: PackedJobs, j: int, price: float, mu: float) -> tuple[float, 
     """Return the nodes on which a second saves most if the whole work is paid with mu, and its run time.
 
     A second on n nodes saves mu / (run time on n nodes) - price * n. Laws are concave, so its derivative by n
-    is 0 at the best n, or that is the fewest or the most nodes.
+    is 0 at the best n, or that is the fewest or the most nodes. With overhead they are up to the fastest n.
     """
-    fewest, most = float(jobs.min_nodes[j]), float(jobs.max_nodes[j])
+    fewest, most = float(jobs.min_nodes[j]), _useful(jobs, j)
     law, share = jobs.speedup[j], jobs.parameter[j]
     if law == SPEEDUP_TABLE:
         saved, at = -inf, jobs.table_offsets[j]
@@ -76,11 +104,19 @@ def _surplus(jobs: PackedJobs, j: int, price: float, mu: float) -> tuple[float, 
             if each > saved:
                 saved, at = each, row
         return float(jobs.table_nodes[at]), jobs.table_seconds[at]
-    if share == 0:
+    if share == 0 and law != OVERHEAD:
         return fewest, _seconds(jobs, j, fewest)
     one = _seconds(jobs, j, 1.0)
     nodes = most
-    if price > 0 and share == 1:
+    if law == OVERHEAD:
+        one /= 1 + share  # the work without overhead, on one node
+        if price * one >= mu:
+            nodes = fewest
+        elif price > 0 and share > 0:
+            # With s = share n^2 the rate n / (one (1 + s)) rises by (1 - s) / (one (1 + s)^2).
+            c = price * one / mu
+            nodes = sqrt(2 * (1 - c) / (1 + 2 * c + sqrt(1 + 8 * c)) / share)
+    elif price > 0 and share == 1:
         nodes = most if mu > price * one else fewest
     elif price > 0 and law == AMDAHL:
         # On one node the time is `one`, so 1 / time = n / (one * (n * serial + share)).
@@ -94,22 +130,24 @@ def _surplus(jobs: PackedJobs, j: int, price: float, mu: float) -> tuple[float, 
 @inner_kernel
 def _balanced(jobs: PackedJobs, j: int, price: float, slope: float) -> float:
     """Return for which mu a second saves at most its delay: the least (slope + price n) * run time on n."""
-    fewest, most = float(jobs.min_nodes[j]), float(jobs.max_nodes[j])
+    fewest, most = float(jobs.min_nodes[j]), _useful(jobs, j)
     law, share = jobs.speedup[j], jobs.parameter[j]
     if law == SPEEDUP_TABLE:
         mu = inf
         for row in range(jobs.table_offsets[j], jobs.table_offsets[j + 1]):
             mu = min(mu, (slope + price * jobs.table_nodes[row]) * jobs.table_seconds[row])
         return mu
-    nodes = fewest if share == 0 else most
-    if 0 < share < 1 and price > 0:
+    nodes = fewest if share == 0 and law != OVERHEAD else most
+    if law == OVERHEAD and share > 0 and price > 0:
+        nodes = min(max(_between_overheads(share, price, slope), fewest), most)
+    elif 0 < share < 1 and price > 0 and law != OVERHEAD:
         ratio = slope * share / (price * (1 - share))
         nodes = min(max(sqrt(ratio) if law == AMDAHL else ratio, fewest), most)
     return (slope + price * nodes) * _seconds(jobs, j, nodes)
 
 
 @inner_kernel
-def _slot_at(slots: Slots, moment: float) -> int:
+def slot_at(slots: Slots, moment: float) -> int:
     """Return the slot in which a moment is, its begin included."""
     low, high = 0, len(slots.begins)
     while high - low > 1:
@@ -254,8 +292,8 @@ def _least(
     free = submit + floor / slope
     earliest = submit + work * shortest * (1 - ROUNDING_MARGIN)
     last = len(slots.begins) - 1
-    first = _slot_at(slots, submit)
-    k = _slot_at(slots, max(earliest, free))
+    first = slot_at(slots, submit)
+    k = slot_at(slots, max(earliest, free))
     best, unproven = inf, k
     carried, at_carried = -1.0, 0.0
     while k <= last:
@@ -304,7 +342,7 @@ def _least(
 def least_work_costs(
     jobs: PackedJobs, costs: WorkCosts, slots: Slots, shortest: FloatArray, steps: int, out: FloatArray
 ) -> None:
-    """Write a lower bound on the cost of each malleable job, alone and with its nodes paid for; of others 0.
+    """Write a lower bound on the cost of each job that changes its size by a law, its nodes paid for; else 0.
 
     Parameters
     ----------
@@ -315,7 +353,7 @@ def least_work_costs(
     """
     for j in range(len(out)):
         out[j] = 0.0
-        if jobs.kind[j] != MALLEABLE:
+        if jobs.kind[j] < MALLEABLE or jobs.speedup[j] == NO_SPEEDUP:
             continue
         if costs.slope[j] == 0:
             out[j] = costs.floor[j]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.kernels import bisect_right, inner_kernel, kernel
-from allocsolve.model import AMDAHL, MALLEABLE, SPEEDUP_TABLE
+from allocsolve.model import AMDAHL, MALLEABLE, OVERHEAD, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray, PackedJobs
@@ -107,6 +107,8 @@ def _least(
 def _speedup_ratio(law: int, parameter: float, nodes: float, reference: float) -> float:
     if law == AMDAHL:
         return (1 - parameter + parameter / nodes) / (1 - parameter + parameter / reference)
+    if law == OVERHEAD:
+        return (1 / nodes + parameter * nodes) / (1 / reference + parameter * reference)
     return float((reference / nodes) ** parameter)
 
 
@@ -116,7 +118,7 @@ def least_costs(
 ) -> tuple[int, int]:
     """Return the sum of the least costs of the jobs as ``(high, low)``: ``high * 2^31 + low``.
 
-    Malleable jobs are passed over.
+    Malleable and evolving jobs are passed over.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ def least_costs(
     per_second, shorter = units
     high, low = 0, 0
     for j in range(len(free)):
-        if jobs.kind[j] == MALLEABLE:
+        if jobs.kind[j] >= MALLEABLE:
             continue
         law = jobs.speedup[j]
         first, count = 0, jobs.max_nodes[j] - jobs.min_nodes[j] + 1
@@ -158,7 +160,7 @@ def least_costs(
             if delay < best:
                 held = (nodes, time, free[j] - time)
                 best, steps = _least(prices, delays, j, held, best, steps - 1)
-            elif law != SPEEDUP_TABLE:
+            elif law != SPEEDUP_TABLE and law != OVERHEAD:  # noqa: PLR1714 - smaller sizes may be faster
                 break
         high += best >> 31
         low += best & (2**31 - 1)

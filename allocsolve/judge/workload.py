@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload_work import needed_sizes, reconfigurations, shown_seconds, work_violations
+from allocsolve.judge.workload_evolving import elastic_violations
+from allocsolve.judge.workload_shown import needed_sizes, shown_seconds
+from allocsolve.judge.workload_work import reconfigurations
 from allocsolve.model import MALLEABLE, MAX_INTEGER, SLOWDOWN_FLOOR_S
 
 if TYPE_CHECKING:
@@ -43,8 +45,10 @@ def workload_violations(problem: WorkloadProblem, schedule: WorkloadSchedule) ->
     W1: each job runs once, not before its submission, without a break, on numbers of nodes that it allows. A
     rigid or moldable job keeps its number and runs for its run time on so many. A malleable one changes its
     number only when its work is done up to one of its points, and ends when all is done: a second on n nodes
-    does ``1 / run time on n nodes`` of the work. W2: at no time more than `num_nodes` nodes are held; nodes
-    that are left at an instant are there for those who take them then.
+    does ``1 / run time on n nodes`` of the work, and none while the job stalls. An evolving job changes its
+    number as it asks for, or as it gives nodes back, and at no other time. W2: at no time
+    more than `num_nodes` nodes are held; nodes that are left at an instant are there for those who take them
+    then.
 
     Messages name the job, the time (seconds) and the value. Multiples of a quarter of a second are compared
     exactly, other times with `TIME_TOLERANCE_S`. O(pieces log pieces).
@@ -66,11 +70,10 @@ def _in_quarters(times: FloatArray) -> bool:
 def _job_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
     """W1, for all jobs at once; then the messages of those that break it."""
     pieces, names = np.diff(schedule.offsets), problem.jobs.names
-    if problem.is_malleable:
-        malleable = problem.packed.kind == MALLEABLE
-    else:
-        malleable = np.zeros(len(pieces), dtype=bool)
-    wrong_count = np.where(malleable, pieces < 1, pieces != 1)
+    elastic = np.zeros(len(pieces), dtype=bool)
+    if problem.is_elastic:
+        elastic = problem.packed.kind >= MALLEABLE
+    wrong_count = np.where(elastic, pieces < 1, pieces != 1)
     if wrong_count.any():
         return [
             f"job {names[idx]!r} never runs"
@@ -79,9 +82,9 @@ def _job_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolera
             for idx in np.flatnonzero(wrong_count).tolist()
         ]
     violations = _early_violations(problem, schedule, tolerance)
-    violations += _run_violations(problem, schedule, np.flatnonzero(~malleable), tolerance)
-    if malleable.any():
-        violations += work_violations(problem, schedule, np.flatnonzero(malleable), tolerance)
+    violations += _run_violations(problem, schedule, np.flatnonzero(~elastic), tolerance)
+    if elastic.any():
+        violations += elastic_violations(problem, schedule, tolerance)
     return violations
 
 
@@ -188,7 +191,7 @@ class WorkloadMetrics:
     #: Changes of the sizes of running jobs, and the nodes that jobs took or gave up in them.
     resizes: int
     resized_nodes: int
-    #: Changes to more and to fewer nodes, as means over the malleable jobs; 0 if there are none.
+    #: Changes to more and to fewer nodes, as means over the malleable and evolving jobs; 0 if there are none.
     expansions_per_job: float
     shrinks_per_job: float
     #: The least node-seconds that the jobs could hold, as a share of those that they hold.

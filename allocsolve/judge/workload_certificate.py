@@ -11,8 +11,13 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge._kernels_workload_prices import HIGHEST, Delays, Prices, least_costs
-from allocsolve.judge.workload_work_prices import LOOSE_WORK, least_cost_of_work
-from allocsolve.model import MALLEABLE, MAX_INTEGER, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE, frozen
+from allocsolve.judge.workload_evolving_prices import (
+    LOOSE_STEP_S,
+    least_cost_of_evolution,
+    set_times_and_areas,
+)
+from allocsolve.judge.workload_work_prices import LOOSE_WORK, least_cost_of_work, least_seconds
+from allocsolve.model import MALLEABLE, MAX_INTEGER, REACTIVE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE, frozen
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -72,16 +77,18 @@ def workload_certified_bound(
     the bound, and nothing else is rounded but the result, downwards. Of malleable jobs see the bound on the
     cost of their work.
 
-    *Malleable jobs* may in this bound stop, and hold any real number of nodes from their fewest to their
-    most. Then their work has a price, too, and any price bounds their least cost: the judge searches prices
-    of its own (`allocsolve.judge.workload_work_prices`).
+    *Malleable jobs*, and those with requests, may in this bound stop, and hold any real number of nodes from
+    their fewest to their most. Then their work has a price, too, and any price bounds their least cost: the
+    judge searches prices of its own (`allocsolve.judge.workload_work_prices`). For jobs with phases or
+    profiles it looks at all slots in which these may end (`allocsolve.judge.workload_evolving_prices`).
 
     *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
     shortest run after its submission. ``area``: what is submitted then takes its least area on N nodes.
     ``wide``: of it, jobs on more than N / 2 nodes run one after the other. If all times are whole seconds
     (quarters), some optimum starts jobs at such times only, and the bound is rounded up to one. A malleable
     job does its work in shares on some of its numbers of nodes, so it takes at least the least area and run
-    time of these; it may end at any time.
+    time of these; it may end at any time. So does a job with requests. One with phases may have a single
+    node, so it is never wide.
 
     *Complexity*: O(jobs * (log slots + edges until the delay of a job alone costs more than its best start)),
     for each size of a moldable job.
@@ -108,7 +115,7 @@ def workload_certified_bound(
 
 def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> float:
     if term == "wait" and not problem.is_rigid:
-        msg = "prices do not bound the wait of moldable and malleable jobs"
+        msg = "prices do not bound the wait of jobs that are not rigid"
         raise InvalidAnswer(msg)
     edges, listed, unit = _parsed(certificate)
     packed = problem.packed
@@ -132,8 +139,10 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
     high, low = least_costs(packed, delays, free, units, prices, _MOST_STEPS)
     total = (int(high) << 31) + int(low) - problem.num_nodes * int(prices.integral[-1])
     value = Fraction(total, unit * per_second)
-    if problem.is_malleable:
+    if problem.is_elastic:
         value += least_cost_of_work(problem, term, edges, listed, unit)
+    if problem.is_evolving:
+        value += least_cost_of_evolution(problem, term, edges, listed, unit)
     if term == "wait":
         value -= _sum_of_products(packed.weight, packed.runtime)
     scale = _sum_of_products(packed.weight, np.ones(len(submit)))
@@ -141,8 +150,8 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
 
 
 def _is_exact(problem: WorkloadProblem) -> bool:
-    """Return whether all times in schedules may be quarters: those at which malleable jobs end are not."""
-    return problem.is_exact and not problem.is_malleable
+    """Return whether all times in schedules may be quarters: those at which elastic jobs end are not."""
+    return problem.is_exact and not problem.is_elastic
 
 
 def _packed_prices(edges: list[int], listed: list[int], per_second: int) -> Prices:
@@ -193,9 +202,11 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
         return 0.0
     loose = Fraction(0.0 if exact else _LOOSE_S)
     times, areas = _least_times_and_areas(problem)
-    if problem.is_malleable:
-        work = np.where(packed.kind == MALLEABLE, 1 - LOOSE_WORK, 1.0)
-        times, areas = times * work, areas * work
+    if problem.is_elastic:
+        work = np.where(packed.kind >= MALLEABLE, 1 - LOOSE_WORK, 1.0)
+        each = LOOSE_STEP_S * np.diff(problem.jobs.evolving.offsets)
+        times = np.maximum(0.0, times * work - each)
+        areas = np.maximum(0.0, areas * work - each * packed.max_nodes)
     start = max(Fraction(0), Fraction(after) - loose)
     if rule == "longest":
         value = Fraction(float((packed.submit + times)[late].max())) - loose
@@ -203,7 +214,8 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
         least_area = _exact_sum(areas[late]) - loose * int(packed.max_nodes[late].sum())
         value = start + least_area / problem.num_nodes
     else:
-        wide = late & (2 * packed.min_nodes > problem.num_nodes)
+        fewest = np.where(problem.jobs.evolving.reading == REACTIVE, 1, packed.min_nodes)
+        wide = late & (2 * fewest > problem.num_nodes)
         value = start + _exact_sum(times[wide]) - loose * int(wide.sum())
     if not exact:
         return _down(max(Fraction(0), value * (1 - Fraction(1, 2**45))))
@@ -215,15 +227,15 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
 def _least_times_and_areas(problem: WorkloadProblem) -> tuple[FloatArray, FloatArray]:
     """Return the least seconds and the least node-seconds of each job.
 
-    On more nodes of a law a job is faster and takes more node-seconds.
+    On more nodes of a law a job takes more node-seconds.
     """
     packed = problem.packed
-    times = problem.run_times(packed.max_nodes).copy()
+    times = least_seconds(problem).copy()
     areas = packed.min_nodes * problem.run_times(packed.min_nodes)
     for j in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
         rows = slice(packed.table_offsets[j], packed.table_offsets[j + 1])
-        times[j] = packed.table_seconds[rows].min()
         areas[j] = (packed.table_nodes[rows] * packed.table_seconds[rows]).min()
+    set_times_and_areas(problem, times, areas)
     return times, areas
 
 

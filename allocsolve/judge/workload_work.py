@@ -1,43 +1,50 @@
-"""The work of malleable jobs: done in full, on allowed sizes that change only at points; and how often."""
+"""The work of jobs that change their sizes: done in full, on allowed sizes, with the stalls that it costs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.model import MALLEABLE, SPEEDUP_TABLE
+from allocsolve.judge.workload_shown import needed_sizes, shown_seconds
+from allocsolve.model import EVOLVING, MALLEABLE, PROFILE, REACTIVE, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["needed_sizes", "reconfigurations", "shown_seconds", "work_violations"]
+__all__ = ["Progress", "reconfigurations", "work_done"]
 
 #: By what share of a job the work done may differ from all of it, or from that at a point, besides the time
 #: tolerance: so much are sums over many pieces rounded.
 _WORK_TOLERANCE: Final = 1e-9
 
 
-def shown_seconds(seconds: float) -> str:
-    """Return a time as people write it: a whole number without a point."""
-    return str(int(seconds)) if float(seconds).is_integer() else repr(float(seconds))
+class Progress(NamedTuple):
+    """How far jobs come in their pieces."""
+
+    #: What is wrong with a job, first thing only: by row of the jobs that were asked for.
+    matters: dict[int, str]
+    #: Shape (pieces of the schedule,): the share of the work that is done when a piece begins; 0 for others.
+    before: FloatArray
+    #: Shape (rows,): by how much shares may be off, as the tolerance of times and rounding allow.
+    slack: FloatArray
 
 
-def needed_sizes(problem: WorkloadProblem, idx: int) -> str:
-    """Return which numbers of nodes a job allows, for a message."""
-    packed = problem.packed
-    low, high = packed.min_nodes[idx], packed.max_nodes[idx]
-    return f"but needs {low}" if low == high else f"but needs one of its numbers in {low}..{high}"
-
-
-def work_violations(
+def work_done(
     problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: IntArray, tolerance: float
-) -> list[str]:
-    """Return the first thing that is wrong with each of these malleable jobs, of some pieces. O(pieces)."""
+) -> Progress:
+    """Follow these jobs, of some pieces each, whose work is divided by a law of speedup. O(pieces).
+
+    Sizes must be allowed, pieces without gaps, sizes of malleable jobs must change at points; each change
+    costs its stall, and at the end all work is done.
+    """
+    packed, evolving = problem.packed, problem.jobs.evolving
     count = np.diff(schedule.offsets)[jobs]
-    done, run_times = np.zeros(len(jobs)), problem.packed.runtime[jobs]
+    done, run_times = np.zeros(len(jobs)), packed.runtime[jobs]
+    stalled_until = np.full(len(jobs), -np.inf)
+    before = np.zeros(len(schedule.nodes))
     matters: dict[int, str] = {}
     rows = np.arange(len(jobs))
     # The first pieces of all jobs, the second ones of those that have one, and so on.
@@ -45,36 +52,75 @@ def work_violations(
         rows = rows[count[rows] > nth]
         mine = jobs[rows]
         at = schedule.offsets[mine] + nth
+        before[at] = done[rows]
         times = problem.run_times(schedule.nodes[at], mine)
-        lasted = schedule.ends[at] - schedule.starts[at]
-        wrong_size, reversed_ = np.isnan(times), lasted < 0
-        broken = off_point = np.zeros(len(rows), dtype=bool)
+        starts, ends = schedule.starts[at], schedule.ends[at]
+        wrong_size, reversed_ = np.isnan(times), ends < starts
+        broken = off_point = cut_short = np.zeros(len(rows), dtype=bool)
         if nth:
-            broken = np.abs(schedule.starts[at] - schedule.ends[at - 1]) > tolerance
+            cost = _stalls(problem, mine, schedule.nodes[at - 1], schedule.nodes[at])
+            at_once = (evolving.holds_larger[mine] == 0) | (schedule.nodes[at] > schedule.nodes[at - 1])
+            until = np.maximum(starts, stalled_until[rows]) + cost
+            stalled_until[rows] = np.where(at_once & (cost > 0), until, stalled_until[rows])
+            broken = np.abs(starts - schedule.ends[at - 1]) > tolerance
             slack = _slack(problem, mine, run_times[rows], tolerance)
-            off_point = ~_is_at_point(problem.packed.points[mine], done[rows], slack)
+            off_point = ~_is_at_point(packed.points[mine], done[rows], slack)
             off_point &= schedule.nodes[at] != schedule.nodes[at - 1]
-        faulty = wrong_size | reversed_ | broken | off_point
+        ahead = _stall_ahead(problem, schedule, mine, at, count[rows] > nth + 1)
+        running = ends - ahead - np.maximum(starts, stalled_until[rows])
+        cut_short = (ahead > 0) & (running < -tolerance)
+        faulty = wrong_size | reversed_ | broken | off_point | cut_short
         for row in np.flatnonzero(faulty).tolist():
-            idx, when = int(mine[row]), shown_seconds(schedule.starts[at[row]])
+            idx, piece, when = int(mine[row]), int(at[row]), shown_seconds(starts[row])
             if wrong_size[row]:
-                matter = f"holds {schedule.nodes[at[row]]} nodes, {needed_sizes(problem, idx)}"
+                matter = f"holds {schedule.nodes[piece]} nodes, {needed_sizes(problem, idx)}"
             elif reversed_[row]:
-                matter = f"has a piece from {when} s to {shown_seconds(schedule.ends[at[row]])} s"
+                matter = f"has a piece from {when} s to {shown_seconds(ends[row])} s"
             elif broken[row]:
-                ended = shown_seconds(schedule.ends[at[row] - 1])
+                ended = shown_seconds(schedule.ends[piece - 1])
                 matter = f"has a piece that ends at {ended} s and the next one from {when} s"
-            else:
-                parts = problem.packed.points[idx]
+            elif off_point[row]:
+                parts = packed.points[idx]
                 matter = f"changes its size at {when} s, between its points ({parts} equal parts of its work)"
+            else:
+                stall = f"before its stall of {shown_seconds(ahead[row])} s is over"
+                matter = f"gives up nodes at {shown_seconds(ends[row])} s, {stall}"
             matters[int(rows[row])] = matter
-        done[rows[~faulty]] += (lasted / times)[~faulty]
+        good = ~faulty
+        done[rows[good]] += (np.maximum(running, 0) / times)[good]
         run_times[rows] = times
-        rows = rows[~faulty]
-    off = np.abs(done - 1) > _slack(problem, jobs, run_times, tolerance)
-    for row in np.flatnonzero(off).tolist():
+        rows = rows[good]
+    every = _slack(problem, jobs, run_times, tolerance)
+    for row in np.flatnonzero(np.abs(done - 1) > every).tolist():
         matters.setdefault(row, f"ends with {done[row]:.15g} of its work done")
-    return [f"job {problem.jobs.names[jobs[row]]!r} {matters[row]}" for row in sorted(matters)]
+    return Progress(matters, before, every)
+
+
+def _stalls(problem: WorkloadProblem, jobs: IntArray, old: IntArray, new: IntArray) -> FloatArray:
+    """Return what changes of sizes cost, in seconds; 0 where the size stays."""
+    evolving = problem.jobs.evolving
+    cost = evolving.stall_fixed[jobs] + evolving.stall_per_node[jobs] * np.abs(new - old)
+    cost += evolving.stall_shared[jobs] / np.maximum(new + old, 1)
+    return np.where(new == old, 0.0, cost)
+
+
+def _stall_ahead(
+    problem: WorkloadProblem,
+    schedule: WorkloadSchedule,
+    jobs: IntArray,
+    pieces: IntArray,
+    goes_on: NDArray[np.bool_],
+) -> FloatArray:
+    """Return for how long jobs stall at the ends of these pieces, as they hold the larger number till then.
+
+    `goes_on` tells which jobs have a further piece.
+    """
+    stalls = np.zeros(len(jobs))
+    mine, at = jobs[goes_on], pieces[goes_on]
+    old, new = schedule.nodes[at], schedule.nodes[at + 1]
+    shrinks = (problem.jobs.evolving.holds_larger[mine] == 1) & (new < old)
+    stalls[goes_on] = np.where(shrinks, _stalls(problem, mine, old, new), 0)
+    return stalls
 
 
 def _slack(problem: WorkloadProblem, jobs: IntArray, run_times: FloatArray, tolerance: float) -> FloatArray:
@@ -106,21 +152,27 @@ def reconfigurations(
     change = np.diff(schedule.nodes, prepend=0)[inner]
     if len(change):
         # A schedule that is not feasible may break up rigid jobs, too.
-        malleable = max(1, int((problem.packed.kind == MALLEABLE).sum()))
+        elastic = max(1, int((problem.packed.kind >= MALLEABLE).sum()))
         fields["resizes"] = int((change != 0).sum())
         fields["resized_nodes"] = int(np.abs(change).sum())
-        fields["expansions_per_job"] = int((change > 0).sum()) / malleable
-        fields["shrinks_per_job"] = int((change < 0).sum()) / malleable
+        fields["expansions_per_job"] = int((change > 0).sum()) / elastic
+        fields["shrinks_per_job"] = int((change < 0).sum()) / elastic
     return fields
 
 
 def _least_areas(problem: WorkloadProblem) -> FloatArray:
-    """Return the least node-seconds of each job: on its fewest nodes, but for tables."""
-    packed = problem.packed
+    """Return the least node-seconds of each job: on its fewest nodes, but for tables, phases and profiles."""
+    packed, evolving = problem.packed, problem.jobs.evolving
     if problem.is_rigid:
         return packed.nodes * packed.runtime
     least: FloatArray = packed.min_nodes * problem.run_times(packed.min_nodes)
     for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
         rows = slice(packed.table_offsets[idx], packed.table_offsets[idx + 1])
         least[idx] = (packed.table_nodes[rows] * packed.table_seconds[rows]).min()
+    for idx in np.flatnonzero(packed.kind == EVOLVING).tolist():
+        rows = slice(evolving.offsets[idx], evolving.offsets[idx + 1])
+        if evolving.reading[idx] == REACTIVE:
+            least[idx] = evolving.amounts[rows].sum()
+        elif evolving.reading[idx] == PROFILE:
+            least[idx] = (evolving.amounts[rows] * evolving.nodes[rows]).sum()
     return least

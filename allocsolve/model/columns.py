@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen
 from allocsolve.model.checks import items, shown
-from allocsolve.model.speedup import AMDAHL, POWER, SPEEDUP_TABLE, Amdahl, PowerLaw, SpeedupTable
+from allocsolve.model.speedup import (
+    AMDAHL,
+    OVERHEAD,
+    POWER,
+    SPEEDUP_TABLE,
+    Amdahl,
+    Overhead,
+    PowerLaw,
+    SpeedupTable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,8 +42,9 @@ __all__ = [
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-def packed_speedups(speedups: Sequence[Speedup | None], count: int) -> dict[str, Any]:
-    """Return the columns of `allocsolve.model.PackedJobs` that tell the laws of so many jobs."""
+def packed_speedups(speedups: Sequence[Speedup | None], nodes: IntArray) -> dict[str, Any]:
+    """Return the columns of `allocsolve.model.PackedJobs` that tell the laws of jobs of so many nodes."""
+    count = len(nodes)
     codes, parameters = np.zeros(count, dtype=np.int64), np.zeros(count)
     sizes = np.zeros(count + 1, dtype=np.int64)
     rows: list[tuple[int, float]] = []
@@ -46,14 +56,16 @@ def packed_speedups(speedups: Sequence[Speedup | None], count: int) -> dict[str,
         elif isinstance(law, SpeedupTable):
             codes[idx], sizes[idx + 1] = SPEEDUP_TABLE, len(law.rows)
             rows += law.rows
+        elif isinstance(law, Overhead):
+            codes[idx], parameters[idx] = OVERHEAD, law.per_node(max(int(nodes[idx]), 1))
         elif law is not None:
-            msg = f"speedup {shown(law)} of job {idx} is none of Amdahl, PowerLaw and SpeedupTable"
+            msg = f"speedup {shown(law)} of job {idx} is none of Amdahl, PowerLaw, SpeedupTable and Overhead"
             raise InvalidProblem(msg)
     return {
         "speedup": frozen(codes),
         "parameter": frozen_floats(parameters),
         "table_offsets": frozen(np.cumsum(sizes)),
-        "table_nodes": frozen(np.array([nodes for nodes, _ in rows], dtype=np.int64)),
+        "table_nodes": frozen(np.array([number for number, _ in rows], dtype=np.int64)),
         "table_seconds": frozen_floats(np.array([seconds for _, seconds in rows], dtype=np.float64)),
     }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_SIZES",
+    "EVOLVING",
     "JOB_KINDS",
     "MALLEABLE",
     "MOLDABLE",
@@ -37,14 +38,15 @@ __all__ = [
 ]
 
 #: A rigid job runs on one number of nodes; that of a moldable one is chosen at its start; that of a malleable
-#: one may change while it runs.
-JobKind: TypeAlias = Literal["rigid", "moldable", "malleable"]
+#: one may change while it runs, when the scheduler says so; an evolving one asks for changes by itself.
+JobKind: TypeAlias = Literal["rigid", "moldable", "malleable", "evolving"]
 JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 
 #: Codes of the kinds in the arrays of `allocsolve.model.PackedJobs`.
 RIGID: Final = 0
 MOLDABLE: Final = 1
 MALLEABLE: Final = 2
+EVOLVING: Final = 3
 
 #: On which numbers of nodes a job may run: multiples of an integer (1: all), or powers of two.
 SizeSet: TypeAlias = int | Literal["powers-of-two"]
@@ -116,15 +118,15 @@ def kind_faults(packed: PackedJobs) -> list[tuple[NDArray[np.bool_], str]]:
     """Return pairs of the jobs at fault and what is the matter with them."""
     kind, law = packed.kind, packed.speedup
     has_law, tabled = law != NO_SPEEDUP, law == SPEEDUP_TABLE
-    fixed = kind != MALLEABLE
+    fixed, evolves = kind != MALLEABLE, kind == EVOLVING
     stepped = packed.size_step != ALL_SIZES
     faults = [
         ((kind == RIGID) & has_law, "is rigid, but has a speedup"),
-        ((kind != RIGID) & ~has_law, "has no speedup, so it can only be rigid"),
+        ((kind != RIGID) & ~evolves & ~has_law, "has no speedup, so it can only be rigid or evolving"),
         (fixed & (packed.points != 0), "has points, but is not malleable"),
         (packed.points < 0, "has less than 0 points"),
         (tabled & stepped, "has a size set, but the sizes of its speedup table"),
-        (~has_law & stepped, "has a size set, but is rigid"),
+        (~has_law & ~evolves & stepped, "has a size set, but is rigid"),
     ]
     for name in ("min_nodes", "nodes", "max_nodes"):
         outside = stepped & ~are_allowed_sizes(packed.size_step, getattr(packed, name))

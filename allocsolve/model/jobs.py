@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -20,7 +20,17 @@ from allocsolve.model.columns import (
     texts_column,
     within,
 )
-from allocsolve.model.job_kinds import ALL_SIZES, MALLEABLE, job_kind, kind_columns, kind_faults, size_set
+from allocsolve.model.evolving_columns import evolving_faults, packed_evolving, wrong_run_times
+from allocsolve.model.job import Job
+from allocsolve.model.job_kinds import (
+    ALL_SIZES,
+    EVOLVING,
+    MALLEABLE,
+    job_kind,
+    kind_columns,
+    kind_faults,
+    size_set,
+)
 from allocsolve.model.speedup import NO_SPEEDUP, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
@@ -29,6 +39,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.evolving import Evolution, Reconfiguration
+    from allocsolve.model.evolving_columns import PackedEvolving
     from allocsolve.model.job_kinds import JobKind, SizeSet
     from allocsolve.model.speedup import Speedup
 
@@ -36,56 +48,6 @@ __all__ = ["DEFAULT_LIMIT_FACTOR", "FloatArray", "Job", "Jobs", "PackedJobs"]
 
 #: What a user without an estimate is taken to ask for, in run times (Zojer et al. 2025).
 DEFAULT_LIMIT_FACTOR = 1.25
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One job: a row of `Jobs`, which checks it.
-
-    Parameters
-    ----------
-    submit
-        When it enters the queue, in seconds, >= 0.
-    nodes
-        How many nodes it runs on; of a moldable or malleable job, the number to which `runtime` refers.
-    runtime
-        How long it runs on `nodes` nodes, in seconds, above 0.
-    limit
-        The run time that the user asked for, in seconds, above 0; None if it is not given.
-    name
-        Distinct; ``j0``, ``j1``, ... by position if empty.
-    user
-        Who submitted it, if that is known.
-    weight
-        How much it counts in objectives, >= 0. A job of weight 0 runs, but does not count.
-    min_nodes, max_nodes
-        The fewest and most nodes of a moldable or malleable job; `nodes` if left out.
-    speedup
-        The law of a moldable or malleable job; None for a rigid one.
-    kind
-        ``rigid``, ``moldable`` (its number of nodes is chosen at its start) or ``malleable`` (it may change
-        while the job runs); if left out, moldable with a speedup and rigid without.
-    points
-        Into how many equal parts the work of a malleable job is divided, between which its number of nodes
-        may change; 0: it may change at any time.
-    size_set
-        The numbers of nodes on which the job may run, from `min_nodes` to `max_nodes`: multiples of an
-        integer (1: all), or ``powers-of-two``. A table of speedups has its own.
-    """
-
-    submit: float
-    nodes: int
-    runtime: float
-    limit: float | None = None
-    name: str = ""
-    user: str | None = None
-    weight: float = 1
-    min_nodes: int | None = None
-    max_nodes: int | None = None
-    speedup: Speedup | None = None
-    kind: JobKind | None = None
-    points: int = 0
-    size_set: SizeSet = 1
 
 
 class PackedJobs(NamedTuple):
@@ -107,16 +69,17 @@ class PackedJobs(NamedTuple):
     estimate: FloatArray
     #: >= 0.
     weight: FloatArray
-    #: `NO_SPEEDUP`, `AMDAHL`, `POWER` or `SPEEDUP_TABLE`.
+    #: `NO_SPEEDUP`, `AMDAHL`, `POWER`, `SPEEDUP_TABLE` or `OVERHEAD`.
     speedup: IntArray
-    #: Of `AMDAHL` the parallel share, of `POWER` the exponent, else 0.
+    #: Of `AMDAHL` the parallel share, of `POWER` the exponent, of `OVERHEAD` the y of run times that are
+    #: multiples of ``1 / n + y n``, else 0.
     parameter: FloatArray
     #: Shape (jobs + 1,).
     table_offsets: IntArray
     #: Shape (rows of all tables,): numbers of nodes, and seconds on them.
     table_nodes: IntArray
     table_seconds: FloatArray
-    #: `RIGID`, `MOLDABLE` or `MALLEABLE`.
+    #: `RIGID`, `MOLDABLE`, `MALLEABLE` or `EVOLVING`.
     kind: IntArray
     #: Equal parts of the work of a malleable job between which its size may change; 0: any time.
     points: IntArray
@@ -135,6 +98,8 @@ class Jobs(Sequence[Job]):
         Seconds, NaN where no limit is given; all without one if left out.
     names, users, weight, min_nodes, max_nodes, speedups, kinds, points, size_sets
         Columns, or None for what `Job` has by default.
+    evolutions, reconfigurations
+        Columns, or None for what `Job` has by default.
 
     Raises
     ------
@@ -150,7 +115,10 @@ class Jobs(Sequence[Job]):
     [900.0, 75.625]
     """
 
-    __slots__ = ("limit", "names", "packed", "speedups", "users")
+    __slots__ = (
+        *("evolutions", "evolving", "limit", "names", "packed", "reconfigurations"),
+        *("speedups", "users"),
+    )
 
     #: Distinct.
     names: tuple[str, ...]
@@ -160,7 +128,11 @@ class Jobs(Sequence[Job]):
     limit: FloatArray
     #: One for each job; empty if all are rigid.
     speedups: tuple[Speedup | None, ...]
+    #: One for each job; empty if none evolves, or no change costs anything.
+    evolutions: tuple[Evolution | None, ...]
+    reconfigurations: tuple[Reconfiguration | None, ...]
     packed: PackedJobs
+    evolving: PackedEvolving
 
     def __init__(
         self,
@@ -178,6 +150,8 @@ class Jobs(Sequence[Job]):
         kinds: Iterable[JobKind | None] | None = None,
         points: object = None,
         size_sets: Iterable[SizeSet] | None = None,
+        evolutions: Iterable[Evolution | None] | None = None,
+        reconfigurations: Iterable[Reconfiguration | None] | None = None,
     ) -> None:
         starts = seconds_column("submit", submit)
         count = len(starts)
@@ -185,15 +159,19 @@ class Jobs(Sequence[Job]):
             tuple(f"j{idx}" for idx in range(count)) if names is None else texts_column("names", names)
         )
         self.users = () if users is None else texts_column("users", users, none=True)
-        self.speedups = () if speedups is None else items("speedups", speedups)
+        self.speedups = _if_any(() if speedups is None else items("speedups", speedups))
+        self.evolutions = _if_any(() if evolutions is None else items("evolutions", evolutions))
+        self.reconfigurations = _if_any(
+            () if reconfigurations is None else items("reconfigurations", reconfigurations)
+        )
         if not any(self.users):
             self.users = ()
-        if all(law is None for law in self.speedups):
-            self.speedups = ()
         self.limit = np.full(count, np.nan) if limit is None else seconds_column("limit", limit)
         self.limit.setflags(write=False)
-        laws = packed_speedups(self.speedups, count)
         needed, lengths = counts_column("nodes", nodes), seconds_column("runtime", runtime)
+        laws = packed_speedups(self.speedups, needed)
+        if self.evolutions:
+            kinds = _with_evolving(kinds, self.evolutions)
         packed = PackedJobs(
             submit=starts,
             nodes=needed,
@@ -208,6 +186,7 @@ class Jobs(Sequence[Job]):
             **kind_columns(kinds, points, size_sets, laws["speedup"]),
         )
         self.packed = packed
+        self.evolving = packed_evolving(self.evolutions, self.reconfigurations, count)
         self._check()
 
     @classmethod
@@ -227,9 +206,13 @@ class Jobs(Sequence[Job]):
             min_nodes=[job.nodes if job.min_nodes is None else job.min_nodes for job in jobs],
             max_nodes=[job.nodes if job.max_nodes is None else job.max_nodes for job in jobs],
             speedups=[job.speedup for job in jobs],
-            kinds=[job.kind for job in jobs],
+            kinds=[
+                "evolving" if job.kind is None and job.evolution is not None else job.kind for job in jobs
+            ],
             points=[job.points for job in jobs],
             size_sets=[job.size_set for job in jobs],
+            evolutions=[job.evolution for job in jobs],
+            reconfigurations=[job.reconfiguration for job in jobs],
         )
 
     def __len__(self) -> int:
@@ -259,6 +242,8 @@ class Jobs(Sequence[Job]):
             kind=job_kind(packed.kind[idx]),
             points=int(packed.points[idx]),
             size_set=size_set(packed.size_step[idx]),
+            evolution=self.evolutions[idx] if self.evolutions else None,
+            reconfiguration=self.reconfigurations[idx] if self.reconfigurations else None,
         )
 
     def __iter__(self) -> Iterator[Job]:
@@ -283,13 +268,14 @@ class Jobs(Sequence[Job]):
             self.names,
             self.users,
             *(self.packed[at] for at in (6, 2, 3)),
-            self.speedups,
+            *(self.speedups, self.evolutions, self.reconfigurations),
             *self.packed[12:],
         )
 
     def _key(self) -> tuple[object, ...]:
         arrays = (self.limit, *self.packed)
-        return self.names, self.users, self.speedups, *(array.tobytes() for array in arrays)
+        texts = (self.names, self.users, self.speedups, self.evolutions, self.reconfigurations)
+        return *texts, *(array.tobytes() for array in arrays)
 
     def _check(self) -> None:
         packed, count = self.packed, len(self)
@@ -297,9 +283,8 @@ class Jobs(Sequence[Job]):
         columns += [(name, getattr(packed, name)) for name in ("nodes", "runtime", "weight")]
         columns += [(name, getattr(packed, name)) for name in ("min_nodes", "max_nodes")]
         columns += [("points", packed.points), ("size_sets", packed.size_step)]
-        columns += [
-            (name, column) for name, column in (("users", self.users), ("speedups", self.speedups)) if column
-        ]
+        listed = ("users", "speedups", "evolutions", "reconfigurations")
+        columns += [(name, getattr(self, name)) for name in listed if getattr(self, name)]
         for name, column in columns:
             if len(column) != count:
                 msg = f"{len(column)} {name} for {count} jobs"
@@ -331,13 +316,18 @@ class Jobs(Sequence[Job]):
             self._refuse(name, values, good, range_)
         self._refuse("nodes", packed.nodes, packed.nodes >= packed.min_nodes, "min_nodes..max_nodes")
         self._refuse("nodes", packed.nodes, packed.nodes <= packed.max_nodes, "min_nodes..max_nodes")
-        rigid = packed.speedup == NO_SPEEDUP
+        rigid = (packed.speedup == NO_SPEEDUP) & (packed.kind != EVOLVING)
         fixed = packed.min_nodes == packed.max_nodes
         self._refuse("max_nodes", packed.max_nodes, ~rigid | fixed, "nodes: a job without speedup is rigid")
-        for at_fault, matter in kind_faults(packed):
+        faults = chain(kind_faults(packed), evolving_faults(packed, self.evolving, self.reconfigurations))
+        for at_fault, matter in faults:
             if at_fault.any():
                 msg = f"job {self.names[int(np.argmax(at_fault))]!r} {matter}"
                 raise InvalidProblem(msg)
+        for idx, seconds in wrong_run_times(packed, self.evolving, self.evolutions):
+            lasts, takes = (shown(plain(value)) for value in (packed.runtime[idx], seconds))
+            fault = f"job {self.names[idx]!r}: runtime {lasts}, but on its nodes it takes {takes} s"
+            raise InvalidProblem(fault)
         for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
             self._check_table(idx)
 
@@ -360,9 +350,25 @@ class Jobs(Sequence[Job]):
             raise InvalidProblem(msg)
 
 
+def _with_evolving(
+    kinds: Iterable[JobKind | None] | None, evolutions: tuple[Evolution | None, ...]
+) -> list[JobKind | None]:
+    """Return the kinds of jobs, evolving where none is given for a job that evolves."""
+    given = (None,) * len(evolutions) if kinds is None else items("kinds", kinds)
+    return [
+        "evolving" if kind is None and evolution is not None else kind
+        for kind, evolution in zip(given, evolutions, strict=False)
+    ]
+
+
+def _if_any(column: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a column, empty if there is nothing in it."""
+    return () if all(value is None for value in column) else column
+
+
 def _restored(*columns: Any) -> Jobs:  # noqa: ANN401 - as `Jobs` takes them
-    submit, nodes, runtime, limit, names, users, weight, min_nodes, max_nodes, speedups, *kinds = columns
-    kind, points, size_step = kinds
+    submit, nodes, runtime, limit, names, users, weight, min_nodes, max_nodes, *listed = columns
+    speedups, evolutions, reconfigurations, kind, points, size_step = listed
     return Jobs(
         submit,
         nodes,
@@ -374,7 +380,9 @@ def _restored(*columns: Any) -> Jobs:  # noqa: ANN401 - as `Jobs` takes them
         min_nodes=min_nodes,
         max_nodes=max_nodes,
         speedups=speedups or None,
-        kinds=[*map(job_kind, kind.tolist())] if (kind == MALLEABLE).any() else None,
+        kinds=[*map(job_kind, kind.tolist())] if (kind >= MALLEABLE).any() else None,
         points=points,
         size_sets=[*map(size_set, size_step.tolist())] if (size_step != ALL_SIZES).any() else None,
+        evolutions=evolutions or None,
+        reconfigurations=reconfigurations or None,
     )

@@ -14,13 +14,25 @@ from allocsolve.model.checks import integer, items, real, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["AMDAHL", "NO_SPEEDUP", "POWER", "SPEEDUP_TABLE", "Amdahl", "PowerLaw", "Speedup", "SpeedupTable"]
+__all__ = [
+    "AMDAHL",
+    "NO_SPEEDUP",
+    "OVERHEAD",
+    "POWER",
+    "SPEEDUP_TABLE",
+    "Amdahl",
+    "Overhead",
+    "PowerLaw",
+    "Speedup",
+    "SpeedupTable",
+]
 
 #: Codes of the laws in the arrays of `allocsolve.model.PackedJobs`.
 NO_SPEEDUP: Final = 0
 AMDAHL: Final = 1
 POWER: Final = 2
 SPEEDUP_TABLE: Final = 3
+OVERHEAD: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +53,9 @@ class Amdahl:
     def __post_init__(self) -> None:
         object.__setattr__(self, "parallel", _share("amdahl", self.parallel))
 
-    def time_factor(self, nodes: float) -> float:
-        """Return the time on so many nodes, in units of that on one node."""
-        return 1 - self.parallel + self.parallel / nodes
+    def time_ratio(self, nodes: float, reference: float) -> float:
+        """Return the run time on so many nodes over that on `reference` nodes."""
+        return (1 - self.parallel + self.parallel / nodes) / (1 - self.parallel + self.parallel / reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +74,42 @@ class PowerLaw:
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponent", _share("power", self.exponent))
 
-    def time_factor(self, nodes: float) -> float:
-        """Return the time on so many nodes, in units of that on one node."""
-        return float(nodes**-self.exponent)
+    def time_ratio(self, nodes: float, reference: float) -> float:
+        """Return the run time on so many nodes over that on `reference` nodes."""
+        return float(nodes**-self.exponent) / float(reference**-self.exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Perfect speedup of the work, and an overhead that grows with the nodes (Lina et al. 2022, section 3).
+
+    Of the run time on the nodes of the job, P, the share `overhead` is parallel overhead; on n nodes that
+    part takes n / P times as long, the rest P / n times. The job is fastest on P sqrt((1 - x) / x) nodes, x
+    being the share.
+
+    Raises
+    ------
+    InvalidProblem
+        If the share is not in 0..1, below 1.
+    """
+
+    overhead: float
+    code: ClassVar[int] = OVERHEAD
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "overhead", _share("overhead", self.overhead))
+        if self.overhead == 1:
+            msg = "overhead 1 leaves no work"
+            raise InvalidProblem(msg)
+
+    def time_ratio(self, nodes: float, reference: float) -> float:
+        """Return the run time on so many nodes over that on `reference` nodes, the nodes of the job."""
+        per_node = self.per_node(reference)
+        return (1 / nodes + per_node * nodes) / (1 / reference + per_node * reference)
+
+    def per_node(self, reference: float) -> float:
+        """Return y such that the run time on n nodes is a multiple of ``1 / n + y n``."""
+        return self.overhead / ((1 - self.overhead) * reference * reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +143,7 @@ class SpeedupTable:
 
 
 #: The laws that a job may follow.
-Speedup: TypeAlias = Amdahl | PowerLaw | SpeedupTable
+Speedup: TypeAlias = Amdahl | PowerLaw | SpeedupTable | Overhead
 
 
 def _share(what: str, value: float) -> float:

@@ -10,14 +10,18 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, IntArray, array_of, frozen, packed_integers
 from allocsolve.model.checks import integer, shown
+from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, are_allowed_sizes
-from allocsolve.model.jobs import FloatArray, Job, Jobs, PackedJobs
+from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
 from allocsolve.model.objective import parse_objective
 from allocsolve.model.problem import checked_labels
-from allocsolve.model.speedup import AMDAHL, POWER, SPEEDUP_TABLE
+from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from allocsolve.model.evolving import Phases
+    from allocsolve.model.job import Job
 
 __all__ = [
     "SLOWDOWN_FLOOR_S",
@@ -94,6 +98,7 @@ class WorkloadProblem:
 
     Examples
     --------
+    >>> from allocsolve.model import Job
     >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)])
     >>> problem.jobs[1].name, problem.area, problem.is_exact
     ('j1', 1340.0, True)
@@ -149,7 +154,7 @@ class WorkloadProblem:
     @property
     def is_rigid(self) -> bool:
         """Whether all jobs are rigid."""
-        return not self.jobs.speedups
+        return not (self.jobs.speedups or self.jobs.evolutions)
 
     @property
     def is_malleable(self) -> bool:
@@ -157,10 +162,24 @@ class WorkloadProblem:
         return bool((self.packed.kind == MALLEABLE).any())
 
     @property
+    def is_evolving(self) -> bool:
+        """Whether there is an evolving job."""
+        return bool(self.jobs.evolutions)
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether there is a job that may change its size while it runs, malleable or evolving."""
+        return self.is_evolving or self.is_malleable
+
+    @property
     def horizon(self) -> float:
         """Latest submission plus the sum of the longest run times, in seconds: some optimum ends by then."""
         packed = self.packed
         longest = packed.runtime if self.is_rigid else self.run_times(packed.min_nodes)
+        if self.is_evolving:
+            reading = self.jobs.evolving.reading
+            longest = np.where(reading == REACTIVE, self.run_times(np.ones_like(packed.nodes)), longest)
+            longest = np.where(reading == PROFILE, packed.runtime, longest)
         return float(packed.submit.max(initial=0) + longest.sum())
 
     @property
@@ -172,11 +191,12 @@ class WorkloadProblem:
     def is_exact(self) -> bool:
         """Whether all times are multiples of a quarter of a second: sums of them are not rounded."""
         packed = self.packed
+        rounded = (packed.speedup == AMDAHL) | (packed.speedup == POWER) | (packed.speedup == OVERHEAD)
+        rounded &= packed.min_nodes < packed.max_nodes
+        if rounded.any() or self.jobs.reconfigurations or (self.jobs.evolving.reading == REACTIVE).any():
+            return False
         times = (packed.submit, packed.runtime, packed.estimate, packed.table_seconds)
-        laws = ((packed.speedup == AMDAHL) | (packed.speedup == POWER)) & (
-            packed.min_nodes < packed.max_nodes
-        )
-        return not laws.any() and all(bool((4 * column % 1 == 0).all()) for column in times)
+        return all(bool((4 * column % 1 == 0).all()) for column in times)
 
     def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
         """Return for how long jobs run on so many nodes.
@@ -191,7 +211,9 @@ class WorkloadProblem:
         Returns
         -------
         numpy.ndarray
-            Shape (n,), seconds; NaN where a job cannot run on that number.
+            Shape (n,), seconds; NaN where a job cannot run on that number. Of a job with phases, the time on
+            1 to `Job.max_nodes` nodes without changes; of one with a profile, that of all steps on the nodes
+            of the first one.
         """
         packed = self.packed
         at = np.arange(len(self.jobs)) if jobs is None else jobs
@@ -200,7 +222,7 @@ class WorkloadProblem:
         allowed &= are_allowed_sizes(packed.size_step[at], sizes)
         times = np.where(allowed, packed.runtime[at], np.nan)
         other = allowed & (sizes != reference)
-        for code, factor in ((AMDAHL, _amdahl_factor), (POWER, _power_factor)):
+        for code, factor in ((AMDAHL, _amdahl_factor), (POWER, _power_factor), (OVERHEAD, _overhead_factor)):
             rows = np.flatnonzero(other & (law == code))
             if len(rows):
                 share = parameter[rows]
@@ -208,7 +230,20 @@ class WorkloadProblem:
         for row in np.flatnonzero(other & (law == SPEEDUP_TABLE)).tolist():
             table = self.jobs.speedups[at[row]]
             times[row] = dict(table.rows).get(int(sizes[row]), np.nan)
+        if self.is_evolving:
+            self._set_times_of_evolving(times, sizes, at)
         return times
+
+    def _set_times_of_evolving(self, times: FloatArray, sizes: IntArray, at: IntArray) -> None:
+        """Set the times of jobs with phases or profiles."""
+        reading = self.jobs.evolving.reading[at]
+        times[(reading == PROFILE) & (sizes != self.packed.nodes[at])] = np.nan
+        for row in np.flatnonzero(reading == REACTIVE).tolist():
+            job, nodes = int(at[row]), int(sizes[row])
+            phases: Phases = self.jobs.evolutions[job]  # type: ignore[assignment]  # by its reading
+            start = float(self.jobs.evolving.join_start[job])
+            allowed = 1 <= nodes <= self.packed.max_nodes[job]
+            times[row] = start + phases.run_time(nodes) if allowed else np.nan
 
 
 def _amdahl_factor(parallel: FloatArray, nodes: IntArray) -> FloatArray:
@@ -219,6 +254,11 @@ def _amdahl_factor(parallel: FloatArray, nodes: IntArray) -> FloatArray:
 def _power_factor(exponent: FloatArray, nodes: IntArray) -> FloatArray:
     factor: FloatArray = nodes.astype(np.float64) ** -exponent
     return factor
+
+
+def _overhead_factor(per_node: FloatArray, nodes: IntArray) -> FloatArray:
+    """Return the time on so many nodes, in units of that on one node without overhead."""
+    return 1 / nodes + per_node * nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,6 +281,7 @@ class WorkloadSchedule:
 
     Examples
     --------
+    >>> from allocsolve.model import Job
     >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10)])
     >>> schedule = WorkloadSchedule.of(problem, [0, 100])
     >>> schedule.pieces(1), schedule.last_ends.tolist()

@@ -15,13 +15,17 @@ from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
     Amdahl,
     Job,
+    Overhead,
+    Phases,
     PowerLaw,
+    Profile,
+    Requests,
     SpeedupTable,
     WorkloadProblem,
     WorkloadSchedule,
     parse_workload_objective,
 )
-from allocsolve.model.job_kinds import MALLEABLE, MOLDABLE
+from allocsolve.model.job_kinds import EVOLVING, MALLEABLE, MOLDABLE
 from allocsolve.pictures.workload import WORKLOAD_VIEW
 
 if TYPE_CHECKING:
@@ -59,6 +63,24 @@ def _conservative() -> _WorkloadSolver:
     from allocsolve.heuristics import Conservative  # noqa: PLC0415 - loaded when asked for
 
     return Conservative()
+
+
+def _evolv_easyback() -> _WorkloadSolver:
+    from allocsolve.heuristics import EvolvEasyback  # noqa: PLC0415 - loaded when asked for
+
+    return EvolvEasyback()
+
+
+def _lina() -> _WorkloadSolver:
+    from allocsolve.heuristics import Lina  # noqa: PLC0415 - loaded when asked for
+
+    return Lina()
+
+
+def _profile_fit() -> _WorkloadSolver:
+    from allocsolve.heuristics import ProfileFit  # noqa: PLC0415 - loaded when asked for
+
+    return ProfileFit()
 
 
 def _static_price() -> _WorkloadSolver:
@@ -135,6 +157,14 @@ _TABLE = (
     SolverRow("easy", "heuristic", "backfilling that never delays the head of the queue", _easy),
     SolverRow("conservative", "heuristic", "backfilling with a reservation for every job", _conservative),
     SolverRow(
+        "evolv-easyback",
+        "heuristic",
+        "running jobs that evolve come first, then backfilling",
+        _evolv_easyback,
+    ),
+    SolverRow("profile-fit", "heuristic", "jobs with profiles are planned at their earliest", _profile_fit),
+    SolverRow("lina", "heuristic", "running jobs shrink for requests and for the queue", _lina),
+    SolverRow(
         "malleable-min", "heuristic", "running jobs shrink for waiting ones, largest surplus", _malleable_min
     ),
     SolverRow(
@@ -169,6 +199,7 @@ def _features(problem: WorkloadProblem) -> dict[str, Feature]:
         "num_jobs": count,
         "moldable_jobs": int((packed.kind == MOLDABLE).sum()),
         "malleable_jobs": int((packed.kind == MALLEABLE).sum()),
+        "evolving_jobs": int((packed.kind == EVOLVING).sum()),
         "load": problem.area / (problem.num_nodes * span) if span else None,
         "widest_share": float(packed.nodes.max(initial=0)) / problem.num_nodes,
     }
@@ -192,6 +223,9 @@ def _certified_bound(
 
 def _warm_up_problems(problem: WorkloadProblem) -> tuple[WorkloadProblem, ...]:
     """Return problems that together take the solvers through all the kernels that they need for this one."""
+    if problem.is_evolving:
+        # Some solvers refuse profiles, or phases, too.
+        return (*_tiny_problems("evolving"), _tiny_profiles(), *_tiny_problems("malleable"))
     if problem.is_malleable:
         return _tiny_problems("malleable")
     return _tiny_problems("rigid" if problem.is_rigid else "moldable")
@@ -207,14 +241,28 @@ def _tiny_problems(kind: JobKind) -> tuple[WorkloadProblem, ...]:
     law = SpeedupTable([(1, 10), (2, 6), (4, 4)])
     if kind != "rigid":
         jobs += [Job(submit, 2, 6, min_nodes=1, max_nodes=4, speedup=law) for submit in (0, 3)]
-    if kind == "malleable":
+    if kind in {"malleable", "evolving"}:
         # Sizes that may change at any time, and at points only.
         rows = ((0, law, 0), (0, Amdahl(0.9), 3), (1, PowerLaw(0.8), 0), (3, law, 2))
         jobs += [
             Job(submit, 2, 6, min_nodes=1, max_nodes=4, speedup=one, kind="malleable", points=points)
             for submit, one, points in rows
         ]
+    if kind == "evolving":
+        jobs += [
+            Job(0, 2, 6, min_nodes=1, max_nodes=4, speedup=Amdahl(0.9), evolution=Requests([(0.5, 1)])),
+            Job(1, 2, 6, min_nodes=1, max_nodes=4, speedup=Overhead(0.1), evolution=Requests([(0.5, 2)])),
+            Job(0, 1, 9, min_nodes=1, max_nodes=3, evolution=Phases([(4, None), (1, 1), (4, None)])),
+        ]
     return (WorkloadProblem(4, jobs),)
+
+
+@functools.cache
+def _tiny_profiles() -> WorkloadProblem:
+    """Return a problem of jobs with profiles that wait for each other."""
+    steps = Profile([(2, 1), (3, 3)])
+    jobs = [Job(submit, 1, 5, min_nodes=1, max_nodes=3, evolution=steps) for submit in range(4)]
+    return WorkloadProblem(4, [*jobs, Job(0, 2, 4)])
 
 
 WORKLOAD: Final = Family(

@@ -16,26 +16,29 @@ from allocsolve.simulation._kernels_events import (
     close_gaps,
     leave_queue,
 )
+from allocsolve.simulation._kernels_evolving import answer
 from allocsolve.simulation._kernels_resizes import (
-    Resizing,
     advance_resizing,
     promise,
     resize,
     start_promised,
     take_in,
 )
+from allocsolve.simulation._kernels_resizing_state import Resizing
 from allocsolve.simulation._kernels_sizes import run_time, time_ratio
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
 
-__all__ = ["ORDER_COLUMNS", "PROMISE", "RESIZE", "START", "carry_out", "to_next_resizing_event"]
+__all__ = ["ANSWER", "ORDER_COLUMNS", "PROMISE", "RESIZE", "START", "carry_out", "to_next_resizing_event"]
 
 #: Codes of orders. An order is a row of integers: code, job, nodes; of a resize the nodes that are promised
-#: to others, of a promise the nodes that come from the free ones; reason and blocked job of a start.
+#: to others, of a promise the nodes that come from the free ones; reason and blocked job of a start. An
+#: answer has 1 instead of nodes if it grants what a job asked for, else 0.
 START: Final = 0
 RESIZE: Final = 1
 PROMISE: Final = 2
+ANSWER: Final = 3
 ORDER_COLUMNS: Final = 6
 
 
@@ -71,6 +74,9 @@ def carry_out(
         code, job, nodes, part = orders[row, 0], orders[row, 1], orders[row, 2], orders[row, 3]
         if code == RESIZE:
             resize(jobs, state, resizing, job, nodes, part)
+            continue
+        if code == ANSWER:
+            answer(jobs, state, resizing, job, nodes == 1)
             continue
         at = state.counts[HEAD]
         while state.queue[at] != job:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.kernels.jit import called_kernel
 from allocsolve.model.job_kinds import POWERS_OF_TWO
-from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, POWER, SPEEDUP_TABLE
+from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
@@ -27,13 +27,13 @@ def _in_size_set(size_step: int, most: int) -> int:
 
 @called_kernel
 def largest_size(jobs: PackedJobs, job: int, most: int) -> int:
-    """Return the largest number of nodes, at most so many, on which a job can run; 0 if there is none."""
+    """Return the largest number of nodes, at most so many, on which a job can run; 0 if there is none.
+
+    A job with a profile starts on its own nodes, see `largest_start`.
+    """
     if jobs.min_nodes[job] > most:
         return 0
-    law = jobs.speedup[job]
-    if law == NO_SPEEDUP:
-        return int(jobs.nodes[job])
-    if law in (AMDAHL, POWER):
+    if jobs.speedup[job] != SPEEDUP_TABLE:
         return _in_size_set(jobs.size_step[job], min(jobs.max_nodes[job], most))
     row = jobs.table_offsets[job + 1] - 1
     while jobs.table_nodes[row] > most:
@@ -49,6 +49,8 @@ def _time_factor(jobs: PackedJobs, job: int, nodes: int) -> float:
         return float(1 - parameter + parameter / nodes)
     if law == POWER:
         return float(float(nodes) ** -parameter)
+    if law == OVERHEAD:
+        return float(1 / nodes + parameter * nodes)
     row = jobs.table_offsets[job]
     while jobs.table_nodes[row] != nodes:
         row += 1

@@ -1,46 +1,37 @@
-"""Workloads with malleable jobs under a policy in Python: its decisions are checked, then carried out."""
+"""Workloads with malleable and evolving jobs under a policy in Python: what it sees, and what it decided."""
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.model import MALLEABLE
 from allocsolve.model.arrays import frozen
-from allocsolve.model.checks import shown, whole
-from allocsolve.simulation._kernels_events import FREE, RUNNING
-from allocsolve.simulation._kernels_orders import (
-    PROMISE,
-    RESIZE,
-    START,
-    carry_out,
-    to_next_resizing_event,
-)
-from allocsolve.simulation._kernels_resizes import (
-    CALLS,
+from allocsolve.simulation._kernels_events import RUNNING
+from allocsolve.simulation._kernels_orders import carry_out, to_next_resizing_event
+from allocsolve.simulation._kernels_resizing_state import (
     FIRST_PROMISE,
     LAST_PROMISE,
     LOGGED,
     POOL,
+    REQUEST,
+    REQUESTS,
     RESERVED,
     RESIZED,
+    ROW,
     initial_resizing,
     roomier,
 )
-from allocsolve.simulation.decisions import IllegalDecision, Resize
-from allocsolve.simulation.sizes import can_run_on
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from allocsolve.model import PackedJobs, WorkloadProblem
+    from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation._kernels_events import State
 
-__all__ = ["Changes", "Orders"]
+__all__ = ["Changes"]
 
 #: Changes for each job that there is room for at first.
 _ROOM: Final = 4
@@ -60,13 +51,14 @@ class Changes:
     def __init__(self, problem: WorkloadProblem, state: State, estimate: FloatArray) -> None:
         self._jobs, self._state = tuple(problem.packed), state
         self._arrays = tuple(state)
-        self.resizing = initial_resizing(estimate, _ROOM * len(estimate))
+        self.resizing = initial_resizing(estimate, problem.jobs.evolving, _ROOM * len(estimate))
         self._changes = tuple(self.resizing)
 
     def advance(self, wake: float, coalesce: bool) -> bool:  # noqa: FBT001 - as the kernel takes it
         """Go on to the next instant; False if there is none."""
         running = int(self._state.counts[RUNNING])
-        if self.resizing.counts[LOGGED] + running > len(self.resizing.log_jobs):
+        needed = int(self.resizing.counts[LOGGED]) + 2 * running + len(self.resizing.evolving.rows)
+        if needed > len(self.resizing.log_jobs):
             self.resizing = roomier(self.resizing, running)
             self._changes = tuple(self.resizing)
         return to_next_resizing_event(self._jobs, self._arrays, self._changes, wake, coalesce)
@@ -75,6 +67,7 @@ class Changes:
         """Return what a view shows of changes."""
         resizing, counts = self.resizing, self.resizing.counts.tolist()
         promises = resizing.promises[counts[FIRST_PROMISE] : counts[LAST_PROMISE]].copy()
+        requests = resizing.evolving.requests[: counts[REQUESTS]].copy()
         return {
             "targets": frozen(resizing.target[running]),
             "resized": frozen(resizing.resized[: counts[RESIZED]].copy()),
@@ -82,133 +75,22 @@ class Changes:
             "reserved": counts[RESERVED],
             "promises": frozen(promises),
             "promised_nodes": frozen(resizing.promise[promises]),
+            "requests": frozen(requests),
+            "requested_nodes": frozen(resizing.evolving.numbers[requests, REQUEST]),
         }
+
+    def present_step(self, job: int) -> tuple[int, float | None]:
+        """Return the row of the step of a profile in which a job is, and the seconds that are left of it.
+
+        None if it has not begun: the job waits.
+        """
+        resizing, now = self.resizing, float(self._state.clock[0])
+        row = int(resizing.evolving.numbers[job, ROW])
+        if np.isnan(self._state.start[job]) or not resizing.rate[job]:
+            return row, None
+        return row, float(resizing.left[job] - (now - resizing.since[job]))
 
     def carry_out(self, rows: list[list[int]]) -> None:
         """Do what was decided."""
         if rows:
             carry_out(self._jobs, self._arrays, self._changes, np.array(rows, dtype=np.int64))
-
-
-class Orders:
-    """The decisions of one call, checked one after the other on a copy of what they change.
-
-    Parameters
-    ----------
-    state, changes, jobs
-        Of the engine, before the decisions.
-    """
-
-    def __init__(self, state: State, changes: Changes, jobs: PackedJobs) -> None:
-        self._state, self._resizing, self._jobs = state, changes.resizing, jobs
-        counts = changes.resizing.counts
-        self.free, self._pool = int(state.counts[FREE]), int(counts[POOL])
-        promises = changes.resizing.promises[counts[FIRST_PROMISE] : counts[LAST_PROMISE]].tolist()
-        self._open = deque((job, int(changes.resizing.promise[job])) for job in promises)
-        #: Targets of jobs that start or change in this call, and jobs that leave the queue in it.
-        self._targets: dict[int, int] = {}
-        self._gone: set[int] = set()
-        #: Rows of shrinks for a job that is not yet promised nodes, with the nodes that they bring.
-        self._given: dict[int, list[tuple[int, int]]] = {}
-        self.rows: list[list[int]] = []
-
-    def start(self, job: int, nodes: int, reason: int, blocked: int) -> None:
-        """Start a job, of which the engine has checked all but this."""
-        self._leave_queue(job)
-        if nodes > self.free:
-            raise IllegalDecision(job, f"starts on {nodes} nodes, but {self.free} are free")
-        self.free -= nodes
-        self._targets[job] = nodes
-        self.rows.append([START, job, nodes, 0, reason, blocked])
-
-    def resize(self, decision: Resize) -> None:
-        """Change a running job."""
-        try:
-            job, nodes = whole(decision.job), whole(decision.nodes)
-            other = None if decision.for_job is None else whole(decision.for_job)
-        except TypeError:
-            raise IllegalDecision(None, f"{shown(decision)} is malformed") from None
-        target = self._target(job)
-        if self._jobs.kind[job] != MALLEABLE:
-            raise IllegalDecision(job, "cannot change its size: it is not malleable")
-        if not can_run_on(self._jobs, job, nodes):
-            raise IllegalDecision(job, f"cannot run on {nodes} nodes")
-        if nodes == target:
-            raise IllegalDecision(job, f"is resized to {nodes} nodes, which it has")
-        self._check_pending(job, target, nodes)
-        gain = nodes - target
-        if gain > self.free:
-            raise IllegalDecision(job, f"grows by {gain} nodes, but {self.free} are free")
-        if other is not None:
-            if gain > 0:
-                raise IllegalDecision(job, f"grows, and so gives up nothing for job {other}")
-            self._given.setdefault(other, []).append((len(self.rows), -gain))
-        elif gain > 0 or self._jobs.points[job] == 0:
-            self.free -= gain
-        self._targets[job] = nodes
-        self.rows.append([RESIZE, job, nodes, 0, 0, -1])
-
-    def _target(self, job: int) -> int:
-        """Return what a running job holds after its pending change."""
-        known = self._targets.get(job)
-        if known is not None:
-            return known
-        if not (0 <= job < len(self._jobs.kind)) or job in self._gone or np.isnan(self._state.start[job]):
-            raise IllegalDecision(job, "does not run")
-        place = self._state.end_places[job]
-        if place >= self._state.counts[RUNNING] or self._state.end_jobs[place] != job:
-            raise IllegalDecision(job, f"does not run: it ended at {self._state.end[job]:.15g} s")
-        return int(self._resizing.target[job])
-
-    def _check_pending(self, job: int, target: int, nodes: int) -> None:
-        """Refuse a change of a job whose change is pending, unless it goes on with one of this call."""
-        size = int(self._state.size[job])
-        if self._jobs.points[job] == 0 or np.isnan(self._state.start[job]):
-            size = self._targets.get(job, size)
-        pending = int(self._resizing.target[job])
-        if np.isnan(self._state.start[job]):
-            return
-        if (
-            pending != size
-            and self._jobs.points[job]
-            and self._resizing.decided[job] != self._resizing.counts[CALLS]
-        ):
-            raise IllegalDecision(job, f"has a change to {pending} nodes pending")
-        if (nodes - target) * (target - size) < 0:
-            raise IllegalDecision(job, f"is resized to {nodes} nodes after {target} in the same call")
-
-    def promise(self, job: int, nodes: int) -> None:
-        """Promise nodes to a job, of which the engine has checked that it waits and can run on them."""
-        self._leave_queue(job)
-        lack = nodes
-        for row, given in self._given.pop(job, []):
-            part = min(given, lack)
-            lack -= part
-            self.rows[row][3] = part
-            if self._jobs.points[self.rows[row][1]] == 0:
-                self._pool += part
-                self.free += given - part
-        if lack > self.free:
-            given = nodes - lack
-            raise IllegalDecision(
-                job, f"is promised {nodes} nodes, but {given} are given up for it and {self.free} are free"
-            )
-        self.free -= lack
-        self._pool += lack
-        self.rows.append([PROMISE, job, nodes, lack, 0, -1])
-        self._open.append((job, nodes))
-        while self._open and self._open[0][1] <= self._pool:
-            ready, size = self._open.popleft()
-            self._pool -= size
-            self._targets[ready] = size
-
-    def _leave_queue(self, job: int) -> None:
-        if job in self._gone or self._resizing.promise[job]:
-            raise IllegalDecision(job, "is not in the queue: it was started or promised nodes")
-        self._gone.add(job)
-
-    def checked(self) -> list[list[int]]:
-        """Return the rows for the kernel."""
-        for job in self._given:
-            raise IllegalDecision(job, "is not promised the nodes that others give up for it")
-        return self.rows

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from allocsolve.model.evolving_columns import packed_evolving
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.view import JobColumns
 
@@ -14,11 +15,17 @@ if TYPE_CHECKING:
 
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
+    from allocsolve.model.evolving_columns import PackedEvolving
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation.rules import EngineRules
 
-__all__ = ["KnownColumns", "user_numbers"]
+__all__ = ["KnownColumns", "shown_plan", "user_numbers"]
 
+#: What is shown of jobs that evolve, and of what changes cost.
+_OF_CHANGES: Final = (
+    *("reading", "stall_fixed", "stall_per_node", "stall_shared", "holds_larger"),
+    *("join_start", "join_grow", "join_shrink"),
+)
 _AT_SUBMISSION = ("submit", "nodes", "min_nodes", "max_nodes", "estimate", "weight")
 
 
@@ -63,6 +70,7 @@ class KnownColumns:
             kind=packed.kind,
             points=packed.points,
             size_step=packed.size_step,
+            **{name: getattr(problem.jobs.evolving, name) for name in _OF_CHANGES},
         )
 
     def reveal(self, submitted: IntArray) -> None:
@@ -75,6 +83,12 @@ class KnownColumns:
         """Show that jobs have ended now."""
         if len(jobs):
             self._end[jobs] = now
+
+
+def shown_plan(jobs: JobColumns) -> PackedEvolving:
+    """Return how jobs evolve as far as policies know it: without events, phases and steps."""
+    nothing = packed_evolving((), (), len(jobs.submit))
+    return nothing._replace(**{name: getattr(jobs, name) for name in _OF_CHANGES})
 
 
 def user_numbers(problem: WorkloadProblem) -> IntArray:

@@ -12,6 +12,7 @@ __all__ = [
     "AT_HEAD",
     "BACKFILLED",
     "PROMISED",
+    "Answer",
     "Decision",
     "IllegalDecision",
     "Promise",
@@ -39,6 +40,9 @@ class Reason(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Start:
     """Start a queued job now.
+
+    One with a profile starts on `allocsolve.model.Job.nodes` nodes; if its first step needs none, it
+    gives that one back at once.
 
     Parameters
     ----------
@@ -102,6 +106,25 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer the open request of a running job for more nodes, see `QueueView.requests`.
+
+    Granted, the job gets the nodes now, out of the free ones. Refused, the request is dropped: that is for
+    jobs with `allocsolve.model.Requests` only; others ask until they get what they need or need it no more.
+
+    Parameters
+    ----------
+    job
+        Its index in the problem.
+    granted
+        Whether it gets the nodes.
+    """
+
+    job: int
+    granted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Call the policy again at a later instant, in seconds, whether anything happens then or not."""
 
@@ -109,7 +132,7 @@ class Wake:
 
 
 #: What a policy may decide.
-Decision: TypeAlias = Start | Resize | Promise | Wake
+Decision: TypeAlias = Start | Resize | Promise | Answer | Wake
 
 
 class IllegalDecision(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong

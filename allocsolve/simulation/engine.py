@@ -10,6 +10,7 @@ import numpy as np
 
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown, whole
+from allocsolve.model.evolving import PROFILE
 from allocsolve.model.jobs import PackedJobs
 from allocsolve.simulation._kernels_events import (
     COMPLETED,
@@ -23,9 +24,11 @@ from allocsolve.simulation._kernels_events import (
     start_job,
     to_next_event,
 )
-from allocsolve.simulation.changes import Changes, Orders
+from allocsolve.simulation.changes import Changes
 from allocsolve.simulation.columns import KnownColumns
-from allocsolve.simulation.decisions import IllegalDecision, Promise, Reason, Resize, Start, Wake
+from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Reason, Resize, Start, Wake
+from allocsolve.simulation.known_profiles import NO_PROFILES, KnownProfiles
+from allocsolve.simulation.orders import Orders
 from allocsolve.simulation.outcome import log_of, schedule_of
 from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.sizes import can_run_on, relative_time, run_time
@@ -81,10 +84,8 @@ class Engine:
         self.problem = problem
         self.rules = rules or EngineRules()
         self.rules.check(problem)
-        malleable = problem.is_malleable
-        self._state = initial_state(
-            problem.num_nodes, problem.packed.submit, ordered=True, resizable=malleable
-        )
+        elastic = problem.is_elastic
+        self._state = initial_state(problem.num_nodes, problem.packed.submit, ordered=True, resizable=elastic)
         self._arrays = tuple(self._state)
         self._known = KnownColumns(problem, self.rules, self._state.start)
         # single numbers come out of memory views several times faster than out of arrays
@@ -92,7 +93,8 @@ class Engine:
         self._estimates = self._jobs.runtime if self.rules.knowledge == "actual" else self._jobs.estimate
         self._shown_nodes, self._starts = self._known.seen.nodes.data, self._state.start.data
         estimates = problem.packed.runtime if self.rules.knowledge == "actual" else problem.packed.estimate
-        self._changes = Changes(problem, self._state, estimates) if malleable else None
+        self._changes = Changes(problem, self._state, estimates) if elastic else None
+        self._known_steps = KnownProfiles(problem, self.rules, self._changes) if self._changes else None
         self._wakes: list[float] = []
 
     def advance(self) -> QueueView | None:
@@ -121,7 +123,9 @@ class Engine:
         listed = slice(counts[FIRST], counts[LAST])
         running = frozen(state.ordered_jobs[listed].copy())
         held = frozen(state.ordered_nodes[listed].copy())
+        queue = frozen(state.queue[counts[HEAD] : counts[TAIL]].copy())
         changes = _no_changes(held) if self._changes is None else self._changes.columns(running)
+        profiles = NO_PROFILES if self._known_steps is None else self._known_steps.of(queue, running)
         return QueueView(
             now=now,
             completed=ended,
@@ -129,12 +133,13 @@ class Engine:
             woken=woken,
             num_nodes=self.problem.num_nodes,
             free=counts[FREE],
-            queue=frozen(state.queue[counts[HEAD] : counts[TAIL]].copy()),
+            queue=queue,
             running=running,
             expected_ends=_at_least(state.ordered_keys[listed], now),
             held=held,
             **changes,
             jobs=self._known.seen,
+            profiles=profiles,
         )
 
     def apply(self, decisions: Iterable[Decision]) -> None:
@@ -182,7 +187,7 @@ class Engine:
     def _checked_orders(
         self, decisions: Iterable[Decision], wakes: list[float], changes: Changes
     ) -> list[list[int]]:
-        orders = Orders(self._state, changes, self.problem.packed)
+        orders = Orders(self._state, changes.resizing, self.problem.packed)
         for decision in decisions:
             if isinstance(decision, Start):
                 orders.start(*self._checked_start(decision))
@@ -190,6 +195,8 @@ class Engine:
                 orders.promise(*self._checked_start(decision)[:2])
             elif isinstance(decision, Resize):
                 orders.resize(decision)
+            elif isinstance(decision, Answer):
+                orders.answer(decision)
             elif isinstance(decision, Wake):
                 wakes.append(self._checked_wake(decision))
             else:
@@ -210,6 +217,11 @@ class Engine:
             raise IllegalDecision(job, f"is not in the queue: it started at {at[job]:.15g} s")
         if not can_run_on(self._jobs, job, nodes):
             raise IllegalDecision(job, f"cannot run on {nodes} nodes")
+        if self._known.seen.reading[job] == PROFILE and nodes != self._jobs.nodes[job]:
+            first = self._jobs.nodes[job]
+            raise IllegalDecision(
+                job, f"starts on {nodes} nodes, but the first step of its profile needs {first}"
+            )
         if reason not in _REASONS:
             raise IllegalDecision(job, f"reason {reason} is none")
         if before is not None and not 0 <= blocked < count:
@@ -239,6 +251,8 @@ def _no_start(decision: object) -> IllegalDecision:
     """Return what is said of decisions that are not for workloads whose jobs keep their sizes."""
     if isinstance(decision, Resize | Promise):
         return IllegalDecision(None, f"{shown(decision)} is for workloads with malleable jobs")
+    if isinstance(decision, Answer):
+        return IllegalDecision(None, f"{shown(decision)} is for workloads with evolving jobs")
     return IllegalDecision(None, f"{shown(decision)} is no decision")
 
 
@@ -251,6 +265,8 @@ def _no_changes(held: IntArray) -> dict[str, Any]:
         "reserved": 0,
         "promises": _NO_JOBS,
         "promised_nodes": _NO_JOBS,
+        "requests": _NO_JOBS,
+        "requested_nodes": _NO_JOBS,
     }
 
 

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer
+from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.model.arrays import array_of
-from allocsolve.model.job_kinds import size_set
-from allocsolve.model.speedup import AMDAHL, POWER, SPEEDUP_TABLE, Amdahl, PowerLaw, SpeedupTable
+from allocsolve.model.job_kinds import EVOLVING, size_set
+from allocsolve.model.speedup import (
+    AMDAHL,
+    OVERHEAD,
+    POWER,
+    SPEEDUP_TABLE,
+    Amdahl,
+    Overhead,
+    PowerLaw,
+    SpeedupTable,
+)
 from allocsolve.simulation.decisions import Start, Wake
 from allocsolve.simulation.engine import Engine
 from allocsolve.simulation.simulate import CompiledPolicy
@@ -74,6 +83,8 @@ def forecast(
     ------
     IllegalDecision
         If the policy breaks a rule.
+    InvalidOption
+        If a job that runs or waits is evolving.
 
     Notes
     -----
@@ -223,6 +234,10 @@ def _expected(view: QueueView, members: IntArray, *, submitted: float | None = N
     Those that wait were submitted when they were, or at a given time.
     """
     jobs = view.jobs
+    evolves = members[jobs.kind[members] == EVOLVING]
+    if len(evolves):
+        msg = f"job {evolves[0]} is evolving: what it will ask for is not known, so there is no forecast"
+        raise InvalidOption(msg)
     submit, nodes = jobs.submit.copy(), jobs.nodes.copy()
     runtime = np.where(np.isnan(jobs.runtime), jobs.estimate, jobs.runtime)
     limit, low, high = jobs.estimate.copy(), jobs.min_nodes.copy(), jobs.max_nodes.copy()
@@ -261,6 +276,9 @@ def _law(jobs: JobColumns, job: int, runtime: FloatArray) -> Speedup | None:
         return Amdahl(parameter)
     if code == POWER:
         return PowerLaw(parameter)
+    if code == OVERHEAD:
+        weight = parameter * float(jobs.nodes[job]) ** 2
+        return Overhead(weight / (1 + weight))
     if code == SPEEDUP_TABLE:
         rows = slice(jobs.table_offsets[job], jobs.table_offsets[job + 1])
         seconds = jobs.table_seconds[rows] * runtime[job]

@@ -9,13 +9,14 @@ import numpy as np
 
 from allocsolve.model import WorkloadSchedule
 from allocsolve.model.arrays import frozen
+from allocsolve.model.evolving import PROFILE
 from allocsolve.simulation._kernels_events import STARTED
-from allocsolve.simulation._kernels_resizes import LOGGED
+from allocsolve.simulation._kernels_resizing_state import LOGGED, READING
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.simulation._kernels_events import State
-    from allocsolve.simulation._kernels_resizes import Resizing
+    from allocsolve.simulation._kernels_resizing_state import Resizing
 
 __all__ = ["Log", "Simulation"]
 
@@ -54,24 +55,34 @@ def log_of(state: State) -> Log:
 
 
 def schedule_of(state: State, resizing: Resizing | None = None) -> WorkloadSchedule:
-    """Return the schedule so far; jobs that have not started have no pieces."""
+    """Return the schedule so far.
+
+    Jobs that have not started have no pieces; those whose ends are not known, as they evolve, end now.
+    """
     ran = ~np.isnan(state.start)
-    if resizing is None or not resizing.counts[LOGGED]:
+    unfinished = np.isinf(state.end)
+    if resizing is None or not (resizing.counts[LOGGED] or unfinished.any()):
         offsets = np.zeros(len(ran) + 1, dtype=np.int64)
         np.cumsum(ran, out=offsets[1:])
         return WorkloadSchedule(offsets, state.start[ran], state.end[ran], state.size[ran])
+    reading = resizing.evolving.numbers[:, READING]
     started, logged = np.flatnonzero(ran), slice(resizing.counts[LOGGED])
     jobs = np.concatenate([started, resizing.log_jobs[logged]])
     order = np.argsort(jobs, kind="stable")  # of each job the start comes first, then changes by time
     jobs = jobs[order]
     times = np.concatenate([state.start[started], resizing.log_times[logged]])[order]
     sizes = np.concatenate([resizing.first_size[started], resizing.log_sizes[logged]])[order]
-    # A change back at the instant of a change is none.
+    # A change back at the instant of a change is none; but each step of a profile is a piece.
     new = np.ones(len(jobs), dtype=bool)
     new[1:] = (jobs[1:] != jobs[:-1]) | (sizes[1:] != sizes[:-1])
+    new |= reading[jobs] == PROFILE
     jobs, times, sizes = jobs[new], times[new], sizes[new]
     offsets = np.searchsorted(jobs, np.arange(len(ran) + 1))
-    ends = state.end[jobs]
+    ends = np.where(unfinished[jobs], state.clock[0], state.end[jobs])
     inner = jobs[1:] == jobs[:-1]
     ends[:-1][inner] = times[1:][inner]
+    lasting = (ends > times) | ~unfinished[jobs]  # the last change may be one of now
+    if not lasting.all():
+        offsets = np.concatenate([[0], np.cumsum(lasting)])[offsets]
+        times, ends, sizes = times[lasting], ends[lasting], sizes[lasting]
     return WorkloadSchedule(offsets, times, ends, sizes)

@@ -9,14 +9,18 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import choice, flag
+from allocsolve.model.job_kinds import EVOLVING
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
 
-__all__ = ["EngineRules", "Knowledge", "ResizeEffect"]
+__all__ = ["EngineRules", "Knowledge", "ProfileKnowledge", "ResizeEffect"]
 
 #: What a policy may know of run times: what users said, or the truth.
 Knowledge: TypeAlias = Literal["estimate", "actual"]
+
+#: What a policy may know of the profiles of jobs: nothing, the present and the next step, or all steps.
+ProfileKnowledge: TypeAlias = Literal["none", "next", "all"]
 
 #: When running malleable jobs change their sizes after a decision.
 ResizeEffect: TypeAlias = Literal["next_point", "at_once"]
@@ -40,6 +44,10 @@ class EngineRules:
         the decision; one without points (`Job.points` 0) at once. ``at_once`` says that all jobs do so:
         workloads whose jobs have points are refused.
 
+    profile_knowledge
+        What `QueueView.profile` tells of jobs with a `allocsolve.model.Profile`: ``none``; the present step,
+        or that for which the job waits, and the ``next`` one; or ``all`` steps that are left.
+
     Raises
     ------
     UnknownName
@@ -49,20 +57,35 @@ class EngineRules:
     coalesce: bool = True
     knowledge: Knowledge = "estimate"
     resize_takes_effect: ResizeEffect = "next_point"
+    profile_knowledge: ProfileKnowledge = "none"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coalesce", flag("coalesce", self.coalesce))
         choice("knowledge", self.knowledge, get_args(Knowledge))
         choice("resize_takes_effect", self.resize_takes_effect, get_args(ResizeEffect))
+        choice("profile_knowledge", self.profile_knowledge, get_args(ProfileKnowledge))
 
-    def check(self, problem: WorkloadProblem) -> None:
+    def check(self, problem: WorkloadProblem, *, answers: bool = True) -> None:
         """Refuse a workload that does not allow what the rules say.
+
+        Parameters
+        ----------
+        problem
+            The workload.
+        answers
+            Whether the policy that is to run answers requests: evolving jobs ask for nodes.
 
         Raises
         ------
         InvalidOption
-            If sizes are to change at once, but a job changes its size only at points.
+            If sizes are to change at once, but a job changes its size only at points; or if a job asks for
+            nodes, but the policy does not answer.
         """
+        evolves = problem.packed.kind == EVOLVING
+        if not answers and evolves.any():
+            name = problem.jobs.names[int(np.argmax(evolves))]
+            msg = f"job {name!r} is evolving: it asks for nodes, and this policy does not answer requests"
+            raise InvalidOption(msg)
         if self.resize_takes_effect != "at_once":
             return
         # Of a single part there is no point before the end: such a job never changes its size.

@@ -68,7 +68,8 @@ def simulate(
     Returns
     -------
     WorkloadSchedule
-        Jobs that the policy did not start have no pieces: the judge says so.
+        Jobs that the policy did not start have no pieces, and those that wait for ever for nodes for which
+        they have asked end at the last event, before their work is done: the judge says so.
 
     Raises
     ------

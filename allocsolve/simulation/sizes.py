@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from allocsolve.model.job_kinds import POWERS_OF_TWO
-from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, POWER, SPEEDUP_TABLE
+from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -77,5 +77,7 @@ def _time_factor(jobs: SizedJobs, job: int, nodes: int) -> float:
         return 1 - parameter + parameter / nodes
     if law == POWER:
         return float(float(nodes) ** -parameter)
+    if law == OVERHEAD:
+        return 1 / nodes + parameter * nodes
     rows = _rows(jobs, job)
     return float(jobs.table_seconds[rows][jobs.table_nodes[rows].tolist().index(nodes)])

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from allocsolve.model.evolving import PROFILE
 from allocsolve.model.job_kinds import allowed_sizes
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.sizes import relative_time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
+    from allocsolve.simulation.known_profiles import Steps
 
 __all__ = ["JobColumns", "QueueView"]
 
@@ -20,7 +24,7 @@ class JobColumns(NamedTuple):
     """What is known of jobs, by job, as read-only arrays.
 
     Of jobs that are not yet submitted, times are NaN, numbers of nodes 0 and users -1. The first fifteen are
-    those of `allocsolve.model.PackedJobs`.
+    those of `allocsolve.model.PackedJobs`, the last ones of `allocsolve.model.PackedEvolving`.
     """
 
     #: Seconds.
@@ -50,6 +54,15 @@ class JobColumns(NamedTuple):
     end: FloatArray
     #: The number of the user; -1 if nobody is known.
     user: IntArray
+    #: How jobs evolve, and what changes cost them, see `allocsolve.model.PackedEvolving`.
+    reading: IntArray
+    stall_fixed: FloatArray
+    stall_per_node: FloatArray
+    stall_shared: FloatArray
+    holds_larger: IntArray
+    join_start: FloatArray
+    join_grow: FloatArray
+    join_shrink: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,17 +100,33 @@ class QueueView:
     #: no longer in the queue.
     promises: IntArray
     promised_nodes: IntArray
+    #: Running jobs with open requests, in the order in which these were made, of those made at one instant by
+    #: job; and the number of nodes on which each of them asks to run.
+    requests: IntArray
+    requested_nodes: IntArray
     #: What is known of each job.
     jobs: JobColumns = field(repr=False)
+    #: By job with a profile that waits or runs: the steps that it has left, as far as the rules show them.
+    profiles: Mapping[int, Steps] = field(repr=False)
 
     def sizes(self, job: int) -> tuple[int, ...]:
-        """Return the numbers of nodes on which a job can run, rising."""
+        """Return the numbers of nodes on which a job can start, or a malleable one run, rising."""
         jobs = self.jobs
+        if jobs.reading[job] == PROFILE:
+            return (int(jobs.nodes[job]),)
         if jobs.speedup[job] == SPEEDUP_TABLE:
             rows = slice(jobs.table_offsets[job], jobs.table_offsets[job + 1])
             return tuple(jobs.table_nodes[rows].tolist())
         low, high = int(jobs.min_nodes[job]), int(jobs.max_nodes[job])
         return tuple(allowed_sizes(low, high, int(jobs.size_step[job])))
+
+    def profile(self, job: int) -> Steps:
+        """Return what is known of the profile of a job that waits or runs, see `EngineRules`.
+
+        The steps that it has left as pairs (seconds, nodes). The first one is the present step, with the
+        seconds that are left of it, or the one for which the job waits.
+        """
+        return self.profiles.get(job, ())
 
     def estimate(self, job: int, nodes: int) -> float:
         """Return how long a job runs on so many nodes as far as its user knows, in seconds."""

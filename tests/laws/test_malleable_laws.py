@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from naive_malleable import draw_malleable, draw_policy, naive_malleable, naive_policy, pieces_of
+from naive_malleable import draw_malleable, naive_malleable, pieces_of
+from naive_malleable_policies import draw_policy, naive_policy
 from naive_workload_engine import draw_problem
 
 from allocsolve.heuristics.workload import (

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from draw_evolving import draw_evolving, draw_requests
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kernel_tools import entry
+from naive_evolving import naive_elastic
 from naive_malleable import Cluster, draw_malleable, naive_malleable, pieces_of
 from naive_rebalancing import RUNGS, best_size, clearing_rung, naive_static_price
 from strategies import workload_problems
@@ -22,10 +24,11 @@ from allocsolve.heuristics.workload.demand import price_takers, profit_takers
 from allocsolve.judge.workload import workload_metrics, workload_violations
 from allocsolve.model import Amdahl, Budget, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.job_kinds import MALLEABLE
-from allocsolve.simulation import EngineRules, run_policy
+from allocsolve.simulation import Answer, EngineRules, run_policy
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_clearing import Demand
+    from allocsolve.heuristics.workload.orders import QueueOrder
     from allocsolve.model import WorkloadSchedule
     from allocsolve.simulation import Decision, QueueView
 
@@ -41,8 +44,11 @@ POLICIES = st.builds(
 
 @st.composite
 def single_jobs(draw: st.DrawFn) -> WorkloadProblem:
-    """One malleable job: laws and size sets of all kinds."""
-    problem = draw(st.randoms(use_true_random=False).map(draw_malleable))
+    """One job that may choose its size: laws and size sets of all kinds."""
+    rng = draw(st.randoms(use_true_random=False))
+    if draw(st.booleans()):
+        return WorkloadProblem(12, [draw_requests(rng, 12, 30)])
+    problem = draw_malleable(rng)
     jobs = [job for job in problem.jobs if job.kind == "malleable"]
     assume(jobs)
     return WorkloadProblem(problem.num_nodes, jobs[:1])
@@ -164,6 +170,33 @@ def test_40_workloads_of_up_to_60_jobs(seed: int) -> None:
     check_against_twin(rng, rng.choice([14, 30, 60]))
 
 
+def check_evolving(rng: random.Random, most: int) -> None:
+    problem = draw_evolving(rng, most, profiles=False, stalls_only=rng.random() < 0.1)
+    orders: tuple[QueueOrder, ...] = ("submission", "submission", "smallest-area", "smallest", "wfp3")
+    policy = StaticPrice(rng.choice([0.0, 0.1, 0.25, 1.0, 50.0]), rng.choice(orders))
+    rules = EngineRules(rng.random() < 0.8)
+    twin = naive_elastic(problem, naive_static_price(policy), coalesce=rules.coalesce)
+    ran = policy.simulated(problem, rules)
+    driven = run_policy(problem, policy.decide, rules)
+    assert pieces(ran.schedule) == [pieces_of(twin, job) for job in range(len(problem.jobs))]
+    assert ran.log.started.tolist() == twin.starts
+    assert driven.schedule == ran.schedule
+    assert driven.log.started.tolist() == twin.starts
+    assert not workload_violations(problem, ran.schedule)
+
+
+@given(st.randoms(use_true_random=False))
+def test_with_jobs_that_evolve_it_is_its_definition_in_both_drivers(rng: random.Random) -> None:
+    check_evolving(rng, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_40_evolving_workloads_of_up_to_60_jobs(seed: int) -> None:
+    rng = random.Random(seed)
+    check_evolving(rng, rng.choice([14, 30, 60]))
+
+
 @given(workload_problems(max_jobs=9, max_nodes=9), st.sampled_from([0, 0.25]))
 def test_without_malleable_jobs_it_is_first_fit(problem: WorkloadProblem, hysteresis: float) -> None:
     ran, expected = StaticPrice(hysteresis).simulated(problem), FirstFit(moldable="min").simulated(problem)
@@ -182,7 +215,7 @@ def test_no_job_waits_that_fits(rng: random.Random, policy: StaticPrice) -> None
         decisions = policy.decide(view)
         least = view.jobs.min_nodes
         sizes = dict(zip(view.running.tolist(), view.held.tolist(), strict=True))
-        sizes |= {decision.job: decision.nodes for decision in decisions}
+        sizes |= {one.job: one.nodes for one in decisions if not isinstance(one, Answer)}
         free = view.num_nodes - sum(sizes.values())
         assert free >= 0
         could = sum(

@@ -14,7 +14,7 @@ import pytest
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.bounds.workload.time_price_dual import TimeDual
 from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.model import Amdahl, Budget, Jobs, WorkloadProblem, frozen
+from allocsolve.model import Amdahl, Budget, Job, Jobs, Join, Phases, Profile, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -101,3 +101,60 @@ def test_ascent_on_coarse_slots(
     # The function has the name of its module.
     monkeypatch.setattr(import_module("allocsolve.bounds.workload.time_prices"), "_MOST_WIDTHS", 2)
     benchmark.pedantic(time_prices, (month,), rounds=3)
+
+
+@pytest.fixture(scope="module")
+def evolving() -> WorkloadProblem:
+    """A queue of 200 jobs on 64 nodes, half of them with phases and half with profiles."""
+    rng = np.random.default_rng(15)
+    jobs = []
+    for submit, log_nodes in zip(np.sort(rng.integers(0, 1600, 200)), rng.integers(0, 5, 200), strict=True):
+        k = int(2**log_nodes)
+        if rng.random() < 0.5:
+            phases, join = Phases([(50 * k, None), (100, 1), (50 * k, None)]), Join(4)
+            row = Job(
+                int(submit),
+                k,
+                4 + phases.run_time(k),
+                min_nodes=max(1, k // 2),
+                max_nodes=2 * k,
+                evolution=phases,
+                reconfiguration=join,
+            )
+        else:
+            steps = [(int(rng.integers(10, 60)), int(rng.integers(1, k + 1))) for _ in range(8)]
+            nodes = [size for _, size in steps]
+            row = Job(
+                int(submit),
+                nodes[0],
+                sum(t for t, _ in steps),
+                min_nodes=min(nodes),
+                max_nodes=max(nodes),
+                evolution=Profile(steps),
+            )
+        jobs.append(row)
+    return WorkloadProblem(64, jobs)
+
+
+@pytest.fixture(scope="module")
+def falling() -> dict[str, Any]:
+    """Slots of 10 s whose prices fall."""
+    edges, prices = list(range(0, 2001, 10)), list(range(200, 0, -1))
+    return {"kind": "time-prices", "term": "turnaround", "edges": edges, "prices": prices, "unit": 1000}
+
+
+def test_one_evaluation_of_evolving_jobs(
+    benchmark: BenchmarkFixture, evolving: WorkloadProblem, falling: dict[str, Any]
+) -> None:
+    dual = TimeDual(evolving, job_costs(evolving, "turnaround"), 0.0)
+    dual.on(frozen(np.array(falling["edges"])))
+    prices = np.array(falling["prices"]) / falling["unit"]
+    dual(prices)
+    benchmark(dual, prices)
+
+
+def test_judge_of_evolving_jobs(
+    benchmark: BenchmarkFixture, evolving: WorkloadProblem, falling: dict[str, Any]
+) -> None:
+    workload_certified_bound(evolving, falling, ("turnaround",))
+    benchmark(workload_certified_bound, evolving, falling, ("turnaround",))

@@ -27,8 +27,8 @@ def _output(*argv: str, cwd: Path, env: dict[str, str] | None = None) -> str:
     return done.stdout
 
 
-def _shown(name: str, cwd: Path) -> str:
-    return _output(sys.executable, "-W", "error", str(EXAMPLES / name), cwd=cwd)
+def _shown(name: str, cwd: Path, *argv: str) -> str:
+    return _output(sys.executable, "-W", "error", str(EXAMPLES / name), *argv, cwd=cwd)
 
 
 def _percents(line: str) -> list[float]:
@@ -37,7 +37,13 @@ def _percents(line: str) -> list[float]:
 
 def test_each_is_run_here_and_named_in_the_readme() -> None:
     scripts = {path.name for path in EXAMPLES.glob("*.py")}
-    assert scripts == {"backfilling.py", "event_loop.py", "my_heuristic.py", "simulator_mask.py"}
+    assert scripts == {
+        "backfilling.py",
+        "event_loop.py",
+        "knowing.py",
+        "my_heuristic.py",
+        "simulator_mask.py",
+    }
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`(\w+\.py)`", text)) == scripts
 
@@ -67,6 +73,19 @@ def test_event_loop_trades_waste_for_waiting(tmp_path: Path) -> None:
     wasted = [_percents(row[-1])[0] for row in rows]
     assert wasted[0] == 0 < wasted[1] < wasted[2] < wasted[3]
     assert float(rows[2][1]) < float(rows[0][1])
+
+
+def test_who_knows_more_of_the_future_waits_less(tmp_path: Path) -> None:
+    options = ("--jobs", "40", "--loads", "0.8", "--seconds", "0.5")
+    head, *rows, proven = _shown("knowing.py", tmp_path, *options).splitlines()
+    assert head.endswith("of 1 problems")
+    assert proven.startswith("0 of 1 ")
+    seconds = {row[:24].strip(): float(row[24:].split()[0]) for row in rows}
+    reserved, following, planned = (
+        seconds[name] for name in ("reserved, no step", "reserved, next step", "planned, all steps")
+    )
+    assert seconds["bound"] < min(seconds["offline"], planned) <= planned < following < reserved
+    assert seconds["safe, all steps"] < reserved
 
 
 def test_an_allocator_by_distance_has_closer_jobs(tmp_path: Path) -> None:

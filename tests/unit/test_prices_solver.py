@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.exact.workload import Prices, WorkloadCpSat
+from allocsolve.exact.workload import Prices, WorkloadCpSat, _evolving
 from allocsolve.exact.workload._windows import search_window
-from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
+from allocsolve.heuristics.workload import EvolvEasyback, Reinsertion, SerialGeneration, StaticPrice
 from allocsolve.heuristics.workload.plan import BestPlan
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
 from allocsolve.heuristics.workload.serial import job_sizes, serial_order
@@ -22,6 +22,9 @@ from allocsolve.model import (
     Job,
     Jobs,
     Limit,
+    Phases,
+    Profile,
+    Requests,
     Status,
     WorkloadProblem,
     parse_workload_objective,
@@ -60,6 +63,67 @@ def test_the_same_answer_without_a_time_limit() -> None:
     first, second = (Prices()(problem, Budget(iterations=9_000, seed=3)) for _ in range(2))
     assert first.limit is Limit.ITERATIONS
     assert (first.objective, first.answer) == (second.objective, second.answer)
+
+
+def evolving(*, profiles: bool = False) -> WorkloadProblem:
+    """Return a busy workload of rigid and evolving jobs."""
+    asks: dict[str, Any] = {
+        "min_nodes": 1,
+        "max_nodes": 6,
+        "speedup": Amdahl(0.9),
+        "evolution": Requests([(0.5, 2)]),
+    }
+    tree: dict[str, Any] = {
+        "min_nodes": 1,
+        "max_nodes": 4,
+        "evolution": Phases([(40, None), (20, 1), (40, None)]),
+    }
+    jobs = [Job(9 * idx, 2, 60, **asks) for idx in range(6)] + [
+        Job(7 * idx, 2, 60, **tree) for idx in range(6)
+    ]
+    if profiles:
+        steps = Profile([(20, 2), (10, 6)])
+        jobs.append(Job(5, 2, 30, min_nodes=2, max_nodes=6, evolution=steps))
+    return WorkloadProblem(8, [Job(0, 6, 30), *jobs])
+
+
+@pytest.mark.parametrize("objective", ["turnaround", "slowdown,makespan", "makespan", "wait"])
+@pytest.mark.parametrize("profiles", [False, True])
+def test_policies_and_a_certified_bound_of_jobs_that_evolve(objective: str, profiles: bool) -> None:
+    problem, parsed = evolving(profiles=profiles), parse_workload_objective(objective)
+    result = Prices(parsed)(problem, Budget())
+    assert result.answer is not None
+    assert workload_violations(problem, result.answer) == ()
+    values, bounds = terms(result.objective or 0), terms(result.bound)
+    assert values == terms(workload_value(problem, result.answer, parsed))
+    schedules = [EvolvEasyback().simulated(problem).schedule]
+    if not profiles:
+        schedules.append(StaticPrice().simulated(problem).schedule)
+    assert values == min(terms(workload_value(problem, schedule, parsed)) for schedule in schedules)
+    assert [value for _, value in result.incumbents][-1] == result.objective
+    if objective == "wait":
+        assert (bounds[0], result.certificate) == (0, None)
+    else:
+        assert result.certificate is not None
+        certified = workload_certified_bound(problem, dict(result.certificate), parsed)
+        assert 0 < certified <= bounds[0] + 1e-9
+        assert bounds[0] <= values[0]
+
+
+def test_going_on_with_jobs_that_evolve(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = evolving()
+    first = Prices()(problem, Budget())
+    again = Prices(start=first.answer, certificate=first.certificate)(problem, Budget(seconds=1e-3))
+    assert again.objective == first.objective
+    assert terms(again.bound)[0] >= terms(first.bound)[0] * (1 - 1e-9)
+
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_evolving, "bound_by_time", stopped)
+    result = Prices()(problem, Budget())
+    assert (result.limit, result.objective) == (Limit.INTERRUPTED, first.objective)
+    assert 0 < terms(result.bound)[0] <= terms(first.bound)[0]
 
 
 def test_optimal_if_nobody_waits() -> None:

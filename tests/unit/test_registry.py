@@ -14,6 +14,10 @@ from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
 from allocsolve.families import families, family_of
 from allocsolve.instances import klein2011, solution_document, uniform_occupancy
 from allocsolve.model import (
+    NOT_EVOLVING,
+    PROFILE,
+    REACTIVE,
+    REQUESTED,
     Amdahl,
     Budget,
     EvolutionProblem,
@@ -21,6 +25,7 @@ from allocsolve.model import (
     Job,
     Mesh,
     PartitionProblem,
+    Phases,
     Status,
     Topology,
     WorkloadProblem,
@@ -150,6 +155,20 @@ def test_tiny_workloads_have_jobs_of_the_kinds_of_the_problem() -> None:
     assert kinds == [{"rigid"}, {"rigid", "moldable"}, {"rigid", "moldable", "malleable"}]
     assert counted == [(0, 0), (1, 0), (1, 1)]
     assert {job.points > 0 for job in tiny.jobs if job.kind == "malleable"} == {False, True}
+
+
+def test_tiny_workloads_of_evolving_jobs() -> None:
+    family = family_of(WorkloadProblem)
+    tree = Phases([(4, None)])
+    problem = WorkloadProblem(4, [Job(0, 1, 4, min_nodes=1, max_nodes=4, evolution=tree)])
+    several = family.warm_up(problem)
+    readings = [{*tiny.jobs.evolving.reading.tolist()} for tiny in several]
+    assert readings[:2] == [{NOT_EVOLVING, REQUESTED, REACTIVE}, {NOT_EVOLVING, PROFILE}]
+    assert {job.kind for job in several[0].jobs} == {"rigid", "moldable", "malleable", "evolving"}
+    assert family.features(problem)["evolving_jobs"] == 1
+    for tiny in several:
+        assert make_solver("evolv-easyback", tiny)(tiny, Budget()).answer is not None
+    assert make_solver("static-price", several[0])(several[0], Budget()).answer is not None
 
 
 def test_the_default_seed_and_budget() -> None:

@@ -30,7 +30,7 @@ JOBS: dict[str, tuple[Any, str]] = {
     "huge": ([{**JOB, "runtime": 1e300}], "jobs[0].runtime: runtime 1e+300 is beyond 2^53"),
     "limit": ([{**JOB, "limit": True}], "jobs[0].limit: limit must be a number, not true"),
     "twice": ([{**JOB, "name": "a"}] * 2, "jobs[1].name: 'a' also names jobs[0]"),
-    "law": ([{**JOB, "speedup": {}}], "jobs[0].speedup: must have one of amdahl, power and table"),
+    "law": ([{**JOB, "speedup": {}}], "jobs[0].speedup: must have one of amdahl, power, table and overhead"),
     "share": ([{**JOB, "speedup": {"amdahl": 2}}], "jobs[0].speedup.amdahl: amdahl 2 is beyond 1"),
     "row": ([{**JOB, "speedup": {"table": [7]}}], "must be a pair [nodes, seconds], not 7"),
     "table": ([{**JOB, "speedup": {"table": [[2, 1], [1, 2]]}}], "speedup table: 1 nodes after 2"),

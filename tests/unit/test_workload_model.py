@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"min_nodes": 3, "max_nodes": 4, "speedup": Amdahl(1)},
         "job 'j0': nodes 2 is not in min_nodes..max_nodes",
     ),
-    "law": ({"speedup": 0.9}, "speedup 0.9 of job 0 is none of Amdahl, PowerLaw and SpeedupTable"),
+    "law": ({"speedup": 0.9}, "speedup 0.9 of job 0 is none of Amdahl, PowerLaw, SpeedupTable and Overhead"),
     "table": (
         {"min_nodes": 1, "speedup": SpeedupTable([(1, 9), (2, 6)])},
         "job 'j0': the speedup table has no row [2, 5.0]",

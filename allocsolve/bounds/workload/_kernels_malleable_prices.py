@@ -1,4 +1,4 @@
-"""Compiled: the cheapest end and sizes of each malleable job under the prices of node-seconds."""
+"""Compiled: the cheapest end and sizes of jobs that change their size, under the prices of node-seconds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.workload._kernels_prices import PriceList, slot_of
+from allocsolve.bounds.workload._kernels_work_laws import WorkLaw, held_nodes, level_price, work_law
 from allocsolve.kernels import called_kernel, inner_kernel, kernel
-from allocsolve.model import AMDAHL, MALLEABLE, POWER, SPEEDUP_TABLE
+from allocsolve.model import MALLEABLE, NO_SPEEDUP
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs
@@ -21,7 +22,7 @@ _GAP = 1e-11
 
 
 class CheapestWork(NamedTuple):
-    """Where `cheapest_work` writes, for malleable jobs only."""
+    """Where `cheapest_work` writes, for malleable jobs and those with requests only."""
 
     #: Shape (jobs,).
     costs: FloatArray
@@ -33,21 +34,6 @@ class CheapestWork(NamedTuple):
     work_prices: FloatArray
     #: Shape (slots + 1,): to which the node-seconds used are added.
     usage: FloatArray
-
-
-class MalleableJob(NamedTuple):
-    """A job: it does ``rate(n)`` of its work per second on n nodes, and all of it is 1."""
-
-    submit: float
-    law: int
-    parameter: float
-    #: The rate on one node, if the law held there.
-    speed: float
-    low: float
-    high: float
-    #: Its rows in the tables.
-    first: int
-    last: int
 
 
 class Held(NamedTuple):
@@ -62,86 +48,10 @@ class Held(NamedTuple):
     part: float
 
 
-@inner_kernel
-def _job(jobs: PackedJobs, j: int) -> MalleableJob:
-    law, parameter, nodes = jobs.speedup[j], jobs.parameter[j], float(jobs.nodes[j])
-    first, last = 0, 0
-    speed = 1.0 / jobs.runtime[j]
-    if law == AMDAHL:
-        speed *= 1 - parameter + parameter / nodes
-    elif law == POWER:
-        speed *= nodes**-parameter
-    elif law == SPEEDUP_TABLE:
-        first, last = jobs.table_offsets[j], jobs.table_offsets[j + 1]
-    low, high = float(jobs.min_nodes[j]), float(jobs.max_nodes[j])
-    return MalleableJob(jobs.submit[j], law, parameter, speed, low, high, first, last)
-
-
-@inner_kernel
-def _rate(job: MalleableJob, nodes: float) -> float:
-    """Return the share of the work that is done per second; not of a table."""
-    if job.law == AMDAHL:
-        return job.speed * nodes / (nodes * (1 - job.parameter) + job.parameter)
-    return float(job.speed * nodes**job.parameter)
-
-
-@inner_kernel
-def _held(jobs: PackedJobs, job: MalleableJob, price: float, work_price: float) -> tuple[float, float]:
-    """Return the nodes on which a second gains most, and the rate on these.
-
-    It gains the work done, at its price, less the nodes held, at theirs.
-    """
-    parameter = job.parameter
-    if job.law == SPEEDUP_TABLE:
-        best, nodes, rate = np.inf, job.low, 0.0
-        for row in range(job.first, job.last):
-            cost = price * jobs.table_nodes[row] - work_price / jobs.table_seconds[row]
-            if cost < best:
-                best, nodes, rate = cost, float(jobs.table_nodes[row]), 1 / jobs.table_seconds[row]
-        return nodes, rate
-    if parameter == 0:
-        nodes = job.low
-    elif price <= 0:
-        nodes = job.high
-    elif parameter == 1:
-        nodes = job.high if work_price * job.speed > price else job.low
-    else:
-        ratio = work_price * job.speed * parameter / price
-        if job.law == AMDAHL:
-            nodes = (np.sqrt(ratio) - parameter) / (1 - parameter)
-        else:
-            nodes = ratio ** (1 / (1 - parameter))
-        nodes = min(max(nodes, job.low), job.high)
-    return nodes, _rate(job, nodes)
-
-
-@inner_kernel
-def _level(jobs: PackedJobs, job: MalleableJob, slope: float, price: float) -> tuple[float, float]:
-    """Return the work price at which one more second gains what it costs, and the rate there."""
-    parameter = job.parameter
-    if job.law == SPEEDUP_TABLE:
-        least, rate = np.inf, 1.0
-        for row in range(job.first, job.last):
-            each = (slope + price * jobs.table_nodes[row]) * jobs.table_seconds[row]
-            if each < least:
-                least, rate = each, 1 / jobs.table_seconds[row]
-        return least, rate
-    if parameter == 0:
-        nodes = job.low
-    elif price <= 0 or parameter == 1:
-        nodes = job.high
-    else:
-        ratio = slope * parameter / (price * (1 - parameter))
-        nodes = np.sqrt(ratio) if job.law == AMDAHL else ratio
-        nodes = min(max(nodes, job.low), job.high)
-    rate = _rate(job, nodes)
-    return (slope + price * nodes) / rate, rate
-
-
 @called_kernel
 def _sums(
     jobs: PackedJobs,
-    job: MalleableJob,
+    job: WorkLaw,
     listed: PriceList,
     slots: tuple[int, int],
     end: float,
@@ -157,7 +67,7 @@ def _sums(
     for k in range(first, until + 1):
         stop = end if k == until else edges[k + 1]
         price = prices[k] if k >= 0 else 0.0
-        nodes, rate = _held(jobs, job, price, work_price)
+        nodes, rate = held_nodes(jobs, job, price, work_price)
         each = price * nodes - work_price * rate
         if each < 0:
             gain += each * (stop - begin)
@@ -169,7 +79,7 @@ def _sums(
 @called_kernel
 def _at_end(
     jobs: PackedJobs,
-    job: MalleableJob,
+    job: WorkLaw,
     listed: PriceList,
     slots: tuple[int, int],
     end: float,
@@ -209,10 +119,10 @@ def _at_end(
 
 @inner_kernel
 def _per_second(
-    jobs: PackedJobs, job: MalleableJob, slope: float, price: float, work_price: float
+    jobs: PackedJobs, job: WorkLaw, slope: float, price: float, work_price: float
 ) -> tuple[float, float]:
     """Return by how much a later end costs more under a work price, per second, and the work done in one."""
-    nodes, rate = _held(jobs, job, price, work_price)
+    nodes, rate = held_nodes(jobs, job, price, work_price)
     if price * nodes < work_price * rate:
         return slope + price * nodes - work_price * rate, rate
     return slope, 0.0
@@ -221,7 +131,7 @@ def _per_second(
 @inner_kernel
 def _carried_on(
     jobs: PackedJobs,
-    job: MalleableJob,
+    job: WorkLaw,
     slope: float,
     price: float,
     length: float,
@@ -241,12 +151,12 @@ def _carried_on(
 
 @called_kernel
 def _cheapest(
-    jobs: PackedJobs, job: MalleableJob, listed: PriceList, slope: float, floor: float
+    jobs: PackedJobs, job: WorkLaw, listed: PriceList, slope: float, floor: float
 ) -> tuple[float, Held]:
     """Return the least cost of a job, and how."""
     edges, last, submit = listed.edges, len(listed.edges) - 1, job.submit
     first = slot_of(edges, submit)
-    _, fastest = _level(jobs, job, 1.0, 0.0)
+    _, fastest = level_price(jobs, job, 1.0, 0.0)
     free = submit + floor / slope
     earliest = slot_of(edges, max(free, submit + (1 - 1e-9) / fastest))
     best, held = np.inf, Held(submit, earliest, 0.0, 0.0, 1.0)
@@ -270,7 +180,7 @@ def _cheapest(
                 falling = False
                 continue
         carried = 0.0
-        level, rate = _level(jobs, job, slope, price)
+        level, rate = level_price(jobs, job, slope, price)
         if falling and level <= probe and k < last:
             _, probed = _per_second(jobs, job, slope, price, probe)
             done += probed * (until - begin)
@@ -304,7 +214,7 @@ def _cheapest(
 
 @inner_kernel
 def _use(
-    jobs: PackedJobs, job: MalleableJob, listed: PriceList, held: Held, usage: FloatArray
+    jobs: PackedJobs, job: WorkLaw, listed: PriceList, held: Held, usage: FloatArray
 ) -> tuple[float, float]:
     """Add what a job holds; return when it begins, and its mean size while it holds nodes."""
     edges, prices = listed.edges, listed.prices
@@ -317,7 +227,7 @@ def _use(
             work_price = held.high if side else held.low
             if part <= 0 or work_price <= 0:
                 continue
-            nodes, rate = _held(jobs, job, price, work_price)
+            nodes, rate = held_nodes(jobs, job, price, work_price)
             if price * nodes < work_price * rate:
                 length = part * (stop - begin)
                 # Before the first slot and behind the last the same entry.
@@ -333,7 +243,9 @@ def _use(
 def cheapest_work(
     jobs: PackedJobs, slope: FloatArray, floor: FloatArray, listed: PriceList, out: CheapestWork
 ) -> float:
-    """Return the sum of the least costs of the malleable jobs, each alone; write them, and what they use.
+    """Return the sum of the least costs of jobs that change their size by a law, each alone.
+
+    These are malleable jobs and those with requests. Write the costs, and what the jobs use.
 
     Parameters
     ----------
@@ -360,9 +272,9 @@ def cheapest_work(
     """
     total = 0.0
     for j in range(len(slope)):
-        if jobs.kind[j] != MALLEABLE:
+        if jobs.kind[j] < MALLEABLE or jobs.speedup[j] == NO_SPEEDUP:
             continue
-        job = _job(jobs, j)
+        job = work_law(jobs, j)
         if slope[j] == 0:  # it does not count, and takes nodes that cost nothing
             cost, held = (
                 floor[j],

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model import AMDAHL, MALLEABLE, SPEEDUP_TABLE
+from allocsolve.model import AMDAHL, MALLEABLE, OVERHEAD, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, PackedJobs
 
-__all__ = ["Cheapest", "PriceList", "cheapest", "price_list", "slot_of"]
+__all__ = ["Cheapest", "PriceList", "cheapest", "paid_until", "price_list", "slot_of"]
 
 
 class PriceList(NamedTuple):
@@ -82,7 +82,7 @@ def _paid(listed: PriceList, slot: int, moment: float) -> float:
 
 
 @inner_kernel
-def _paid_until(listed: PriceList, moment: float) -> float:
+def paid_until(listed: PriceList, moment: float) -> float:
     """Return what a node costs until the moment."""
     return _paid(listed, slot_of(listed.edges, moment), moment)
 
@@ -97,7 +97,7 @@ def _best_start(listed: PriceList, run: Run, least: float) -> tuple[float, float
     """
     submit, slope, floor, nodes, run_time = run
     best, start = least, submit
-    paid = _paid_until(listed, submit + run_time) - _paid_until(listed, submit)
+    paid = paid_until(listed, submit + run_time) - paid_until(listed, submit)
     cost = max(floor, slope * run_time) + nodes * paid
     best = min(best, cost)
     if slope == 0:
@@ -106,7 +106,7 @@ def _best_start(listed: PriceList, run: Run, least: float) -> tuple[float, float
         return best, start
     free = submit + floor / slope - run_time
     if free > submit and floor < best:
-        cost = floor + nodes * (_paid_until(listed, free + run_time) - _paid_until(listed, free))
+        cost = floor + nodes * (paid_until(listed, free + run_time) - paid_until(listed, free))
         if cost < best:
             best, start = cost, free
     best, start = _best_at_edge(listed, run, best, start)
@@ -158,7 +158,20 @@ def _best_until_edge(listed: PriceList, run: Run, best: float, start: float) -> 
 def _time_factor(law: int, parameter: float, nodes: float) -> float:
     if law == AMDAHL:
         return 1 - parameter + parameter / nodes
+    if law == OVERHEAD:
+        return 1 / nodes + parameter * nodes
     return float(nodes**-parameter)
+
+
+@inner_kernel
+def _largest(jobs: PackedJobs, j: int) -> int:
+    """Return the most nodes that may pay, by a law: on more a job is not faster."""
+    low, high, parameter = jobs.min_nodes[j], jobs.max_nodes[j], jobs.parameter[j]
+    if jobs.speedup[j] == OVERHEAD:
+        if parameter > 0:
+            high = min(high, int(min(np.ceil(1 / np.sqrt(parameter)), 2.0**53)))
+        return int(max(low, high))
+    return int(high if parameter != 0 else low)
 
 
 @kernel
@@ -167,7 +180,7 @@ def cheapest(
 ) -> float:
     """Return the sum of the least costs of the jobs, each alone; write them, and what they use.
 
-    Malleable jobs are passed over.
+    Malleable and evolving jobs are passed over.
 
     Parameters
     ----------
@@ -180,7 +193,7 @@ def cheapest(
     -----
     *Complexity*: for each job and each of its sizes O(log slots + edges until its delay alone costs more than
     its best start). Sizes of a table with a smaller one that is as fast are left out; of a law, all from the
-    fastest on until one costs more than the best by its run time alone.
+    fastest on down until one costs more than the best by its run time alone.
     """
     edges, steps, usage = listed.edges, out.steps, out.usage
     last = len(edges) - 1
@@ -188,15 +201,15 @@ def cheapest(
     usage[:] = 0
     total = 0.0
     for j in range(len(slope)):
-        if jobs.kind[j] == MALLEABLE:
+        if jobs.kind[j] >= MALLEABLE:
             continue
         law, parameter = jobs.speedup[j], jobs.parameter[j]
-        high = jobs.max_nodes[j] if parameter != 0 else jobs.min_nodes[j]
+        high = _largest(jobs, j)
         first, count = 0, high - jobs.min_nodes[j] + 1
         if law == SPEEDUP_TABLE:
             first = jobs.table_offsets[j]
             count = jobs.table_offsets[j + 1] - first
-        reference = _time_factor(law, parameter, jobs.nodes[j]) if count > 1 and parameter != 0 else 1.0
+        reference = _time_factor(law, parameter, jobs.nodes[j]) if count > 1 else 1.0
         best, start, size, length, fastest = np.inf, 0.0, 0, 0.0, np.inf
         for i in range(count):
             if law == SPEEDUP_TABLE:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.model import MALLEABLE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
+from allocsolve.bounds.workload.evolving_rows import least_phases
+from allocsolve.model import MALLEABLE, OVERHEAD, PROFILE, REACTIVE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import FloatArray, WorkloadProblem, WorkloadTerm
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
 __all__ = [
     "MakespanBound",
@@ -25,7 +26,7 @@ __all__ = [
 
 #: Seconds by which times that are no quarters of a second may be off in a valid schedule.
 _TOLERANCE_S = 1e-6
-#: By what share of a malleable job, besides, its work may be off.
+#: By what share of a job that changes its size, besides, its work may be off.
 _LOOSE_WORK = 2e-9
 #: Far above the rounding of a sum, relative.
 _ROUNDING = 2.0**-40
@@ -41,30 +42,56 @@ class MakespanBound(NamedTuple):
 
 
 def in_quarters(problem: WorkloadProblem) -> bool:
-    """Return whether all times in schedules may be quarters: those at which malleable jobs end are not."""
-    return problem.is_exact and not problem.is_malleable
+    """Return whether all times in schedules may be quarters: those at which elastic jobs end are not."""
+    return problem.is_exact and not problem.is_elastic
 
 
 def shortest_run_times(problem: WorkloadProblem) -> FloatArray:
-    """Return the least run time of each job, shape (jobs,), in seconds: of a law that on its most nodes."""
+    """Return the least run time of each job, shape (jobs,), in seconds.
+
+    Of a law that on its most nodes, or on those where overhead lets it be no faster; of phases that on as
+    many nodes as each can use, the start included; of a profile that without waiting.
+    """
     packed = problem.packed
     if problem.is_rigid:
         return packed.runtime
     times = problem.run_times(packed.max_nodes)
     for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
         times[idx] = packed.table_seconds[slice(*packed.table_offsets[idx : idx + 2])].min()
+    slower = np.flatnonzero((packed.speedup == OVERHEAD) & (packed.parameter > 0))
+    if len(slower):
+        fastest = 1 / np.sqrt(packed.parameter[slower])
+        on_one = packed.runtime[slower] / _overhead(problem, slower, packed.nodes[slower])
+        for near in (np.floor(fastest), np.ceil(fastest)):
+            sizes = np.clip(near, packed.min_nodes[slower], packed.max_nodes[slower])
+            times[slower] = np.fmin(times[slower], on_one * _overhead(problem, slower, sizes))
+    return np.where(problem.jobs.evolving.reading == PROFILE, packed.runtime, times)
+
+
+def _overhead(problem: WorkloadProblem, jobs: IntArray, sizes: FloatArray | IntArray) -> FloatArray:
+    """Return the run time on so many nodes, in units of that on one without overhead."""
+    times: FloatArray = 1 / sizes + problem.packed.parameter[jobs] * sizes
     return times
 
 
 def least_areas(problem: WorkloadProblem) -> FloatArray:
-    """Return the least node-seconds of each job, shape (jobs,): of a law those on its fewest nodes."""
-    packed = problem.packed
+    """Return the least node-seconds of each job, shape (jobs,).
+
+    Of a law those on its fewest nodes; of phases their work and that of the start; of a profile those
+    without waiting.
+    """
+    packed, evolving = problem.packed, problem.jobs.evolving
     if problem.is_rigid:
         return packed.nodes * packed.runtime
     areas: FloatArray = packed.min_nodes * problem.run_times(packed.min_nodes)
     for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
         rows = slice(*packed.table_offsets[idx : idx + 2])
         areas[idx] = (packed.table_nodes[rows] * packed.table_seconds[rows]).min()
+    for idx in np.flatnonzero(evolving.reading == REACTIVE).tolist():
+        areas[idx] = math.fsum(seconds * nodes for seconds, nodes in least_phases(problem, idx))
+    for idx in np.flatnonzero(evolving.reading == PROFILE).tolist():
+        rows = slice(*evolving.offsets[idx : idx + 2])
+        areas[idx] = float(evolving.amounts[rows] @ evolving.nodes[rows])
     return areas
 
 
@@ -74,8 +101,8 @@ def workload_bound(problem: WorkloadProblem, term: WorkloadTerm) -> float:
     Notes
     -----
     Turnaround and slowdown of a job are at least those of its shortest run, started at once; its wait is at
-    least 0. A malleable job does no more work in a second than on its fastest number of nodes. For the
-    makespan see `makespan_bound`. O(jobs log jobs).
+    least 0. A malleable job does no more work in a second than on its fastest number of nodes; nor does
+    one with requests. For the makespan see `makespan_bound`. O(jobs log jobs).
 
     Examples
     --------
@@ -104,7 +131,9 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
     *Proof.* ``longest``: a job ends no earlier than its shortest run after its submission. ``area``: what is
     submitted at t or later runs after t, and takes its least area on N nodes. ``wide``: jobs that need more
     than N / 2 nodes at least run one after the other. A malleable job takes at least the least area of its
-    numbers of nodes, and the least run time, as it does the work in shares on some of them.
+    numbers of nodes, and the least run time, as it does the work in shares on some of them; so does one with
+    requests. One with phases holds a node for each second of its work on it, and may fall to one node, so it
+    is never wide.
 
     If all times are whole seconds (quarters), some optimum starts jobs at such times only: starting each job
     as early as the jobs before it allow never ends later. So the bound is rounded up to one. Other times may
@@ -120,7 +149,8 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
     work = _least_work(problem)
     times = shortest_run_times(problem) * work - less
     areas = least_areas(problem) * work - less * packed.max_nodes
-    wide = np.where(2 * packed.min_nodes > problem.num_nodes, times, 0.0)
+    fewest = np.where(problem.jobs.evolving.reading == REACTIVE, 1, packed.min_nodes)
+    wide = np.where(2 * fewest > problem.num_nodes, times, 0.0)
     order = np.argsort(submit, kind="stable")
     last = int(np.argmax(submit + times))
     bounds = {"longest": (_rounded(problem, float(submit[last] + times[last])), last)}
@@ -134,14 +164,15 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
     return MakespanBound(value, certificate)
 
 
-def _looseness(problem: WorkloadProblem) -> float:
-    """Return by how much a run in a valid schedule may be shorter."""
-    return 0.0 if in_quarters(problem) else 2 * _TOLERANCE_S
+def _looseness(problem: WorkloadProblem) -> FloatArray:
+    """Return by how much a run in a valid schedule may be shorter, shape (jobs,): in each step."""
+    steps = 1 + 2 * np.diff(problem.jobs.evolving.offsets)
+    return (0.0 if in_quarters(problem) else 2 * _TOLERANCE_S) * steps
 
 
 def _least_work(problem: WorkloadProblem) -> FloatArray:
     """Return the share of its work that each job does at least in a valid schedule, shape (jobs,)."""
-    return np.where(problem.packed.kind == MALLEABLE, 1 - _LOOSE_WORK, 1.0)
+    return np.where(problem.packed.kind >= MALLEABLE, 1 - _LOOSE_WORK, 1.0)
 
 
 def _rounded(problem: WorkloadProblem, value: float) -> float:

@@ -59,7 +59,7 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
         return JobCosts(_frozen(slope), weight, 0.0, scale)
     if term == "wait" and problem.is_rigid:
         return JobCosts(weight, _frozen(none), float((weight * packed.runtime).sum()), scale)
-    reason = "of moldable or malleable jobs" if term == "wait" else "is no mean over the jobs"
+    reason = "of jobs that are not rigid" if term == "wait" else "is no mean over the jobs"
     msg = f"{term} {reason}: prices bound {', '.join(MEAN_TERMS)} (of rigid jobs)"
     raise InvalidOption(msg)
 

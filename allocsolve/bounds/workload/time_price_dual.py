@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.bounds.workload._kernels_malleable_prices import CheapestWork, cheapest_work
+from allocsolve.bounds.workload._kernels_phase_prices import cheapest_phases, phased
 from allocsolve.bounds.workload._kernels_prices import Cheapest, cheapest, price_list
+from allocsolve.bounds.workload._kernels_profile_prices import cheapest_profiles, sweep
+from allocsolve.bounds.workload.evolving_rows import phase_rows, profile_rows
+from allocsolve.model import MALLEABLE, NO_SPEEDUP
 
 if TYPE_CHECKING:
     from allocsolve.bounds.workload.costs import JobCosts
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TimeDual"]
 
-#: Of malleable jobs, what the certificate takes at the end, the judge included, in evaluations.
+#: Of jobs that change their size, what the certificate takes at the end, the judge included, in evaluations.
 _CERTIFYING: Final = 8
 
 
@@ -26,7 +30,12 @@ class TimeDual:
 
     def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
         self.problem, self.costs, self.slack = problem, costs, slack
-        self._malleable = problem.is_malleable
+        self._elastic = problem.is_elastic
+        packed = problem.packed
+        self._with_work = bool(((packed.kind >= MALLEABLE) & (packed.speedup != NO_SPEEDUP)).any())
+        self._phases, self._profiles = phase_rows(problem), profile_rows(problem)
+        self.has_phases = bool(len(self._phases.jobs))
+        self._sweep = sweep(_longest(self._profiles.offsets))
 
     def on(self, edges: IntArray) -> None:
         """Take these slots."""
@@ -44,6 +53,7 @@ class TimeDual:
         ends, work_prices = np.zeros(num_jobs), np.zeros(num_jobs)
         costs, starts, sizes, usage, _ = self.out
         self.work = CheapestWork(costs, starts, sizes, ends, work_prices, usage)
+        self._memory = phased(_longest(self._phases.offsets), num_slots)
 
     def __call__(self, prices: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and, per second of each slot, what is used beyond all nodes: its gradient."""
@@ -51,8 +61,13 @@ class TimeDual:
         listed = price_list(self._edges, prices)
         slope, floor, *_ = self.costs
         total = cheapest(self.problem.packed, slope, floor, self.slack, listed, self.out)
-        if self._malleable:
+        if self._with_work:
             total += cheapest_work(self.problem.packed, slope, floor, listed, self.work)
+        submit = self.problem.packed.submit
+        if self.has_phases:
+            total += cheapest_phases(submit, slope, floor, self._phases, listed, self._memory, self.out)
+        if len(self._profiles.jobs):
+            total += cheapest_profiles(submit, slope, floor, self._profiles, listed, self._sweep, self.out)
         num_nodes = self.problem.num_nodes
         self._lasted = min(self._lasted, time.perf_counter() - began)
         return float(total - num_nodes * listed.integral[-1]), self.out.usage[:-1] / self.widths - num_nodes
@@ -61,5 +76,10 @@ class TimeDual:
         """Return whether there is time for an evaluation, and for the certificate at the end."""
         if clock is None:
             return True
-        own = _CERTIFYING * self._lasted if self._malleable and self._lasted < math.inf else 0.0
+        own = _CERTIFYING * self._lasted if self._elastic and self._lasted < math.inf else 0.0
         return clock.remaining > own
+
+
+def _longest(offsets: IntArray) -> int:
+    """Return the most rows of a job."""
+    return int(np.diff(offsets).max(initial=1))

@@ -1,4 +1,4 @@
-"""What the work of malleable jobs costs under the prices of a bound."""
+"""What the work of malleable jobs, and of those with requests, costs under the prices of a bound."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ __all__ = ["work_prices"]
 
 
 def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
-    """Return what all the work of each malleable job costs, at the margin, at its cheapest end.
+    """Return what all the work of each job costs that changes its size by a law, at its cheapest end.
+
+    That is at the margin, of malleable jobs and of those with requests.
 
     Parameters
     ----------

@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allocsolve.bounds.workload import MEAN_TERMS, makespan_bound, time_prices
+from allocsolve.bounds.workload import MEAN_TERMS, makespan_bound, shortest_run_times, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of
 from allocsolve.heuristics.workload.plan import plan_values
 from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.model import OVERHEAD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,9 +45,16 @@ class TermBound:
     timed_out: bool = False
 
 
-def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes) -> float:
-    """Return the term as if each job had the cluster to itself, rounded as values of plans are."""
-    submit, fastest = problem.packed.submit, sizes.seconds[sizes.offsets[:-1]]
+def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes | None) -> float:
+    """Return the term as if each job had the cluster to itself, rounded as values of plans are.
+
+    Evolving jobs have no sizes.
+    """
+    submit = problem.packed.submit
+    if sizes is None or (problem.packed.speedup == OVERHEAD).any():  # not all sizes are listed
+        fastest = shortest_run_times(problem)
+    else:
+        fastest = sizes.seconds[sizes.offsets[:-1]]
     return plan_values(problem, (term,), submit, submit + fastest)[0]
 
 
@@ -69,7 +77,7 @@ def bound_of_certificate(
 def bound_by_time(
     problem: WorkloadProblem,
     term: WorkloadTerm,
-    sizes: Sizes,
+    sizes: Sizes | None,
     clock: Clock,
     start: Mapping[str, object] | None = None,
 ) -> TermBound:

@@ -17,6 +17,7 @@ from allocsolve.exact.workload._bounds import (
     bound_of_jobs_alone,
 )
 from allocsolve.exact.workload._earlier import Earlier
+from allocsolve.exact.workload._evolving import best_of_policies
 from allocsolve.exact.workload._windows import search_window
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market
@@ -107,6 +108,10 @@ class Prices:
     iterations say. Up to 40 rigid jobs (12 without a time limit) are left to `WorkloadCpSat`, which uses the
     same prices and closes the gap.
 
+    With *evolving jobs* there is no clairvoyant search: the schedule is the better one of those that
+    `EvolvEasyback` and, unless jobs have profiles, `StaticPrice` make, in seconds. What is left of the time
+    goes into the prices.
+
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
     proves the bound but for what an exact search adds. No result is worse than `start`, or proves less than
     `certificate`.
@@ -127,6 +132,8 @@ class Prices:
             zeros = shown_values((0.0,) * len(self.objective))
             return Result(Status.OPTIMAL, WorkloadSchedule.of(problem, []), zeros, zeros)
         earlier = Earlier.judged(problem, self.objective, self.start, self.certificate)
+        if problem.is_evolving:
+            return earlier.or_better(best_of_policies(problem, self.objective, clock, earlier.bound))
         sizes = job_sizes(problem)
         closed = _CLOSED_IN_TIME if budget.seconds < math.inf else _CLOSED
         if len(sizes.nodes) <= closed and not problem.is_malleable:

@@ -9,6 +9,8 @@ from allocsolve.heuristics.workload.conservative import (
     ConservativePlan,
     conservative_plan,
 )
+from allocsolve.heuristics.workload.easyback import EvolvEasyback
+from allocsolve.heuristics.workload.lina import Lina
 from allocsolve.heuristics.workload.malleable import (
     MalleableAverage,
     MalleableMin,
@@ -17,6 +19,7 @@ from allocsolve.heuristics.workload.malleable import (
 )
 from allocsolve.heuristics.workload.market import Market
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload.profile_fit import ProfileFit
 from allocsolve.heuristics.workload.rebalancing import StaticPrice
 from allocsolve.heuristics.workload.reinsertion import Reinsertion
 from allocsolve.heuristics.workload.serial import SerialGeneration
@@ -29,13 +32,16 @@ __all__ = [
     "Conservative",
     "ConservativePlan",
     "Easy",
+    "EvolvEasyback",
     "Fcfs",
     "FirstFit",
+    "Lina",
     "MalleableAverage",
     "MalleableMin",
     "MalleablePref",
     "MalleablePrefkeeper",
     "Market",
+    "ProfileFit",
     "Reinsertion",
     "SerialGeneration",
     "SrptArea",

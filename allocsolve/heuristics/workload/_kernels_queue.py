@@ -47,6 +47,7 @@ __all__ = [
     "QueueRule",
     "decide",
     "one_pass",
+    "reservation",
     "run",
 ]
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_clearing import Demand, cheapness_at, clearing, size_at
+from allocsolve.heuristics.workload._kernels_clearing import HIGHEST, Demand, cheapness_at, clearing, size_at
+from allocsolve.heuristics.workload._kernels_grants import (
+    Offers,
+    accept_requests,
+    grant_accepted,
+    initial_offers,
+)
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
-from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.jit import called_kernel, kernel
 from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import MALLEABLE
@@ -17,6 +22,10 @@ from allocsolve.simulation.kernels import (
     FREE,
     HEAD,
     MALLEABLE_RUNNING,
+    REQUESTS,
+    STALL_FIXED,
+    STALL_PER_NODE,
+    STALL_SHARED,
     SUBMITTED,
     TAIL,
     Resizing,
@@ -45,10 +54,14 @@ __all__ = [
     "RebalancingRule",
     "Supply",
     "decide_rebalancing",
+    "grow",
     "initial_auction",
     "run_rebalancing",
-    "settle",
+    "shrink_and_start",
 ]
+
+#: How long a job is expected to run on where a change stalls it, over how long it has run.
+_RUNS_ON: Final = 1 / 3
 
 #: What `run_rebalancing` returns: the workload is at its end, the log of changes has to grow first, or all
 #: calls that it was told to make are made.
@@ -70,8 +83,8 @@ class Auction(NamedTuple):
     demand: Demand
     #: Shape (1,): the rung of cheapness at the last clearing, where the next one starts to look.
     rung: IntArray
-    #: Malleable jobs that take part in the clearing: first those that run, from the last one's place on those
-    #: that may start; and by job the size that it is to have.
+    #: Jobs that take part in the clearing: first malleable ones that run, from the last one's place on those
+    #: that may start and choose their size, malleable or evolving; and by job the size that it is to have.
     members: IntArray
     wanted: IntArray
     #: Places of jobs in the queue that may start.
@@ -82,6 +95,8 @@ class Auction(NamedTuple):
     #: Shape (1,): when the next of those that wait may, infinite for never.
     earliest: FloatArray
     wake: FloatArray
+    #: Requests of running jobs.
+    offers: Offers
 
 
 def initial_auction(demand: Demand, earliest: FloatArray | None = None) -> Auction:
@@ -96,16 +111,17 @@ def initial_auction(demand: Demand, earliest: FloatArray | None = None) -> Aucti
         scores=np.zeros(count),
         earliest=frozen_floats(np.empty(0)) if earliest is None else earliest,
         wake=np.full(1, np.inf),
+        offers=initial_offers(count),
     )
 
 
 class Supply(NamedTuple):
     """The nodes of a call."""
 
-    #: Running jobs that may change, and all members: of a clearing with those malleable ones that may start.
+    #: Running jobs that may change, and all members: of a clearing with those that choose a size to start on.
     running: int
     members: int
-    #: Queued jobs that may start, and the nodes that they need at least.
+    #: Queued jobs that may start, and the nodes that they, and requests to be granted, need at least.
     admitted: int
     needed: int
     #: Nodes for the members of the clearing; and those that pending changes will set free.
@@ -145,7 +161,7 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction
         needed += need
         auction.admitted[admitted] = at
         admitted += 1
-        if jobs.kind[job] == MALLEABLE:
+        if jobs.kind[job] >= MALLEABLE:
             members[count] = job
             count += 1
         else:
@@ -153,14 +169,50 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction
     return Supply(running, count, admitted, needed, shared, incoming)
 
 
-@inner_kernel
-def _is_near(wanted: int, size: int, hysteresis: float) -> bool:
-    """Return whether a size is nearly right."""
-    return bool(max(wanted, size) <= (1 + hysteresis) * min(wanted, size))
+@called_kernel
+def _stays(
+    jobs: PackedJobs, state: State, resizing: Resizing, job: int, wanted: int, hysteresis: float
+) -> bool:
+    """Return whether a running job keeps its size: it is nearly right, or a change does not pay."""
+    size, times = state.size[job], resizing.evolving.times
+    if max(wanted, size) <= (1 + hysteresis) * min(wanted, size):
+        return True
+    fixed, per_node = times[job, STALL_FIXED], times[job, STALL_PER_NODE]
+    shared = times[job, STALL_SHARED]
+    if fixed + per_node + shared == 0.0:
+        return False
+    stall = fixed + per_node * abs(wanted - size) + shared / (size + wanted)
+    gain = abs(1 - time_ratio(jobs, job, wanted) / time_ratio(jobs, job, size))
+    return bool(stall > gain * _RUNS_ON * (state.clock[0] - state.start[job]))
 
 
 @called_kernel
-def _set_sizes(jobs: PackedJobs, state: State, auction: Auction, supply: Supply, hysteresis: float) -> None:
+def _clear(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply) -> Supply:
+    """Find the clearing price, and the requests that are granted; return what is left for the members.
+
+    Where requests are granted, the price of what is left is the one that counts.
+    """
+    members, count, offers = auction.members, supply.members, auction.offers
+    offers.total[0] = 0
+    if count:
+        auction.rung[0] = clearing(jobs, auction.demand, members, count, supply.shared, auction.rung[0])
+    if not resizing.counts[REQUESTS]:
+        return supply
+    rung = auction.rung[0] if count else HIGHEST
+    more = accept_requests(jobs, state, resizing, offers, auction.demand, members, count, supply.shared, rung)
+    if more and count:
+        auction.rung[0] = clearing(
+            jobs, auction.demand, members, count, supply.shared - more, auction.rung[0]
+        )
+    return Supply(
+        supply.running, count, supply.admitted, supply.needed + more, supply.shared - more, supply.incoming
+    )
+
+
+@called_kernel
+def _set_sizes(
+    jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply, hysteresis: float
+) -> None:
     """Set the size of each member: what it wants at the clearing price, if that is not near to what it has.
 
     Jobs whose size is nearly right keep it, but for shrinks, as long as others lack nodes.
@@ -168,19 +220,18 @@ def _set_sizes(jobs: PackedJobs, state: State, auction: Auction, supply: Supply,
     members, wanted, count = auction.members, auction.wanted, supply.members
     if not count:
         return
-    rung = clearing(jobs, auction.demand, members, count, supply.shared, auction.rung[0])
-    auction.rung[0] = rung
+    rung = auction.rung[0]
     cheapness = cheapness_at(rung)
     lack = -supply.shared
     for at in range(count):
         job = members[at]
         wanted[job] = size_at(jobs, auction.demand, job, cheapness)
-        near = at < supply.running and _is_near(wanted[job], state.size[job], hysteresis)
-        lack += state.size[job] if near else wanted[job]
+        stays = at < supply.running and _stays(jobs, state, resizing, job, wanted[job], hysteresis)
+        lack += state.size[job] if stays else wanted[job]
     for at in range(supply.running):
         job = members[at]
         size = state.size[job]
-        if _is_near(wanted[job], size, hysteresis):
+        if _stays(jobs, state, resizing, job, wanted[job], hysteresis):
             if lack > 0 and wanted[job] < size:
                 lack -= size - wanted[job]
             else:
@@ -223,7 +274,7 @@ def _start(jobs: PackedJobs, state: State, resizing: Resizing, at: int, nodes: i
 
 
 @called_kernel
-def settle(
+def shrink_and_start(
     jobs: PackedJobs,
     state: State,
     resizing: Resizing,
@@ -231,10 +282,11 @@ def settle(
     wanted: IntArray,
     admitted: IntArray,
     supply: Supply,
-) -> None:
-    """Go towards the sizes that jobs want: running jobs shrink, queued ones start, running ones grow.
+) -> int:
+    """Shrink running jobs to what they want, and start queued ones; return the nodes that are to spare.
 
-    `members` and `wanted` as of `Auction`; `admitted` are places in the queue, rising.
+    `members` and `wanted` as of `Auction`; `admitted` are places in the queue, rising. Some of the nodes to
+    spare may wait for pending changes.
     """
     incoming = _shrink(jobs, state, resizing, members, wanted, supply)
     # Nodes beyond those that admitted jobs need at least, of which some wait for pending changes.
@@ -246,12 +298,26 @@ def settle(
         if need > state.counts[FREE]:
             continue
         nodes = need
-        if jobs.kind[job] == MALLEABLE:
+        if jobs.kind[job] >= MALLEABLE:
             most = min(wanted[job], need + max(0, spare), state.counts[FREE])
             nodes = largest_size(jobs, job, most)
             spare -= nodes - need
         _start(jobs, state, resizing, at, nodes)
     take_in(jobs, state, resizing)
+    return int(spare)
+
+
+@called_kernel
+def grow(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    members: IntArray,
+    wanted: IntArray,
+    supply: Supply,
+    spare: int,
+) -> None:
+    """Let running jobs grow to what they want, into nodes that are free and to spare."""
     spare = min(spare, state.counts[FREE])
     for at in range(supply.running):
         job = members[at]
@@ -272,8 +338,12 @@ def rebalance(
         first = state.counts[TAIL] - state.counts[SUBMITTED]
         sort_queue(jobs, state, resizing.estimate, auction.scores, rule.order, first)
     supply = _supply(jobs, state, resizing, auction)
-    _set_sizes(jobs, state, auction, supply, rule.hysteresis)
-    settle(jobs, state, resizing, auction.members, auction.wanted, auction.admitted, supply)
+    supply = _clear(jobs, state, resizing, auction, supply)
+    _set_sizes(jobs, state, resizing, auction, supply, rule.hysteresis)
+    members, wanted = auction.members, auction.wanted
+    spare = shrink_and_start(jobs, state, resizing, members, wanted, auction.admitted, supply)
+    grant_accepted(jobs, state, resizing, auction.offers)
+    grow(jobs, state, resizing, members, wanted, supply, spare)
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
-from allocsolve.heuristics.workload._kernels_rebalancing import Supply, settle
+from allocsolve.heuristics.workload._kernels_rebalancing import Supply, grow, shrink_and_start
 from allocsolve.kernels.jit import called_kernel, kernel
 from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import MALLEABLE
@@ -23,6 +23,7 @@ from allocsolve.simulation.kernels import (
     advance_resizing,
     has_room,
     largest_size,
+    work_left,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) 
 
     By insertion: the order changes little from call to call.
     """
-    ranked, left, now = ranking.ranked, ranking.left, state.clock[0]
+    ranked, left = ranking.ranked, ranking.left
     for at in range(state.counts[COMPLETED]):
         left[state.events[at]] = np.inf
     count = 0
@@ -95,8 +96,7 @@ def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) 
     ranking.counts[0], ranking.counts[1] = count, state.counts[STARTED]
     for at in range(count):
         job = ranked[at]
-        done = resizing.rate[job] * (now - resizing.since[job])
-        area = (resizing.left[job] - done) * ranking.area[job]
+        area = work_left(state, resizing, job) * ranking.area[job]
         left[job] = area
         place = at
         while place > 0:
@@ -158,5 +158,7 @@ def run_ranked(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Rank
         first = state.counts[TAIL] - state.counts[SUBMITTED]
         sort_queue(jobs, state, ranking.share, ranking.left, _SMALLEST_AREA, first)
         supply = _share_out(jobs, state, resizing, ranking, count)
-        settle(jobs, state, resizing, ranking.members, ranking.wanted, ranking.admitted, supply)
+        members, wanted = ranking.members, ranking.wanted
+        spare = shrink_and_start(jobs, state, resizing, members, wanted, ranking.admitted, supply)
+        grow(jobs, state, resizing, members, wanted, supply, spare)
     return False

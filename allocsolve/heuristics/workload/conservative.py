@@ -71,7 +71,8 @@ def conservative_plan(
     >>> plan.starts.tolist(), plan.promised.tolist()
     ([0.0, 50.0, 60.0], [0.0, 100.0, 112.5])
     """
-    packed = instance("problem", problem, WorkloadProblem).packed
+    EngineRules().check(instance("problem", problem, WorkloadProblem), answers=False)
+    packed = problem.packed
     choice("compression", compression, COMPRESSIONS)
     choice("estimate", estimate, _ESTIMATES)
     order = np.argsort(packed.submit, kind="stable")

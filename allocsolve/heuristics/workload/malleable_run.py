@@ -17,11 +17,14 @@ from allocsolve.heuristics.workload.malleable_rule import (
     initial_scratch,
 )
 from allocsolve.model.jobs import PackedJobs
+from allocsolve.simulation.columns import shown_plan
 from allocsolve.simulation.decisions import Promise, Reason, Resize, Start
 from allocsolve.simulation.kernels import (
     FREE,
     LAST_PROMISE,
     POOL,
+    REQUEST,
+    REQUESTS,
     TAIL,
     initial_resizing,
     initial_state,
@@ -68,10 +71,10 @@ def run_resizes(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRule
 
 def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under a policy."""
-    rules.check(problem)
+    rules.check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=rule.queue.kind == EASY, resizable=True)
-    resizing = initial_resizing(packed.estimate, ROOM * count)
+    resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
     fixed = (_estimates(packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
     noted = _Noted.with_room(0)
     while not run_malleable(packed, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count):
@@ -120,7 +123,10 @@ def states_of_view(view: QueueView) -> tuple[PackedJobs, State, Resizing]:
     state.size[running] = view.held
     state.start[running] = jobs.start[running]
     state.counts[FREE] = view.free + view.held.sum()
-    resizing = initial_resizing(jobs.estimate, count)
+    resizing = initial_resizing(jobs.estimate, shown_plan(jobs), count)
+    resizing.counts[REQUESTS] = len(view.requests)
+    resizing.evolving.requests[: len(view.requests)] = view.requests
+    resizing.evolving.numbers[view.requests, REQUEST] = view.requested_nodes
     resizing.target[running] = view.targets
     resizing.counts[POOL], resizing.counts[LAST_PROMISE] = view.pool, len(promises)
     resizing.promises[: len(promises)] = promises

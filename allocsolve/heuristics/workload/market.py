@@ -77,6 +77,7 @@ class Market:
         """Find prices within three fifths of the time, and run markets."""
         from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
 
+        EngineRules().check(problem, answers=False)
         clock = budget.start()
         fine = Clock(_PRICING * budget.seconds)
         bound = time_prices(problem, _priced(self.objective), clock=fine)

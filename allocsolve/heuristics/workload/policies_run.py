@@ -68,6 +68,7 @@ class QueuePolicy:
 def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules) -> Simulation:
     """Run a workload to its end under a policy."""
     policy.check(rules)
+    rules.check(problem, answers=False)
     packed = problem.packed
     sources = {"limit": packed.estimate, "actual": packed.runtime, "user-average": packed.estimate}
     learning = policy.rule.learning

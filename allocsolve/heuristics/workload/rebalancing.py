@@ -21,9 +21,18 @@ from allocsolve.heuristics.workload.malleable_run import ROOM, ResizeDecision, s
 from allocsolve.heuristics.workload.orders import QUEUE_ORDERS, QueueOrder, order_code
 from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, real, shown
+from allocsolve.model.evolving import PROFILE
+from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation import EngineRules, ResizeEffect
-from allocsolve.simulation.decisions import Reason, Resize, Start
-from allocsolve.simulation.kernels import STARTED, SUBMITTED, initial_resizing, initial_state, roomier
+from allocsolve.simulation.decisions import Answer, Reason, Resize, Start
+from allocsolve.simulation.kernels import (
+    REQUEST,
+    STARTED,
+    SUBMITTED,
+    initial_resizing,
+    initial_state,
+    roomier,
+)
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
@@ -32,6 +41,9 @@ if TYPE_CHECKING:
     from allocsolve.simulation import QueueView
 
 __all__ = ["StaticPrice", "run_auctions"]
+
+#: Why some workloads are refused.
+_NO_PROFILES = "has a profile: static-price knows no price of nodes that a job has to wait for"
 
 #: Calls between two looks at the clock, and for Ctrl-C: a tenth of a second, where a thousand jobs run.
 _CALLS = 4_000
@@ -48,11 +60,19 @@ class StaticPrice:
     shrank as far as they can: first fit. The policy knows speedups and limits of sizes; it knows no run
     times, and asks for no estimates unless the order of the queue does.
 
+    Evolving jobs choose the size on which they start like malleable ones, and cannot be shrunk. A request for
+    more nodes is granted if at the clearing price a unit of the work costs less on them: jobs that start come
+    first, then requests, the one that pays at the highest price before others, in full or not yet; a
+    request that is not granted stays open. Where more nodes do as much more, as in jobs with phases, the jobs
+    with the fewest nodes come first. Jobs with a `allocsolve.model.Profile` are refused.
+
     Parameters
     ----------
     hysteresis
         A running job keeps its size while what it wants is no more than this share above or below, unless
-        waiting jobs lack nodes: each change may cost a job time. 0: it always follows the price.
+        waiting jobs lack nodes: each change may cost a job time. 0: it always follows the price. Where a
+        change stalls the job, it keeps its size, too, if the stall takes longer than the change would save,
+        or cost, in a third of the time for which it has run.
     order
         Which queued job comes first; see `allocsolve.heuristics.workload.orders.QueueOrder`.
     resize_takes_effect
@@ -61,14 +81,15 @@ class StaticPrice:
     Raises
     ------
     InvalidOption, UnknownName
-        If an option is not as said.
+        If an option is not as said; when called, `InvalidOption` if a job has a profile.
 
     Notes
     -----
     Nodes that a job gives up at a later point of its work are free from then on; nobody is promised them, but
     running jobs do not grow into what queued jobs lack until then.
 
-    *Complexity*: O(running jobs + queue) for each of ten or twenty looks at a price in each call.
+    *Complexity*: O(running jobs + queue) for each of ten or twenty looks at a price in each call, and for
+    each open request that might be granted.
     *Guarantee*: feasible; on rigid jobs the schedule of first fit in the order of the queue.
 
     Examples
@@ -107,19 +128,40 @@ class StaticPrice:
         clock = budget.start()
         return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
 
-    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        auction = initial_auction(price_takers(problem.packed))
-        return run_auctions(problem, auction, self._rule, rules or self.rules)
+    def simulated(
+        self, problem: WorkloadProblem, rules: EngineRules | None = None, clock: Clock | None = None
+    ) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts.
 
-    def decide(self, view: QueueView) -> tuple[ResizeDecision, ...]:
+        Raises
+        ------
+        InvalidOption
+            If a job has a `allocsolve.model.Profile`, or the rules do not fit the workload.
+        TimeoutError
+            If the time of the clock, if there is one, is over before.
+        """
+        reading = problem.jobs.evolving.reading
+        if (reading == PROFILE).any():
+            name = problem.jobs.names[int(np.argmax(reading == PROFILE))]
+            msg = f"job {name!r} {_NO_PROFILES}"
+            raise InvalidOption(msg)
+        rules = rules or self.rules
+        rules.check(problem)
+        auction = initial_auction(price_takers(problem.packed))
+        return run_auctions(problem, auction, self._rule, rules, clock=clock)
+
+    def decide(self, view: QueueView) -> tuple[ResizeDecision | Answer, ...]:
         """Return what is decided now: the policy for `allocsolve.simulation.run_policy`."""
+        profiles = view.queue[view.jobs.reading[view.queue] == PROFILE]
+        if len(profiles):
+            msg = f"job {int(profiles[0])} {_NO_PROFILES}"
+            raise InvalidOption(msg)
         packed, state, resizing = states_of_view(view)
         state.counts[SUBMITTED] = len(view.queue)  # all of it is put in order
         auction = initial_auction(price_takers(packed))
-        running = view.running
+        running = view.running[packed.kind[view.running] == MALLEABLE]
         before = resizing.target[running]
-        decide_rebalancing(packed, state, resizing, auction, self._rule, running, view.expected_ends)
+        decide_rebalancing(packed, state, resizing, auction, self._rule, view.running, view.expected_ends)
         changed = [
             (job, int(after), int(after) > held)
             for job, held, after in zip(
@@ -134,11 +176,13 @@ class StaticPrice:
                 Reason(state.reason[job]),
                 None if state.blocked[job] < 0 else int(state.blocked[job]),
             )
-            for job in state.started[len(running) : state.counts[STARTED]].tolist()
+            for job in state.started[len(view.running) : state.counts[STARTED]].tolist()
         ]
+        granted = view.requests[resizing.evolving.numbers[view.requests, REQUEST] == 0].tolist()
         return (
             *(Resize(job, size) for job, size, grows in changed if not grows),
             *starts,
+            *(Answer(job) for job in granted),
             *(Resize(job, size) for job, size, grows in changed if grows),
         )
 
@@ -151,7 +195,7 @@ def run_auctions(
     estimate: FloatArray | None = None,
     clock: Clock | None = None,
 ) -> Simulation:
-    """Run a workload to its end.
+    """Run a workload to its end that the rules, and the policy, admit.
 
     Parameters
     ----------
@@ -167,10 +211,10 @@ def run_auctions(
     TimeoutError
         If the time is over before the run.
     """
-    rules.check(problem)
     packed, count = problem.packed, len(problem.jobs)
     state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
-    resizing = initial_resizing(packed.estimate if estimate is None else estimate, ROOM * count)
+    known = packed.estimate if estimate is None else estimate
+    resizing = initial_resizing(known, problem.jobs.evolving, ROOM * count)
     while True:
         stopped = run_rebalancing(packed, state, resizing, auction, rule, rules.coalesce, _CALLS)
         if stopped == COMPLETE:

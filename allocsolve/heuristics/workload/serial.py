@@ -14,7 +14,7 @@ from allocsolve.model import Result, Status, WorkloadSchedule
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.checks import choice, real, shown
 from allocsolve.model.columns import frozen_floats
-from allocsolve.model.job_kinds import ALL_SIZES, allowed_sizes
+from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, allowed_sizes
 from allocsolve.model.speedup import SPEEDUP_TABLE, SpeedupTable
 
 if TYPE_CHECKING:
@@ -54,8 +54,17 @@ def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
 
     Sizes that are no faster than a smaller one are left out, and of many sizes some, unless `every`. O(rows),
     and a row of sizes for each distinct law with its limits.
+
+    Raises
+    ------
+    InvalidOption
+        If a job is evolving: no clairvoyant search plans those.
     """
     packed = problem.packed
+    if problem.is_evolving:
+        name = problem.jobs.names[int(np.argmax(packed.kind == EVOLVING))]
+        msg = f"job {name!r} is evolving: this solver plans jobs that keep the size on which they start"
+        raise InvalidOption(msg)
     count = len(packed.submit)
     if problem.is_rigid:
         return Sizes(frozen(np.arange(count + 1)), packed.nodes, packed.runtime)
@@ -119,10 +128,7 @@ def _sizes_in(which: _Range, *, every: bool) -> list[tuple[int, float]]:
         numbers = sorted({*near.astype(int).tolist(), nodes})
     rows: list[tuple[int, float]] = []
     for number in numbers:
-        if isinstance(law, SpeedupTable):
-            time = table[number]
-        else:
-            time = law.time_factor(number) / law.time_factor(nodes)
+        time = table[number] if isinstance(law, SpeedupTable) else law.time_ratio(number, nodes)
         if not rows or time < rows[-1][1]:
             rows.append((number, time))
     return rows

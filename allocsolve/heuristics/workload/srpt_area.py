@@ -11,6 +11,7 @@ from allocsolve.heuristics.workload._kernels_srpt_area import initial_ranking, r
 from allocsolve.heuristics.workload.malleable_run import ROOM
 from allocsolve.model import Result, Status
 from allocsolve.model.job_kinds import MALLEABLE
+from allocsolve.simulation import EngineRules
 from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
 from allocsolve.simulation.outcome import schedule_of
 
@@ -55,11 +56,12 @@ def srpt_area_schedule(problem: WorkloadProblem, *, coalesce: bool = True) -> Wo
 
     `coalesce` as of `allocsolve.simulation.EngineRules`.
     """
+    EngineRules(coalesce).check(problem, answers=False)
     packed, count = problem.packed, len(problem.jobs)
     nodes = np.where(packed.kind == MALLEABLE, packed.max_nodes, packed.min_nodes)
     ranking = initial_ranking(packed, problem.run_times(nodes, np.arange(count)), nodes)
     state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
-    resizing = initial_resizing(packed.estimate, ROOM * count)
+    resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
     while not run_ranked(packed, state, resizing, ranking, coalesce):
         resizing = roomier(resizing, count)
     return schedule_of(state, resizing)

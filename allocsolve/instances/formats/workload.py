@@ -11,10 +11,15 @@ answer may be in any order::
 A job has ``submit``, ``nodes`` and ``runtime``, and may have ``name`` (``j0``, ``j1``, ... by position),
 ``limit`` (null or left out: not given), ``user``, ``weight`` (1). A moldable job has ``min_nodes``,
 ``max_nodes`` and ``speedup`` besides: ``{"amdahl": 0.99}``, ``{"power": 0.9}`` or
-``{"table": [[nodes, seconds], ...]}``; its ``runtime`` is that on ``nodes`` nodes, and a table has that row.
+``{"table": [[nodes, seconds], ...]}`` or ``{"overhead": 0.01}``; its ``runtime`` is that on ``nodes`` nodes,
+and a table has that row.
 A malleable job has ``"kind": "malleable"`` (else ``moldable`` with a speedup, ``rigid`` without) and may have
 ``points`` (0: its size may change at any time). Either may have ``size_set``: an integer of which sizes are
-multiples (1), or ``"powers-of-two"``.
+multiples (1), or ``"powers-of-two"``. An evolving job (``"kind": "evolving"``, which may be left out) has one
+of ``requests``: ``[[remaining share, change], ...]`` (and a speedup), ``phases``:
+``[[node-seconds, most useful nodes or null], ...]`` (and may have ``release_delay``), and ``profile``:
+``[[seconds, nodes], ...]`` (and may have ``expand_limit``). What changes cost is
+``"stall": {"fixed", "per_node", "shared", "holds"}`` or ``"join": {"start", "grow", "shrink"}``.
 
 In the digest ``jobs`` are in the order of the file; of each there are ``name``, ``submit``, ``nodes`` and
 ``runtime``, and the other fields only where they differ from what they are when left out. Numbers are
@@ -32,15 +37,19 @@ import numpy as np
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
 from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.workload_evolving import (
+    EVOLVING_FIELDS,
+    add_evolving,
+    decode_evolution,
+    decode_reconfiguration,
+)
+from allocsolve.instances.formats.workload_speedup import decode_speedup, encode_speedup
 from allocsolve.model import (
     ALL_SIZES,
     JOB_KINDS,
     MALLEABLE,
     MAX_INTEGER,
-    Amdahl,
     Jobs,
-    PowerLaw,
-    SpeedupTable,
     WorkloadProblem,
     WorkloadSchedule,
 )
@@ -50,7 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.instances.formats.checker import Document
-    from allocsolve.model import FloatArray, IntArray, SizeSet, Speedup
+    from allocsolve.model import FloatArray, IntArray, SizeSet
 
 __all__ = ["decode_problem", "decode_schedule", "encode_problem", "encode_schedule", "plain_numbers"]
 
@@ -67,6 +76,8 @@ _OPTIONAL: Final = (
     "points",
     "size_set",
 )
+#: What is no number, text or law of its own.
+_DECODED: Final = ("evolution", "reconfiguration")
 #: Of these the columns are read at a glance.
 _RIGID: Final = {*_REQUIRED, "name", "limit", "user", "weight"}
 
@@ -122,20 +133,24 @@ def _decode_jobs(check: Checker, listed: list[Any], num_nodes: int) -> Jobs | No
     first: dict[str, int] = {}
     for idx, item in enumerate(listed):
         place = f"jobs[{idx}]"
-        fields = check.fields(item, place, _REQUIRED, _OPTIONAL)
+        fields = check.fields(item, place, _REQUIRED, (*_OPTIONAL, *EVOLVING_FIELDS))
         name = check.typed(str, fields.get("name", f"j{idx}"), f"{place}.name")
         if name and first.setdefault(name, idx) != idx:
             check.add(f"{place}.name", f"{show(name)} also names jobs[{first[name]}]")
         rows.append({"name": name, **_decode_job(check, fields, place, num_nodes)})
     if check.faults:
         return None
-    columns = {field: [row[field] for row in rows] for field in (*_REQUIRED, *_OPTIONAL)} if rows else {}
+    columns = (
+        {field: [row[field] for row in rows] for field in (*_REQUIRED, *_OPTIONAL, *_DECODED)} if rows else {}
+    )
     named = {
         "name": "names",
         "user": "users",
         "speedup": "speedups",
         "kind": "kinds",
         "size_set": "size_sets",
+        "evolution": "evolutions",
+        "reconfiguration": "reconfigurations",
     }
     try:
         if not rows:
@@ -164,10 +179,12 @@ def _decode_job(check: Checker, fields: Document, place: str, num_nodes: int) ->
         "weight": check.real_number(fields.get("weight", 1), f"{place}.weight", "weight", 0),
         "min_nodes": nodes_of("min_nodes", nodes),
         "max_nodes": nodes_of("max_nodes", nodes),
-        "speedup": _decode_speedup(check, fields.get("speedup"), f"{place}.speedup"),
+        "speedup": decode_speedup(check, fields.get("speedup"), f"{place}.speedup"),
         "kind": _decode_kind(check, fields.get("kind"), f"{place}.kind"),
         "points": check.integer(fields.get("points", 0), f"{place}.points", "points", 0),
         "size_set": _decode_size_set(check, fields.get("size_set", 1), f"{place}.size_set"),
+        "evolution": decode_evolution(check, fields, place),
+        "reconfiguration": decode_reconfiguration(check, fields, place),
     }
 
 
@@ -185,35 +202,6 @@ def _decode_size_set(check: Checker, value: object, place: str) -> SizeSet:
         check.add(place, f'must be an integer or "powers-of-two", not {show(value)}')
         return 1
     return check.integer(value, place, "size_set", 1, fallback=1)
-
-
-def _decode_speedup(check: Checker, value: object, place: str) -> Speedup | None:
-    if value is None:
-        return None
-    fields = check.fields(value, place, (), ("amdahl", "power", "table"))
-    if len(fields) != 1:
-        check.add(place, "must have one of amdahl, power and table")
-        return None
-    ((law, parameter),) = fields.items()
-    if law == "table":
-        return _decode_table(check, parameter, f"{place}.table")
-    share = check.real_number(parameter, f"{place}.{law}", law, 0, high=1)
-    return Amdahl(share) if law == "amdahl" else PowerLaw(share)
-
-
-def _decode_table(check: Checker, value: object, place: str) -> SpeedupTable | None:
-    rows = []
-    for idx, row in enumerate(check.typed(list, value, place)):
-        if not isinstance(row, list) or len(row) != 2:
-            check.add(f"{place}[{idx}]", f"must be a pair [nodes, seconds], not {show(row)}")
-            continue
-        nodes = check.integer(row[0], f"{place}[{idx}][0]", "nodes", 1)
-        rows.append((nodes, check.real_number(row[1], f"{place}[{idx}][1]", "seconds", 0, above=True)))
-    try:
-        return SpeedupTable(rows)
-    except InvalidProblem as error:
-        check.add(place, str(error))
-        return None
 
 
 def plain_numbers(values: FloatArray) -> list[float]:
@@ -248,27 +236,20 @@ def encode_problem(problem: WorkloadProblem) -> Document:
         if law is not None:
             rows[idx]["min_nodes"] = int(packed.min_nodes[idx])
             rows[idx]["max_nodes"] = int(packed.max_nodes[idx])
-            rows[idx]["speedup"] = _encode_speedup(law)
+            rows[idx]["speedup"] = encode_speedup(law)
     for idx in np.flatnonzero(packed.kind == MALLEABLE).tolist():
         rows[idx]["kind"] = "malleable"
         if packed.points[idx]:
             rows[idx]["points"] = int(packed.points[idx])
     for idx in np.flatnonzero(packed.size_step != ALL_SIZES).tolist():
         rows[idx]["size_set"] = size_set(packed.size_step[idx])
+    add_evolving(jobs, rows)
     return {
         "name": problem.name,
         "num_nodes": problem.num_nodes,
         "jobs": rows,
         "meta": dict(problem.meta),
     }
-
-
-def _encode_speedup(law: Speedup) -> Document:
-    if isinstance(law, Amdahl):
-        return {"amdahl": _plain(law.parallel)}
-    if isinstance(law, PowerLaw):
-        return {"power": _plain(law.exponent)}
-    return {"table": [[nodes, _plain(seconds)] for nodes, seconds in law.rows]}
 
 
 def _plain(value: float) -> float:

@@ -2,8 +2,8 @@
 
 A problem has the columns ``submit``, ``nodes``, ``runtime`` and ``num_nodes`` (of the cluster, the same in
 all rows), and may have ``job`` (its name), ``limit``, ``user``, ``weight``, ``min_nodes``, ``max_nodes``, and
-``amdahl`` or ``power`` of a moldable job, ``kind``, ``points`` and ``size_set``. Tables of speedups are left
-to the JSON format.
+``amdahl``, ``power`` or ``overhead`` of a moldable job, ``kind``, ``points`` and ``size_set``. Tables of
+speedups, evolving jobs and what changes of sizes cost are left to the JSON format.
 
 A schedule has ``job``, ``start``, ``end`` and ``nodes``.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.families import TableFormat
 from allocsolve.instances.formats.workload import encode_schedule
-from allocsolve.model import ALL_SIZES, AMDAHL, POWER, SPEEDUP_TABLE
+from allocsolve.model import ALL_SIZES, AMDAHL, POWER, SPEEDUP_TABLE, Overhead
 from allocsolve.model.job_kinds import job_kind, size_set
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _PLAIN: Final = (
 
 def _problem_fields(rows: Rows) -> Document:
     columns = {name: rows.column(name) for name in _PLAIN if name in rows}
-    laws = {name: rows.column(name) for name in ("amdahl", "power") if name in rows}
+    laws = {name: rows.column(name) for name in ("amdahl", "power", "overhead") if name in rows}
     names = rows.column("job")
     jobs: list[Document] = []
     for row in range(len(rows)):
@@ -62,7 +62,8 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
     Raises
     ------
     InvalidProblem
-        If there is no job, whose row would tell how many nodes there are, or a job has a table of speedups.
+        If there is no job, whose row would tell how many nodes there are, or a job has a table of speedups,
+        evolves, or has costs of changes.
     """
     packed, jobs = problem.packed, problem.jobs
     count = len(jobs)
@@ -73,6 +74,11 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
         idx = int(np.argmax(packed.speedup == SPEEDUP_TABLE))
         msg = f"job {jobs.names[idx]!r} has a table of speedups, which a table of jobs cannot hold"
         raise InvalidProblem(msg)
+    for what, column in (("evolves", jobs.evolutions), ("has costs of changes", jobs.reconfigurations)):
+        if column:
+            idx = next(idx for idx, value in enumerate(column) if value is not None)
+            msg = f"job {jobs.names[idx]!r} {what}, which a table of jobs cannot hold"
+            raise InvalidProblem(msg)
     columns: dict[str, Any] = {
         "job": _texts(jobs.names),
         "submit": packed.submit,
@@ -88,6 +94,9 @@ def _problem_columns(problem: WorkloadProblem) -> dict[str, Any]:
         for name, code in (("amdahl", AMDAHL), ("power", POWER)):
             if (packed.speedup == code).any():
                 columns[name] = np.where(packed.speedup == code, packed.parameter, np.nan)
+        overheads = [law.overhead if isinstance(law, Overhead) else np.nan for law in jobs.speedups]
+        if not np.isnan(overheads).all():
+            columns["overhead"] = np.array(overheads)
     if problem.is_malleable:
         columns["kind"] = _texts(tuple(map(job_kind, packed.kind.tolist())))
         columns["points"] = packed.points
@@ -128,7 +137,7 @@ def _schedule_columns(problem: WorkloadProblem, schedule: WorkloadSchedule) -> d
 
 PROBLEM_TABLE: Final = TableFormat(
     required=("submit", "nodes", "runtime", "num_nodes"),
-    optional=("job", *_PLAIN[3:], "amdahl", "power"),
+    optional=("job", *_PLAIN[3:], "amdahl", "power", "overhead"),
     texts=("job", "user", "kind"),
     fields=_problem_fields,
     columns=_problem_columns,

@@ -14,7 +14,7 @@ from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["amr", "amr_nodes", "amr_seconds"]
+__all__ = ["amr", "amr_nodes", "amr_seconds", "check_amr", "draw_amr"]
 
 #: Counted up whenever the same seed gives other problems than before.
 _VERSION = 1
@@ -106,25 +106,13 @@ def amr(
     ('amr-s7', True)
     """
     words = seed_words(seed)
-    for name, (low, high), lower, upper in (
-        ("num_apps", num_apps, 0, MAX_INTEGER),
-        ("peak", peak, 2, num_nodes),
-    ):
-        if not lower <= low <= high <= upper:
-            fault = "is empty" if low > high else f"is not within {lower}..{upper}"
-            msg = f"{name} {low}-{high} {fault}"
-            raise InvalidOption(msg)
-    if not 0 < change < math.inf:
-        msg = f"change {change} is not a finite number above 0"
-        raise InvalidOption(msg)
+    _check_range("num_apps", num_apps, 0, MAX_INTEGER)
+    check_amr(peak, change, num_nodes)
     rng = np.random.default_rng(words)
     count = int(rng.integers(*num_apps, endpoint=True))
     return EvolutionProblem(
         num_nodes=num_nodes,
-        applications=tuple(
-            _profile(_data(rng) / _PEAK * _data_at(int(rng.integers(*peak, endpoint=True)) + 0.5), change)
-            for _ in range(count)
-        ),
+        applications=tuple(draw_amr(rng, peak, change) for _ in range(count)),
         expand_limit=expand_limit,
         name=f"amr-s{seed_name(words)}",
         meta={
@@ -138,6 +126,27 @@ def amr(
             "expand_limit": None if math.isinf(expand_limit) else expand_limit,
         },
     )
+
+
+def check_amr(peak: tuple[int, int], change: float, num_nodes: int) -> None:
+    """Refuse a range of peaks, or a change of the demand, with which no application can be drawn."""
+    _check_range("peak", peak, 2, num_nodes)
+    if not 0 < change < math.inf:
+        msg = f"change {change} is not a finite number above 0"
+        raise InvalidOption(msg)
+
+
+def draw_amr(rng: np.random.Generator, peak: tuple[int, int], change: float) -> EvolutionProfile:
+    """Draw an application; see `amr`."""
+    return _profile(_data(rng) / _PEAK * _data_at(int(rng.integers(*peak, endpoint=True)) + 0.5), change)
+
+
+def _check_range(name: str, limits: tuple[int, int], lower: int, upper: int) -> None:
+    low, high = limits
+    if not lower <= low <= high <= upper:
+        fault = "is empty" if low > high else f"is not within {lower}..{upper}"
+        msg = f"{name} {low}-{high} {fault}"
+        raise InvalidOption(msg)
 
 
 def _data(rng: np.random.Generator) -> NDArray[np.float64]:

@@ -4,25 +4,52 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Final
+from typing import Final, NamedTuple
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators._seeds import seed_words
 from allocsolve.model import EvolutionProblem, EvolutionProfile
 
-__all__ = ["evotree"]
+__all__ = ["BRANCH", "JOBS", "NUM_NODES", "SIZES", "TREE", "EvotreeBatch", "draw_evotree", "evotree"]
 
 #: Counted up whenever the same seed gives other problems than before.
 _VERSION = 1
 
-_JOBS: Final = 20
-_NUM_NODES: Final = 10
-_SIZES: Final = (1, 2, 4, 8)
+JOBS: Final = 20
+NUM_NODES: Final = 10
+SIZES: Final = (1, 2, 4, 8)
 #: Seconds of a job's first tree, the sequential branch behind it, and its second tree, at nominal size.
-_TREE, _BRANCH = 50, 100
+TREE: Final = 50
+BRANCH: Final = 100
 _LAST_SUBMIT: Final = 599
 #: So many jobs are submitted at once; the others follow at the distances that were drawn.
 _AT_ONCE: Final = 5
+
+
+class EvotreeBatch(NamedTuple):
+    """What is drawn of a batch; jobs in order of submission."""
+
+    #: Nominal sizes.
+    sizes: tuple[int, ...]
+    #: Seconds.
+    submits: tuple[int, ...]
+    #: Which jobs evolve.
+    evolving: frozenset[int]
+
+
+def draw_evotree(seed: int, evolving: int) -> EvotreeBatch:
+    """Draw a batch as its published configuration does, of which so many jobs evolve."""
+    rng = random.Random(seed)  # noqa: S311 - the paper's generator, not a secret
+    sizes = rng.choices(SIZES, k=JOBS)
+    submits = [rng.randint(0, _LAST_SUBMIT) for _ in range(JOBS)]
+    order = sorted(range(JOBS), key=submits.__getitem__)
+    chosen = random.Random(seed).sample(range(JOBS), evolving)  # noqa: S311 - the paper's generator, not a secret
+    first = submits[order[_AT_ONCE - 1]]
+    return EvotreeBatch(
+        tuple(sizes[job] for job in order),
+        tuple(max(0, submits[job] - first) for job in order),
+        frozenset(chosen),
+    )
 
 
 def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -> EvolutionProblem:
@@ -68,22 +95,17 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     if not 0 <= evolving <= 100:
         msg = f"evolving {evolving} is not in 0..100 per cent"
         raise InvalidOption(msg)
-    rng = random.Random(seed)  # noqa: S311 - the paper's generator, not a secret
-    sizes = rng.choices(_SIZES, k=_JOBS)
-    submits = [rng.randint(0, _LAST_SUBMIT) for _ in range(_JOBS)]
-    order = sorted(range(_JOBS), key=submits.__getitem__)
-    chosen = random.Random(seed).sample(range(_JOBS), _JOBS * evolving // 100)  # noqa: S311 - the paper's generator, not a secret
-    first = submits[order[_AT_ONCE - 1]]
-    whole = 2 * _TREE + _BRANCH
+    batch = draw_evotree(seed, JOBS * evolving // 100)
+    whole = 2 * TREE + BRANCH
     return EvolutionProblem(
-        num_nodes=_NUM_NODES,
+        num_nodes=NUM_NODES,
         applications=tuple(
-            EvolutionProfile(((_TREE, sizes[job]), (_BRANCH, 1), (_TREE, sizes[job])))
-            if place in chosen and sizes[job] > 1
-            else EvolutionProfile(((whole, sizes[job]),))
-            for place, job in enumerate(order)
+            EvolutionProfile(((TREE, size), (BRANCH, 1), (TREE, size)))
+            if place in batch.evolving and size > 1
+            else EvolutionProfile(((whole, size),))
+            for place, size in enumerate(batch.sizes)
         ),
-        releases=tuple(max(0, submits[job] - first) for job in order),
+        releases=batch.submits,
         expand_limit=expand_limit,
         name=f"evotree-s{seed}",
         meta={

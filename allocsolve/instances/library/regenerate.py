@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import InvalidOption
 from allocsolve.instances.generators.amr import amr
+from allocsolve.instances.generators.amr_stream import amr_stream
 from allocsolve.instances.generators.counterexamples import counterexamples
+from allocsolve.instances.generators.downey1997 import downey1997
 from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
 from allocsolve.instances.generators.evotree import evotree
+from allocsolve.instances.generators.evotree_workload import evotree_batch, evotree_stream
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.lublin1999 import lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
@@ -82,11 +85,15 @@ def _easy_counterexample(*, case: str, **expected: object) -> Problem:
 _GENERATORS: dict[str, Callable[..., Problem]] = {
     "klein2011": klein2011,
     "amr": amr,
+    "amr-stream": amr_stream,
     "evotree": evotree,
+    "evotree-batch": evotree_batch,
+    "evotree-stream": evotree_stream,
     "uniform": uniform_occupancy,
     "churned": churned_occupancy,
     "median-worst-case": median_worst_case,
     "counterexamples": _counterexample,
     "lublin1999": lublin1999,
+    "downey1997": downey1997,
     "easy-counterexamples": _easy_counterexample,
 }

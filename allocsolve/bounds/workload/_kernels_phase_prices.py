@@ -1,0 +1,348 @@
+"""Compiled: the cheapest ends of the phases of each job with phases, under the prices of node-seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, paid_until, slot_of
+from allocsolve.kernels import called_kernel, inner_kernel, kernel
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray, IntArray
+
+__all__ = ["PhaseRows", "Phased", "cheapest_phases", "phased"]
+
+#: By what share a path may be dearer than a run without waiting, for what is rounded.
+_LOOSE = 1e-9
+
+
+class PhaseRows(NamedTuple):
+    """What jobs with phases do at least, in one or more readings each; those of a job are neighbours.
+
+    The phases of a reading are ``offsets[i]:offsets[i + 1]``.
+    """
+
+    #: Shape (readings,): indices of jobs.
+    jobs: IntArray
+    #: Shape (readings + 1,).
+    offsets: IntArray
+    #: Shape (readings,): the least seconds from the start of the job to its end.
+    shortest: FloatArray
+    #: Shape (phases,): seconds of each phase on the most nodes that it uses, and that number.
+    seconds: FloatArray
+    nodes: FloatArray
+
+
+class Phased(NamedTuple):
+    """Memory of `cheapest_phases`, for so many slots and phases of one job."""
+
+    #: Shape (phases, slots + 2): by slot, from that before the first to that behind the last, the least price
+    #: of the phases up to one that ends there or earlier.
+    paid: FloatArray
+    #: In which slot the phase begins then, and in which it ends.
+    begun: IntArray
+    ended: IntArray
+    #: Shape (slots + 8,): the seconds that a phase takes, the dearest first.
+    prices: FloatArray
+    lengths: FloatArray
+    slots: IntArray
+
+
+def phased(num_phases: int, num_slots: int) -> Phased:
+    """Return memory for so many slots and phases of one job."""
+    by_slot = (num_phases, num_slots + 2)
+    paid = np.empty(by_slot)
+    begun, ended = np.zeros(by_slot, dtype=np.int64), np.zeros(by_slot, dtype=np.int64)
+    most = num_slots + 8
+    return Phased(paid, begun, ended, np.empty(most), np.empty(most), np.empty(most, dtype=np.int64))
+
+
+class Taken(NamedTuple):
+    """Which of the seconds in memory a phase takes: those from `head` to `tail`."""
+
+    head: int
+    tail: int
+    seconds: float
+    #: Of one node.
+    paid: float
+
+
+class Reading(NamedTuple):
+    """One reading of a job: its first phase and the one behind its last, and what ends cost."""
+
+    first: int
+    until: int
+    submit: float
+    slope: float
+    floor: float
+    #: The least seconds from its start to its end.
+    shortest: float
+    #: The first end that may pay: the earliest, or the one at which the floor is left.
+    earliest: float
+
+
+@inner_kernel
+def _begin(listed: PriceList, slot: int, since: float) -> float:
+    """Return when a slot begins, or `since`, if that is later."""
+    return max(float(listed.edges[slot]), since) if slot >= 0 else since
+
+
+@inner_kernel
+def _end(listed: PriceList, slot: int) -> float:
+    return float(listed.edges[slot + 1]) if slot + 1 < len(listed.edges) else np.inf
+
+
+@inner_kernel
+def _price(listed: PriceList, slot: int) -> float:
+    return float(listed.prices[slot]) if slot >= 0 else 0.0
+
+
+@inner_kernel
+def _reading(rows: PhaseRows, at: int, submit: float, slope: float, floor: float) -> Reading:
+    shortest = rows.shortest[at]
+    earliest = submit + max(shortest, floor / slope)
+    return Reading(rows.offsets[at], rows.offsets[at + 1], submit, slope, floor, shortest, earliest)
+
+
+@inner_kernel
+def _delay(job: Reading, end: float) -> float:
+    return float(max(job.floor, job.slope * (end - job.submit)))
+
+
+@called_kernel
+def _with(listed: PriceList, memory: Phased, taken: Taken, needed: float, slot: int, length: float) -> Taken:
+    """Return the cheapest seconds, so many of them, when those of one more slot are there, too."""
+    prices, lengths = memory.prices, memory.lengths
+    head, tail, seconds, paid = taken
+    price = _price(listed, slot)
+    if length <= 0 or (seconds >= needed and price >= prices[head]):
+        return taken
+    length = min(length, needed)
+    at = tail
+    while at > head and prices[at - 1] < price:
+        prices[at], lengths[at], memory.slots[at] = prices[at - 1], lengths[at - 1], memory.slots[at - 1]
+        at -= 1
+    prices[at], lengths[at], memory.slots[at] = price, length, slot
+    tail += 1
+    seconds += length
+    paid += price * length
+    while seconds > needed:
+        spare = seconds - needed
+        if spare < lengths[head]:
+            paid -= prices[head] * spare
+            lengths[head] -= spare
+            seconds = needed
+        else:
+            paid -= prices[head] * lengths[head]
+            seconds -= lengths[head]
+            head += 1
+    return Taken(head, tail, seconds, paid if prices[head] > 0 else 0.0)
+
+
+@called_kernel
+def _without_waiting(listed: PriceList, rows: PhaseRows, job: Reading) -> float:
+    """Return the least cost of a run without waiting, from the submission or an edge on."""
+    best = np.inf
+    for k in range(slot_of(listed.edges, job.submit), len(listed.edges)):
+        start = _begin(listed, k, job.submit)
+        paid, before, moment = 0.0, paid_until(listed, start), start
+        for i in range(job.first, job.until):
+            moment += rows.seconds[i]
+            after = paid_until(listed, moment)
+            paid += rows.nodes[i] * (after - before)
+            before = after
+        delay = _delay(job, max(moment, start + job.shortest))
+        if delay >= best:
+            break
+        best = min(best, delay + paid)
+    return best
+
+
+@inner_kernel
+def _is_better(memory: Phased, row: int, first: int, slot: int) -> bool:
+    """Return whether the phases before this one are cheaper if they end in this slot than in earlier ones."""
+    if row == 0:
+        return slot == first
+    paid = memory.paid[row - 1, slot + 1]
+    return bool(paid < np.inf and (slot == first or paid < memory.paid[row - 1, slot]))
+
+
+@called_kernel
+def _inner_phase(
+    listed: PriceList, rows: PhaseRows, job: Reading, row: int, ready: float, most: float, memory: Phased
+) -> None:
+    """Find the least price up to a phase that is not the last, by the slot in which it ends.
+
+    It begins at `ready` at the earliest, and in the slot in which the one before ends. What costs more than
+    `most` is left out.
+    """
+    last, i = len(listed.edges) - 1, job.first + row
+    needed, nodes, rest = rows.seconds[i], rows.nodes[i], 0.0
+    for later in range(i + 1, job.until):
+        rest += rows.seconds[later]
+    paid, begun, ended = memory.paid[row], memory.begun[row], memory.ended[row]
+    first = slot_of(listed.edges, ready)
+    for k in range(slot_of(listed.edges, job.submit), last + 1):
+        paid[k + 1] = np.inf
+    for a in range(first, last + 1):
+        start = _begin(listed, a, ready)
+        if _delay(job, start + needed + rest) > most:
+            break
+        if not _is_better(memory, row, first, a):
+            continue
+        before = memory.paid[row - 1, a + 1] if row else 0.0
+        taken = Taken(0, 0, 0.0, 0.0)
+        for b in range(a, last + 1):
+            begin, end = _begin(listed, b, start), _end(listed, b)
+            if before + _delay(job, max(begin, start + needed) + rest) > most:
+                break
+            taken = _with(listed, memory, taken, needed, b, end - begin)
+            if taken.seconds < needed:
+                continue
+            if before + nodes * taken.paid < paid[b + 1]:
+                paid[b + 1], begun[b + 1], ended[b + 1] = before + nodes * taken.paid, a, b
+            if taken.paid == 0:
+                break
+    for b in range(first + 1, last + 1):
+        if paid[b] <= paid[b + 1]:
+            paid[b + 1], begun[b + 1], ended[b + 1] = paid[b], begun[b], ended[b]
+
+
+@called_kernel
+def _last_phase(
+    listed: PriceList, rows: PhaseRows, job: Reading, ready: float, most: float, memory: Phased
+) -> tuple[float, float, int]:
+    """Return the least cost of a job, its end, and the slot in which its last phase begins."""
+    last, i, row = len(listed.edges) - 1, job.until - 1, job.until - 1 - job.first
+    needed, nodes = rows.seconds[i], rows.nodes[i]
+    best, best_end, best_begun = np.inf, np.inf, last
+    first = slot_of(listed.edges, ready)
+    for a in range(first, last + 1):
+        if _delay(job, _begin(listed, a, ready) + needed) > most:
+            break
+        if not _is_better(memory, row, first, a):
+            continue
+        before = memory.paid[row - 1, a + 1] if row else 0.0
+        start = _begin(listed, a, ready)
+        earliest = max(start + needed, job.earliest)
+        taken = Taken(0, 0, 0.0, 0.0)
+        for k in range(a, last + 1):
+            begin, end, price = _begin(listed, k, start), _end(listed, k), _price(listed, k)
+            if end > earliest:
+                opens = max(begin, earliest)
+                delay = _delay(job, opens)
+                if before + delay >= best or before + delay > most:
+                    break
+                taken = _with(listed, memory, taken, needed, k, opens - begin)
+                begin, room = opens, end - opens
+                longer = max(0.0, needed - taken.seconds)
+                if longer <= room:
+                    cost = before + delay + nodes * taken.paid + (nodes * price + job.slope) * longer
+                    # One second more costs its delay, and saves the dearest of the others.
+                    for at in range(taken.head, taken.tail):
+                        gain = nodes * (memory.prices[at] - price) - job.slope
+                        length = min(memory.lengths[at], room - longer)
+                        if gain <= 0 or length <= 0:
+                            break
+                        cost -= gain * length
+                        longer += length
+                    if cost < best:
+                        best, best_end, best_begun = cost, opens + longer, a
+            taken = _with(listed, memory, taken, needed, k, end - begin)
+    return best, best_end, best_begun
+
+
+@called_kernel
+def _cheapest(listed: PriceList, rows: PhaseRows, job: Reading, memory: Phased) -> tuple[float, float, int]:
+    """Return the least cost of a job, its end, and the slot in which its last phase begins."""
+    most = _without_waiting(listed, rows, job) * (1 + _LOOSE)
+    ready = job.submit
+    for row in range(job.until - 1 - job.first):
+        _inner_phase(listed, rows, job, row, ready, most, memory)
+        ready += rows.seconds[job.first + row]
+    return _last_phase(listed, rows, job, ready, most, memory)
+
+
+@called_kernel
+def _use(
+    listed: PriceList,
+    rows: PhaseRows,
+    job: Reading,
+    found: tuple[float, float, int],
+    memory: Phased,
+    usage: FloatArray,
+) -> tuple[float, float]:
+    """Add what a job takes; return when it begins, and its mean size while it holds nodes."""
+    _, end, begun = found
+    ended = slot_of(listed.edges, end)
+    ready, start = job.submit, end
+    for i in range(job.first, job.until - 1):
+        ready += rows.seconds[i]
+    area, lasted = 0.0, 0.0
+    for back in range(job.until - job.first):
+        i = job.until - 1 - back
+        since = _begin(listed, begun, ready)
+        taken = Taken(0, 0, 0.0, 0.0)
+        for k in range(begun, ended + 1):
+            until = min(_end(listed, k), end) if back == 0 else _end(listed, k)
+            taken = _with(listed, memory, taken, rows.seconds[i], k, until - _begin(listed, k, since))
+        for at in range(taken.head, taken.tail):
+            # Before the first slot and behind the last the same entry.
+            usage[memory.slots[at]] += rows.nodes[i] * memory.lengths[at]
+            start = min(start, _begin(listed, memory.slots[at], since))
+        area += rows.nodes[i] * rows.seconds[i]
+        lasted += rows.seconds[i]
+        row = i - 1 - job.first
+        if row >= 0:
+            ready -= rows.seconds[i - 1]
+            begun, ended = memory.begun[row, begun + 1], memory.ended[row, begun + 1]
+    return start, area / lasted
+
+
+@kernel
+def cheapest_phases(
+    submit: FloatArray,
+    slope: FloatArray,
+    floor: FloatArray,
+    rows: PhaseRows,
+    listed: PriceList,
+    memory: Phased,
+    out: Cheapest,
+) -> float:
+    """Return the sum of the least costs of jobs with phases, each alone; write them, and what they use.
+
+    Of the readings of a job the dearest one counts.
+
+    Notes
+    -----
+    A phase may take any seconds of a window of slots, and the cheapest are best. It begins in the slot in
+    which the one before ends, and both may take all of that slot: more than a job can do, so this bounds it,
+    and the less so the shorter slots are. So the least price up to a phase that ends in a slot follows from
+    that up to the phase before. The end of the last one is exact: in a slot with the price l each second
+    more costs its delay, and one at l in place of the dearest second that is taken.
+
+    *Complexity*: O(phases * slots from the submission to the cheapest end, squared) for each job.
+    """
+    total, at = 0.0, 0
+    while at < len(rows.jobs):
+        j, best, best_at = rows.jobs[at], -np.inf, at
+        found = (0.0, 0.0, 0)
+        while at < len(rows.jobs) and rows.jobs[at] == j and slope[j] > 0:
+            found = _cheapest(listed, rows, _reading(rows, at, submit[j], slope[j], floor[j]), memory)
+            if found[0] >= best:
+                best, best_at = found[0], at
+            at += 1
+        if slope[j] == 0:
+            best, start, size = floor[j], max(submit[j], listed.edges[-1]), 1.0
+            while at < len(rows.jobs) and rows.jobs[at] == j:
+                at += 1
+        else:
+            job = _reading(rows, best_at, submit[j], slope[j], floor[j])
+            if best_at != at - 1:
+                found = _cheapest(listed, rows, job, memory)
+            start, size = _use(listed, rows, job, found, memory, out.usage)
+        out.costs[j], out.starts[j], out.sizes[j] = best, start, int(size + 0.5)
+        total += best
+    return total

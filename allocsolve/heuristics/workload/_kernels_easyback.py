@@ -1,0 +1,209 @@
+"""Running jobs get nodes in the order in which they asked, and queued ones start on what is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.workload._kernels_queue import reservation
+from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.model.evolving import PROFILE, REQUESTED
+from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
+from allocsolve.simulation.kernels import (
+    CHANGED,
+    FIRST,
+    FREE,
+    HEAD,
+    LAST,
+    READING,
+    REQUEST,
+    REQUESTS,
+    ROW,
+    TAIL,
+    Resizing,
+    State,
+    advance_resizing,
+    answer,
+    begin,
+    has_room,
+    largest_start,
+    leave_queue,
+    run_time,
+    take_in,
+    time_ratio,
+)
+
+if TYPE_CHECKING:
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray, PackedJobs
+
+__all__ = ["EasybackRule", "Ticking", "initial_ticking", "run_easyback"]
+
+
+class EasybackRule(NamedTuple):
+    """What the policy does, as kernels take it; see `allocsolve.heuristics.EvolvEasyback`."""
+
+    cooldown: float
+    polling: float
+    wake_up: bool
+    requests_first: bool
+    start_counts: bool
+    safe: bool
+    #: Shape (rows,), read-only: the most nodes that a job with a profile may need from each of its steps on.
+    claims: IntArray
+    #: Whether these fall when steps end, of which nobody is told if the next one needs as many nodes.
+    falling: bool
+
+
+class Ticking(NamedTuple):
+    """What the policy remembers, and room for one call."""
+
+    #: Shape (2,), seconds: when the clock ticks next, infinite if that is of no use; when it last did.
+    clock: FloatArray
+    #: Shape (jobs,): jobs with profiles that cannot end yet.
+    unable: IntArray
+
+
+#: Places in `Ticking.clock`.
+_NEXT: Final = 0
+_LAST: Final = 1
+
+
+def initial_ticking(count: int) -> Ticking:
+    """Return what is remembered before the first call, of so many jobs."""
+    return Ticking(np.array([np.inf, -np.inf]), np.zeros(count, dtype=np.int64))
+
+
+@called_kernel
+def _all_can_end(
+    state: State, resizing: Resizing, claims: IntArray, unable: IntArray, job: int, more: int
+) -> bool:
+    """Return whether running jobs can end one after another if a job with a profile gets `more` free nodes.
+
+    Dijkstra's banker, with one kind of resource: a job with a profile can end as soon as what it lacks of the
+    nodes that it claims is free, all others can at any time. O(running jobs) for each round in which some
+    more can.
+    """
+    counts, numbers = state.counts, resizing.evolving.numbers
+    available, count = counts[FREE] - more, 1
+    unable[0] = job
+    for at in range(counts[FIRST], counts[LAST]):
+        other = state.ordered_jobs[at]
+        if other < 0 or other == job:
+            continue
+        if numbers[other, READING] == PROFILE:
+            unable[count] = other
+            count += 1
+        else:
+            available += state.size[other]
+    while count:
+        still = 0
+        for at in range(count):
+            other = unable[at]
+            held = state.size[other] + (more if other == job else 0)
+            if claims[numbers[other, ROW]] - held <= available:
+                available += held
+            else:
+                unable[still] = other
+                still += 1
+        if still == count:
+            return False
+        count = still
+    return True
+
+
+@called_kernel
+def _grant(jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRule, unable: IntArray) -> bool:
+    """Grant requests in the order in which they were made; return whether a later call may do more.
+
+    That is so if a job cools down that could have its nodes now, or, where queued jobs came first, if nodes
+    were granted: running jobs hold other numbers of nodes now than those that stood in the way looked at.
+    """
+    now, numbers, at, again = state.clock[0], resizing.evolving.numbers, 0, False
+    while at < resizing.counts[REQUESTS] and state.counts[FREE]:
+        job = resizing.evolving.requests[at]
+        more = numbers[job, REQUEST] - state.size[job]
+        changed = resizing.evolving.times[job, CHANGED]
+        if rule.start_counts:
+            changed = max(changed, state.start[job])
+        at += 1
+        if more > state.counts[FREE]:
+            continue
+        if now - changed < rule.cooldown:
+            again = True
+            continue
+        banked = rule.safe and numbers[job, READING] == PROFILE
+        if banked and not _all_can_end(state, resizing, rule.claims, unable, job, more):
+            continue
+        answer(jobs, state, resizing, job, True)
+        at -= 1
+        again = again or not rule.requests_first
+    return again
+
+
+@called_kernel
+def _start_queued(
+    jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRule, unable: IntArray
+) -> None:
+    """Start jobs in the order of the queue; from the first that cannot on, those that end before it might.
+
+    A job that lacks no nodes, but others could not end beside, has a reservation for its most nodes.
+    """
+    now, counts, at = state.clock[0], state.counts, state.counts[HEAD]
+    blocked, shadow_time = -1, np.inf
+    while at < counts[TAIL] and counts[FREE]:
+        job = state.queue[at]
+        reading = resizing.evolving.numbers[job, READING]
+        at += 1
+        nodes = largest_start(jobs, resizing, job, counts[FREE])
+        limit = resizing.estimate[job]
+        if nodes and reading == REQUESTED:
+            limit *= time_ratio(jobs, job, nodes)
+        fits = nodes > 0 and (blocked < 0 or now + limit < shadow_time)
+        if fits and rule.safe and reading == PROFILE:
+            fits = _all_can_end(state, resizing, rule.claims, unable, job, nodes)
+        if fits:
+            leave_queue(state, at - 1)
+            why = AT_HEAD if blocked < 0 else BACKFILLED
+            begin(state, job, nodes, run_time(jobs, job, nodes), limit, now + limit, why, blocked)
+        elif blocked < 0:
+            needed = jobs.nodes[job] if reading == PROFILE else jobs.min_nodes[job]
+            if nodes:
+                needed = jobs.max_nodes[job]
+            blocked, shadow_time = job, reservation(state, needed)[0]
+    take_in(jobs, state, resizing)
+
+
+@inner_kernel
+def _ticks_by(now: float, polling: float) -> float:
+    """Return the largest whole number whose product with `polling` is at most now, which is rounded once."""
+    count = np.floor(now / polling)
+    if count * polling > now:
+        return float(count - 1)
+    return float(count + 1 if (count + 1) * polling <= now else count)
+
+
+@kernel
+def run_easyback(
+    jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRule, ticking: Ticking, coalesce: bool
+) -> bool:
+    """Run a workload to its end under the policy; False if the log of changes has to grow first."""
+    clock, unable = ticking.clock, ticking.unable
+    while has_room(state, resizing):
+        if not advance_resizing(jobs, state, resizing, clock[_NEXT], coalesce):
+            return True
+        now = state.clock[0]
+        count = _ticks_by(now, rule.polling)
+        again = True
+        if rule.wake_up or (count * rule.polling == now and clock[_LAST] != now):
+            clock[_LAST] = now
+            if rule.requests_first:
+                again = _grant(jobs, state, resizing, rule, unable)
+            _start_queued(jobs, state, resizing, rule, unable)
+            if not rule.requests_first:
+                again = _grant(jobs, state, resizing, rule, unable)
+        waits = resizing.counts[REQUESTS] > 0 or state.counts[HEAD] < state.counts[TAIL]
+        again = again or (rule.falling and waits)
+        clock[_NEXT] = max(np.nextafter(now, np.inf), (count + 1) * rule.polling) if again else np.inf
+    return False

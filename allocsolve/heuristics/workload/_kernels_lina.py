@@ -1,0 +1,184 @@
+"""Running jobs get nodes for which they ask, queued ones start, others shrink for them, and grow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.workload._kernels_lina_victims import (
+    Candidates,
+    LinaRule,
+    note_growth,
+    shrink_for,
+    was_shrunk,
+)
+from allocsolve.heuristics.workload._kernels_queue import reservation
+from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.model.job_kinds import MALLEABLE
+from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
+from allocsolve.simulation.kernels import (
+    FREE,
+    HEAD,
+    MALLEABLE_RUNNING,
+    REQUEST,
+    REQUESTS,
+    TAIL,
+    Resizing,
+    State,
+    advance_resizing,
+    answer,
+    begin,
+    has_room,
+    heap_lower,
+    heap_raise,
+    largest_size,
+    leave_queue,
+    promise,
+    resize,
+    run_time,
+    start_promised,
+    take_in,
+    time_ratio,
+)
+
+if TYPE_CHECKING:
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.model.jobs import FloatArray, PackedJobs
+
+__all__ = ["Growing", "initial_growing", "run_lina"]
+
+
+class Growing(NamedTuple):
+    """Room for the jobs that may grow: a heap by the time left. Shape (jobs,), but there are no places."""
+
+    keys: FloatArray
+    heap: IntArray
+    places: IntArray
+
+
+def initial_growing(count: int) -> Growing:
+    """Return the room for so many jobs."""
+    return Growing(np.zeros(count), np.zeros(count, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+@called_kernel
+def _answer_requests(
+    jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
+) -> None:
+    """Grant requests, in the order made, from free nodes or from victims; or refuse them."""
+    while resizing.counts[REQUESTS]:
+        job, free = resizing.evolving.requests[0], state.counts[FREE]
+        more = resizing.evolving.numbers[job, REQUEST] - state.size[job]
+        granted = more <= free
+        if not granted and not rule.gives_later:
+            lack = more - free if rule.combine else more
+            granted = shrink_for(jobs, state, resizing, candidates, rule, job, lack, False)
+        answer(jobs, state, resizing, job, granted)
+
+
+@inner_kernel
+def _start_size(jobs: PackedJobs, state: State, rule: LinaRule, job: int) -> int:
+    """Return the nodes on which a job starts now if it may; 0 if there are too few."""
+    free = state.counts[FREE]
+    if jobs.nodes[job] <= free:
+        return int(jobs.nodes[job])
+    below = rule.starts_below and jobs.kind[job] == MALLEABLE
+    return int(largest_size(jobs, job, free)) if below else 0
+
+
+@called_kernel
+def _start_queued(jobs: PackedJobs, state: State, resizing: Resizing, rule: LinaRule) -> None:
+    """Start jobs in the order of the queue; with EASY only those that do not delay the first that waits."""
+    now, counts, at = state.clock[0], state.counts, state.counts[HEAD]
+    blocked, shadow_time, extra = -1, np.inf, counts[FREE]
+    while at < counts[TAIL] and counts[FREE]:
+        job = state.queue[at]
+        at += 1
+        nodes = _start_size(jobs, state, rule, job)
+        if nodes:
+            limit = resizing.estimate[job] * time_ratio(jobs, job, nodes)
+            if now + limit > shadow_time:
+                if nodes > extra:
+                    continue
+                extra -= nodes
+            leave_queue(state, at - 1)
+            why = AT_HEAD if blocked < 0 else BACKFILLED
+            begin(state, job, nodes, run_time(jobs, job, nodes), limit, now + limit, why, blocked)
+        elif blocked < 0:
+            blocked = job
+            if rule.easy:
+                shadow_time, extra = reservation(state, jobs.nodes[job])
+    take_in(jobs, state, resizing)
+
+
+@called_kernel
+def _shrink_for_queue(
+    jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
+) -> None:
+    """Promise queued jobs, in their order, the nodes that victims give up for them."""
+    at = state.counts[HEAD]
+    while at < state.counts[TAIL]:
+        job = state.queue[at]
+        need = jobs.min_nodes[job] if jobs.kind[job] == MALLEABLE else jobs.nodes[job]
+        from_free = min(need, state.counts[FREE]) if rule.combine else 0
+        if shrink_for(jobs, state, resizing, candidates, rule, job, need - from_free, True):
+            leave_queue(state, at)
+            promise(state, resizing, job, need, from_free)
+            start_promised(jobs, state, resizing)
+        at += 1
+
+
+@called_kernel
+def _grow(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    candidates: Candidates,
+    rule: LinaRule,
+    growing: Growing,
+) -> None:
+    """Let malleable jobs that were no victims in this call grow: the one with the longest time left first."""
+    if not state.counts[FREE]:
+        return
+    keys, heap, places, count = growing.keys, growing.heap, growing.places, 0
+    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+        job = resizing.running[at]
+        pending = resizing.target[job] != state.size[job]
+        old_enough = rule.fresh or state.start[job] != state.clock[0]
+        if pending or not old_enough or resizing.target[job] == jobs.max_nodes[job]:
+            continue
+        if not was_shrunk(resizing, candidates, job):
+            heap_raise(keys, heap, places, count, -state.end[job], job)
+            count += 1
+    while count and state.counts[FREE]:
+        job = heap[0]
+        count -= 1
+        heap_lower(keys, heap, places, count, 0, keys[count], heap[count])
+        before = resizing.target[job]
+        size = largest_size(jobs, job, before + state.counts[FREE])
+        if size > before:
+            note_growth(candidates, job, size - before)
+            resize(jobs, state, resizing, job, size, 0)
+
+
+@kernel
+def run_lina(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    candidates: Candidates,
+    rule: LinaRule,
+    growing: Growing,
+    coalesce: bool,
+) -> bool:
+    """Run a workload to its end under the policy; False if the log of changes has to grow first."""
+    while has_room(state, resizing):
+        if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
+            return True
+        _answer_requests(jobs, state, resizing, candidates, rule)
+        _start_queued(jobs, state, resizing, rule)
+        _shrink_for_queue(jobs, state, resizing, candidates, rule)
+        if not rule.queue_first or state.counts[HEAD] == state.counts[TAIL]:
+            _grow(jobs, state, resizing, candidates, rule, growing)
+    return False

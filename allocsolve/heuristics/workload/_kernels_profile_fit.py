@@ -1,0 +1,357 @@
+"""Jobs with steps are planned at their earliest places: once, or anew whenever more of their steps is known.
+
+The plan is a resource profile whose times are real numbers of seconds. `place` and `compact` of the evolution
+family, which place the steps of one job, take it as they take one of whole seconds: they compute with times
+only what is exact for both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, compact, place
+from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.kernels.search import bisect_right
+
+if TYPE_CHECKING:
+    from allocsolve.model import IntArray
+    from allocsolve.model.jobs import FloatArray
+
+__all__ = ["ROWS", "JobSteps", "new_plan", "new_room", "no_reservations", "place_jobs", "place_known_steps"]
+
+
+class JobSteps(NamedTuple):
+    """The steps of all jobs; read-only."""
+
+    #: Shape (jobs,), seconds.
+    submit: FloatArray
+    #: Shape (jobs + 1,): where the steps of each job are.
+    offsets: IntArray
+    #: Shape (steps,): seconds, nodes, and the most seconds for which a step may hold its nodes.
+    seconds: FloatArray
+    nodes: IntArray
+    longest: FloatArray
+    #: Shape (steps,): seconds of the later steps of the same job.
+    after: FloatArray
+    #: Shape (jobs,): seconds of all steps, the most nodes, and whether steps may hold their nodes for ever.
+    runtime: FloatArray
+    peak: IntArray
+    patient: IntArray
+
+
+class Reserved(NamedTuple):
+    """What jobs have in the plan, and what is known of them. Shape (jobs,) or as said."""
+
+    #: Shape (jobs, pieces): when each piece begins, and its nodes; how many pieces; and when the last ends.
+    begins: FloatArray
+    nodes: IntArray
+    pieces: IntArray
+    end: FloatArray
+    #: One of `_QUEUED`, `_WAITING`, `_COMPUTING`.
+    state: IntArray
+    #: The present step, or that for which the job waits, and when it begins or is to.
+    step: IntArray
+    begin: FloatArray
+
+
+class Room(NamedTuple):
+    """Room for placing one job."""
+
+    request: Request
+    starts: FloatArray
+    late: FloatArray
+    work: IntArray
+
+
+_QUEUED: Final = 0
+_WAITING: Final = 1
+_COMPUTING: Final = 2
+
+#: What place_known_steps asks for at once: a moment without nodes, what a job holds, two steps, the rest.
+ROWS: Final = 5
+
+
+def new_plan(num_bounds: int) -> Segments:
+    """Return an idle plan with room for so many bounds of reservations."""
+    times, usage = np.zeros(num_bounds + 1), np.zeros(num_bounds + 1, dtype=np.int64)
+    return Segments(times, usage, np.ones(1, dtype=np.int64))  # type: ignore[arg-type]  # times are real
+
+
+def new_room(rows: int) -> Room:
+    """Return room for placing jobs of so many rows."""
+    request = Request(np.zeros(rows), np.zeros(rows, dtype=np.int64), np.zeros(rows))  # type: ignore[arg-type]
+    return Room(request, np.zeros(rows), np.zeros(rows), np.zeros((2, rows), dtype=np.int64))
+
+
+def no_reservations(jobs: int) -> Reserved:
+    """Return what is known before any job is submitted."""
+    return Reserved(
+        np.zeros((jobs, ROWS)),
+        np.zeros((jobs, ROWS), dtype=np.int64),
+        np.zeros(jobs, dtype=np.int64),
+        np.zeros(jobs),
+        np.full(jobs, _QUEUED),
+        np.zeros(jobs, dtype=np.int64),
+        np.zeros(jobs),
+    )
+
+
+@inner_kernel
+def _bound(plan: Segments, time: float) -> int:
+    """Return the segment that begins at a time, at or after that of the first one; cut one if need be."""
+    times, usage, count = plan.times, plan.usage, plan.in_use[0]
+    at = bisect_right(times, count, time) - 1  # type: ignore[arg-type]
+    if times[at] == time:
+        return at
+    for k in range(count, at + 1, -1):
+        times[k] = times[k - 1]
+        usage[k] = usage[k - 1]
+    times[at + 1] = time
+    usage[at + 1] = usage[at]
+    plan.in_use[0] = count + 1
+    return at + 1
+
+
+@called_kernel
+def _change(plan: Segments, begin: float, end: float, nodes: int) -> None:
+    """Have so many more nodes busy from `begin` to `end`. O(segments)."""
+    first = _bound(plan, begin)
+    for k in range(first, _bound(plan, end)):
+        plan.usage[k] += nodes
+
+
+@called_kernel
+def _forget(plan: Segments, now: float) -> None:
+    """Forget the segments before now, and bounds at which nothing changes. O(segments)."""
+    times, usage, count = plan.times, plan.usage, plan.in_use[0]
+    used = 0
+    for k in range(bisect_right(times, count, now) - 1, count):  # type: ignore[arg-type]
+        if not used or usage[used - 1] != usage[k]:
+            times[used] = times[k]
+            usage[used] = usage[k]
+            used += 1
+    plan.in_use[0] = used
+
+
+@inner_kernel
+def _first_busy(plan: Segments, begin: float, end: float, capacity: int) -> float:
+    """Return where the first segment that meets ``[begin, end)`` with more than `capacity` busy begins.
+
+    That may be before `begin`, and is -1 if there is none.
+    """
+    k = bisect_right(plan.times, plan.in_use[0], begin) - 1  # type: ignore[arg-type]
+    while k < plan.in_use[0] and plan.times[k] < end:
+        if plan.usage[k] > capacity:
+            return float(plan.times[k])
+        k += 1
+    return -1.0
+
+
+@called_kernel
+def _fit(
+    plan: Segments, request: Request, num_nodes: int, earliest: float, compacting: bool, room: Room
+) -> float:
+    """Write the starts of the steps of a request into the room; return when the last one ends."""
+    steps = len(request.durations)
+    starts, late = room.starts[:steps], room.late[:steps]
+    place(plan, request, num_nodes, earliest, starts, room.work)  # type: ignore[arg-type]
+    end = starts[steps - 1] + request.durations[steps - 1]
+    if compacting and compact(plan, _first_busy, earliest, request, num_nodes, end, late):  # type: ignore[arg-type]
+        for i in range(steps):
+            starts[i] = late[i]
+    return float(end)
+
+
+@kernel
+def place_jobs(
+    order: IntArray,
+    jobs: JobSteps,
+    num_nodes: int,
+    compacting: bool,
+    plan: Segments,
+    room: Room,
+    starts: FloatArray,
+) -> None:
+    """Write the starts of all steps, shape (steps,), of jobs that are placed in this order, with all steps.
+
+    The order is one of submission. The plan needs room for two bounds of each step, the room that for the
+    steps of any job.
+    """
+    for job in order:
+        _forget(plan, jobs.submit[job])
+        a, b = jobs.offsets[job], jobs.offsets[job + 1]
+        request = Request(jobs.seconds[a:b], jobs.nodes[a:b], jobs.longest[a:b])  # type: ignore[arg-type]
+        end = _fit(plan, request, num_nodes, jobs.submit[job], compacting, room)
+        for step in range(a, b):
+            starts[step] = room.starts[step - a]
+        for step in range(a, b):
+            _change(plan, starts[step], starts[step + 1] if step + 1 < b else end, jobs.nodes[step])
+
+
+@called_kernel
+def _take_out(plan: Segments, reserved: Reserved, job: int, now: float) -> None:
+    """Take what is left of the reservation of a job from now on out of the plan."""
+    for at in range(reserved.pieces[job]):
+        last = at + 1 == reserved.pieces[job]
+        end = reserved.end[job] if last else reserved.begins[job, at + 1]
+        if end > now:
+            _change(plan, max(now, reserved.begins[job, at]), end, -reserved.nodes[job, at])
+
+
+@called_kernel
+def _known_rows(jobs: JobSteps, reserved: Reserved, job: int, now: float, request: Request) -> int:
+    """Write what is known that a job will need from now on; return the number of rows.
+
+    These are the present step and the next one, and the most nodes for the time that is left after them. A
+    job that has started begins with a moment without nodes, as the first row of a request is never held
+    longer.
+    """
+    seconds, nodes, longest = request
+    first, step, last = jobs.offsets[job], reserved.step[job], jobs.offsets[job + 1]
+    count = 0
+    if reserved.state[job] != _QUEUED:
+        seconds[0] = 0
+        nodes[0] = 0
+        count = 1
+    if reserved.state[job] == _WAITING:
+        seconds[count] = 0
+        nodes[count] = jobs.nodes[first + step - 1]
+        count += 1
+    for at in range(first + step, min(first + step + 2, last)):
+        seconds[count] = jobs.seconds[at]
+        if at == first + step and reserved.state[job] == _COMPUTING:
+            seconds[count] = reserved.begin[job] + jobs.seconds[at] - now
+        nodes[count] = jobs.nodes[at]
+        count += 1
+    if first + step + 2 < last:
+        seconds[count] = jobs.after[first + step + 1]
+        nodes[count] = jobs.peak[job]
+        count += 1
+    for at in range(count):
+        waits = jobs.patient[job] and at + 1 < count and nodes[at + 1] > nodes[at]
+        longest[at] = np.inf if waits else seconds[at]
+    if reserved.state[job] != _QUEUED:
+        longest[0] = 0
+    return count
+
+
+@called_kernel
+def _put(
+    plan: Segments,
+    jobs: JobSteps,
+    num_nodes: int,
+    compacting: bool,
+    job: int,
+    now: float,
+    reserved: Reserved,
+    room: Room,
+) -> None:
+    """Reserve the earliest place for what is known that a job will need from now on."""
+    rows = _known_rows(jobs, reserved, job, now, room.request)
+    seconds, nodes, longest = room.request
+    request = Request(seconds[:rows], nodes[:rows], longest[:rows])
+    queued = reserved.state[job] == _QUEUED
+    end = _fit(plan, request, num_nodes, now, compacting and queued, room)
+    if queued:
+        reserved.begin[job] = room.starts[0]
+    elif reserved.state[job] == _WAITING:
+        reserved.begin[job] = room.starts[2]
+    pieces = 0
+    for at in range(rows):
+        until = room.starts[at + 1] if at + 1 < rows else end
+        if until > room.starts[at]:
+            reserved.begins[job, pieces] = room.starts[at]
+            reserved.nodes[job, pieces] = nodes[at]
+            pieces += 1
+            _change(plan, room.starts[at], until, nodes[at])
+    reserved.pieces[job] = pieces
+    reserved.end[job] = end
+
+
+@inner_kernel
+def _next_end(jobs: JobSteps, reserved: Reserved, active: IntArray, count: int) -> float:
+    """Return when the next step ends that is not the last one of its job."""
+    time = np.inf
+    for at in range(count):
+        job = active[at]
+        step = jobs.offsets[job] + reserved.step[job]
+        if step + 1 < jobs.offsets[job + 1]:
+            time = min(time, reserved.begin[job] + jobs.seconds[step])
+    return time
+
+
+@called_kernel
+def _end_step(jobs: JobSteps, reserved: Reserved, job: int, now: float, starts: FloatArray) -> bool:
+    """Take note of what a job in the plan has done until now; return whether a step ends now.
+
+    A job whose last step has begun needs no more note: its reservation is exact.
+    """
+    if reserved.state[job] != _COMPUTING and reserved.begin[job] < now:
+        reserved.state[job] = _COMPUTING
+    first, step = jobs.offsets[job], jobs.offsets[job] + reserved.step[job]
+    starts[step] = reserved.begin[job]
+    over = reserved.begin[job] + jobs.seconds[step] <= now
+    if reserved.state[job] != _COMPUTING or step + 1 == jobs.offsets[job + 1] or not over:
+        return False
+    reserved.step[job] = step + 1 - first
+    if jobs.nodes[step + 1] > jobs.nodes[step]:
+        reserved.state[job] = _WAITING
+    else:
+        reserved.begin[job] = now
+    return True
+
+
+@kernel
+def place_known_steps(
+    order: IntArray,
+    jobs: JobSteps,
+    num_nodes: int,
+    compacting: bool,
+    plan: Segments,
+    reserved: Reserved,
+    room: Room,
+    active: IntArray,
+    starts: FloatArray,
+) -> None:
+    """Write the starts of all steps, shape (steps,), of jobs of which two steps are known at a time.
+
+    The order is one of submission. Whenever steps end, the jobs that go on are taken out of the plan and put
+    back, each with the step that is known now and as early as it can; then all jobs that are in the plan, as
+    they may have left room. The plan needs room for 32 bounds of each job, the room that for `ROWS` rows.
+    """
+    number = len(order)
+    count = arrived = 0
+    while True:
+        now = _next_end(jobs, reserved, active, count)
+        if arrived < number:
+            now = min(now, jobs.submit[order[arrived]])
+        if now == np.inf:
+            break
+        _forget(plan, now)
+        known = still = 0
+        for at in range(count):
+            job = active[at]
+            if _end_step(jobs, reserved, job, now, starts):
+                known += 1
+                _take_out(plan, reserved, job, now)
+                _put(plan, jobs, num_nodes, compacting, job, now, reserved, room)
+            if reserved.end[job] > now:
+                active[still] = job
+                still += 1
+        count = still
+        if known:
+            for at in range(count):
+                job = active[at]
+                _take_out(plan, reserved, job, now)
+                _put(plan, jobs, num_nodes, compacting, job, now, reserved, room)
+        while arrived < number and jobs.submit[order[arrived]] == now:
+            job = order[arrived]
+            _put(plan, jobs, num_nodes, compacting, job, now, reserved, room)
+            active[count] = job
+            arrived += 1
+            count += 1
+    for at in range(count):
+        job = active[at]
+        starts[jobs.offsets[job] + reserved.step[job]] = reserved.begin[job]

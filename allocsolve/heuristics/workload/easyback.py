@@ -1,0 +1,176 @@
+"""EvolvEasyBack: backfilling beside running jobs that ask for nodes and give them back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload._kernels_easyback import EasybackRule, initial_ticking, run_easyback
+from allocsolve.heuristics.workload.malleable_run import ROOM
+from allocsolve.model import Result, Status
+from allocsolve.model.arrays import frozen
+from allocsolve.model.checks import choice, flag, real, shown
+from allocsolve.model.evolving import PROFILE
+from allocsolve.simulation import EngineRules
+from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
+from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.rules import ProfileKnowledge
+
+if TYPE_CHECKING:
+    from allocsolve.model import Budget, IntArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.simulation.kernels import Resizing, State
+
+__all__ = ["EvolvEasyback", "RequestOrder", "final_states"]
+
+#: When requests of running jobs are granted: before queued jobs start, or after.
+RequestOrder: TypeAlias = Literal["first", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvolvEasyback:
+    """EasyBackfilling for jobs that evolve, after Posner: running jobs that ask for nodes come first.
+
+    A call grants requests in the order in which they were made, each in full or not yet; those that have to
+    wait, for nodes or as their jobs cool down, keep their places, and later ones go ahead. Then, with what is
+    left, jobs start in the order of the queue, each on as many nodes as are free and it can use. From the
+    first one that cannot start on, its shadow time is when enough running jobs reach their limits, and later
+    jobs start only if they reach theirs before it. What a job gives back is used in the next call.
+
+    Parameters
+    ----------
+    cooldown
+        So many seconds after a job was granted nodes or began to give some back, it is granted none.
+    polling
+        Seconds between two ticks of the clock, which ticks at the multiples of it.
+    wake_up
+        Whether the policy is called when a job ends, is submitted, asks for nodes or has given some back;
+        the clock is then for jobs that have cooled down. Without that it is called at ticks only.
+    requests
+        Whether requests come ``first`` or ``last``, after queued jobs.
+    start_counts
+        Whether a job also cools down after its start.
+    safe
+        Whether jobs with a `allocsolve.model.Profile` get nodes, and start, only if afterwards all running
+        jobs could still end one after another, each with the most nodes that it may need. Else such jobs can
+        wait for each other for ever.
+    knowledge
+        Which nodes those are, see `allocsolve.simulation.EngineRules`. ``none``: the most of the profile.
+        ``next``: these, but no more than it holds if the present step is the last one. ``all``: the most of
+        the steps that are left. For how long steps last the policy does not ask; while anybody waits it looks
+        again at every tick, as nothing tells it that a step has ended if the next one needs as many nodes.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+
+    Notes
+    -----
+    As published, a job has to end before the shadow time, not at it, and there is no use of extra nodes; the
+    limit of a job does not depend on the size on which it starts. **If all limits are equal nothing is ever
+    backfilled**: a job that starts now does not reach its limit before one that started earlier. So in the
+    published experiments, in which no job has a limit, EASY is first come, first served.
+
+    A job with `allocsolve.model.Requests` is expected to run longer on fewer nodes, as in all other policies.
+    A job with a profile that fits, but is not safe, has a reservation for its most nodes. Malleable jobs keep
+    the size on which they start, as under all policies of the queue.
+
+    *Complexity*: O(running jobs + queue + open requests) for each call, and that of `safe`: O(jobs with
+    profiles that run) for each of their requests and starts, squared at worst.
+    *Guarantee*: feasible; with `safe` no workload comes to a standstill. Without it, jobs that wait for each
+    other for ever leave the workload undone: there is no answer.
+    *Reference*: Posner, "EvolvEasyBack", 2024. The cool-down is in its program only.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, Job, Phases, WorkloadProblem
+    >>> tree = Phases([(40, None)])
+    >>> problem = WorkloadProblem(
+    ...     4, [Job(0, 3, 10), Job(0, 1, 40, min_nodes=1, max_nodes=4, evolution=tree), Job(5, 1, 10)]
+    ... )
+    >>> schedule = EvolvEasyback(cooldown=0)(problem, Budget()).answer
+    >>> [schedule.pieces(job) for job in (1, 2)]
+    [((0.0, 10.0, 1), (10.0, 20.0, 3)), ((10.0, 20.0, 1),)]
+    """
+
+    cooldown: float = 60
+    polling: float = 5
+    wake_up: bool = True
+    requests: RequestOrder = "first"
+    start_counts: bool = False
+    safe: bool = True
+    knowledge: ProfileKnowledge = "none"
+
+    def __post_init__(self) -> None:
+        cooldown, polling = (
+            real(name, getattr(self, name), InvalidOption) for name in ("cooldown", "polling")
+        )
+        if not 0 <= cooldown < np.inf:
+            msg = f"cooldown {shown(self.cooldown)} is not a number of seconds >= 0"
+            raise InvalidOption(msg)
+        if not 0 < polling < np.inf:
+            msg = f"polling {shown(self.polling)} is not a number of seconds > 0"
+            raise InvalidOption(msg)
+        object.__setattr__(self, "cooldown", cooldown)
+        object.__setattr__(self, "polling", polling)
+        choice("requests", self.requests, get_args(RequestOrder))
+        choice("knowledge", self.knowledge, get_args(ProfileKnowledge))
+        for name in ("wake_up", "start_counts", "safe"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
+
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        return EngineRules(profile_knowledge=self.knowledge)
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Run the workload; the budget limits nothing."""
+        clock = budget.start()
+        state, resizing = final_states(problem, self, self.rules)
+        if not np.isfinite(state.end).all():
+            return Result(Status.UNKNOWN, runtime=clock.elapsed)
+        return Result(Status.FEASIBLE, schedule_of(state, resizing), runtime=clock.elapsed)
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+        state, resizing = final_states(problem, self, rules or self.rules)
+        return Simulation(schedule_of(state, resizing), log_of(state))
+
+
+def _claims(problem: WorkloadProblem, knowledge: ProfileKnowledge) -> IntArray:
+    """Return the most nodes that jobs with profiles may need from each step on, as far as is known."""
+    plan = problem.jobs.evolving
+    claims = np.repeat(problem.packed.max_nodes, np.diff(plan.offsets))
+    for job in np.flatnonzero(plan.reading == PROFILE).tolist() if knowledge != "none" else ():
+        first, last = plan.offsets[job], plan.offsets[job + 1]
+        if knowledge == "next":
+            first = last - 1
+        claims[first:last] = np.maximum.accumulate(plan.nodes[first:last][::-1])[::-1]
+    return frozen(claims)
+
+
+def final_states(
+    problem: WorkloadProblem, policy: EvolvEasyback, rules: EngineRules
+) -> tuple[State, Resizing]:
+    """Return the states of the engine at the end of a workload under the policy."""
+    rules.check(problem)
+    packed, count = problem.packed, len(problem.jobs)
+    rule = EasybackRule(
+        policy.cooldown,
+        policy.polling,
+        policy.wake_up,
+        policy.requests == "first",
+        policy.start_counts,
+        policy.safe,
+        _claims(problem, policy.knowledge),
+        policy.safe and policy.knowledge != "none",
+    )
+    state = initial_state(problem.num_nodes, packed.submit, ordered=True, resizable=True)
+    resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
+    ticking = initial_ticking(count)
+    while not run_easyback(packed, state, resizing, rule, ticking, rules.coalesce):
+        resizing = roomier(resizing, count)
+    return state, resizing

@@ -1,0 +1,208 @@
+"""Lina's three algorithms: running jobs shrink for requests and waiting jobs, and grow into free nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics.workload._kernels_lina import initial_growing, run_lina
+from allocsolve.heuristics.workload._kernels_lina_victims import LinaRule, initial_candidates
+from allocsolve.heuristics.workload.malleable_run import ROOM
+from allocsolve.model import Result, Status
+from allocsolve.model.checks import choice, flag, natural, real, shown
+from allocsolve.model.evolving import PROFILE, REACTIVE
+from allocsolve.simulation import EngineRules
+from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
+from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+
+if TYPE_CHECKING:
+    from allocsolve.heuristics.workload.malleable import Backfill
+    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
+    from allocsolve.simulation.kernels import Resizing, State
+
+__all__ = ["Expands", "Lina", "ShrinkCandidates", "VictimOrder", "final_states"]
+
+#: When running jobs may be shrunk at all, see `Lina`.
+ShrinkCandidates: TypeAlias = Literal["default", "application", "system-printed", "system-text"]
+
+#: Who is shrunk first, see `Lina`.
+VictimOrder: TypeAlias = Literal["random", "gain", "shrinkable", "expansions", "cost", "remaining"]
+
+#: When running jobs grow, see `Lina`.
+Expands: TypeAlias = Literal["always", "empty-queue"]
+
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "candidates": get_args(ShrinkCandidates),
+    "victims": get_args(VictimOrder),
+    "backfill": ("first-fit", "easy"),
+    "expands": get_args(Expands),
+}
+
+#: Seeds that kernels take.
+_MOST: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lina:
+    """Running malleable jobs shrink for requests and for waiting jobs, after Lina, Ghafoor & Hines.
+
+    At every call:
+
+    1. Each request of an evolving job, in the order made: if so many nodes are free it is granted. Else
+       victims give all of them; if they cannot, it is refused, for good.
+    2. Queued jobs start on their own nodes (`Job.nodes`) by backfilling, in the order of the queue.
+    3. For each job that still waits, in that order, victims give all the nodes that it needs: its fewest ones
+       if it is malleable, else its own. It starts on them. If they cannot, the next job is tried.
+    4. Running malleable jobs that were no victims in this call grow to their most nodes while nodes are free,
+       the one with the longest time left first.
+
+    Victims are running malleable jobs on more than their fewest nodes. Unless together they have enough to
+    give, none is shrunk. Each gives what it can, the last one only the rest. Of equal ones the first by index
+    comes first.
+
+    Parameters
+    ----------
+    candidates
+        Which algorithm. ``default``: all may be victims. ``application``: nobody is shrunk if some running
+        job ends within `soon` seconds at its present size, and jobs with a share `done` of their work done
+        are no victims. ``system-printed``: nobody is shrunk if more than `utilisation` of the nodes are not
+        free and some job ends so soon. ``system-text``: nobody is if more than that are not free.
+    victims
+        Who is shrunk first. ``random``: by 64 random bits for each pair of jobs (SplitMix64). ``gain``: the
+        most nodes gained in expansions, less those given up. ``shrinkable``: the most nodes above its fewest;
+        of these the largest. ``expansions``: the most expansions. ``cost``: the shortest stall if it shrinks
+        to its fewest nodes. ``remaining``: the first to end.
+    seed
+        Of ``victims="random"``, below 2^63.
+    soon
+        Seconds.
+    utilisation
+        A share of the nodes.
+    done
+        A share of the work of a job; infinite for no such limit. Of ``candidates="application"`` only.
+    backfill
+        Which queued jobs start: ``first-fit``: all that fit; ``easy``: those that do not delay the first one
+        that waits, by the limits of the jobs that run.
+    combine
+        Whether victims give only what the free nodes lack; else all.
+    fresh
+        Whether a job that starts at an instant may change its size in a call at it.
+    starts_below
+        Whether malleable jobs start on what is free, if it is less than their own nodes but enough for them.
+    expands
+        Whether jobs grow ``always``, or only with an ``empty-queue``.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said; when it runs, if a job has phases or a profile (`Phases`, `Profile`).
+
+    Notes
+    -----
+    With ``candidates="system-printed"`` the paper's listing is followed: a shrink is forbidden only if the
+    cluster is loaded *and* a job ends soon. The text of the paper says what ``system-text`` does. Nothing in
+    the paper says what a job that has a `done` share of its work is left for, nor how many nodes make up for
+    free ones: `combine`.
+
+    Where nodes come free only later than they are given up, as victims hold them while they stall
+    (`Stall.holds`) or change their sizes at points only (`Job.points`), the job for which they are has the
+    promise of them: it starts when they are there, first come, first served. Requests are granted from free
+    nodes only then. Moldable jobs start on their own nodes.
+
+    *Complexity*: O(running jobs + queue) for each call, O(running jobs) for each victim; with EASY
+    O(running jobs) more for each change of a size.
+    *Guarantee*: feasible; every job ends. Nodes for a job in the queue are never shared out in part.
+    *Reference*: Lina, Ghafoor & Hines, "Scheduling of elastic message passing applications on HPC systems",
+    JSSPP 2022, section 4.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Budget, Job, Overhead, WorkloadProblem
+    >>> elastic = {"kind": "malleable", "min_nodes": 2, "max_nodes": 8, "speedup": Overhead(0)}
+    >>> problem = WorkloadProblem(8, [Job(0, 4, 100, **elastic), Job(10, 6, 30)])
+    >>> schedule = Lina()(problem, Budget()).answer
+    >>> [schedule.pieces(job) for job in (0, 1)]
+    [((0.0, 10.0, 8), (10.0, 40.0, 2), (40.0, 72.5, 8)), ((10.0, 40.0, 6),)]
+    """
+
+    candidates: ShrinkCandidates = "default"
+    victims: VictimOrder = "gain"
+    seed: int = 0
+    soon: float = 5
+    utilisation: float = 0.8
+    done: float = np.inf
+    backfill: Backfill = "first-fit"
+    combine: bool = False
+    fresh: bool = True
+    starts_below: bool = False
+    expands: Expands = "always"
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            choice(name, getattr(self, name), choices)
+        object.__setattr__(self, "seed", natural("seed", self.seed))
+        if self.seed > _MOST:
+            msg = f"seed {shown(self.seed)} is not below 2^63"
+            raise InvalidOption(msg)
+        for name in ("soon", "utilisation", "done"):
+            value = real(name, getattr(self, name), InvalidOption)
+            if not value >= 0:
+                msg = f"{name} {shown(getattr(self, name))} is not a number >= 0"
+                raise InvalidOption(msg)
+            object.__setattr__(self, name, value)
+        for name in ("combine", "fresh", "starts_below"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
+
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        return EngineRules()
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Run the workload; the budget limits nothing."""
+        clock = budget.start()
+        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+        state, resizing = final_states(problem, self, rules or self.rules)
+        return Simulation(schedule_of(state, resizing), log_of(state))
+
+    def _rule(self, problem: WorkloadProblem) -> LinaRule:
+        later = problem.jobs.evolving.holds_larger.any() or problem.packed.points.any()
+        return LinaRule(
+            candidates=_CHOICES["candidates"].index(self.candidates),
+            victims=_CHOICES["victims"].index(self.victims),
+            seed=self.seed,
+            soon=self.soon,
+            utilisation=self.utilisation,
+            done=self.done if self.candidates == "application" else np.inf,
+            easy=self.backfill == "easy",
+            combine=self.combine,
+            fresh=self.fresh,
+            starts_below=self.starts_below,
+            queue_first=self.expands == "empty-queue",
+            num_nodes=problem.num_nodes,
+            gives_later=bool(later),
+        )
+
+
+def final_states(problem: WorkloadProblem, policy: Lina, rules: EngineRules) -> tuple[State, Resizing]:
+    """Return the states of the engine at the end of a workload under the policy."""
+    rules.check(problem)
+    packed, count, plan = problem.packed, len(problem.jobs), problem.jobs.evolving
+    others = (plan.reading == REACTIVE) | (plan.reading == PROFILE)
+    if others.any():
+        name = problem.jobs.names[int(np.argmax(others))]
+        msg = f"job {name!r} has phases or a profile: this policy answers jobs with requests only"
+        raise InvalidOption(msg)
+    rule = policy._rule(problem)  # noqa: SLF001 - of this module
+    state = initial_state(problem.num_nodes, packed.submit, ordered=rule.easy, resizable=True)
+    resizing = initial_resizing(packed.estimate, plan, ROOM * count)
+    candidates, growing = initial_candidates(count), initial_growing(count)
+    while not run_lina(packed, state, resizing, candidates, rule, growing, rules.coalesce):
+        resizing = roomier(resizing, count)
+    return state, resizing

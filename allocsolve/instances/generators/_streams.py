@@ -1,0 +1,44 @@
+"""When the jobs of a stream are submitted."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.model.checks import real
+
+if TYPE_CHECKING:
+    from allocsolve.model import FloatArray
+
+__all__ = ["MOST_JOBS", "check_stream", "poisson_submits"]
+
+#: More are no workload that anybody keeps in a file.
+MOST_JOBS = 2**24
+
+
+def check_stream(num_jobs: int, load: float) -> float:
+    """Return the load as a float.
+
+    Raises
+    ------
+    InvalidOption
+        If there are too many jobs or less than none, or the load is no finite number above 0.
+    """
+    if not 0 <= num_jobs <= MOST_JOBS:
+        msg = f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}"
+        raise InvalidOption(msg)
+    load = real("load", load, InvalidOption)
+    if not 0 < load < math.inf:
+        msg = f"load {load:g} is not a finite number above 0"
+        raise InvalidOption(msg)
+    return load
+
+
+def poisson_submits(rng: np.random.Generator, num_jobs: int, mean_gap: float) -> FloatArray:
+    """Draw the submissions of a Poisson process in whole seconds, the first at 0; shape (num_jobs,)."""
+    coming = np.floor(np.cumsum(rng.exponential(mean_gap, num_jobs)))
+    submits: FloatArray = coming - coming[:1].sum()
+    return submits

@@ -1,0 +1,144 @@
+"""Rigid jobs whose sizes and run times have uniform logarithms: Downey's model as Lina et al. 2022 use it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
+from allocsolve.model import MAX_INTEGER, Jobs, WorkloadProblem
+from allocsolve.model.checks import integer, items, real
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allocsolve.model import FloatArray
+
+__all__ = ["downey1997"]
+
+#: Counted up whenever the same seed gives other problems than before.
+_VERSION = 1
+
+_MOST_JOBS: Final = 2**24
+
+
+def downey1997(
+    seed: Seed,
+    *,
+    num_jobs: int = 10_000,
+    num_nodes: int = 10_000,
+    load: float = 0.75,
+    nodes: Sequence[int] = (2, 5000),
+    runtime: Sequence[int] = (296, 20_131),
+) -> WorkloadProblem:
+    """Draw a workload of rigid jobs that come at random.
+
+    The logarithms of numbers of nodes and of run times are uniform, independently; the times between
+    submissions are exponential, so long in the mean that the jobs need the share `load` of the cluster.
+    Sizes and times are rounded to whole nodes and seconds; jobs have no limits. O(num_jobs).
+
+    Parameters
+    ----------
+    seed
+        One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
+    num_jobs
+        How many jobs, 0..2^24.
+    num_nodes
+        Nodes of the cluster.
+    load
+        Above 0; at 1 or above the queue grows without limit.
+    nodes, runtime
+        The smallest and largest number of nodes, and of seconds, of a job.
+
+    Returns
+    -------
+    WorkloadProblem
+        Named after the seed, such as ``downey1997-s17``, with every parameter in its ``meta``.
+
+    Raises
+    ------
+    InvalidOption
+        If a value is out of range, or a job may need more nodes than there are.
+
+    Notes
+    -----
+    By default with the parameters of Lina et al. 2022, table 1, where the largest logarithm of sizes is
+    rounded: jobs of 4994 nodes, as they report one, need 5000. They draw run times; in Downey's model it is
+    the total work and the average parallelism of jobs that have uniform logarithms.
+
+    References
+    ----------
+    Downey, "A parallel workload model and its implications for processor allocation", HPDC 1997.
+    Lina, Ghafoor & Hines, "Scheduling of elastic message passing applications on HPC systems", JSSPP 2022.
+
+    Examples
+    --------
+    >>> problem = downey1997(17)
+    >>> problem.name, problem.num_nodes, len(problem.jobs)
+    ('downey1997-s17', 10000, 10000)
+    >>> round(problem.area / (problem.num_nodes * float(problem.packed.submit.max())), 2)
+    0.73
+    """
+    words = seed_words(seed)
+    num_jobs, num_nodes = (
+        integer(what, value, InvalidOption)
+        for what, value in (("num_jobs", num_jobs), ("num_nodes", num_nodes))
+    )
+    if not 0 <= num_jobs <= _MOST_JOBS:
+        msg = f"num_jobs {num_jobs} is not in 0..2^24"
+        raise InvalidOption(msg)
+    smallest, largest = _range("nodes", nodes)
+    shortest, longest = _range("runtime", runtime)
+    if not largest <= num_nodes <= MAX_INTEGER:
+        msg = f"num_nodes {num_nodes} is not in {largest}..2^53: jobs have up to {largest} nodes"
+        raise InvalidOption(msg)
+    load = real("load", load, InvalidOption)
+    if not 0 < load < math.inf:
+        msg = f"load {load:g} is not above 0"
+        raise InvalidOption(msg)
+    gap = _mean(smallest, largest) * _mean(shortest, longest) / (load * num_nodes)
+    rng = np.random.default_rng(words)
+    size, length = (
+        _log_uniform(rng, num_jobs, *limits) for limits in ((smallest, largest), (shortest, longest))
+    )
+    gaps = gap * rng.exponential(size=num_jobs)
+    gaps[:1] = 0
+    return WorkloadProblem(
+        num_nodes,
+        Jobs(np.rint(np.cumsum(gaps)), size.astype(np.int64), length),
+        name=f"downey1997-s{seed_name(words)}",
+        meta={
+            "generator": "downey1997",
+            "version": _VERSION,
+            "seed": seed_entry(words),
+            "num_jobs": num_jobs,
+            "num_nodes": num_nodes,
+            "load": load,
+            "nodes": [smallest, largest],
+            "runtime": [shortest, longest],
+        },
+    )
+
+
+def _range(what: str, values: Sequence[int]) -> tuple[int, int]:
+    """Return the two limits of a range of integers >= 1."""
+    limits = tuple(integer(what, value, InvalidOption) for value in items(what, values))
+    if len(limits) != 2 or not 1 <= limits[0] <= limits[1] <= MAX_INTEGER:
+        msg = f"{what} {limits} is no range of integers >= 1"
+        raise InvalidOption(msg)
+    return limits[0], limits[1]
+
+
+def _mean(low: int, high: int) -> float:
+    """Return the mean of a variable with a uniform logarithm."""
+    return float(low) if low == high else (high - low) / math.log(high / low)
+
+
+def _log_uniform(rng: np.random.Generator, count: int, low: int, high: int) -> FloatArray:
+    values: FloatArray = np.clip(
+        np.rint(np.exp(rng.uniform(math.log(low), math.log(high), count))), low, high
+    )
+    return values

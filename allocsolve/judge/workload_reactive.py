@@ -1,0 +1,243 @@
+"""Jobs with phases, followed from start to end: which nodes they ask for, and when they give them back."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from allocsolve.judge.workload_shown import shown_seconds
+
+if TYPE_CHECKING:
+    from allocsolve.model import WorkloadProblem, WorkloadSchedule
+
+__all__ = ["reactive_matter"]
+
+
+@dataclass(slots=True)
+class _Job:
+    """A job with phases while it runs; times in seconds, infinite for never."""
+
+    phases: list[tuple[float, int]]
+    max_nodes: int
+    release_delay: float
+    grow: float
+    shrink: float
+    now: float
+    held: int
+    #: Nothing happens before.
+    ready: float
+    #: When a node becomes useful, when the next one is given back, and when one that leaves is free.
+    joins: float = math.inf
+    gives: float = math.inf
+    leaves: float = math.inf
+    #: Whether a request is open.
+    asks: bool = False
+    phase: int = 0
+    left: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = self.phases[0][0]
+
+    def begin(self) -> None:
+        """Look at the nodes for the first time."""
+        self._watch()
+        self._ask()
+
+    @property
+    def done(self) -> bool:
+        return self.phase == len(self.phases)
+
+    @property
+    def useful(self) -> int:
+        return self.held - (self.joins < math.inf) - (self.leaves < math.inf)
+
+    @property
+    def _rate(self) -> int:
+        return min(self.useful, self.phases[self.phase][1])
+
+    def _phase_ends(self) -> float:
+        return self.now + self.left / self._rate
+
+    def next_event(self) -> float:
+        """Return when something happens next if nobody gives the job a node."""
+        if self.now < self.ready:
+            return self.ready
+        gives = max(self.gives, self.leaves) if self.leaves < math.inf else self.gives
+        return min(self._phase_ends(), self.joins, self.leaves, gives)
+
+    def work_until(self, time: float) -> None:
+        """Go on to a time before which nothing happens."""
+        if self.now >= self.ready:
+            self.left -= (time - self.now) * self._rate
+        self.now = time
+
+    def happen(self) -> None:
+        """Go on to the next event: phases end, then nodes join, leave, and are asked for."""
+        time = self.next_event()
+        starting = self.now < self.ready
+        ends = not starting and self._phase_ends() <= time
+        self.work_until(time)
+        if ends:
+            self.phase += 1
+            if self.done:
+                return
+            self.left = self.phases[self.phase][0]
+        if self.joins <= time:
+            self.joins = math.inf
+        self._watch()
+        while min(self.leaves, self.gives) <= time:
+            if self.leaves <= time:
+                self.held -= 1
+                self.leaves = math.inf
+            elif self.leaves < math.inf:
+                break
+            else:
+                self.leaves, self.gives, self.asks = time + self.shrink, math.inf, False
+            self._watch()
+        self._ask()
+
+    def take_node(self) -> None:
+        """Be granted a node."""
+        self.held += 1
+        self.asks = False
+        if self.grow:
+            self.joins = self.now + self.grow
+        self._watch()
+        self._ask()
+
+    def _watch(self) -> None:
+        """Begin or end the delay after which a node is given back."""
+        if self.useful <= self.phases[self.phase][1]:
+            self.gives = math.inf
+        elif self.gives == math.inf:
+            self.gives = self.now + self.release_delay
+
+    def _ask(self) -> None:
+        if self.joins == math.inf and self.held < min(self.phases[self.phase][1], self.max_nodes):
+            self.asks = True
+
+
+def reactive_matter(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, idx: int, tolerance: float
+) -> str | None:
+    """Return what is wrong with a job with phases, of some pieces; None if it behaves as it is said to.
+
+    The job is followed from event to event. Nodes that it gives back it loses then, not before and not
+    after; nodes that it takes are those that it asks for, before or after what else happens at that instant.
+    If its start costs nothing, some of its first nodes may be such ones, which joined then.
+    """
+    first = schedule.pieces(idx)[0][2]
+    matter = _matter_from(problem, schedule, idx, tolerance, first)
+    if matter and not problem.jobs.evolving.join_start[idx]:
+        for fewer in range(first - 1, int(problem.packed.min_nodes[idx]) - 1, -1):
+            if _matter_from(problem, schedule, idx, tolerance, fewer) is None:
+                return None
+    return matter
+
+
+def _matter_from(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, idx: int, tolerance: float, first: int
+) -> str | None:
+    """Return what is wrong with a job that starts on so many nodes."""
+    packed, evolving = problem.packed, problem.jobs.evolving
+    pieces = schedule.pieces(idx)
+    rows = slice(int(evolving.offsets[idx]), int(evolving.offsets[idx + 1]))
+    (start, _, nodes), low, high = pieces[0], int(packed.min_nodes[idx]), int(packed.max_nodes[idx])
+    job = _Job(
+        phases=list(zip(evolving.amounts[rows].tolist(), evolving.nodes[rows].tolist(), strict=True)),
+        max_nodes=high,
+        release_delay=float(evolving.release_delay[idx]),
+        grow=float(evolving.join_grow[idx]),
+        shrink=float(evolving.join_shrink[idx]),
+        now=start,
+        # It may start on more than it uses, and give the others back at once.
+        held=min(max(first, low), high),
+        ready=start + float(evolving.join_start[idx]),
+    )
+    if job.ready <= start:
+        job.begin()
+    for nth, (begun, ended, size) in enumerate(pieces):
+        if nth:
+            before = pieces[nth - 1][1]
+            if abs(begun - before) > tolerance:
+                gap = f"ends at {shown_seconds(before)} s and the next one from {shown_seconds(begun)} s"
+                return f"has a piece that {gap}"
+        matter = _take_up(job, begun, size, tolerance)
+        if matter and not nth:
+            return f"starts on {nodes} nodes, but needs one of its numbers in {low}..{high}"
+        matter = matter or _go_through(job, ended, size, tolerance)
+        if matter:
+            return matter
+    return _ending(job, pieces[-1][1], tolerance)
+
+
+def _take_up(job: _Job, time: float, size: int, tolerance: float) -> str | None:
+    """Follow a job to a time at which it comes to hold so many nodes."""
+    earlier = None
+    while not job.done and job.next_event() <= time + tolerance:
+        if earlier is None and job.asks and job.next_event() >= time - tolerance:
+            earlier = copy.copy(job)
+        job.happen()
+    when = shown_seconds(time)
+    if job.done:
+        if abs(job.now - time) <= tolerance and size <= job.held:
+            return None  # it gives nodes back at its end, but for rounding
+        return f"has done its work at {shown_seconds(job.now)} s, but holds {size} nodes at {when} s"
+    if time > job.now:
+        job.work_until(time)
+    before = job.held
+    if not _holds(job, size) and not _held_if_granted_first(job, earlier, time + tolerance, size):
+        wish = "nothing" if job.held == before and not job.asks else f"{job.held + job.asks} nodes"
+        return f"changes from {before} to {size} nodes at {when} s, but asks for {wish}"
+    return None
+
+
+def _go_through(job: _Job, end: float, size: int, tolerance: float) -> str | None:
+    """Follow a job through a piece; a node that it gives back and takes at one instant leaves no trace."""
+    while not job.done and job.next_event() < end - tolerance:
+        earlier, time = copy.copy(job) if job.asks else None, job.next_event()
+        job.happen()
+        if job.done:
+            return f"has done its work at {shown_seconds(job.now)} s, but ends at {shown_seconds(end)} s"
+        if not _holds(job, size) and not _held_if_granted_first(job, earlier, time, size):
+            return f"gives back a node at {shown_seconds(job.now)} s, but holds {size} after that"
+    return None
+
+
+def _holds(job: _Job, size: int) -> bool:
+    """Grant what is missing as long as the job asks; whether it then holds so many nodes."""
+    while job.held < size and job.asks:
+        job.take_node()
+    return job.held == size
+
+
+def _held_if_granted_first(job: _Job, earlier: _Job | None, time: float, size: int) -> bool:
+    """Grant the request that was open before what happened at a time; whether it then holds so many nodes.
+
+    If so it goes on as if that had been so.
+    """
+    if earlier is None:
+        return False
+    earlier.work_until(earlier.next_event())
+    earlier.take_node()
+    while not earlier.done and earlier.next_event() <= time:
+        earlier.happen()
+    if earlier.done or not _holds(earlier, size):
+        return False
+    for name in _Job.__slots__:
+        setattr(job, name, getattr(earlier, name))
+    return True
+
+
+def _ending(job: _Job, end: float, tolerance: float) -> str | None:
+    """Follow a job to its end."""
+    if job.done and end > job.now + tolerance:
+        return f"has done its work at {shown_seconds(job.now)} s, but ends at {shown_seconds(end)} s"
+    while not job.done:
+        if job.next_event() > end + tolerance:
+            left = f"{job.left:.15g} node-seconds of phase {job.phase} left"
+            return f"ends at {shown_seconds(end)} s with {left}"
+        job.happen()
+    return None

@@ -1,0 +1,197 @@
+"""The decisions of one call of a policy in Python: checked one after the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.model import MALLEABLE
+from allocsolve.model.checks import shown, whole
+from allocsolve.model.evolving import REQUESTED
+from allocsolve.simulation._kernels_events import FREE, RUNNING
+from allocsolve.simulation._kernels_orders import ANSWER, PROMISE, RESIZE, START
+from allocsolve.simulation._kernels_resizing_state import (
+    BASE,
+    BEFORE,
+    CALLS,
+    CHANGED,
+    FIRST_PROMISE,
+    HOLDS_LARGER,
+    LAST_PROMISE,
+    POOL,
+    READING,
+    REQUEST,
+    STALL_FIXED,
+    STALL_PER_NODE,
+    STALL_SHARED,
+)
+from allocsolve.simulation.decisions import IllegalDecision, Resize
+from allocsolve.simulation.sizes import can_run_on
+
+if TYPE_CHECKING:
+    from allocsolve.model import PackedJobs
+    from allocsolve.simulation._kernels_events import State
+    from allocsolve.simulation._kernels_resizing_state import Resizing
+    from allocsolve.simulation.decisions import Answer
+
+__all__ = ["Orders"]
+
+
+class Orders:
+    """The decisions of one call, checked one after the other on a copy of what they change.
+
+    Parameters
+    ----------
+    state, resizing, jobs
+        Of the engine, before the decisions.
+    """
+
+    def __init__(self, state: State, resizing: Resizing, jobs: PackedJobs) -> None:
+        self._state, self._resizing, self._jobs = state, resizing, jobs
+        counts = resizing.counts
+        self.free, self._pool = int(state.counts[FREE]), int(counts[POOL])
+        promises = resizing.promises[counts[FIRST_PROMISE] : counts[LAST_PROMISE]].tolist()
+        self._open = deque((job, int(resizing.promise[job])) for job in promises)
+        #: Targets of jobs that start or change in this call, and jobs that leave the queue in it.
+        self._targets: dict[int, int] = {}
+        self._gone: set[int] = set()
+        self._answered: set[int] = set()
+        #: Rows of shrinks for a job that is not yet promised nodes, with the nodes that they bring.
+        self._given: dict[int, list[tuple[int, int]]] = {}
+        self.rows: list[list[int]] = []
+
+    def start(self, job: int, nodes: int, reason: int, blocked: int) -> None:
+        """Start a job, of which the engine has checked all but this."""
+        self._leave_queue(job)
+        if nodes > self.free:
+            raise IllegalDecision(job, f"starts on {nodes} nodes, but {self.free} are free")
+        self.free -= nodes
+        self._targets[job] = nodes
+        self.rows.append([START, job, nodes, 0, reason, blocked])
+
+    def resize(self, decision: Resize) -> None:
+        """Change a running job."""
+        try:
+            job, nodes = whole(decision.job), whole(decision.nodes)
+            other = None if decision.for_job is None else whole(decision.for_job)
+        except TypeError:
+            raise IllegalDecision(None, f"{shown(decision)} is malformed") from None
+        target = self._target(job)
+        if self._jobs.kind[job] != MALLEABLE:
+            raise IllegalDecision(job, "cannot change its size: it is not malleable")
+        if not can_run_on(self._jobs, job, nodes):
+            raise IllegalDecision(job, f"cannot run on {nodes} nodes")
+        if nodes == target:
+            raise IllegalDecision(job, f"is resized to {nodes} nodes, which it has")
+        self._check_pending(job, target, nodes)
+        gain = nodes - target
+        if gain > self.free:
+            raise IllegalDecision(job, f"grows by {gain} nodes, but {self.free} are free")
+        if other is not None:
+            if gain > 0:
+                raise IllegalDecision(job, f"grows, and so gives up nothing for job {other}")
+            self._given.setdefault(other, []).append((len(self.rows), -gain))
+        elif gain > 0 or self._gives_now(job, nodes):
+            self.free -= gain
+        self._targets[job] = nodes
+        self.rows.append([RESIZE, job, nodes, 0, 0, -1])
+
+    def _gives_now(self, job: int, nodes: int) -> bool:
+        """Return whether a job that shrinks to so many nodes gives up nodes at once."""
+        if self._jobs.points[job]:
+            return False
+        state, evolving, now = self._state, self._resizing.evolving, self._state.clock[0]
+        times, numbers = evolving.times[job], evolving.numbers[job]
+        if not numbers[HOLDS_LARGER] or np.isnan(state.start[job]) or state.start[job] == now:
+            return True
+        changed = times[CHANGED] == now
+        before = numbers[BEFORE] if changed else state.size[job]
+        base = times[BASE] if changed else max(now, self._resizing.since[job])
+        if before != nodes:
+            cost = times[STALL_FIXED] + times[STALL_PER_NODE] * abs(nodes - before)
+            base += cost + times[STALL_SHARED] / (before + nodes)
+        return bool(base <= now)
+
+    def answer(self, decision: Answer) -> None:
+        """Answer the open request of a job."""
+        try:
+            job, granted = whole(decision.job), whole(decision.granted)
+        except TypeError:
+            raise IllegalDecision(None, f"{shown(decision)} is malformed") from None
+        evolving = self._resizing.evolving
+        if not (0 <= job < len(self._jobs.kind) and evolving.numbers[job, REQUEST]) or job in self._answered:
+            raise IllegalDecision(job, "has no open request")
+        if granted not in (0, 1):
+            raise IllegalDecision(job, f"is granted {granted}, which is neither true nor false")
+        if granted:
+            gain = int(evolving.numbers[job, REQUEST] - self._state.size[job])
+            if gain > self.free:
+                raise IllegalDecision(job, f"is granted {gain} nodes, but {self.free} are free")
+            self.free -= gain
+        elif evolving.numbers[job, READING] != REQUESTED:
+            raise IllegalDecision(job, "is refused nodes, but asks until it gets them or needs them no more")
+        self._answered.add(job)
+        self.rows.append([ANSWER, job, granted, 0, 0, -1])
+
+    def _target(self, job: int) -> int:
+        """Return what a running job holds after its pending change."""
+        known = self._targets.get(job)
+        if known is not None:
+            return known
+        if not (0 <= job < len(self._jobs.kind)) or job in self._gone or np.isnan(self._state.start[job]):
+            raise IllegalDecision(job, "does not run")
+        place = self._state.end_places[job]
+        if place >= self._state.counts[RUNNING] or self._state.end_jobs[place] != job:
+            raise IllegalDecision(job, f"does not run: it ended at {self._state.end[job]:.15g} s")
+        return int(self._resizing.target[job])
+
+    def _check_pending(self, job: int, target: int, nodes: int) -> None:
+        """Refuse a change of a job whose change is pending, unless it goes on with one of this call."""
+        size = int(self._state.size[job])
+        if self._gives_now(job, nodes) and self._gives_now(job, target):
+            size = self._targets.get(job, size)
+        pending = int(self._resizing.target[job])
+        if np.isnan(self._state.start[job]):
+            return
+        if pending != self._state.size[job] and self._resizing.decided[job] != self._resizing.counts[CALLS]:
+            raise IllegalDecision(job, f"has a change to {pending} nodes pending")
+        if (nodes - target) * (target - size) < 0:
+            raise IllegalDecision(job, f"is resized to {nodes} nodes after {target} in the same call")
+
+    def promise(self, job: int, nodes: int) -> None:
+        """Promise nodes to a job, of which the engine has checked that it waits and can run on them."""
+        self._leave_queue(job)
+        lack = nodes
+        for row, given in self._given.pop(job, []):
+            part = min(given, lack)
+            lack -= part
+            self.rows[row][3] = part
+            if self._gives_now(*self.rows[row][1:3]):
+                self._pool += part
+                self.free += given - part
+        if lack > self.free:
+            given = nodes - lack
+            raise IllegalDecision(
+                job, f"is promised {nodes} nodes, but {given} are given up for it and {self.free} are free"
+            )
+        self.free -= lack
+        self._pool += lack
+        self.rows.append([PROMISE, job, nodes, lack, 0, -1])
+        self._open.append((job, nodes))
+        while self._open and self._open[0][1] <= self._pool:
+            ready, size = self._open.popleft()
+            self._pool -= size
+            self._targets[ready] = size
+
+    def _leave_queue(self, job: int) -> None:
+        if job in self._gone or self._resizing.promise[job]:
+            raise IllegalDecision(job, "is not in the queue: it was started or promised nodes")
+        self._gone.add(job)
+
+    def checked(self) -> list[list[int]]:
+        """Return the rows for the kernel."""
+        for job in self._given:
+            raise IllegalDecision(job, "is not promised the nodes that others give up for it")
+        return self.rows

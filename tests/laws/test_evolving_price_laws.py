@@ -1,0 +1,194 @@
+"""Laws of the price bound of evolving jobs: cheapest ends as by slow twins, never above any schedule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from evolving_price_strategies import (
+    evolving_toys,
+    overhead_jobs,
+    phased_jobs,
+    profile_jobs,
+    requested_jobs,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_evolving_prices import least_cost_of_phases, least_cost_of_profile, slotted_optimum_of_evolving
+from naive_malleable_prices import least_cost_of_job
+from price_strategies import price_lists
+
+from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound
+from allocsolve.bounds.workload.time_price_dual import TimeDual
+from allocsolve.judge import workload_evolving_prices
+from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload_evolving_prices import least_cost_of_evolution
+from allocsolve.judge.workload_work_prices import least_cost_of_work
+from allocsolve.model import Job, WorkloadProblem, frozen
+
+if TYPE_CHECKING:
+    from allocsolve.model import WorkloadTerm
+
+MEANS: st.SearchStrategy[WorkloadTerm] = st.sampled_from(["turnaround", "slowdown"])
+SUBMITS = st.one_of(st.just(0.0), st.integers(0, 12), st.floats(0, 12))
+AMOUNTS = st.one_of(st.integers(2, 60).map(lambda quarters: quarters / 4), st.floats(0.5, 30))
+ALONE = {
+    "phases": phased_jobs(8, AMOUNTS, SUBMITS),
+    "profile": profile_jobs(8, st.integers(1, 15), SUBMITS),
+    "overhead": overhead_jobs(8, AMOUNTS, SUBMITS),
+}
+
+
+def alone(kind: str) -> st.SearchStrategy[WorkloadProblem]:
+    return ALONE[kind].map(lambda job: WorkloadProblem(8, [job]))
+
+
+def evaluated(problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]) -> TimeDual:
+    dual = TimeDual(problem, job_costs(problem, term), 0.0)
+    dual.on(frozen(np.array(certificate["edges"], dtype=np.int64)))
+    dual(prices_of(certificate))
+    return dual
+
+
+def prices_of(certificate: dict[str, Any]) -> Any:
+    return np.array(certificate["prices"], dtype=np.float64) / certificate["unit"]
+
+
+@given(problem=alone("phases"), term=MEANS, certificate=price_lists())
+def test_cheapest_phases_are_those_of_the_twin(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
+    edges, prices = certificate["edges"], prices_of(certificate).tolist()
+    cost = float(evaluated(problem, term, certificate).out.costs[0])
+    slow = max(
+        least_cost_of_phases(problem, term, 0, edges, prices, in_order=in_order) for in_order in (True, False)
+    )
+    assert cost == pytest.approx(slow, rel=1e-6)
+    judged = least_cost_of_evolution(problem, term, edges, certificate["prices"], certificate["unit"])
+    assert cost * (1 - 1e-4) <= judged <= cost
+
+
+@given(problem=alone("profile"), term=MEANS, certificate=price_lists())
+def test_cheapest_profiles_are_those_of_the_twin(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
+    edges, prices = certificate["edges"], prices_of(certificate).tolist()
+    dual = evaluated(problem, term, certificate)
+    cost = float(dual.out.costs[0])
+    assert cost == pytest.approx(least_cost_of_profile(problem, term, 0, edges, prices), rel=1e-9)
+    judged = least_cost_of_evolution(problem, term, edges, certificate["prices"], certificate["unit"])
+    assert cost * (1 - 1e-4) - 1e-3 <= judged <= cost
+
+
+@given(problem=alone("overhead"), term=MEANS, certificate=price_lists())
+def test_cheapest_ends_under_overhead_are_those_of_the_twin(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
+    edges, prices = certificate["edges"], prices_of(certificate).tolist()
+    cost = float(evaluated(problem, term, certificate).out.costs[0])
+    # The twin has few numbers of nodes: it may be above.
+    slow = least_cost_of_job(problem, term, 0, edges, prices)
+    assert slow * (1 - 3e-4) <= cost <= slow * (1 + 1e-9)
+    judged = least_cost_of_work(problem, term, edges, certificate["prices"], certificate["unit"])
+    assert cost * (1 - 1e-4) <= judged <= cost * (1 + 1e-12)
+
+
+@given(
+    problem=st.one_of(alone("profile"), alone("overhead")),
+    term=MEANS,
+    certificate=price_lists(),
+    part=st.floats(0.05, 1),
+)
+def test_use_is_a_subgradient(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any], part: float
+) -> None:
+    """With other prices a job costs at most what it holds now, at those prices."""
+    dual = evaluated(problem, term, certificate)
+    cost, usage = float(dual.out.costs[0]), dual.out.usage[:-1].copy()
+    prices = prices_of(certificate)
+    other = prices[::-1] * part
+    dual(other)
+    assert float(dual.out.costs[0]) <= (cost + float(usage @ (other - prices))) * (1 + 1e-6) + 1e-9
+
+
+@given(job=requested_jobs(8, AMOUNTS, SUBMITS), term=MEANS, certificate=price_lists())
+def test_requests_are_priced_as_malleable_work(
+    job: Job, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
+    requested = WorkloadProblem(8, [job])
+    malleable = WorkloadProblem(8, [replace(job, evolution=None, kind="malleable")])
+    certificate["term"] = term
+    bounds = [workload_certified_bound(each, certificate, (term,)) for each in (requested, malleable)]
+    assert bounds[0] == bounds[1]
+    costs = [float(evaluated(each, term, certificate).out.costs[0]) for each in (requested, malleable)]
+    assert costs[0] == costs[1]
+
+
+def assert_no_bound_is_above(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
+    best = slotted_optimum_of_evolving(problem, term)
+    bound = time_prices(problem, term)
+    certified = workload_certified_bound(problem, bound.certificate, (term,))
+    assert 0 <= bound.value <= certified <= best * (1 + 1e-12)
+    assert workload_bound(problem, term) <= best * (1 + 1e-12)
+    assert workload_bound(problem, term) <= bound.value * (1 + 0.3) + 1e-3
+    listed = {**certificate, "term": term}
+    assert workload_certified_bound(problem, listed, (term,)) <= best * (1 + 1e-12)
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(problem=evolving_toys(("phases",)), term=MEANS, certificate=price_lists())
+def test_never_above_a_schedule_of_phases(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
+    assert_no_bound_is_above(problem, term, certificate)
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(problem=evolving_toys(("profile",)), term=MEANS, certificate=price_lists())
+def test_never_above_a_schedule_of_profiles(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
+    assert_no_bound_is_above(problem, term, certificate)
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(problem=evolving_toys(("requests", "overhead")), term=MEANS, certificate=price_lists())
+def test_never_above_a_schedule_of_requests(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
+    assert_no_bound_is_above(problem, term, certificate)
+
+
+MIXED = evolving_toys(("phases", "profile", "requests", "malleable", "rigid"))
+
+
+@given(problem=MIXED, term=MEANS, certificate=price_lists())
+def test_never_above_a_schedule_of_all_kinds(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
+) -> None:
+    assert_no_bound_is_above(problem, term, certificate)
+
+
+@given(problem=MIXED)
+def test_makespans(problem: WorkloadProblem) -> None:
+    bound = makespan_bound(problem)
+    certified = workload_certified_bound(problem, bound.certificate, ("makespan",))
+    assert bound.value <= certified <= slotted_optimum_of_evolving(problem, "makespan") * (1 + 1e-12)
+
+
+@given(problem=evolving_toys(("phases",)), certificate=price_lists(), steps=st.integers(0, 60))
+def test_few_steps_only_lower_the_bound(
+    problem: WorkloadProblem, certificate: dict[str, Any], steps: int
+) -> None:
+    listed = {**certificate, "term": "turnaround"}
+    full = workload_certified_bound(problem, listed, ("turnaround",))
+    with mock.patch.object(workload_evolving_prices, "_MOST_STEPS", steps):
+        assert workload_certified_bound(problem, listed, ("turnaround",)) <= full * (1 + 1e-9)

@@ -1,0 +1,78 @@
+"""lina: its slow twin, the policies that it is without elastic jobs, and the judge."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from evolving_strategies import evolving_problems
+from hypothesis import given
+from hypothesis import strategies as st
+from lina_draws import draw_rules, draw_workload, simulated
+from strategies import workload_problems
+
+from allocsolve.errors import InvalidOption
+from allocsolve.heuristics import Easy, FirstFit, Lina
+from allocsolve.heuristics.workload.lina import final_states
+from allocsolve.judge import workload_violations
+from allocsolve.simulation import EngineRules
+from allocsolve.simulation.kernels import CALLS
+from allocsolve.simulation.outcome import schedule_of
+
+if TYPE_CHECKING:
+    from allocsolve.model import WorkloadProblem
+
+GENERATORS = st.randoms(use_true_random=False)
+
+
+def check_against_twin(rng: random.Random, most: int) -> None:
+    problem, options = draw_workload(rng, rng.random() < 0.7, most), draw_rules(rng)
+    policy = Lina(**options)
+    state, resizing = final_states(problem, policy, policy.rules)
+    schedule, twin = schedule_of(state, resizing), simulated(problem, **options)
+    for job in range(len(problem.jobs)):
+        assert list(schedule.pieces(job)) == twin.done[job].pieces
+    assert resizing.counts[CALLS] == twin.calls
+    assert workload_violations(problem, schedule) == ()
+
+
+@given(GENERATORS)
+def test_it_is_its_definition(rng: random.Random) -> None:
+    check_against_twin(rng, 14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_300_workloads_of_up_to_60_jobs(first: int) -> None:
+    for seed in range(first, first + 100):
+        rng = random.Random(seed)
+        check_against_twin(rng, rng.choice([14, 60]))
+
+
+@given(workload_problems(max_jobs=9, max_nodes=8), GENERATORS)
+def test_without_elastic_jobs_it_backfills(problem: WorkloadProblem, rng: random.Random) -> None:
+    if problem.is_rigid:
+        options = draw_rules(rng) | {"combine": False}
+        run = Lina(**options).simulated(problem)
+        backfilling = Easy() if options["backfill"] == "easy" else FirstFit()
+        other = backfilling.simulated(problem)
+        assert run.schedule == other.schedule
+        assert run.log.started.tolist() == other.log.started.tolist()
+        assert run.log.reasons.tolist() == other.log.reasons.tolist()
+        assert run.log.blocked.tolist() == other.log.blocked.tolist()
+
+
+@given(evolving_problems(max_jobs=8, readings=("requested",)), GENERATORS, st.booleans())
+def test_jobs_of_all_kinds_with_points_and_tables(
+    problem: WorkloadProblem, rng: random.Random, coalesce: bool
+) -> None:
+    schedule = Lina(**draw_rules(rng)).simulated(problem, EngineRules(coalesce)).schedule
+    assert workload_violations(problem, schedule) == ()
+
+
+@given(evolving_problems(max_jobs=4, readings=("reactive", "profile")))
+def test_phases_and_profiles_are_refused(problem: WorkloadProblem) -> None:
+    if problem.jobs.evolving.reading.any():
+        with pytest.raises(InvalidOption, match="has phases or a profile"):
+            Lina().simulated(problem)

@@ -1,0 +1,198 @@
+"""evolv-easyback: the figures of Posner's batches, its strict test, jobs that could wait for each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from allocsolve import solve
+from allocsolve.errors import AllocsolveError
+from allocsolve.heuristics import Easy, EvolvEasyback
+from allocsolve.instances import evotree_batch
+from allocsolve.judge import workload_violations
+from allocsolve.judge.workload import workload_metrics
+from allocsolve.model import Budget, Job, Phases, Profile, Status, WorkloadProblem
+from allocsolve.registry import make_solver
+from allocsolve.simulation import Reason
+
+POLICY = EvolvEasyback()
+POLLING = EvolvEasyback(wake_up=False)
+
+
+def figures(policy: EvolvEasyback | Easy, **options: Any) -> tuple[float, ...]:
+    """Return makespan, turnaround, wait, utilisation, nodes granted and given back, means of five batches."""
+    rows = []
+    for seed in range(42, 47):
+        problem = evotree_batch(seed, **options)
+        schedule = policy(problem, Budget()).answer
+        assert schedule is not None
+        assert workload_violations(problem, schedule) == ()
+        metrics = workload_metrics(problem, schedule)
+        rows.append(
+            (
+                metrics.makespan,
+                metrics.turnaround,
+                metrics.wait,
+                metrics.utilisation,
+                metrics.expansions_per_job,
+                metrics.shrinks_per_job,
+            )
+        )
+    return tuple(map(fmean, zip(*rows, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "reference"),
+    [
+        (POLICY, {"share": 0}, (1484.2, 598.9, 417.9, 0.827)),
+        (POLLING, {"share": 0}, (1513.0, 612.1, 431.1, 0.811)),
+        *(
+            (POLICY, {"share": share / 100, "kind": "moldable"}, reference)
+            for share, reference in (
+                (20, (1501, 604)),
+                (40, (1463, 607)),
+                (60, (1507, 617)),
+                (80, (1443, 606)),
+                (100, (1423, 584, 411, 0.907)),
+            )
+        ),
+    ],
+)
+def test_batches_of_jobs_that_keep_their_sizes(
+    policy: EvolvEasyback, options: dict[str, Any], reference: tuple[float, ...]
+) -> None:
+    """Of an independent second implementation, as it prints them."""
+    for value, expected in zip(figures(policy, **options), reference, strict=False):
+        assert value == pytest.approx(expected, rel=1e-3)
+
+
+def test_textbook_easy_does_better() -> None:
+    """There the second implementation has 464.9 s of turnaround."""
+    assert figures(Easy(), share=0)[:2] == pytest.approx((1411.8, 460.1), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "reference"),
+    [
+        *(
+            (POLICY, {"share": share / 100}, reference)
+            for share, reference in (
+                (20, (1418, 563)),
+                (40, (1275, 508)),
+                (60, (1263, 487)),
+                (80, (1131, 427)),
+                (100, (1106, 413, 194, 0.857, 2.2, 2.4)),
+            )
+        ),
+        (POLICY, {"release_delay": 5}, (1046, 376)),
+        (POLICY, {"release_delay": 15}, (1158, 440)),
+        (POLLING, {}, (1142, 426, 208, 0.828, 2.3, 2.5)),
+        (replace(POLICY, cooldown=0), {}, (1154, 459, 272, 0.953, 4.6, 3.7)),
+        (replace(POLICY, start_counts=True), {}, (1077, 402, 169, 0.862)),
+        (replace(POLICY, requests="last"), {}, (1084, 396, 166, 0.854)),
+    ],
+)
+def test_batches_of_jobs_that_evolve(
+    policy: EvolvEasyback, options: dict[str, Any], reference: tuple[float, ...]
+) -> None:
+    """Of the same implementation; makespan and turnaround within 2 %, the rest within 4 %."""
+    measured = figures(policy, **options)
+    assert measured[:2] == pytest.approx(reference[:2], rel=0.02)
+    assert measured[2 : len(reference)] == pytest.approx(reference[2:], rel=0.04)
+
+
+def test_a_short_delay() -> None:
+    """Below `Join.shrink`: here one node leaves at a time."""
+    assert figures(POLICY, release_delay=1)[:2] == pytest.approx((991, 348), rel=0.04)
+
+
+def test_jobs_that_evolve_are_done_earlier_in_every_share() -> None:
+    """Those that choose their size at the start are not."""
+    rigid = figures(POLICY, share=0)[1]
+    for share in (0.2, 0.4, 0.6, 0.8, 1):
+        assert figures(POLICY, share=share)[1] < rigid
+    assert figures(POLICY, share=0.6, kind="moldable")[1] > rigid
+
+
+def three_jobs(limit: float) -> WorkloadProblem:
+    """Return two jobs that follow each other, and a narrow one with a limit that fits beside the first."""
+    return WorkloadProblem(4, [Job(0, 3, 50, 60), Job(1, 4, 50, 60), Job(2, 1, 10, limit)])
+
+
+def test_equal_limits_never_backfill_and_unequal_ones_do() -> None:
+    def starts(limit: float) -> list[float]:
+        return list(POLICY.simulated(three_jobs(limit)).schedule.first_starts)
+
+    assert starts(60) == [0, 50, 100]
+    assert starts(58) == [0, 50, 100]  # it would end at the shadow time, not before it
+    assert starts(57.5) == [0, 50, 2]
+    log = POLICY.simulated(three_jobs(57.5)).log
+    assert log.reasons.tolist() == [Reason.AT_HEAD, Reason.AT_HEAD, Reason.BACKFILLED]
+    assert log.blocked.tolist() == [-1, -1, 1]
+
+
+def test_the_limit_of_the_batches_does_not_matter() -> None:
+    problem = evotree_batch(42)
+    schedule = POLICY.simulated(problem).schedule
+    for limit in (190.0, 1e5):
+        jobs = [replace(job, limit=limit) for job in problem.jobs]
+        assert POLICY.simulated(WorkloadProblem(10, jobs)).schedule == schedule
+
+
+#: Each holds two of four nodes and needs one more.
+DOUBLE = Job(0, 2, 20, min_nodes=2, max_nodes=3, evolution=Profile([(10, 2), (10, 3)]))
+STANDSTILL = WorkloadProblem(4, [DOUBLE, DOUBLE])
+
+
+def test_jobs_with_profiles_do_not_wait_for_each_other_for_ever() -> None:
+    result = POLICY(STANDSTILL, Budget())
+    assert result.answer is not None
+    assert result.answer.first_starts.tolist() == [0, 20]
+    for policy in (replace(POLICY, safe=False), replace(POLLING, safe=False)):
+        result = policy(STANDSTILL, Budget())
+        assert (result.status, result.answer) == (Status.UNKNOWN, None)
+
+
+def test_a_job_that_is_not_safe_has_a_reservation_for_its_most_nodes() -> None:
+    """The last job would end after the first two could."""
+    jobs = [DOUBLE, DOUBLE, Job(0, 1, 5, 24), Job(0, 1, 5, 26)]
+    run = POLICY.simulated(WorkloadProblem(4, jobs))
+    assert run.schedule.first_starts.tolist() == [0, 20, 0, 20]
+    assert run.log.blocked.tolist() == [-1, -1, 1, -1]
+
+
+def test_a_larger_request_waits_and_lets_others_pass() -> None:
+    wide = Job(0, 1, 20, min_nodes=1, max_nodes=4, evolution=Profile([(4, 1), (16, 4)]))
+    tree = Job(0, 1, 30, min_nodes=1, max_nodes=2, evolution=Phases([(5, 1), (25, None)]))
+    schedule = EvolvEasyback(cooldown=0, safe=False).simulated(
+        WorkloadProblem(4, [wide, Job(0, 2, 12), tree])
+    )
+    # At 12 s two nodes are free: too few for it, and the tree, which asked later, takes one until 21 s.
+    assert schedule.schedule.pieces(0) == ((0, 21, 1), (21, 37, 4))
+    assert schedule.schedule.pieces(2) == ((0, 12, 1), (12, 21, 2))
+
+
+def test_it_has_a_name() -> None:
+    assert make_solver("evolv-easyback", WorkloadProblem) == POLICY
+    assert make_solver("evolv-easyback(cooldown=0,requests=last)", WorkloadProblem) == replace(
+        POLICY, cooldown=0.0, requests="last"
+    )
+    assert solve(three_jobs(60), "evolv-easyback").answer is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cooldown": -1}, "cooldown -1 is not a number of seconds >= 0"),
+        ({"cooldown": float("inf")}, "cooldown inf is not a number of seconds >= 0"),
+        ({"polling": 0}, "polling 0 is not a number of seconds > 0"),
+        ({"polling": "often"}, "polling 'often'"),
+        ({"requests": "never"}, "never"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(AllocsolveError, match=message):
+        EvolvEasyback(**options)
