@@ -40,53 +40,38 @@ def work_done(
     Sizes must be allowed, pieces without gaps, sizes of malleable jobs must change at points; each change
     costs its stall, and at the end all work is done.
     """
-    packed, evolving = problem.packed, problem.jobs.evolving
+    packed = problem.packed
     count = np.diff(schedule.offsets)[jobs]
     done, run_times = np.zeros(len(jobs)), packed.runtime[jobs]
     stalled_until = np.full(len(jobs), -np.inf)
     before = np.zeros(len(schedule.nodes))
     matters: dict[int, str] = {}
+    pieces = _of_pieces(problem, schedule, jobs, count, tolerance)
     rows = np.arange(len(jobs))
     # The first pieces of all jobs, the second ones of those that have one, and so on.
     for nth in range(int(count.max(initial=0))):
         rows = rows[count[rows] > nth]
-        mine = jobs[rows]
-        at = schedule.offsets[mine] + nth
+        at = schedule.offsets[jobs[rows]] + nth
         before[at] = done[rows]
-        times = problem.run_times(schedule.nodes[at], mine)
+        times, ahead = pieces.times[at], pieces.ahead[at]
         starts, ends = schedule.starts[at], schedule.ends[at]
-        wrong_size, reversed_ = np.isnan(times), ends < starts
-        broken = off_point = cut_short = np.zeros(len(rows), dtype=bool)
+        off_point = np.zeros(len(rows), dtype=bool)
         if nth:
-            cost = _stalls(problem, mine, schedule.nodes[at - 1], schedule.nodes[at])
-            at_once = (evolving.holds_larger[mine] == 0) | (schedule.nodes[at] > schedule.nodes[at - 1])
-            until = np.maximum(starts, stalled_until[rows]) + cost
-            stalled_until[rows] = np.where(at_once & (cost > 0), until, stalled_until[rows])
-            broken = np.abs(starts - schedule.ends[at - 1]) > tolerance
-            slack = _slack(problem, mine, run_times[rows], tolerance)
-            off_point = ~_is_at_point(packed.points[mine], done[rows], slack)
-            off_point &= schedule.nodes[at] != schedule.nodes[at - 1]
-        ahead = _stall_ahead(problem, schedule, mine, at, count[rows] > nth + 1)
+            until = np.maximum(starts, stalled_until[rows]) + pieces.cost[at]
+            stalled_until[rows] = np.where(pieces.stalls_at_once[at], until, stalled_until[rows])
+            if pieces.at_points:
+                mine = jobs[rows]
+                slack = _slack(problem, mine, run_times[rows], tolerance)
+                off_point = ~_is_at_point(packed.points[mine], done[rows], slack) & pieces.changes[at]
         running = ends - ahead - np.maximum(starts, stalled_until[rows])
         cut_short = (ahead > 0) & (running < -tolerance)
-        faulty = wrong_size | reversed_ | broken | off_point | cut_short
-        for row in np.flatnonzero(faulty).tolist():
-            idx, piece, when = int(mine[row]), int(at[row]), shown_seconds(starts[row])
-            if wrong_size[row]:
-                matter = f"holds {schedule.nodes[piece]} nodes, {needed_sizes(problem, idx)}"
-            elif reversed_[row]:
-                matter = f"has a piece from {when} s to {shown_seconds(ends[row])} s"
-            elif broken[row]:
-                ended = shown_seconds(schedule.ends[piece - 1])
-                matter = f"has a piece that ends at {ended} s and the next one from {when} s"
-            elif off_point[row]:
-                parts = packed.points[idx]
-                matter = f"changes its size at {when} s, between its points ({parts} equal parts of its work)"
-            else:
-                stall = f"before its stall of {shown_seconds(ahead[row])} s is over"
-                matter = f"gives up nodes at {shown_seconds(ends[row])} s, {stall}"
-            matters[int(rows[row])] = matter
+        faulty = pieces.faulty[at] | off_point | cut_short
         good = ~faulty
+        for row in np.flatnonzero(faulty).tolist():
+            idx, piece = int(jobs[rows[row]]), int(at[row])
+            matters[int(rows[row])] = _matter(
+                problem, schedule, idx, piece, pieces, is_off_point=bool(off_point[row])
+            )
         done[rows[good]] += (np.maximum(running, 0) / times)[good]
         run_times[rows] = times
         rows = rows[good]
@@ -96,31 +81,75 @@ def work_done(
     return Progress(matters, before, every)
 
 
+class _Pieces(NamedTuple):
+    """What can be said of pieces one by one. Shape (pieces of the schedule,), but for the last."""
+
+    times: FloatArray  #: seconds that all work of the job takes on the nodes of the piece; NaN if not allowed
+    cost: FloatArray  #: seconds that the change at its begin costs; 0 of first pieces
+    stalls_at_once: NDArray[np.bool_]  #: whether the job stalls from its begin on
+    ahead: FloatArray  #: seconds that the job stalls at its end, holding its nodes until then
+    changes: NDArray[np.bool_]  #: whether it has other nodes than the piece before
+    is_broken: NDArray[np.bool_]  #: whether it does not begin when the piece before ends
+    #: Whether it has a size that is not allowed, ends before it begins, or is broken.
+    faulty: NDArray[np.bool_]
+    at_points: bool  #: whether there is a job that changes its size at points only
+
+
+def _of_pieces(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: IntArray, count: IntArray, tolerance: float
+) -> _Pieces:
+    """Return what can be said of the pieces of these jobs one by one."""
+    evolving, nodes, total = problem.jobs.evolving, schedule.nodes, len(schedule.nodes)
+    mine = np.repeat(jobs, count)
+    nth = np.arange(len(mine)) - np.repeat(np.cumsum(count) - count, count)
+    at = np.repeat(schedule.offsets[jobs], count) + nth
+    times, cost, ahead = np.full(total, np.nan), np.zeros(total), np.zeros(total)
+    times[at] = problem.run_times(nodes[at], mine)
+    later = nth > 0
+    follows, of = at[later], mine[later]
+    cost[follows] = _stalls(problem, of, nodes[follows - 1], nodes[follows])
+    holds_larger, grows = evolving.holds_larger[of] == 1, nodes[follows] > nodes[follows - 1]
+    stalls_at_once, changes, is_broken = (np.zeros(total, dtype=bool) for _ in range(3))
+    stalls_at_once[follows] = (~holds_larger | grows) & (cost[follows] > 0)
+    ahead[follows - 1] = np.where(holds_larger & ~grows, cost[follows], 0.0)
+    changes[follows] = nodes[follows] != nodes[follows - 1]
+    is_broken[follows] = np.abs(schedule.starts[follows] - schedule.ends[follows - 1]) > tolerance
+    faulty = np.isnan(times) | (schedule.ends < schedule.starts) | is_broken
+    at_points = bool((problem.packed.points[jobs] > 0).any())
+    return _Pieces(times, cost, stalls_at_once, ahead, changes, is_broken, faulty, at_points)
+
+
+def _matter(
+    problem: WorkloadProblem,
+    schedule: WorkloadSchedule,
+    job: int,
+    piece: int,
+    pieces: _Pieces,
+    *,
+    is_off_point: bool,
+) -> str:
+    """Return what is wrong with a piece of a job."""
+    when, end = shown_seconds(schedule.starts[piece]), shown_seconds(schedule.ends[piece])
+    if np.isnan(pieces.times[piece]):
+        return f"holds {schedule.nodes[piece]} nodes, {needed_sizes(problem, job)}"
+    if schedule.ends[piece] < schedule.starts[piece]:
+        return f"has a piece from {when} s to {end} s"
+    if pieces.is_broken[piece]:
+        ended = shown_seconds(schedule.ends[piece - 1])
+        return f"has a piece that ends at {ended} s and the next one from {when} s"
+    if is_off_point:
+        parts = problem.packed.points[job]
+        return f"changes its size at {when} s, between its points ({parts} equal parts of its work)"
+    stall = f"before its stall of {shown_seconds(pieces.ahead[piece])} s is over"
+    return f"gives up nodes at {end} s, {stall}"
+
+
 def _stalls(problem: WorkloadProblem, jobs: IntArray, old: IntArray, new: IntArray) -> FloatArray:
     """Return what changes of sizes cost, in seconds; 0 where the size stays."""
     evolving = problem.jobs.evolving
     cost = evolving.stall_fixed[jobs] + evolving.stall_per_node[jobs] * np.abs(new - old)
     cost += evolving.stall_shared[jobs] / np.maximum(new + old, 1)
     return np.where(new == old, 0.0, cost)
-
-
-def _stall_ahead(
-    problem: WorkloadProblem,
-    schedule: WorkloadSchedule,
-    jobs: IntArray,
-    pieces: IntArray,
-    goes_on: NDArray[np.bool_],
-) -> FloatArray:
-    """Return for how long jobs stall at the ends of these pieces, as they hold the larger number till then.
-
-    `goes_on` tells which jobs have a further piece.
-    """
-    stalls = np.zeros(len(jobs))
-    mine, at = jobs[goes_on], pieces[goes_on]
-    old, new = schedule.nodes[at], schedule.nodes[at + 1]
-    shrinks = (problem.jobs.evolving.holds_larger[mine] == 1) & (new < old)
-    stalls[goes_on] = np.where(shrinks, _stalls(problem, mine, old, new), 0)
-    return stalls
 
 
 def _slack(problem: WorkloadProblem, jobs: IntArray, run_times: FloatArray, tolerance: float) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 import itertools
 import os
 import time
@@ -117,6 +118,7 @@ def run_missing(
     tell(next(iter(todo.values()))[0].label if todo else "done")
     # Few are taken ahead where a process takes the next one at once: the rest is for other runners.
     ahead = 2 * executor._max_workers if isinstance(executor, ThreadPoolExecutor) else AHEAD  # noqa: SLF001 - there is no other way to ask
+    gc.freeze()  # problems may be millions of objects: not to be looked through for every reply that is read
     try:
         while todo:
             runs = outcomes(
@@ -129,6 +131,7 @@ def run_missing(
                 tell(task.label)
             _await_others(todo, store, tell)
     finally:
+        gc.unfreeze()
         store.release()
 
 

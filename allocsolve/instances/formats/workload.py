@@ -267,12 +267,14 @@ def decode_schedule(document: Document, source: str, problem: WorkloadProblem) -
     check.typed(dict, top.get("meta", {}), "meta")
     index = {name: idx for idx, name in enumerate(problem.jobs.names)}
     pieces: list[list[list[Any]] | None] = [None] * len(index)
-    for idx, item in enumerate(check.typed(list, top.get("jobs", []), "jobs")):
+    items = check.typed(list, top.get("jobs", []), "jobs")
+    are_sound = _are_sound(items)
+    for idx, item in enumerate(items):
         place = f"jobs[{idx}]"
-        fields = check.fields(item, place, ("name", "pieces"), ())
+        fields = item if are_sound else check.fields(item, place, ("name", "pieces"), ())
         name = check.typed(str, fields.get("name", ""), f"{place}.name")
         listed = check.typed(list, fields.get("pieces", []), f"{place}.pieces")
-        if not _are_pieces(listed):
+        if not are_sound:
             _check_pieces(check, listed, f"{place}.pieces")
         if name not in index:
             if name is fields.get("name"):
@@ -292,24 +294,31 @@ def _schedule_of(pieces: Sequence[Sequence[Sequence[float]]]) -> WorkloadSchedul
     offsets: IntArray = np.zeros(len(pieces) + 1, dtype=np.int64)
     np.cumsum([len(mine) for mine in pieces], out=offsets[1:])
     rows = [*chain.from_iterable(pieces)]
+    starts, ends, nodes = zip(*rows, strict=True) if rows else ((), (), ())
     return WorkloadSchedule(
         offsets,
-        np.array([row[0] for row in rows], dtype=np.float64),
-        np.array([row[1] for row in rows], dtype=np.float64),
-        np.array([row[2] for row in rows], dtype=np.int64),
+        np.array(starts, dtype=np.float64),
+        np.array(ends, dtype=np.float64),
+        np.array(nodes, dtype=np.int64),
     )
 
 
-def _are_pieces(listed: list[Any]) -> bool:
-    """Tell at a glance whether these are pieces."""
-    for row in listed:
-        if type(row) is not list or len(row) != 3 or type(row[2]) is not int:
-            return False
-        if any(type(time) not in (int, float) or not -MAX_INTEGER <= time <= MAX_INTEGER for time in row[:2]):
-            return False
-        if not 0 <= row[2] <= MAX_INTEGER:
-            return False
-    return True
+def _are_sound(items: list[Any]) -> bool:
+    """Tell at a glance whether these are jobs, each with a list of pieces."""
+    if set(map(type, items)) - {dict} or any(item.keys() != {"name", "pieces"} for item in items):
+        return False
+    lists = [item["pieces"] for item in items]
+    if set(map(type, lists)) - {list}:
+        return False
+    rows = [*chain.from_iterable(lists)]
+    if set(map(type, rows)) - {list} or set(map(len, rows)) - {3}:
+        return False
+    starts, ends, nodes = zip(*rows, strict=True) if rows else ((), (), ())
+    if set(map(type, starts + ends)) - {int, float} or set(map(type, nodes)) - {int}:
+        return False
+    return all(-MAX_INTEGER <= time <= MAX_INTEGER for time in starts + ends) and all(
+        0 <= size <= MAX_INTEGER for size in nodes
+    )
 
 
 def _check_pieces(check: Checker, listed: list[Any], place: str) -> None:
