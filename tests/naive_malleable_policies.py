@@ -124,19 +124,19 @@ def expand(cluster: Cluster, policy: MalleablePolicy, victims: set[int]) -> None
     runs = [run for run in runs if run.job not in victims]
     level, free = {run.job: run.target for run in runs}, cluster.free
     order: list[Run] = []
+
+    def growing(run: Run, spare: int) -> list[int]:
+        size = level[run.job]
+        return [other for other in cluster.sizes(run.job) if size < other <= size + spare]
+
     while True:
-
-        def growing(run: Run) -> list[int]:
-            size = level[run.job]
-            return [other for other in cluster.sizes(run.job) if size < other <= size + free]  # noqa: B023
-
-        left = [run for run in runs if growing(run)]
+        left = [run for run in runs if growing(run, free)]
         if not left:
             break
         run = min(left, key=lambda run: (above(cluster, policy, run.job, level[run.job]), run.job))
         if run not in order:
             order.append(run)
-        sizes, pref = growing(run), cluster.rows[run.job].nodes
+        sizes, pref = growing(run, free), cluster.rows[run.job].nodes
         if isinstance(policy, MalleableAverage):
             sizes = sizes[:1]
         elif not isinstance(policy, MalleableMin) and level[run.job] < pref:

@@ -24,6 +24,7 @@ from allocsolve.simulation.kernels import CALLS
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
+    from allocsolve.simulation.rules import ProfileKnowledge
 
 options = st.builds(
     EvolvEasyback,
@@ -113,9 +114,9 @@ def test_profiles_end_whatever_they_need(problem: WorkloadProblem, policy: Evolv
     options,
 )
 def test_with_more_knowledge_of_profiles(
-    problem: WorkloadProblem, knowledge: str, policy: EvolvEasyback
+    problem: WorkloadProblem, knowledge: ProfileKnowledge, policy: EvolvEasyback
 ) -> None:
-    check_in_python(problem, replace(policy, knowledge=knowledge))  # type: ignore[arg-type]
+    check_in_python(problem, replace(policy, knowledge=knowledge))
 
 
 @given(evolving_problems(max_jobs=7, readings=("profile", "requested")), options, st.booleans())

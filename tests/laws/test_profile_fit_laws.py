@@ -17,11 +17,12 @@ from strategies import evolution_problems
 from allocsolve.heuristics import Fit, ListScheduling, ProfileFit, Rigid
 from allocsolve.instances import evolution_schedule_of_workload, workload_of_evolution
 from allocsolve.judge import evolution_violations, workload_violations
-from allocsolve.model import Budget, Job, WorkloadProblem
+from allocsolve.model import Budget, Job, Profile, WorkloadProblem
 from allocsolve.simulation import run_policy
 
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionProblem, EvolutionSchedule
+    from allocsolve.simulation.rules import ProfileKnowledge
 
 policies = st.builds(
     ProfileFit,
@@ -49,7 +50,7 @@ def draw_profiles(rng: random.Random, most: int) -> WorkloadProblem:
         job = draw_profile(rng, num_nodes, span)
         if rng.random() < 0.2:
             jobs.append(Job(job.submit, rng.randint(1, num_nodes), job.runtime / 4))
-        elif job.evolution.steps[0][1]:  # type: ignore[union-attr]  # it is a profile
+        elif isinstance(job.evolution, Profile) and job.evolution.steps[0][1]:
             jobs.append(job)
     return WorkloadProblem(num_nodes, jobs)
 
@@ -66,10 +67,10 @@ def test_longer_streams(rng: random.Random, policy: ProfileFit) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("knowledge", ["none", "next", "all"])
-def test_streams_of_40_jobs(knowledge: str) -> None:
+def test_streams_of_40_jobs(knowledge: ProfileKnowledge) -> None:
     for seed in range(10):
         rng = random.Random(seed)
-        policy = ProfileFit(knowledge, rng.choice([1, float("inf")]), rng.random() < 0.5)  # type: ignore[arg-type]
+        policy = ProfileFit(knowledge, rng.choice([1, float("inf")]), rng.random() < 0.5)
         check_against_twin(draw_profiles(rng, 40), policy)
 
 

@@ -18,7 +18,7 @@ from json_tools import PROBLEM
 from allocsolve.cli import warm as warm_module
 from allocsolve.cli.parser import make_parser
 from allocsolve.errors import SolverUnavailable
-from allocsolve.families import family_of
+from allocsolve.families import family_named, family_of
 from allocsolve.instances import read_problem, write_problem
 
 if TYPE_CHECKING:
@@ -126,8 +126,9 @@ def test_a_warmed_solver_is_ready(monkeypatch: pytest.MonkeyPatch, capsys: Captu
     monkeypatch.setattr("allocsolve.registry.ready", lambda _, problem: made_ready.append(problem))
     run(capsys, "warm", "rigid")
     sizes = [len(problem.applications) for problem in made_ready]  # type: ignore[attr-defined]
-    assert len(sizes) == 2, "a small problem and a large one"
-    assert sizes[0] < 100 < sizes[1]
+    assert sizes[0] < 100 < sizes[1], "a small problem and a large one"
+    examples = [len(problem.applications) for problem in family_named("evolution").examples()]
+    assert sizes[2:] == examples, "all sorts of problems"
 
 
 @pytest.mark.slow

@@ -177,7 +177,7 @@ def test_without_runs_nothing_is_said() -> None:
 
 def test_the_picture_has_lines_bounds_and_what_is_printed() -> None:
     text = str(reproduction_picture(reproduction()))
-    ET.fromstring(text)  # noqa: S314 - our own
+    ET.fromstring(text)  # noqa: S314 - the picture that was just drawn
     for name in ("EasyBackfilling, moldable jobs", "certified bound, evolving jobs"):
         assert name in text
     assert text.count("paper, 100 %: 1157") == 2

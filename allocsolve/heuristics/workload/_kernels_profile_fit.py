@@ -81,7 +81,7 @@ def new_plan(num_bounds: int) -> Segments:
 
 def new_room(rows: int) -> Room:
     """Return room for placing jobs of so many rows."""
-    request = Request(np.zeros(rows), np.zeros(rows, dtype=np.int64), np.zeros(rows))  # type: ignore[arg-type]
+    request = Request(np.zeros(rows), np.zeros(rows, dtype=np.int64), np.zeros(rows))  # type: ignore[arg-type]  # times are real
     return Room(request, np.zeros(rows), np.zeros(rows), np.zeros((2, rows), dtype=np.int64))
 
 
@@ -102,7 +102,7 @@ def no_reservations(jobs: int) -> Reserved:
 def _bound(plan: Segments, time: float) -> int:
     """Return the segment that begins at a time, at or after that of the first one; cut one if need be."""
     times, usage, count = plan.times, plan.usage, plan.in_use[0]
-    at = bisect_right(times, count, time) - 1  # type: ignore[arg-type]
+    at = bisect_right(times, count, time) - 1  # type: ignore[arg-type]  # times are real
     if times[at] == time:
         return at
     for k in range(count, at + 1, -1):
@@ -127,7 +127,7 @@ def _forget(plan: Segments, now: float) -> None:
     """Forget the segments before now, and bounds at which nothing changes. O(segments)."""
     times, usage, count = plan.times, plan.usage, plan.in_use[0]
     used = 0
-    for k in range(bisect_right(times, count, now) - 1, count):  # type: ignore[arg-type]
+    for k in range(bisect_right(times, count, now) - 1, count):  # type: ignore[arg-type]  # times are real
         if not used or usage[used - 1] != usage[k]:
             times[used] = times[k]
             usage[used] = usage[k]
@@ -141,7 +141,7 @@ def _first_busy(plan: Segments, begin: float, end: float, capacity: int) -> floa
 
     That may be before `begin`, and is -1 if there is none.
     """
-    k = bisect_right(plan.times, plan.in_use[0], begin) - 1  # type: ignore[arg-type]
+    k = bisect_right(plan.times, plan.in_use[0], begin) - 1  # type: ignore[arg-type]  # times are real
     while k < plan.in_use[0] and plan.times[k] < end:
         if plan.usage[k] > capacity:
             return float(plan.times[k])
@@ -156,9 +156,9 @@ def _fit(
     """Write the starts of the steps of a request into the room; return when the last one ends."""
     steps = len(request.durations)
     starts, late = room.starts[:steps], room.late[:steps]
-    place(plan, request, num_nodes, earliest, starts, room.work)  # type: ignore[arg-type]
+    place(plan, request, num_nodes, earliest, starts, room.work)  # type: ignore[arg-type]  # times are real
     end = starts[steps - 1] + request.durations[steps - 1]
-    if compacting and compact(plan, _first_busy, earliest, request, num_nodes, end, late):  # type: ignore[arg-type]
+    if compacting and compact(plan, _first_busy, earliest, request, num_nodes, end, late):  # type: ignore[arg-type]  # times are real
         for i in range(steps):
             starts[i] = late[i]
     return float(end)
@@ -182,7 +182,7 @@ def place_jobs(
     for job in order:
         _forget(plan, jobs.submit[job])
         a, b = jobs.offsets[job], jobs.offsets[job + 1]
-        request = Request(jobs.seconds[a:b], jobs.nodes[a:b], jobs.longest[a:b])  # type: ignore[arg-type]
+        request = Request(jobs.seconds[a:b], jobs.nodes[a:b], jobs.longest[a:b])  # type: ignore[arg-type]  # times are real
         end = _fit(plan, request, num_nodes, jobs.submit[job], compacting, room)
         for step in range(a, b):
             starts[step] = room.starts[step - a]
