@@ -6,6 +6,7 @@
     ├── InvalidProblem (ValueError)    a problem that contradicts itself
     ├── InvalidAnswer (ValueError)     an answer that is malformed, or a claim that the judge does not confirm
     ├── InvalidOption (ValueError)     options that contradict each other or the problem
+    │   └── UnsupportedProblem         a solver is not made for a problem of this sort
     ├── FormatError (ValueError)       a file that cannot be read as what it says it is
     ├── UnknownName (LookupError)      no solver, suite or objective has this name
     ├── PluginError                    a solver of a third party cannot be used
@@ -32,6 +33,7 @@ __all__ = [
     "PluginError",
     "SolverUnavailable",
     "UnknownName",
+    "UnsupportedProblem",
     "require_packages",
 ]
 
@@ -50,6 +52,10 @@ class InvalidAnswer(AllocsolveError, ValueError):  # noqa: N818 - the name says 
 
 class InvalidOption(AllocsolveError, ValueError):  # noqa: N818 - the name says what is wrong
     """An option out of its range, or options that contradict each other."""
+
+
+class UnsupportedProblem(InvalidOption):
+    """A sound problem of its family that a solver, with these options, is not made for."""
 
 
 class FormatError(AllocsolveError, ValueError):

@@ -27,6 +27,7 @@ from allocsolve.instances import (
     lina_workload,
     uniform_occupancy,
 )
+from allocsolve.instances.generators.reservation_examples import leaking_reservations, random_reservations
 from allocsolve.instances.generators.workload_examples import random_workload
 from allocsolve.model import (
     Budget,
@@ -34,6 +35,7 @@ from allocsolve.model import (
     EvolutionProfile,
     Mesh,
     PartitionProblem,
+    ReservationProblem,
     Topology,
     Torus,
     WorkloadProblem,
@@ -43,7 +45,7 @@ from allocsolve.registry import make_solver, ready, solver_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from allocsolve.model import Problem
+    from allocsolve.model import Problem, ReservationShape
 
 #: Of these only the start is compiled, the rest is building a model: few problems will do.
 BUILT = ("cpsat", "milp")
@@ -88,11 +90,20 @@ def workload() -> list[WorkloadProblem]:
     return [*rigid, malleable, at_any_time, *evolving]
 
 
+def reservation() -> list[ReservationProblem]:
+    """Return problems that take other ways through the solvers: shapes, rings, one axis, jobs that leak."""
+    machines = [Mesh((8, 8)), Mesh((9,)), Torus((4, 3)), Topology((4, 3, 2), (True, False, False))]
+    shapes: tuple[ReservationShape, ...] = ("any", "connected", "run")
+    fixed = [random_reservations(seed, 40, one, shape=shapes[seed % 3]) for seed, one in enumerate(machines)]
+    return [*fixed, *(leaking_reservations(seed, 20, one) for seed, one in enumerate(machines))]
+
+
 #: By kind, those from which most is to be done first.
 PROBLEMS: dict[str, Callable[[], Sequence[Problem]]] = {
     "evolution": evolution,
     "partition": partition,
     "workload": workload,
+    "reservation": reservation,
 }
 
 

@@ -155,7 +155,9 @@ def _is_booking(problem: ReservationProblem, schedule: ReservationSchedule) -> B
     jobs, of = problem.packed, schedule.job_of_hold
     starts, ends = schedule.first_starts, np.full(len(schedule.outcomes), -np.inf)
     np.maximum.at(ends, of, schedule.hold_ends)
-    booking = (_sizes(schedule) == jobs.nodes) & (ends - starts >= jobs.runtime - EXECUTION_TOLERANCE_S)
+    booking: BoolArray = (_sizes(schedule) == jobs.nodes) & (
+        ends - starts >= jobs.runtime - EXECUTION_TOLERANCE_S
+    )
     apart = (schedule.hold_starts != starts[of]) | (schedule.hold_ends != ends[of])
     booking[of[apart]] = False
     return booking

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import reprlib
 from numbers import Real
@@ -63,12 +64,12 @@ def real(what: str, value: object, error: type[AllocsolveError] = InvalidProblem
 
 
 def flag(what: str, value: object, error: type[AllocsolveError] = InvalidOption) -> bool:
-    """Return the truth of a value."""
-    try:
-        return bool(value)
-    except ValueError:  # of an array
-        msg = f"{what} {shown(value)} is not True or False"
-        raise error(msg) from None
+    """Return the truth of a value that is no text: the word ``no`` would be true."""
+    if not isinstance(value, str):
+        with contextlib.suppress(ValueError):  # of an array
+            return bool(value)
+    msg = f"{what} {shown(value)} is not True or False"
+    raise error(msg)
 
 
 def choice(what: str, value: T, choices: Sequence[T]) -> T:

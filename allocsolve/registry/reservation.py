@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats import reservation as codec
-from allocsolve.instances.generators.reservation_examples import random_reservations, reservation_examples
+from allocsolve.instances.generators.reservation_examples import (
+    leaking_reservations,
+    reservation_examples,
+)
 from allocsolve.judge.reservation import (
     reservation_metrics,
     reservation_violations,
     value_of_reservation_metrics,
 )
 from allocsolve.model import (
+    PROGRAM_KINDS,
     RESERVATION_OBJECTIVES,
     DeadlineJob,
     Mesh,
@@ -27,7 +32,7 @@ from allocsolve.pictures.reservation import RESERVATION_VIEW
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import Solver
+    from allocsolve.model import ReservationShape, Solver
 
 __all__ = ["RESERVATION"]
 
@@ -125,14 +130,14 @@ def _certified_bound(
 
 
 @functools.cache
-def _tiny_problems(topology: Topology, shape: str) -> tuple[ReservationProblem, ...]:
-    """Return problems that no greedy rule solves, with programs of all kinds and without."""
+def _tiny_problems(topology: Topology, shape: ReservationShape) -> tuple[ReservationProblem, ...]:
+    """Return problems that no greedy rule solves, without programs and with all kinds, which may leak."""
     nodes = topology.num_nodes
     wide, half = max(1, nodes - 1), max(1, nodes // 2)
     rows = ((0, half, 20, 60), (0, wide, 10, 25), (1, 1, 30, 40), (2, half, 5, 9), (3, wide, 10, 40))
-    plain = tuple(DeadlineJob(*row) for row in rows)
-    programs = tuple(DeadlineJob(*row, program=idx % 4) for idx, row in enumerate(rows))
-    return tuple(ReservationProblem(topology, jobs, shape) for jobs in (plain, programs))  # type: ignore[arg-type]  # one of the shapes
+    plain = ReservationProblem(topology, tuple(DeadlineJob(*row) for row in rows), shape)
+    own = tuple(DeadlineJob(*row, program=idx % PROGRAM_KINDS) for idx, row in enumerate(rows))
+    return plain, replace(plain, jobs=own), replace(plain, jobs=own, leaking=True)
 
 
 def _warm_up(problem: ReservationProblem) -> tuple[ReservationProblem, ...]:
@@ -175,9 +180,11 @@ RESERVATION: Final = Family(
     bound=_bound,
     warm_up=_warm_up,
     examples=reservation_examples,
-    large_example=lambda: random_reservations(1, 600, Mesh((16, 8)), load=3),
+    large_example=lambda: leaking_reservations(1, 600, Mesh((16, 8))),
     timing_problems={
-        f"{count}-jobs-on-{side}x{side}": functools.partial(random_reservations, 1, count, Mesh((side, side)))
+        f"{count}-jobs-on-{side}x{side}": functools.partial(
+            leaking_reservations, 1, count, Mesh((side, side))
+        )
         for count, side in ((10, 4), (100, 8), (1000, 8), (1000, 16), (10_000, 16))
     },
 )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer
+from allocsolve.errors import InvalidAnswer, UnsupportedProblem
 from allocsolve.families import AnyFamily, AnySolver
 from allocsolve.model import Budget, Limit, Problem, Result, Status, terms
 from allocsolve.registry import identity, ready, solve, with_objective
@@ -146,9 +146,12 @@ def _reference(baseline: str, problem: Problem, objective: str) -> Result[Any]:
     return solve(problem, baseline, objective, seconds=_REFERENCE_S)
 
 
-def _call(solver: AnySolver, problem: Problem, budget: Budget) -> Result[Any]:
+def _call(solver: AnySolver, problem: Problem, budget: Budget) -> Result[Any] | None:
+    """Return the result, None for a problem that the solver is not made for."""
     try:
         return solver(problem, budget)
+    except UnsupportedProblem:
+        return None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a solver raises is what is looked for
         _fail(solver, problem, f"raises {type(error).__name__}: {error}", error)
 
@@ -168,7 +171,7 @@ def _judged(
         _fail(solver, problem, f"claims the limit {Limit.INTERRUPTED}; there was none")
     if isinstance(cause, InvalidAnswer):
         _fail(solver, problem, str(cause), cause)
-    if cause is not None:
+    if cause is not None and not isinstance(cause, UnsupportedProblem):
         _fail(solver, problem, f"raises {type(cause).__name__}: {cause}", cause)
     if record.limit is Limit.ITERATIONS and budget.iterations is None:
         _fail(solver, problem, f"claims the limit {record.limit}; there was none")

@@ -27,7 +27,8 @@ def check_solver(
 
     What is checked, in this order: the solver has a name for the records; problems stay as they are; on
     every example there is a `Result` whose answer, objective value, bound and status hold; the same seed
-    gives the same answer; nothing is printed; the budget is kept.
+    gives the same answer; nothing is printed; the budget is kept. An example that the solver is not made for
+    may be refused by `allocsolve.errors.UnsupportedProblem`, as long as another is answered.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def check_solver(
         without arguments. One with a field ``objective`` is tried with every objective, any other with the
         default objective.
     kind
-        ``evolution`` or ``partition``; by default what the annotation of the first parameter says.
+        That of a family, such as ``evolution``; by default what the annotation of the first parameter says.
     examples
         The problems, all of this kind; by default `example_problems`.
 

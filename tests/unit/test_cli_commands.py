@@ -337,8 +337,9 @@ def test_solvers_of_one_name_are_both_shown(capsys: Capture) -> None:
         ("evolution", "max_applications"),
         ("partition", "max_nodes"),
         ("workload", "max_jobs"),
+        ("reservation", "max_jobs"),
     ]
-    assert run(capsys, "solvers", "cpsat").count("method  exact") == 3
+    assert run(capsys, "solvers", "cpsat").count("method  exact") == 4
     (page,) = run_json(capsys, "solvers", "cpsat(max_nodes=7)")["solvers"]
     assert page["kind"] == "partition"
     assert "It has no options." in run(capsys, "solvers", "gen-alg")

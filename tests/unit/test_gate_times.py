@@ -322,7 +322,7 @@ DIGESTS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["evolution", "partition", "workload"])
+@pytest.mark.parametrize("kind", ["evolution", "partition", "workload", "reservation"])
 def test_problems_in_baselines_never_change(kind: str) -> None:
     names = timing_problems(kind)
     assert {name: digest(ladder_problem(kind, name))[:12] for name in names} == {

@@ -146,7 +146,7 @@ FAULTY_PROBLEMS = {
     "missing format": (without(MINIMAL, "format"), "format: missing"),
     "kind": (
         {**MINIMAL, "kind": "evolution-schedule"},
-        "kind: 'evolution-schedule' is not 'evolution' or 'partition' or 'workload'",
+        "kind: 'evolution-schedule' is not 'evolution' or 'partition' or 'workload' or 'reservation'",
     ),
     "missing kind": (without(MINIMAL, "kind"), "kind: missing"),
     "list": ([MINIMAL], "must be an object, not a list of 1"),
@@ -207,7 +207,7 @@ def test_what_is_not_json_is_refused(tmp_path: Path, text: str, fault: str) -> N
 def test_a_long_value_is_cut_and_kept_on_one_line(tmp_path: Path) -> None:
     (fault,) = problem_faults(tmp_path, {**MINIMAL, "kind": "a\n" * 1000})
     shown = "a\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na\\na..."
-    assert fault == f"kind: '{shown} is not 'evolution' or 'partition' or 'workload'"
+    assert fault == f"kind: '{shown} is not 'evolution' or 'partition' or 'workload' or 'reservation'"
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:

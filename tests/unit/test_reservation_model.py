@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,7 @@ def test_programs_are_packed() -> None:
     assert Program(program.processes) == program
 
 
+LEAKING = replace(PROBLEM, leaking=True)
 BOOKINGS = {0: (0, (0, 1)), 1: (5, (2, 3, 4)), 2: (15, range(8))}
 
 
@@ -115,8 +117,9 @@ def executed(**changes: Any) -> ReservationSchedule:
 
 
 def test_right_schedules() -> None:
-    for schedule in (booked({}), booked(BOOKINGS), booked({2: (30, range(8))}), executed()):
+    for schedule in (booked({}), booked(BOOKINGS), booked({2: (30, range(8))})):
         assert reservation_violations(PROBLEM, schedule) == ()
+    assert reservation_violations(LEAKING, executed()) == ()
 
 
 @pytest.mark.parametrize(
@@ -152,8 +155,39 @@ def test_right_schedules() -> None:
     ],
 )
 def test_broken_schedules(schedule: ReservationSchedule, fault: str) -> None:
-    with pytest.raises(AssertionError, match=fault):
-        assert not "; ".join(reservation_violations(PROBLEM, schedule))
+    for problem in (PROBLEM, LEAKING):
+        with pytest.raises(AssertionError, match=fault):
+            assert not "; ".join(reservation_violations(problem, schedule))
+
+
+#: The first job keeps its nodes for longer than its run time of 10: that is allowed.
+KEPT: dict[str, Any] = {
+    "outcomes": [SUCCESSFUL, 0, 0],
+    "ends": [9.5, np.nan, np.nan],
+    "offsets": [0, 2, 2, 2],
+    "hold_starts": [0, 0],
+    "nodes": [0, 1],
+    "hold_ends": [11, 11],
+    "computed": [11, 0, 0],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "breaks"),
+    [
+        ({}, False),
+        ({"hold_ends": [9.5, 9.5]}, True),
+        ({"hold_ends": [11, 10]}, True),
+        ({"hold_starts": [0, 0.5]}, True),
+        ({"offsets": [0, 1, 1, 1], "nodes": [0], "hold_starts": [0], "hold_ends": [11]}, True),
+        ({"nodes": [1, 5]}, False),
+    ],
+)
+def test_a_booking_is_kept_where_jobs_may_not_leak(change: dict[str, Any], *, breaks: bool) -> None:
+    schedule = ReservationSchedule(**KEPT | change)
+    assert reservation_violations(LEAKING, schedule) == ()
+    faults = ("job 'j0' does not keep a booking",) if breaks else ()
+    assert reservation_violations(PROBLEM, schedule) == faults
 
 
 def test_metrics() -> None:

@@ -116,7 +116,7 @@ def test_what_cannot_be_gone_on_from_is_refused() -> None:
         np.array([0, 2]),
         np.array([0, 1]),
         np.zeros(2),
-        np.full(2, 4.0),
+        np.full(2, 5.0),
         np.array([8.0]),
     )
     with pytest.raises(InvalidAnswer, match="executed"):

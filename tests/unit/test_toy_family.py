@@ -53,7 +53,13 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_it_is_found_by_kind_and_by_problem() -> None:
-    assert [family.kind for family in families()] == ["evolution", "partition", "workload", "machines"]
+    assert [family.kind for family in families()] == [
+        "evolution",
+        "partition",
+        "workload",
+        "reservation",
+        "machines",
+    ]
     assert family_named("machines") is family_of(PROBLEM) is family_of(MachinesProblem) is TOY
     assert not unusable_families()
     assert len(example_problems("machines")) == 4

@@ -51,7 +51,7 @@ class ReservationPriceBound:
     """
 
     value: float  #: of the term, as the judge recomputes it from the certificate
-    certificate: Mapping[str, Any]
+    certificate: Mapping[str, Any] | None  #: none where jobs may leak
     edges: IntArray  #: shape (slots + 1,), seconds; outside of the slots nodes cost nothing
     prices: FloatArray  #: shape (slots,): what a node costs in a second, in units of weight
     #: Shape (jobs,): the weight less the price of the cheapest window; minus infinity of a job that cannot
@@ -156,7 +156,7 @@ class PriceAscent:
                 return
 
     def bound(self) -> ReservationPriceBound:
-        """Return the best bound so far."""
+        """Return the best bound so far; where jobs may leak, 0: prices hold for bookings only."""
         problem, count = self.problem, len(self.problem.jobs)
         num_nodes, scale = problem.topology.num_nodes, self._scale
         edges, levels = self._best
@@ -177,9 +177,10 @@ class PriceAscent:
             costs, begins = self._cheapest(self._best)
             gains[self._idx] = (self._jobs.weight - costs) * scale
             starts[self._idx] = begins.astype(np.int64)
+        certified = not problem.leaking
         return ReservationPriceBound(
-            reservation_certified_bound(problem, certificate, (self.term,)),
-            certificate,
+            reservation_certified_bound(problem, certificate, (self.term,)) if certified else 0.0,
+            certificate if certified else None,
             _read_only(edges.astype(np.int64)),
             _read_only(rates),
             _read_only(gains),

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.bounds.reservation import PriceAscent
-from allocsolve.errors import InvalidAnswer
-from allocsolve.heuristics.reservation.best_schedule import BestSchedule, shown_values
+from allocsolve.exact.reservation._cpsat_proof import CpSatProof
+from allocsolve.exact.reservation._proof import offer_start, proven_result
+from allocsolve.heuristics.reservation.best_schedule import BestSchedule
 from allocsolve.heuristics.reservation.orders import reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
-from allocsolve.judge.reservation import reservation_violations
-from allocsolve.model import BOOKED, Clock, Limit, Result, Status, parse_reservation_objective
+from allocsolve.model import Clock, Limit, parse_reservation_objective
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.bounds.reservation import ReservationPriceBound
-    from allocsolve.model import Budget, ReservationObjective, ReservationProblem, ReservationSchedule
+    from allocsolve.model import Budget, ReservationObjective, ReservationProblem, ReservationSchedule, Result
 
-__all__ = ["ReservationPrices", "is_same", "offer_start", "proven_result"]
+__all__ = ["ReservationPrices"]
 
-#: The share of the time that goes into prices.
+#: The share of the time that goes into prices; with few jobs as much goes into the search before CP-SAT.
 _PRICED: Final = 0.3
+#: Up to so many jobs, CP-SAT finds the optimum in seconds.
+_FEW: Final = 60
+#: Moves for each of so few jobs, unless the budget says how many.
+_FEW_MOVES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ class ReservationPrices:
     (`allocsolve.heuristics.reservation.schedule_search`). Nodes of the shape ``any`` are found
     afterwards; for another one the jobs of each better schedule are placed again, by start.
     Without a time limit the ascent runs to its end, and 200 moves are made for each job, or as many as the
-    budget's iterations say. One thread.
+    budget's iterations say. One thread. What is open then with at most 60 jobs is for CP-SAT, if ortools is
+    installed, in the time left: see `ReservationCpSat`.
 
     *Guarantee*: the schedule is feasible, the bound holds for all schedules of bookings; ``optimal`` only if
     they meet. No result is worse than `start`, or proves less than `certificate`.
@@ -80,76 +85,21 @@ class ReservationPrices:
         best.offer_order(reservation_order(problem, "deadline"))
         limit: Limit | None = None
         bound: ReservationPriceBound | None = None
+        is_small = len(problem.jobs) <= _FEW and not problem.leaking and find_spec("ortools") is not None
         try:
             ascent.climb(Clock(_PRICED * budget.seconds))
             bound = ascent.bound()
-            finished = ScheduleSearch(best, bound, budget.seed).run(clock, budget.iterations)
+            time, moves = clock, budget.iterations
+            if is_small:
+                time = Clock(_PRICED * budget.seconds)
+                moves = _FEW_MOVES * len(problem.jobs) if moves is None else moves
+            finished = ScheduleSearch(best, bound, budget.seed).run(time, moves)
             limit = Limit.ITERATIONS if finished else Limit.TIME
         except KeyboardInterrupt:
             limit = Limit.INTERRUPTED
         bound = bound or ascent.bound()
+        if is_small and limit is not Limit.INTERRUPTED:
+            proof = CpSatProof(best, bound, budget)
+            proof.run(_FEW)
+            return proof.result()
         return proven_result(best, [bound.value], limit, bound.certificate)
-
-
-def offer_start(best: BestSchedule, start: ReservationSchedule | None) -> None:
-    """Offer a schedule to start from.
-
-    Raises
-    ------
-    InvalidAnswer
-        If it is not feasible, or was executed.
-    """
-    if start is None:
-        return
-    faults = reservation_violations(best.problem, start)
-    if not faults and (start.outcomes > BOOKED).any():
-        faults = ("it was executed: only schedules of bookings can be improved on",)
-    if faults:
-        msg = f"the schedule to start from is not feasible: {faults[0]}"
-        raise InvalidAnswer(msg)
-    best.offer(start)
-
-
-def is_same(objective: ReservationObjective, idx: int) -> bool:
-    """Return whether a term is the same as one before it, for bookings."""
-    by_area = objective[idx] == "rejected-area"
-    return any((term == "rejected-area") == by_area for term in objective[:idx])
-
-
-def proven_result(
-    best: BestSchedule, bounds: list[float], limit: Limit | None, certificate: Mapping[str, object] | None
-) -> Result[ReservationSchedule]:
-    """Return the best schedule and what is proven.
-
-    Parameters
-    ----------
-    best
-        The schedule.
-    bounds
-        Proven lower bounds on the first terms, each under the condition that the terms before it are as good
-        as those of the schedule. They end at the first one that is below the schedule's.
-    limit
-        Why it ended, if it is not proven to be optimal.
-    certificate
-        Of the bound on the first term.
-    """
-    values = best.values
-    if best.problem.leaking:  # whatever is not booked has no price
-        bounds, certificate = [0.0], None
-    proven = [min(bound, value) for bound, value in zip(bounds, values, strict=False)]
-    while len(proven) < len(values) and proven == [*values[: len(proven)]]:
-        proven.append(0.0)  # no term is below 0
-        if is_same(best.objective, len(proven) - 1):
-            proven[-1] = values[len(proven) - 1]
-    is_optimal = proven == [*values]
-    proven += [-math.inf] * (len(values) - len(proven))
-    return Result(
-        Status.OPTIMAL if is_optimal else Status.FEASIBLE,
-        best.schedule,
-        shown_values(values),
-        shown_values(tuple(proven)),
-        None if is_optimal else limit,
-        best.clock.elapsed,
-        tuple(best.incumbents),
-        certificate,
-    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.heuristics.partition._pieces import pieces
 from allocsolve.heuristics.reservation._kernels_admission import Requests, sort_sets
 from allocsolve.heuristics.reservation._kernels_labels import label_nodes
@@ -115,7 +115,7 @@ def admit(
     ------
     InvalidProblem
         If the columns are no jobs of the machine.
-    InvalidOption
+    UnsupportedProblem
         If jobs are accepted by count and the shape is not ``any``.
     InvalidAnswer
         If a function takes what are not so many free nodes.
@@ -190,7 +190,7 @@ class Static:
 
         Raises
         ------
-        InvalidOption
+        UnsupportedProblem
             If jobs are accepted by count and the problem asks for a shape.
         """
         clock = budget.start()
@@ -213,7 +213,7 @@ def _rule(allocator: str | Allocator, shape: ReservationShape) -> Rule:
     rule = rule_of(allocator)
     if rule.number == COUNT_ONLY and shape != "any":
         msg = f"the allocator count knows no shapes: it cannot give sets of nodes that are {shape!r}"
-        raise InvalidOption(msg)
+        raise UnsupportedProblem(msg)
     return rule
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption, InvalidProblem
+from allocsolve.errors import UnsupportedProblem
 from allocsolve.heuristics.reservation._executed import executed
 from allocsolve.heuristics.reservation._kernels_execution import run_jobs
 from allocsolve.heuristics.reservation._kernels_machine import FINISHED, OUTCOME, ROWS, WORKED
@@ -59,10 +59,10 @@ def execute_leaking(
     Raises
     ------
     InvalidProblem
-        If a job has no program, or one that does not end or takes no time.
-    InvalidOption
-        If the problem asks for sets of nodes of a shape: a contiguous leak starts on ``connected`` ones, and
-        no other shape is kept to.
+        If a program does not end or takes no time.
+    UnsupportedProblem
+        If a job has no program; if jobs may not leak; if the problem asks for sets of nodes of a shape: a
+        contiguous leak starts on ``connected`` ones, and no other shape is kept to.
 
     Notes
     -----
@@ -88,13 +88,13 @@ def execute_leaking(
     for name, job in zip(problem.names, problem.jobs, strict=True):
         if job.program is None:
             msg = f"job {name!r} has no program: only programs can leak"
-            raise InvalidProblem(msg)
+            raise UnsupportedProblem(msg)
     if not problem.leaking:
         msg = "the problem asks for bookings: jobs leak only where it says that they may (leaking)"
-        raise InvalidProblem(msg)
+        raise UnsupportedProblem(msg)
     if problem.shape == "run" or (problem.shape == "connected" and not leak.contiguous):
         msg = f"the problem asks for nodes of the shape {problem.shape!r}, which this leak does not keep to"
-        raise InvalidOption(msg)
+        raise UnsupportedProblem(msg)
     packed, count = problem.packed, len(problem.jobs)
     idxs = np.flatnonzero(packed.arrival + packed.runtime <= packed.deadline).tolist()
     outcomes, ends, computed = np.full(count, REJECTED), np.full(count, np.nan), np.zeros(count)

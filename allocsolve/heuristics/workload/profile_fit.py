@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_profile_fit import (
     ROWS,
     JobSteps,
@@ -117,7 +117,9 @@ class ProfileFit:
         Raises
         ------
         InvalidOption
-            If rules are given and they are not those of the policy; if a job evolves without a profile.
+            If rules are given and they are not those of the policy.
+        UnsupportedProblem
+            If a job evolves without a profile.
         """
         if rules not in {None, self.rules}:
             msg = f"profile fit has the rules {self.rules}, not {rules}"
@@ -156,7 +158,7 @@ def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
     if other.any():
         name = problem.jobs.names[int(np.argmax(other))]
         msg = f"job {name!r} evolves without a profile: profile fit does not answer its requests"
-        raise InvalidOption(msg)
+        raise UnsupportedProblem(msg)
     lengths = np.where(profiled, np.diff(plan.offsets), 1)
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])

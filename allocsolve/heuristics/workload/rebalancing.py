@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_rebalancing import (
     COMPLETE,
     LOG_FULL,
@@ -81,7 +81,7 @@ class StaticPrice:
     Raises
     ------
     InvalidOption, UnknownName
-        If an option is not as said; when called, `InvalidOption` if a job has a profile.
+        If an option is not as said; when called, `UnsupportedProblem` if a job has a profile.
 
     Notes
     -----
@@ -135,8 +135,10 @@ class StaticPrice:
 
         Raises
         ------
+        UnsupportedProblem
+            If a job has a `allocsolve.model.Profile`.
         InvalidOption
-            If a job has a `allocsolve.model.Profile`, or the rules do not fit the workload.
+            If the rules do not fit the workload.
         TimeoutError
             If the time of the clock, if there is one, is over before.
         """
@@ -144,7 +146,7 @@ class StaticPrice:
         if (reading == PROFILE).any():
             name = problem.jobs.names[int(np.argmax(reading == PROFILE))]
             msg = f"job {name!r} {_NO_PROFILES}"
-            raise InvalidOption(msg)
+            raise UnsupportedProblem(msg)
         rules = rules or self.rules
         rules.check(problem)
         auction = initial_auction(price_takers(problem.packed))
@@ -155,7 +157,7 @@ class StaticPrice:
         profiles = view.queue[view.jobs.reading[view.queue] == PROFILE]
         if len(profiles):
             msg = f"job {int(profiles[0])} {_NO_PROFILES}"
-            raise InvalidOption(msg)
+            raise UnsupportedProblem(msg)
         packed, state, resizing = states_of_view(view)
         state.counts[SUBMITTED] = len(view.queue)  # all of it is put in order
         auction = initial_auction(price_takers(packed))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.model import DeadlineJob, Mesh, ReservationProblem, Torus
+from allocsolve.model import PROGRAM_KINDS, DeadlineJob, Mesh, ReservationProblem, Torus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allocsolve.model import ReservationShape, Topology
 
-__all__ = ["random_reservations", "reservation_examples"]
+__all__ = ["leaking_reservations", "random_reservations", "reservation_examples"]
 
 
 def random_reservations(
@@ -39,8 +40,20 @@ def random_reservations(
     return ReservationProblem(topology, jobs, shape, meta={"seed": seed, "load": load})
 
 
+def leaking_reservations(
+    seed: int, num_jobs: int, topology: Topology, *, load: float = 1.5, shape: ReservationShape = "any"
+) -> ReservationProblem:
+    """Draw jobs as `random_reservations` does, with programs of the kinds 0 to 3 in turn, that may leak."""
+    drawn = random_reservations(seed, num_jobs, topology, load=load, shape=shape)
+    jobs = tuple(replace(job, program=idx % PROGRAM_KINDS) for idx, job in enumerate(drawn.jobs))
+    return replace(drawn, jobs=jobs, leaking=True)
+
+
 def reservation_examples() -> Iterator[ReservationProblem]:
-    """Yield problems whose names say what is at the edge; the random ones have fixed seeds."""
+    """Yield problems whose names say what is at the edge; the random ones have fixed seeds.
+
+    Where jobs may leak, all can be accepted: otherwise nothing would be proven.
+    """
     mesh = Mesh((3, 2))
     yield ReservationProblem(mesh, (), name="no jobs")
     yield ReservationProblem(Mesh((1,)), (DeadlineJob(0, 1, 1, 1),), name="one job on one node")
@@ -58,10 +71,18 @@ def reservation_examples() -> Iterator[ReservationProblem]:
     yield ReservationProblem(
         mesh, (DeadlineJob(2**52, 2, 3, 2**52 + 3), DeadlineJob(2**52, 6, 1, 2**52 + 4)), name="late times"
     )
-    for seed, topology in enumerate((mesh, Torus((3, 2)), Mesh((5,)))):
-        sides = "x".join(map(str, topology.shape))
+    alone = DeadlineJob(0, 3, 10, 15, 1)
+    yield ReservationProblem(mesh, (alone,), leaking=True, name="one job that may leak")
+    yield ReservationProblem(
+        mesh, (alone, late[1]), leaking=True, name="jobs without a program that may leak"
+    )
+    for topology in (mesh, Torus((3, 2)), Mesh((5,))):
+        sides, rings = "x".join(map(str, topology.shape)), " rings" if any(topology.wrap) else ""
+        shape: ReservationShape = "connected" if len(topology.shape) == 1 else "any"
+        drawn = leaking_reservations(1, 6, topology, load=0.3, shape=shape)
+        yield replace(drawn, name=f"random on {sides}{rings}, leaking")
+    for seed, topology in ((2, mesh), (3, Torus((3, 2))), (11, Mesh((5,)))):
+        sides, rings = "x".join(map(str, topology.shape)), " rings" if any(topology.wrap) else ""
         for shape in ("any", "connected", "run"):
-            drawn = random_reservations(seed, 6, topology, shape=shape)
-            yield ReservationProblem(
-                topology, drawn.jobs, drawn.shape, name=f"random on {sides}, shape {shape}", meta=drawn.meta
-            )
+            drawn = random_reservations(seed, 6, topology, load=8, shape=shape)
+            yield replace(drawn, name=f"random on {sides}{rings}, shape {shape}")
