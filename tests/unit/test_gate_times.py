@@ -319,6 +319,11 @@ DIGESTS = {
     "1000-jobs": "a2220cdbd615",
     "10000-jobs": "fce45c21d4b7",
     "100000-jobs": "2548e23a377c",
+    "10-jobs-on-4x4": "db5c7e7cc2bb",
+    "100-jobs-on-8x8": "0cd716c25da8",
+    "1000-jobs-on-8x8": "eb5e5ecd262c",
+    "1000-jobs-on-16x16": "db08eebed05f",
+    "10000-jobs-on-16x16": "e53858e6146a",
 }
 
 

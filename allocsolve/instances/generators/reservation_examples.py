@@ -74,7 +74,7 @@ def reservation_examples() -> Iterator[ReservationProblem]:
     alone = DeadlineJob(0, 3, 10, 15, 1)
     yield ReservationProblem(mesh, (alone,), leaking=True, name="one job that may leak")
     yield ReservationProblem(
-        mesh, (alone, late[1]), leaking=True, name="jobs without a program that may leak"
+        mesh, (alone, late[1]), leaking=True, name="a job without a program that may leak"
     )
     for topology in (mesh, Torus((3, 2)), Mesh((5,))):
         sides, rings = "x".join(map(str, topology.shape)), " rings" if any(topology.wrap) else ""
