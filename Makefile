@@ -13,6 +13,7 @@ score: $(VENV)/.installed
 	$(BIN)/allocsolve score klein-10-l1 --solvers rigid,noX --seconds 20 --workers 2 --out out/klein-10
 	$(BIN)/allocsolve score mesh-16x8 --solvers manhattan-median,manhattan-median+swaps,growth-best,mc1x1,hilbert-first-fit,random --out out/mesh-16x8
 	$(BIN)/allocsolve score lublin-256 --solvers fcfs,first-fit,easy,conservative --seconds 20 --workers 2 --out out/lublin-256
+	$(BIN)/allocsolve score linnert-1000 --solvers static-count,static,static-growth,static-literal,greedy --seconds 20 --out out/linnert-1000
 
 # For people, a few minutes: all but the tests that are marked slow.
 test: kernels

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from allocsolve.cli.files import make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
-from allocsolve.pictures.text import counted
+from allocsolve.pictures.text import counted, short_number
 
 if TYPE_CHECKING:
     import argparse
@@ -154,7 +154,7 @@ def _change_lines(change: Change) -> list[str]:
         return [f"{place} refused: {change.error}"]
     before, after = change.before, change.after
     parts = [
-        f"{what} {_number(new)}" + (f", was {_number(old)}" if math.isfinite(old) else "")
+        f"{what} {short_number(new)}" + (f", was {short_number(old)}" if math.isfinite(old) else "")
         for what, old, new in (
             (change.objective, before.upper, after.upper),
             ("bound", before.lower, after.lower),
@@ -162,10 +162,6 @@ def _change_lines(change: Change) -> list[str]:
         if new != old
     ]
     return [f"{place}: {'; '.join(parts)}{', optimal' if after.optimal else ''}"] if parts else []
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else f"{value:.1f}"
 
 
 def _summary(changes: Sequence[Change], refused: Sequence[Change]) -> str:

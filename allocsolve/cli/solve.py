@@ -19,12 +19,13 @@ from allocsolve.errors import (
 )
 from allocsolve.families import family_of, with_settings
 from allocsolve.model import Limit, terms
-from allocsolve.pictures.text import counted, percent, time_text
+from allocsolve.pictures.text import counted, percent, short_number, time_text
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+    from allocsolve.families import AnyFamily
     from allocsolve.instances import Proof
     from allocsolve.model import Problem, Result, Value
 
@@ -142,14 +143,15 @@ def _show(
     certified_bound: Value,
     measures: object | None,
 ) -> None:
-    view = family_of(problem).view
+    family = family_of(problem)
+    view = family.view
     stopped = "" if result.limit is None else f", {_STOPPED[result.limit]}"
     show_fields(
         [
             ("problem", f"{source_name(args.file)} ({view.describe(problem)})"),
             ("solver", args.solver),
             ("status", f"{result.status}{stopped}"),
-            *_values(args.objective, view.units, result, certified_bound),
+            *_values(args.objective, family, result, certified_bound),
             ("time", time_text(result.runtime)),
         ]
     )
@@ -171,7 +173,7 @@ def _show(
 
 
 def _values(
-    objective: str, units: Mapping[str, str], result: Result[Any], certified_bound: Value
+    objective: str, family: AnyFamily, result: Result[Any], certified_bound: Value
 ) -> list[tuple[str, str]]:
     """Return value, bound (certified or claimed) and gap of each term of the objective."""
     names = objective.split(",")
@@ -180,21 +182,19 @@ def _values(
     bounds, certified = (terms(bound) + none for bound in (result.bound, certified_bound))
     rows = []
     for name, reached, lower, sure in zip(names, values, bounds, certified, strict=False):
-        parts = ["no answer" if reached is None else f"{_number(reached)} {units[name]}"]
+        unit = f" {family.view.units[name]}".rstrip()
+        parts = ["no answer" if reached is None else f"{short_number(reached)}{unit}"]
         if math.isfinite(lower):
             source = "certified" if sure >= lower else "claimed"
-            also = f" ({_number(sure)} certified)" if -math.inf < sure < lower else ""
-            parts.append(f"{source} bound {_number(lower)} {units[name]}{also}")
+            also = f" ({short_number(sure)} certified)" if -math.inf < sure < lower else ""
+            parts.append(f"{source} bound {short_number(lower)}{unit}{also}")
         else:
             parts.append("no bound")
-        if reached is not None and 0 < lower < math.inf and lower <= reached:
-            parts.append(f"gap {percent(reached / lower - 1)}")
+        has_gap = lower > 0 or name in family.lost_shares
+        if reached is not None and -math.inf < lower <= reached and has_gap:
+            parts.append(f"gap {percent(family.gap(name, reached, lower))}")
         rows.append((name, ", ".join(parts)))
     return rows
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else f"{value:.1f}"
 
 
 def check(args: argparse.Namespace) -> int:
@@ -248,6 +248,6 @@ def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof)
         write_json({**features, "objective_name": ",".join(proof.objective), "certified_bound": bound})
         return 0
     name, view = proof.objective[0], family_of(problem).view
-    least = f"{_number(terms(bound)[0])} {view.units[name]}"
+    least = f"{short_number(terms(bound)[0])} {view.units[name]}"
     say(f"certified: {name} is at least {least} ({view.describe(problem)})")
     return 0

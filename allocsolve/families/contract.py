@@ -7,6 +7,7 @@ gate and the contract tests take it from there; none of them knows a family by n
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -191,6 +192,8 @@ class Family(Generic[P, A]):
     settings: Mapping[str, Setting[P]] = field(default_factory=dict)
     #: Short names of solvers with options; none is the name of a solver.
     aliases: tuple[Alias, ...] = ()
+    #: Objectives that say which share of a whole an answer loses, 0 to 1: gaps are to what it keeps.
+    lost_shares: frozenset[str] = frozenset()
 
     def parse_objective(self, objective: str | Sequence[str] | None) -> tuple[str, ...]:
         """Return the terms of an objective, as a text or a sequence of texts; the default for None.
@@ -203,6 +206,27 @@ class Family(Generic[P, A]):
             If a term stands twice, or there is none.
         """
         return self.objectives[:1] if objective is None else parse_objective(objective, self.objectives)
+
+    def gap(self, term: str, value: float, reference: float) -> float:
+        """Return how far a value of a term is above a reference, relative to it, or to what it keeps.
+
+        Of a lost share it is the part of the kept share of the reference that the value loses besides.
+        0 if both are equal, infinite above a reference of 0 that is no lost share.
+
+        Examples
+        --------
+        >>> from allocsolve.families import family_named
+        >>> family = family_named("reservation")  # of 100 jobs 60 are accepted, 80 could be
+        >>> round(family.gap("rejected", 0.4, 0.2), 12)
+        0.25
+        >>> round(family_named("evolution").gap("makespan", 120, 100), 12)
+        0.2
+        """
+        if value == reference:
+            return 0.0
+        if term in self.lost_shares:
+            return (value - reference) / (1 - reference) if reference < 1 else 0.0
+        return (value - reference) / reference if reference else math.inf
 
 
 #: A family whose types are known at run time only.

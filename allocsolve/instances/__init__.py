@@ -54,7 +54,7 @@ from allocsolve.instances.generators.linnert2024 import LINNERT_STREAMS, linnert
 from allocsolve.instances.generators.lublin1999 import LUBLIN_MODELS, lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import MACHINES, churned_occupancy, uniform_occupancy
-from allocsolve.instances.generators.reservation_golden import costly_shapes
+from allocsolve.instances.generators.shape_counterexamples import shape_counterexamples
 from allocsolve.instances.library.best_known import (
     BestKnown,
     HistoryEntry,
@@ -98,7 +98,6 @@ __all__ = [
     "amr",
     "amr_stream",
     "churned_occupancy",
-    "costly_shapes",
     "counterexamples",
     "digest",
     "downey1997",
@@ -131,6 +130,7 @@ __all__ = [
     "read_swf_log",
     "recorded_schedule",
     "regenerate",
+    "shape_counterexamples",
     "shrunk_arrivals",
     "solution_columns",
     "solution_digest",

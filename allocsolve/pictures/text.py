@@ -11,6 +11,7 @@ __all__ = [
     "number",
     "percent",
     "probability",
+    "short_number",
     "time_text",
     "visible",
 ]
@@ -43,6 +44,16 @@ def number(value: float) -> str:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return f"{value:.0f}" if value == round(value) else f"{value:.6g}" if abs(value) < 1e6 else f"{value:.1f}"
+
+
+def short_number(value: float) -> str:
+    """Return a number with one digit behind the point, below 10 with three; whole ones as they are.
+
+    >>> short_number(4641.23), short_number(0.14285), short_number(12.0)
+    ('4641.2', '0.143', '12')
+    """
+    digits = 1 if abs(value) >= 10 else 3
+    return str(int(value)) if float(value).is_integer() else f"{value:.{digits}f}"
 
 
 def probability(p: float) -> str:

@@ -176,6 +176,7 @@ RESERVATION: Final = Family(
         Alias("leak-noncontiguous", "leak(contiguous=False)"),
     ),
     baseline="prices",
+    lost_shares=frozenset(RESERVATION_OBJECTIVES),
     features=_features,
     bound=_bound,
     warm_up=_warm_up,

@@ -10,9 +10,10 @@ import pytest
 from execution_strategies import booked_problems, executable_problems, execution_rules, leak_rules, programs
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from naive_execution import NaiveRules, naive_execute, naive_leak, naive_linnert
+from naive_execution import naive_execute, naive_leak, naive_linnert
+from naive_jobs import NaiveRules
 
-from allocsolve.errors import InvalidAnswer, InvalidProblem
+from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
 from allocsolve.heuristics import ExecutionRules, execute, execute_leaking, growth, linnert_program
 from allocsolve.heuristics.reservation.calibration import calibrate, reference_partition
 from allocsolve.heuristics.reservation.program_set import program_set
@@ -177,7 +178,7 @@ def test_who_cannot_be_executed_is_refused() -> None:
     problem = ReservationProblem(
         Mesh((2, 2)), (DeadlineJob(0, 2, 5, 9), DeadlineJob(0, 2, 5, 9, 0)), leaking=True
     )
-    with pytest.raises(InvalidProblem, match="job 'j0' has no program"):
+    with pytest.raises(UnsupportedProblem, match="job 'j0' has no program"):
         execute_leaking(problem)
     overlapping = ReservationSchedule.of(problem, {0: (0, [0, 1]), 1: (4, [1, 2])})
     with pytest.raises(InvalidAnswer, match="jobs 'j0' and 'j1' have node 1 at the same time"):

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive_reservation_moves import NaiveSearch
 from naive_reservation_optimum import naive_greedy, naive_optimum, naive_shape_optimum
 from reservation_strategies import reservation_problems
 
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
+from allocsolve.heuristics.reservation._kernels_capacity import new_capacity
+from allocsolve.heuristics.reservation._kernels_ejection import Guide, Walk, eject, fill
+from allocsolve.heuristics.reservation._kernels_order_search import search_orders
 from allocsolve.heuristics.reservation.best_schedule import BestSchedule
 from allocsolve.heuristics.reservation.greedy import ReservationGreedy
 from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, greedy_starts, reservation_order
@@ -20,10 +24,10 @@ from allocsolve.heuristics.reservation.placement import placed
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
 from allocsolve.instances.generators.reservation_examples import random_reservations
 from allocsolve.judge import reservation_value, reservation_violations
-from allocsolve.model import RESERVATION_OBJECTIVES, Budget, Mesh, Status, terms
+from allocsolve.model import RESERVATION_OBJECTIVES, Budget, Mesh, Status, frozen, terms
 
 if TYPE_CHECKING:
-    from allocsolve.model import ReservationObjective, ReservationProblem, ReservationShape
+    from allocsolve.model import FloatArray, ReservationObjective, ReservationProblem, ReservationShape
 
 OBJECTIVES = st.permutations(RESERVATION_OBJECTIVES).flatmap(
     lambda order: st.integers(1, 3).map(lambda count: tuple(order[:count]))
@@ -48,6 +52,74 @@ def test_orders_are_orders_and_schedules_are_feasible(problem: ReservationProble
         assert reservation_violations(problem, schedule) == ()
         if problem.shape == "any":
             assert schedule.accepted.tolist() == np.flatnonzero(starts >= 0).tolist()
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """Return an array of reals that kernels take as input."""
+    array.flags.writeable = False
+    return array
+
+
+@st.composite
+def walks(draw: st.DrawFn) -> tuple[ReservationProblem, Guide, Walk]:
+    """Some jobs, what they count and cost, and a walk that begins with a greedy schedule or with nothing."""
+    problem = draw(reservation_problems(max_jobs=9, shapes=["any"]))
+    count = len(problem.jobs)
+    reals = st.sampled_from([0.0, 0.5, 1.0, 0.3, 2.5])
+
+    def column(length: int) -> FloatArray:
+        return read_only(np.array(draw(st.lists(reals, min_size=length, max_size=length)), dtype=np.float64))
+
+    edges = np.array(sorted(draw(st.sets(st.integers(0, 20), min_size=1, max_size=5))), dtype=np.int64)
+    until = read_only(np.cumsum(np.append(0.0, column(len(edges) - 1))))
+    counts = read_only(column(2 * count).reshape(2, count))
+    gains = read_only(column(count) - 1.0)
+    guide = Guide(counts, column(count), gains, frozen(edges), until, column(1))
+    starts = np.full(count, -1, dtype=np.int64)
+    if draw(st.booleans()):
+        starts = greedy_starts(problem, np.arange(count)).copy()
+    rejected, ejected, old, added = (np.zeros(count + 2, dtype=np.int64) for _ in range(4))
+    random = np.array([draw(st.integers(1, 2**63 - 1))], dtype=np.uint64)
+    return (
+        problem,
+        guide,
+        Walk(starts, starts.copy(), np.zeros((2, 2)), rejected, ejected, old, added, random),
+    )
+
+
+def where(walk: Walk) -> tuple[object, ...]:
+    """Return all that a walk has come to."""
+    return walk.starts.tolist(), walk.best_starts.tolist(), walk.reached.tolist(), int(walk.random[0])
+
+
+@given(walks(), st.integers(0, 40), st.sampled_from([0.05, 0.5]))
+def test_ejection_is_its_moves(
+    begun: tuple[ReservationProblem, Guide, Walk], moves: int, temperature: float
+) -> None:
+    problem, guide, walk = begun
+    naive = NaiveSearch.of(problem, guide, walk)
+    capacity = new_capacity(problem.topology.num_nodes, len(problem.jobs))
+    fill(problem.packed, guide, problem.topology.num_nodes, capacity, walk)
+    left = eject(problem.packed, guide, capacity, walk, temperature, moves)
+    assert left == naive.eject(temperature, moves)
+    assert where(walk) == (naive.starts, naive.best_starts, [naive.reached, naive.best], naive.random)
+
+
+@given(walks(), st.integers(0, 12), st.randoms(use_true_random=False))
+def test_order_search_is_its_rounds(
+    begun: tuple[ReservationProblem, Guide, Walk], rounds: int, random: object
+) -> None:
+    problem, guide, walk = begun
+    naive = NaiveSearch.of(problem, guide, walk)
+    capacity = new_capacity(problem.topology.num_nodes, len(problem.jobs))
+    fill(problem.packed, guide, problem.topology.num_nodes, capacity, walk)
+    jobs = list(range(len(problem.jobs)))
+    random.shuffle(jobs)  # type: ignore[attr-defined]  # a random.Random
+    order = np.array(jobs, dtype=np.int64)
+    left = search_orders(problem.packed, guide, problem.topology.num_nodes, capacity, walk, order, rounds)
+    assert left == naive.search_orders(jobs, rounds)
+    assert order.tolist() == jobs
+    assert where(walk) == (naive.starts, naive.best_starts, [naive.reached, naive.best], naive.random)
 
 
 @given(reservation_problems(max_jobs=8, shapes=["any"]), OBJECTIVES, st.integers(0, 9), st.integers(0, 600))

@@ -14,11 +14,11 @@ from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.exact.reservation._model import connected_sets, scaled_term
 from allocsolve.heuristics.reservation.greedy import ReservationGreedy
 from allocsolve.heuristics.reservation.placement import placed
+from allocsolve.instances import shape_counterexamples
 from allocsolve.instances.generators.reservation_examples import (
     random_reservations,
     reservation_examples,
 )
-from allocsolve.instances.generators.reservation_golden import costly_shapes
 from allocsolve.judge import reservation_value, reservation_violations
 from allocsolve.judge.reservation_certificate import reservation_certified_bound
 from allocsolve.model import (
@@ -42,7 +42,7 @@ CROWDED = random_reservations(3, 200, Mesh((8, 4)), load=4.0)
 CERTIFICATE: dict[str, Any] = {"method": "prices", "edges": [0, 10], "prices": [3], "unit": 10}
 
 
-@pytest.mark.parametrize("case", tuple(costly_shapes()), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tuple(shape_counterexamples()), ids=lambda case: case.name)
 def test_a_contiguous_shape_costs_a_job(case: ReservationProblem) -> None:
     result = ReservationCpSat()(case, Budget(seconds=60))
     assert result.status is Status.OPTIMAL

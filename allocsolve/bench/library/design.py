@@ -17,9 +17,11 @@ from allocsolve.instances import (
     easy_counterexamples,
     evotree,
     klein2011,
+    linnert2024,
     lublin1999,
     median_worst_case,
     read_problem,
+    shape_counterexamples,
     uniform_occupancy,
     write_index,
     write_problem,
@@ -192,6 +194,16 @@ def _easy_counterexamples() -> Iterator[tuple[str, Problem]]:
         yield problem.name, problem
 
 
+def _streams() -> Iterator[tuple[str, Problem]]:
+    for seed in range(3):
+        yield f"s{seed}", linnert2024(seed, gap=1)
+
+
+def _shape_counterexamples() -> Iterator[tuple[str, Problem]]:
+    for problem in shape_counterexamples():
+        yield problem.name, problem
+
+
 #: All suites. Seeds are never changed: what is known of an instance is tied to its digest.
 DESIGN: Final[tuple[SuiteDesign, ...]] = (
     *(suite for stem in KLEIN for suite in _klein(stem)),
@@ -215,6 +227,12 @@ DESIGN: Final[tuple[SuiteDesign, ...]] = (
         "easy-counterexamples",
         "what tells the versions of EASY apart; the expected starts are in meta",
         _easy_counterexamples,
+    ),
+    SuiteDesign("linnert-1000", "1000 jobs with deadlines, very heavy load, Linnert et al. 2024", _streams),
+    SuiteDesign(
+        "shape-counterexamples",
+        "jobs that fit by count: a shape of node sets costs one; how many can be accepted is in meta",
+        _shape_counterexamples,
     ),
 )
 

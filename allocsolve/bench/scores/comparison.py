@@ -184,7 +184,9 @@ def instance_result(runs: Sequence[Record], on: Best) -> InstanceResult:
     return InstanceResult(
         runs=tuple(runs),
         value=value,
-        gap=gap(value, on.bound) if value is not None and bounded else None,
+        gap=gap(value, on.bound, kind=runs[0].kind, objective=runs[0].objective)
+        if value is not None and bounded
+        else None,
         runtime_s=fmean(run.runtime_s for run in runs),
         proven=all(run.status is Status.OPTIMAL for run in runs),
     )

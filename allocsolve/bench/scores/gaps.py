@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from allocsolve.bench.scores.contradictions import contradictions
-from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.errors import InvalidAnswer, InvalidOption, PluginError, UnknownName
+from allocsolve.families import family_named
 from allocsolve.model import Status, Value, terms
 
 if TYPE_CHECKING:
@@ -68,8 +70,11 @@ class SolverScore:
     max_runtime_s: float
 
 
-def gap(value: Value, reference: Value) -> float:
-    """Return how far the first term of a value is above that of a reference, relative to the reference.
+def gap(value: Value, reference: Value, *, kind: str = "", objective: str = "") -> float:
+    """Return how far the first term of a value is above that of a reference.
+
+    It is relative to the reference; of objectives that are lost shares, to what is not lost, see
+    `allocsolve.families.Family.gap`. Kinds that are no longer known count as if they had none.
 
     Examples
     --------
@@ -77,6 +82,8 @@ def gap(value: Value, reference: Value) -> float:
     (0.2, 0.0, 0.0, inf)
     """
     first, ref = terms(value)[0], terms(reference)[0]
+    with contextlib.suppress(UnknownName, PluginError):
+        return family_named(kind).gap(objective.split(",", maxsplit=1)[0], first, ref)
     if first == ref:
         return 0.0
     return (first - ref) / ref if ref else math.inf
@@ -165,9 +172,9 @@ def solver_scores(records: Iterable[Record], catalogue: Catalogue | None = None)
 
 
 def _score(solver: str, rows: Sequence[Record], best_by_digest: dict[str, Best]) -> SolverScore:
-    answered = [(row.value, best_by_digest[row.digest]) for row in rows if row.value is not None]
-    bounded = [(value, on) for value, on in answered if terms(on.bound)[0] > -math.inf]
-    proven = [(value, on) for value, on in answered if on.proven]
+    answered = [(row, row.value, best_by_digest[row.digest]) for row in rows if row.value is not None]
+    bounded = [(row, value, on) for row, value, on in answered if terms(on.bound)[0] > -math.inf]
+    proven = [(row, value, on) for row, value, on in answered if on.proven]
     failed = sum(bool(row.error) for row in rows)
     return SolverScore(
         solver=solver,
@@ -178,15 +185,16 @@ def _score(solver: str, rows: Sequence[Record], best_by_digest: dict[str, Best])
         gap=_gaps(bounded),
         optimum_gap=_gaps(proven),
         proven=sum(row.status is Status.OPTIMAL for row in rows),
-        optimal=sum(value == on.value for value, on in proven),
-        best=sum(value == on.value for value, on in answered),
+        optimal=sum(value == on.value for _, value, on in proven),
+        best=sum(value == on.value for _, value, on in answered),
         mean_runtime_s=statistics.fmean(row.runtime_s for row in rows),
         max_runtime_s=max(row.runtime_s for row in rows),
     )
 
 
-def _gaps(pairs: Sequence[tuple[Value, Best]]) -> Gaps | None:
-    gaps = [gap(value, on.bound) for value, on in pairs]  # where it is proven, the bound is the optimum
+def _gaps(pairs: Sequence[tuple[Record, Value, Best]]) -> Gaps | None:
+    # Where it is proven, the bound is the optimum.
+    gaps = [gap(value, on.bound, kind=row.kind, objective=row.objective) for row, value, on in pairs]
     if not gaps:
         return None
     return Gaps(len(gaps), statistics.fmean(gaps), statistics.median(gaps), max(gaps))

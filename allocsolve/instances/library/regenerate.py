@@ -18,6 +18,7 @@ from allocsolve.instances.generators.linnert2024 import linnert2024
 from allocsolve.instances.generators.lublin1999 import lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import churned_occupancy, uniform_occupancy
+from allocsolve.instances.generators.shape_counterexamples import shape_counterexamples
 from allocsolve.model import Topology
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ def _easy_counterexample(*, case: str, **expected: object) -> Problem:
     return next(problem for problem in easy_counterexamples() if problem.name == case)
 
 
+def _shape_counterexample(*, case: str, accepted: int) -> Problem:
+    del accepted
+    return next(problem for problem in shape_counterexamples() if problem.name == case)
+
+
 _GENERATORS: dict[str, Callable[..., Problem]] = {
     "klein2011": klein2011,
     "amr": amr,
@@ -98,4 +104,5 @@ _GENERATORS: dict[str, Callable[..., Problem]] = {
     "downey1997": downey1997,
     "linnert2024": linnert2024,
     "easy-counterexamples": _easy_counterexample,
+    "shape-counterexamples": _shape_counterexample,
 }

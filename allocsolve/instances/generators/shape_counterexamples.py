@@ -9,7 +9,7 @@ from allocsolve.model import DeadlineJob, Mesh, ReservationProblem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["costly_shapes"]
+__all__ = ["shape_counterexamples"]
 
 #: Counted up whenever a case changes.
 _VERSION = 1
@@ -21,7 +21,7 @@ _LINES: Final = {
 }
 
 
-def costly_shapes() -> Iterator[ReservationProblem]:
+def shape_counterexamples() -> Iterator[ReservationProblem]:
     """Yield two lines of nodes with seven jobs without slack, each for every shape.
 
     At no time do the jobs ask for more nodes than there are, so that all can be accepted with the shape
@@ -33,7 +33,7 @@ def costly_shapes() -> Iterator[ReservationProblem]:
 
     Examples
     --------
-    >>> for case in costly_shapes():
+    >>> for case in shape_counterexamples():
     ...     print(case.name, case.meta["accepted"])
     line-of-4-any 7
     line-of-4-connected 6
@@ -45,11 +45,11 @@ def costly_shapes() -> Iterator[ReservationProblem]:
     for num_nodes, rows in _LINES.items():
         jobs = tuple(DeadlineJob(begin, nodes, end - begin, end) for begin, end, nodes in rows)
         for shape in ("any", "connected", "run"):
+            name = f"line-of-{num_nodes}-{shape}"
             meta = {
-                "generator": "costly_shapes",
+                "generator": "shape-counterexamples",
                 "version": _VERSION,
+                "case": name,
                 "accepted": len(jobs) - (shape != "any"),
             }
-            yield ReservationProblem(
-                Mesh((num_nodes,)), jobs, shape, name=f"line-of-{num_nodes}-{shape}", meta=meta
-            )
+            yield ReservationProblem(Mesh((num_nodes,)), jobs, shape, name=name, meta=meta)
