@@ -13,6 +13,7 @@ from allocsolve.families.contract import (
     Setting,
     SolverRow,
     TableFormat,
+    relative_gap,
 )
 from allocsolve.families.settings import setting_fault, with_settings
 from allocsolve.families.table import families, family_named, family_of, unusable_families
@@ -37,6 +38,7 @@ __all__ = [
     "families",
     "family_named",
     "family_of",
+    "relative_gap",
     "setting_fault",
     "unusable_families",
     "with_settings",

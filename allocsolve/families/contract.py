@@ -29,6 +29,7 @@ __all__ = [
     "Setting",
     "SolverRow",
     "TableFormat",
+    "relative_gap",
 ]
 
 P = TypeVar("P")
@@ -42,6 +43,18 @@ Feature: TypeAlias = str | int | float | bool | None
 
 #: A JSON object.
 Document: TypeAlias = dict[str, Any]
+
+
+def relative_gap(value: float, reference: float, *, is_lost_share: bool = False) -> float:
+    """Return how far a value is above a reference, relative to it.
+
+    Of lost shares it is what the value loses of all that the reference keeps. 0 if both are equal, infinite
+    above a reference of 0 that is no lost share.
+    """
+    if value == reference:
+        return 0.0
+    whole = 1 - reference if is_lost_share else reference
+    return (value - reference) / whole if whole else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,25 +221,16 @@ class Family(Generic[P, A]):
         return self.objectives[:1] if objective is None else parse_objective(objective, self.objectives)
 
     def gap(self, term: str, value: float, reference: float) -> float:
-        """Return how far a value of a term is above a reference, relative to it, or to what it keeps.
-
-        Of a lost share it is the part of the kept share of the reference that the value loses besides.
-        0 if both are equal, infinite above a reference of 0 that is no lost share.
+        """Return how far a value of a term is from a reference, see `relative_gap`.
 
         Examples
         --------
         >>> from allocsolve.families import family_named
-        >>> family = family_named("reservation")  # of 100 jobs 60 are accepted, 80 could be
-        >>> round(family.gap("rejected", 0.4, 0.2), 12)
+        >>> family = family_named("reservation")
+        >>> round(family.gap("rejected", 0.4, 0.2), 12)  # of 100 jobs 60 are accepted, 80 could be
         0.25
-        >>> round(family_named("evolution").gap("makespan", 120, 100), 12)
-        0.2
         """
-        if value == reference:
-            return 0.0
-        if term in self.lost_shares:
-            return (value - reference) / (1 - reference) if reference < 1 else 0.0
-        return (value - reference) / reference if reference else math.inf
+        return relative_gap(value, reference, is_lost_share=term in self.lost_shares)
 
 
 #: A family whose types are known at run time only.

@@ -85,12 +85,12 @@ _TABLE = (
     SolverRow(
         "static-execution",
         "heuristic",
-        "static, then each program runs on the nodes that it booked",
+        "static, then programs run on the nodes that they booked",
         _static_execution,
     ),
     SolverRow("leak", "heuristic", "jobs start on what is free and take nodes as they fork", _leak),
     SolverRow("greedy", "heuristic", "clairvoyant: the best of eleven orders of jobs", _greedy),
-    SolverRow("prices", "exact", "clairvoyant schedules, a bound by prices of nodes, anytime", _prices),
+    SolverRow("prices", "exact", "clairvoyant schedules, bounds by prices of nodes, anytime", _prices),
     SolverRow("cpsat", "exact", "CP-SAT, optional intervals, small problems", _cpsat, ("ortools",)),
 )
 
@@ -186,6 +186,6 @@ RESERVATION: Final = Family(
         f"{count}-jobs-on-{side}x{side}": functools.partial(
             leaking_reservations, 1, count, Mesh((side, side))
         )
-        for count, side in ((10, 4), (100, 8), (1000, 8), (1000, 16), (10_000, 16))
+        for count, side in ((10, 4), (100, 8), (1000, 8), (3000, 16), (10_000, 16))
     },
 )

@@ -184,7 +184,7 @@ _TABLE = (
         "reinsertion", "heuristic", "clairvoyant: jobs are taken out and put back better", _reinsertion
     ),
     SolverRow(
-        "prices", "exact", "clairvoyant schedules, a bound by prices of nodes, anytime", _prices, _CP_SAT
+        "prices", "exact", "clairvoyant schedules, bounds by prices of nodes, anytime", _prices, _CP_SAT
     ),
     SolverRow("cpsat", "exact", "CP-SAT, optional intervals for sizes, small problems", _cpsat, _CP_SAT),
 )

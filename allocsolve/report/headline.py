@@ -6,6 +6,7 @@ import math
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from allocsolve.bench.scores.gaps import is_lost_share
 from allocsolve.pictures.text import counted, percent, visible
 
 if TYPE_CHECKING:
@@ -40,12 +41,18 @@ def headline(comparison: Comparison) -> str:
         return f"None of {entrants} has an answer to any of {problems} ({comparison.objective})."
     facts = [f"answers {len(common) - unanswered} of them"] if unanswered else []
     if gap < math.inf:
-        facts.append(
-            f"{comparison.objective.split(',')[0]} {percent(gap)} above the best known bound on average"
-        )
+        facts.append(_distance(comparison, gap))
     facts.append(f"best known value on {-met} of {len(common)}")
     whose = f"Of {entrants} on {problems}, {_listed(names)} {'is' if len(names) == 1 else 'are'} best: "
     return f"{whose if len(standings) > 1 else f'{names[0]} on {problems}: '}{', '.join(facts)}."
+
+
+def _distance(comparison: Comparison, gap: float) -> str:
+    """Return a mean gap in words."""
+    term = comparison.objective.split(",", maxsplit=1)[0]
+    if is_lost_share(comparison.kind, comparison.objective):
+        return f"{term}: {percent(gap)} of what the best known bound leaves is lost on average"
+    return f"{term} {percent(gap)} above the best known bound on average"
 
 
 def _mean_gap(results: Sequence[InstanceResult]) -> float:

@@ -43,7 +43,7 @@ def drawn(option: SolverOption) -> st.SearchStrategy[Any]:
         bool: st.booleans(),
         int: st.integers(0, 100),
         float: st.floats(min_value=1, allow_nan=False) | st.integers(1, 9),
-        str: st.text(),
+        str: st.sampled_from(["growth", "count"]) | st.text(),  # names of allocators
         type(None): st.none(),
     }
     return st.one_of(
@@ -79,7 +79,7 @@ def test_every_field_is_an_option_or_the_run_sets_it(family: AnyFamily, row: Sol
     fields = {field.name for field in dataclasses.fields(solver)}
     parts = {option.part for option in solver_options(solver).values()} - {""}
     names = {option.name for option in solver_options(solver).values() if not option.part}
-    assert fields - names - parts <= {"objective", "start", "certificate"}
+    assert fields - names - parts <= {"objective", "start", "certificate", "allocators"}
     assert family.problem is not None
 
 

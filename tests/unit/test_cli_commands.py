@@ -344,7 +344,9 @@ def test_solvers_of_one_name_are_both_shown(capsys: Capture) -> None:
     assert page["kind"] == "partition"
     assert "It has no options." in run(capsys, "solvers", "gen-alg")
     said = refused(capsys, "solvers", "grwth")
-    assert said.endswith("argument NAME: unknown solver 'grwth'; did you mean growth or growth-best?\n")
+    assert said.endswith(
+        "argument NAME: unknown solver 'grwth'; did you mean growth or growth-best or static-growth?\n"
+    )
 
 
 def test_solvers_with_options(tmp_path: Path, capsys: Capture) -> None:

@@ -322,7 +322,7 @@ DIGESTS = {
     "10-jobs-on-4x4": "db5c7e7cc2bb",
     "100-jobs-on-8x8": "0cd716c25da8",
     "1000-jobs-on-8x8": "eb5e5ecd262c",
-    "1000-jobs-on-16x16": "db08eebed05f",
+    "3000-jobs-on-16x16": "c6da0a7958a8",
     "10000-jobs-on-16x16": "e53858e6146a",
 }
 

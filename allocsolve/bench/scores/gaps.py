@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.bench.scores.contradictions import contradictions
 from allocsolve.errors import InvalidAnswer, InvalidOption, PluginError, UnknownName
-from allocsolve.families import family_named
+from allocsolve.families import family_named, relative_gap
 from allocsolve.model import Status, Value, terms
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.records import Record
     from allocsolve.bench.scores.catalogue import Catalogue, Reference
 
-__all__ = ["Best", "Gaps", "SolverScore", "best", "gap", "solver_scores"]
+__all__ = ["Best", "Gaps", "SolverScore", "best", "gap", "is_lost_share", "solver_scores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def gap(value: Value, reference: Value, *, kind: str = "", objective: str = "") 
     """Return how far the first term of a value is above that of a reference.
 
     It is relative to the reference; of objectives that are lost shares, to what is not lost, see
-    `allocsolve.families.Family.gap`. Kinds that are no longer known count as if they had none.
+    `allocsolve.families.relative_gap`. Kinds that are no longer known count as if they had none.
 
     Examples
     --------
@@ -82,11 +82,14 @@ def gap(value: Value, reference: Value, *, kind: str = "", objective: str = "") 
     (0.2, 0.0, 0.0, inf)
     """
     first, ref = terms(value)[0], terms(reference)[0]
+    return relative_gap(first, ref, is_lost_share=is_lost_share(kind, objective))
+
+
+def is_lost_share(kind: str, objective: str) -> bool:
+    """Return whether the first term of an objective is a lost share, as far as the kind is known."""
     with contextlib.suppress(UnknownName, PluginError):
-        return family_named(kind).gap(objective.split(",", maxsplit=1)[0], first, ref)
-    if first == ref:
-        return 0.0
-    return (first - ref) / ref if ref else math.inf
+        return objective.split(",", maxsplit=1)[0] in family_named(kind).lost_shares
+    return False
 
 
 def _checked(records: Iterable[Record]) -> list[Record]:
