@@ -214,7 +214,7 @@ class ReservationProblem:
         object.__setattr__(self, "jobs", jobs)
         choice("shape", self.shape, RESERVATION_SHAPES)
         object.__setattr__(self, "meta", checked_labels(self.name, self.meta))
-        programs = dict(instance("programs", self.programs, dict | MappingProxyType))  # type: ignore[arg-type]
+        programs = dict(instance("programs", self.programs, dict | MappingProxyType))  # type: ignore[arg-type]  # a union
         for label, program in programs.items():
             instance("name of a program", label, str)
             instance(f"program {shown(label)}", program, Program)

@@ -55,7 +55,7 @@ def executed_or_refused(run: Callable[[], ReservationSchedule]) -> ReservationSc
         return run()
     except InvalidProblem as error:
         assert "takes no time" in str(error)  # noqa: PT017 - anything else is a failure
-        assume(False)  # noqa: FBT003
+        assume(False)  # noqa: FBT003 - takes nothing else
         raise
 
 
@@ -80,7 +80,7 @@ def test_an_execution_is_its_rules(
     booked: tuple[ReservationProblem, ReservationSchedule], rules: ExecutionRules, overrun: str
 ) -> None:
     problem, schedule = booked
-    done = executed_or_refused(lambda: execute(problem, schedule, rules, overrun=overrun))  # type: ignore[arg-type]
+    done = executed_or_refused(lambda: execute(problem, schedule, rules, overrun=overrun))  # type: ignore[arg-type]  # drawn
     naive = NaiveRules(*astuple(rules))
     assert done == naive_execute(problem, schedule, program_by_index(problem), naive, overrun)
 
@@ -104,7 +104,7 @@ def test_a_job_on_its_reference_partition_takes_its_run_time(
         sets = reference_partition(topology, nodes).tolist()
         for idx, job in enumerate(jobs):
             booked = ReservationSchedule.of(problem, {idx: (job.arrival, sets)})
-            done = executed_or_refused(lambda given_=booked: execute(problem, given_, rules))  # type: ignore[misc]
+            done = executed_or_refused(lambda given_=booked: execute(problem, given_, rules))  # type: ignore[misc]  # of a default
             assert done.outcomes[idx] == SUCCESSFUL
             assert done.ends[idx] == job.arrival + job.runtime
 

@@ -176,8 +176,8 @@ def test_shapes_against_brute_force(problem: ReservationProblem, term: str) -> N
 def test_bound_optimum_and_search_are_in_this_order(seed: int, term: str) -> None:
     objective = (term,)
     problem = random_reservations(seed, 10 + seed % 21, Mesh((4, 4)), load=3.0)
-    lower = ReservationPrices(objective)(problem, Budget(iterations=2000))  # type: ignore[arg-type]
-    exact = ReservationCpSat(objective)(problem, Budget(seconds=60))  # type: ignore[arg-type]
+    lower = ReservationPrices(objective)(problem, Budget(iterations=2000))  # type: ignore[arg-type]  # of texts
+    exact = ReservationCpSat(objective)(problem, Budget(seconds=60))  # type: ignore[arg-type]  # of texts
     assert exact.status is Status.OPTIMAL
     assert lower.objective is not None
     assert exact.objective is not None

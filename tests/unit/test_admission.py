@@ -157,7 +157,7 @@ def test_malformed_allocators_are_named() -> None:
     with pytest.raises(UnknownName, match="hilbert"):
         admit(MESH, *job, "hilber")
     with pytest.raises(UnknownName, match="allocator '7'"):
-        admit(MESH, *job, 7)  # type: ignore[arg-type]
+        admit(MESH, *job, 7)  # type: ignore[arg-type]  # that is refused
     with pytest.raises(UnknownName, match="growth"):
         Static("growht")
     with pytest.raises(AllocsolveError, match="no-such"):

@@ -139,7 +139,7 @@ class Timetable:
         while start >= 0:
             free = self.machine.free.copy()
             free.setflags(write=False)
-            answer = self.rule.allocate(self.topology, free, size)  # type: ignore[misc, arg-type]
+            answer = self.rule.allocate(self.topology, free, size)  # type: ignore[misc, arg-type]  # it is one where rules ask it
             if answer is not None:
                 nodes = _checked(answer, free, size)
                 if has_shape(self.machine, self._shape, nodes):
