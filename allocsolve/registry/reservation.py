@@ -131,12 +131,15 @@ def _certified_bound(
 
 @functools.cache
 def _tiny_problems(topology: Topology, shape: ReservationShape) -> tuple[ReservationProblem, ...]:
-    """Return problems that no greedy rule solves, without programs and with all kinds, which may leak."""
+    """Return problems that no greedy rule solves, and one of all kinds of programs, booked and leaking."""
     nodes = topology.num_nodes
     wide, half = max(1, nodes - 1), max(1, nodes // 2)
     rows = ((0, half, 20, 60), (0, wide, 10, 25), (1, 1, 30, 40), (2, half, 5, 9), (3, wide, 10, 40))
     plain = ReservationProblem(topology, tuple(DeadlineJob(*row) for row in rows), shape)
-    own = tuple(DeadlineJob(*row, program=idx % PROGRAM_KINDS) for idx, row in enumerate(rows))
+    own = tuple(  # with so late deadlines that each kind is executed
+        DeadlineJob(arrival, size, runtime, deadline + 100, program=idx % PROGRAM_KINDS)
+        for idx, (arrival, size, runtime, deadline) in enumerate(rows)
+    )
     return plain, replace(plain, jobs=own), replace(plain, jobs=own, leaking=True)
 
 

@@ -17,7 +17,7 @@ from allocsolve.model import Budget
 from allocsolve.registry import solve, solver_names
 
 #: Examples of each family that an exact solver proves at once.
-SMALL = ("three times the full machine", "two halves")
+SMALL = ("three times the full machine", "two halves", "one job that may leak")
 
 #: These run the same kernels as `easy` and `malleable-min`: one empty cache is enough for each.
 SAME_KERNELS = {"fcfs", "first-fit", "malleable-average", "malleable-pref", "malleable-prefkeeper"}
