@@ -165,7 +165,8 @@ def wrong(view: QueueView, rng: random.Random, num_jobs: int, decisions: list[De
     choices: list[Decision] = [Resize(num_jobs, 1), Resize(-1, 1), Promise(num_jobs, 1)]
     choices += [Promise(job, view.num_nodes + 1) for job in view.queue.tolist()]
     choices += [Promise(job, 1) for job in view.running.tolist()]
-    started = {decision.job for decision in decisions if isinstance(decision, Start)}
+    # A promise that free nodes keep is a start.
+    started = {decision.job for decision in decisions if isinstance(decision, Start | Promise)}
     waiting = {*view.queue.tolist(), *view.promises.tolist()} - started
     choices += [Resize(job, 1) for job in sorted(waiting)]
     choices += [Start(job, 1) for job in view.promises.tolist()]

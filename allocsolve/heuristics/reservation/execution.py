@@ -83,7 +83,7 @@ def execute(
     [2, 2]
     >>> apart = ReservationSchedule.of(problem, {0: (0, [0, 3, 4, 7])})
     >>> [execute(problem, apart, overrun=rule).ends[0].tolist() for rule in ("end", "grace")]
-    [60.0, 64.5]
+    [60.0, 66.0]
     """
     instance("problem", problem, ReservationProblem)
     instance("schedule", schedule, ReservationSchedule, InvalidAnswer)

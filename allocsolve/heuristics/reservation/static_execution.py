@@ -51,7 +51,7 @@ class StaticExecution:
     --------
     >>> from allocsolve.model import Budget, DeadlineJob, Mesh, ReservationProblem
     >>> jobs = [DeadlineJob(0, 3, 60, 90, program=kind) for kind in (0, 1)]
-    >>> StaticExecution()(ReservationProblem(Mesh((2, 2)), jobs), Budget()).answer.outcomes.tolist()
+    >>> StaticExecution("growth")(ReservationProblem(Mesh((2, 2)), jobs), Budget()).answer.outcomes.tolist()
     [2, 0]
     """
 
