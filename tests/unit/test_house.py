@@ -35,6 +35,7 @@ ROOMS = (
     "instances",
     "pictures",
     "registry",
+    "adaptors",
     "bench",
     "report",
     "papers",
