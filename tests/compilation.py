@@ -50,16 +50,18 @@ class _Compilations(event.Listener):
         """Do nothing: the function was noted when its compilation began."""
 
 
-def cold_start(name: str, problem: Problem, budget: Budget, objective: str | None = None) -> ColdStart:
-    """Make a solver ready for a problem on an empty cache, then solve the problem."""
-    with tempfile.TemporaryDirectory() as cache:
+def cold_start(
+    name: str, problem: Problem, budget: Budget, objective: str | None = None, *, cache: Path | None = None
+) -> ColdStart:
+    """Make a solver ready in a process of its own, by default on an empty cache, then solve a problem."""
+    with tempfile.TemporaryDirectory() as empty:
         child = subprocess.run(
             [sys.executable, str(Path(__file__))],
             input=pickle.dumps((name, problem, budget, objective)),
             stdout=subprocess.PIPE,
             env={
                 **os.environ,
-                "NUMBA_CACHE_DIR": cache,
+                "NUMBA_CACHE_DIR": str(cache or empty),
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             },
             check=True,
