@@ -189,9 +189,9 @@ class ForeignJobs:
         """Note when a job has started, in seconds; NaN if it has not after all."""
         self._floats[_START, job] = at
 
-    def ended(self, jobs: IntArray, at: float) -> None:
-        """Note when jobs have ended, in seconds."""
-        self._floats[_END, jobs] = at
+    def ended(self, job: int, at: float) -> None:
+        """Note when a job has ended, in seconds."""
+        self._floats[_END, job] = at
 
     def expected_run(self, job: int, nodes: int) -> float:
         """Return for how long a job is expected to run on so many nodes, in seconds."""
