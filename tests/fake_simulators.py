@@ -164,12 +164,10 @@ def raps_starts(
     """Return when jobs start: a tick a second, in which a job is seen to have ended a second too late."""
     packed, manager = problem.packed, RapsManager(problem.num_nodes)
     scheduler = RapsScheduler(_Default(manager), policy, choose=choose)
+    columns = zip(packed.submit, packed.nodes, packed.estimate, packed.runtime, strict=True)
     jobs = [
-        _Job(
-            job,
-            *(int(column[job]) for column in (packed.submit, packed.nodes, packed.estimate, packed.runtime)),
-        )
-        for job in range(len(problem.jobs))
+        _Job(job, int(submit), int(nodes), int(limit), int(runtime))
+        for job, (submit, nodes, limit, runtime) in enumerate(columns)
     ]
     queue: list[_Job] = []
     running: list[_Job] = []

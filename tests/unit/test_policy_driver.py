@@ -121,7 +121,12 @@ def test_requests_are_granted_and_refused() -> None:
 
 def test_expected_ends_are_starts_and_estimates_or_what_is_told() -> None:
     seen: list[QueueView] = []
-    driver = PolicyDriver(lambda view: seen.append(view) or (), 8)
+
+    def policy(view: QueueView) -> tuple[Decision, ...]:
+        seen.append(view)
+        return ()
+
+    driver = PolicyDriver(policy, 8)
     driver.jobs.add("a", submit=0, nodes=2, estimate=50)
     driver.jobs.add("b", submit=0, nodes=2, runtime=100)
     driver.jobs.add("c", submit=0, nodes=2)
@@ -176,7 +181,7 @@ def test_policies_come_by_name_as_objects_as_classes_and_as_functions() -> None:
     assert not named_policy(remembering, seed=7).rules.coalesce
     assert remembering.seed == 7
     assert named_policy(Remembering).decide is _no_job
-    assert named_policy("eager_policy:NAME").decide is not None
+    assert named_policy("bad_policies:fcfs").rules == EngineRules()
 
 
 @pytest.mark.parametrize(
@@ -204,9 +209,9 @@ def test_what_is_no_policy_is_refused(policy: Any, error: type[Exception]) -> No
     ],
 )
 def test_broken_jobs_are_refused_by_key(change: dict[str, Any], message: str) -> None:
-    jobs = ForeignJobs()
+    jobs, whole = ForeignJobs(), {"submit": 0, "nodes": 4, "estimate": 10}
     with pytest.raises(InvalidProblem) as caught:
-        jobs.add(**{"key": "x", "submit": 0, "nodes": 4, "estimate": 10} | change)
+        jobs.add("x", **whole | change)
     assert message in str(caught.value)
     assert len(jobs) == 0
     assert jobs.add("x", submit=0, nodes=4, estimate=10) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from fake_simulators import RapsManager, cqsim_starts, raps_starts
@@ -17,7 +19,7 @@ POLICIES = ("fcfs", "easy", "easy(like=cqsim)", "easy(like=raps)")
 
 
 def _starts(problem: WorkloadProblem, name: str, *, coalesce: bool) -> list[float]:
-    policy = make_solver(name, WorkloadProblem)
+    policy: Any = make_solver(name, WorkloadProblem)
     knowledge = getattr(policy, "rules", EngineRules()).knowledge
     starts: list[float] = simulate(problem, policy, EngineRules(coalesce, knowledge)).first_starts.tolist()
     return starts
@@ -75,7 +77,7 @@ def test_raps_repeats_what_was_by_itself() -> None:
     scheduler = RapsScheduler(recorder, "easy")
     scheduler.policy, scheduler.bfpolicy = "replay", None
     scheduler.schedule([], [], 7.0, sorted=True)
-    assert (recorder.policy, recorder.bfpolicy, recorder.calls) == ("replay", None, [7.0])
+    assert (scheduler.policy, scheduler.bfpolicy, recorder.calls) == ("replay", None, [7.0])
 
 
 def test_a_start_that_does_not_fit_raises() -> None:
