@@ -5,4 +5,19 @@ Pairs of pure functions, duck-typed: no program of others is imported or needed.
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from allocsolve.adaptors.foreign_cluster import RunningJob
+from allocsolve.adaptors.foreign_jobs import ForeignJobs
+from allocsolve.adaptors.named_policy import NamedPolicy, named_policy
+from allocsolve.adaptors.node_choice import node_chooser
+from allocsolve.adaptors.policy_driver import IllegalOrder, Order, PolicyDriver
+
+__all__ = [
+    "ForeignJobs",
+    "IllegalOrder",
+    "NamedPolicy",
+    "Order",
+    "PolicyDriver",
+    "RunningJob",
+    "named_policy",
+    "node_chooser",
+]

@@ -1,0 +1,100 @@
+"""Which nodes a job gets: our allocators for programs that ask with the ids of their free nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allocsolve.errors import InvalidOption
+from allocsolve.model import Mesh
+from allocsolve.model.checks import natural, shown, whole
+from allocsolve.model.topology import Topology
+from allocsolve.registry import make_allocator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from allocsolve.model import BoolArray
+
+__all__ = ["node_chooser"]
+
+
+def node_chooser(
+    name: str, nodes: Topology | int, *, seed: int = 0
+) -> Callable[[Iterable[Any], int], list[int] | None]:
+    """Return an allocator by name as a function ``choose(free, k)``.
+
+    Parameters
+    ----------
+    name
+        A solver of partition problems, as `allocsolve.registry.make_allocator` takes it: ``growth``;
+        ``curve-fit(method=best-fit, order=row-major)`` takes runs of neighbouring ids as Slurm does;
+        ``sorted-free-list`` the lowest ids.
+    nodes
+        What the nodes are linked to: node ``i`` of the topology has the id ``i``; or the number of nodes of
+        a cluster of which nothing is known, which are taken to lie in a line.
+    seed
+        Of every call.
+
+    Returns
+    -------
+    Callable
+        It takes the free nodes, either their ids in any order or a mask with one truth value for each node,
+        and how many are asked for, and returns the ids of the chosen ones, rising; None if it finds none.
+
+    Raises
+    ------
+    UnknownName, PluginError
+        If there is no such solver of partition problems.
+    InvalidOption
+        If the cluster has no node; when called, if an id is none of a node or is there twice, or if more
+        nodes are asked for than are free, or none.
+
+    Examples
+    --------
+    >>> choose = node_chooser("curve-fit(method=best-fit, order=row-major)", 8)
+    >>> choose([0, 2, 3, 4, 6, 7], 2), choose([0, 2, 3, 4, 6, 7], 3)
+    ([6, 7], [2, 3, 4])
+    """
+    if isinstance(nodes, Topology):
+        topology = nodes
+    else:
+        count = natural("nodes", nodes)
+        if not count:
+            msg = "nodes 0: a cluster has at least one"
+            raise InvalidOption(msg)
+        topology = Mesh((count,))
+    allocate = make_allocator(name, seed=seed)
+
+    def choose(free: Iterable[Any], k: int) -> list[int] | None:
+        mask = _mask(free, topology.num_nodes)
+        size, idle = natural("k", k), int(mask.sum())
+        if not 0 < size <= idle:
+            msg = f"{size} nodes are asked for, {idle} are free"
+            raise InvalidOption(msg)
+        chosen = allocate(topology, mask, size)
+        return None if chosen is None else sorted(chosen.tolist())
+
+    return choose
+
+
+def _mask(free: Iterable[Any], count: int) -> BoolArray:
+    """Return which nodes are free."""
+    if isinstance(free, np.ndarray) and free.dtype == bool:
+        if free.shape != (count,):
+            msg = f"free is a mask of the shape {free.shape}, not of {count} nodes"
+            raise InvalidOption(msg)
+        return free
+    mask = np.zeros(count, dtype=bool)
+    for one in free:
+        try:
+            node = whole(one)
+        except TypeError:
+            node = -1
+        if not 0 <= node < count or mask[node]:
+            fault = "is there twice" if 0 <= node < count else f"is none of the {count} nodes"
+            msg = f"free node {shown(one)} {fault}"
+            raise InvalidOption(msg)
+        mask[node] = True
+    return mask

@@ -1,0 +1,280 @@
+"""A queue policy of ours under the engine of somebody else."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from allocsolve.adaptors.foreign_cluster import ForeignCluster
+from allocsolve.adaptors.named_policy import named_policy
+from allocsolve.model.checks import shown, whole
+from allocsolve.model.evolving_columns import packed_evolving
+from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start, Wake
+from allocsolve.simulation.kernels import (
+    FREE,
+    LAST_PROMISE,
+    POOL,
+    READING,
+    REQUEST,
+    RUNNING,
+    initial_resizing,
+    initial_state,
+)
+from allocsolve.simulation.orders import Orders
+from allocsolve.simulation.sizes import can_run_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from allocsolve.adaptors.foreign_cluster import RunningJob
+    from allocsolve.adaptors.foreign_jobs import ForeignJobs, Key
+    from allocsolve.model import PackedJobs
+    from allocsolve.simulation import Decision, EngineRules, QueueView
+    from allocsolve.simulation.kernels import Resizing, State
+
+__all__ = ["IllegalOrder", "Order", "PolicyDriver", "Verb"]
+
+#: What another program is told to do: start a queued job, give a running one another number of nodes at its
+#: next point, grant it the nodes that it asks for, or refuse them.
+Verb: TypeAlias = Literal["start", "resize", "grant", "refuse"]
+
+
+class Order(NamedTuple):
+    """What another program is told to do with a job."""
+
+    verb: Verb
+    key: Key
+    #: On how many nodes the job is to run; of a refused request, what it asked for.
+    nodes: int
+
+
+class IllegalOrder(IllegalDecision):
+    """A decision that the rules do not allow, with the key of its job.
+
+    Parameters
+    ----------
+    job, rule
+        As of `allocsolve.simulation.IllegalDecision`.
+    key
+        What the other program calls the job by; None if the decision is about no job of it.
+    """
+
+    def __init__(self, job: int | None, key: Key, rule: str) -> None:
+        super().__init__(job, rule)
+        self.key = key
+        if key is not None:
+            self.args = (f"job {shown(key)}: {rule}",)
+
+
+class PolicyDriver:
+    """Calls a policy on the snapshots of another program, and says what that program has to do.
+
+    Parameters
+    ----------
+    policy
+        As `named_policy` takes it.
+    num_nodes
+        Of the cluster.
+    rules
+        What the policy may know; by default what it asks for. When it is called, the other program says.
+    seed
+        Of a policy that remembers something.
+
+    Notes
+    -----
+    *Complexity*: O(jobs added, queued and running) for each call, and the cost of the policy.
+
+    Examples
+    --------
+    >>> from allocsolve.adaptors import PolicyDriver, RunningJob
+    >>> driver = PolicyDriver("easy", num_nodes=4)
+    >>> for key, submit, nodes, estimate in (("a", 0, 3, 100), ("b", 1, 4, 10), ("c", 1, 1, 50)):
+    ...     _ = driver.jobs.add(key, submit=submit, nodes=nodes, estimate=estimate)
+    >>> driver.decide(1, free=1, queue=["b", "c"], running=[RunningJob("a", nodes=3, start=0)])
+    [Order(verb='start', key='c', nodes=1)]
+    """
+
+    def __init__(
+        self,
+        policy: Any,  # noqa: ANN401 - a name, or whatever a policy is
+        num_nodes: int,
+        *,
+        rules: EngineRules | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.policy = named_policy(policy, seed=seed)
+        self.rules = rules or self.policy.rules
+        self._cluster = ForeignCluster(num_nodes, self.rules.knowledge)
+        #: What decisions that change sizes are checked on: state of an engine with room for all jobs.
+        self._engine: tuple[State, Resizing] | None = None
+
+    @property
+    def jobs(self) -> ForeignJobs:
+        """The jobs of the other program: it adds them as they are submitted."""
+        return self._cluster.jobs
+
+    @property
+    def wake(self) -> float:
+        """When the policy wants to be called whatever happens, in seconds; infinite for never."""
+        return self._cluster.wakes[0] if self._cluster.wakes else math.inf
+
+    def decide(
+        self,
+        now: float,
+        *,
+        free: int,
+        queue: Iterable[Key],
+        running: Iterable[RunningJob] = (),
+        requests: Iterable[tuple[Key, int]] = (),
+    ) -> list[Order]:
+        """Return what the other program has to do now, in this order.
+
+        Parameters
+        ----------
+        now
+            Seconds.
+        free
+            Nodes that no job holds, and that are not kept for a running job that is to grow.
+        queue
+            The keys of all jobs that wait, in any order; a policy sees them in that of their submission.
+        running
+            All jobs that run.
+        requests
+            Running jobs that ask for another number of nodes, in the order in which they asked, and the
+            numbers.
+
+        Raises
+        ------
+        IllegalOrder
+            If a decision breaks a rule: nothing is ordered then.
+        InvalidOption
+            If the snapshot contradicts itself, or has a job that has not been added.
+        """
+        cluster = self._cluster
+        view, begun = cluster.view(float(now), free, queue, running, requests)
+        decisions = list(self.policy.decide(view))
+        try:
+            rows = self._rows(view, decisions)
+        except IllegalDecision as error:
+            known = error.job is not None and 0 <= error.job < len(self.jobs)
+            key = self.jobs.keys[error.job] if known else None  # type: ignore[index]  # a known job is none
+            raise IllegalOrder(error.job, key, error.rule) from None
+        return [*self._orders("start", begun), *self._carried_out(view, rows)]
+
+    def _orders(self, verb: Verb, sizes: Iterable[tuple[int, int]]) -> Iterator[Order]:
+        return (Order(verb, self.jobs.keys[job], nodes) for job, nodes in sizes)
+
+    def _rows(self, view: QueueView, decisions: list[Decision]) -> list[_Row]:
+        """Return the decisions but wake-ups, checked."""
+        acting = [decision for decision in decisions if not isinstance(decision, Wake)]
+        wakes = {_checked_wake(view, decision) for decision in decisions if isinstance(decision, Wake)}
+        waiting = {*view.queue.tolist()} if acting else set()
+        rows: list[_Row] = []
+        if acting and self.jobs.elastic:
+            orders = self._checks(view)
+            for decision in acting:
+                _check(view, decision, orders, waiting)
+            rows = [_Row(one, *row[1:4]) for one, row in zip(acting, orders.checked(), strict=True)]
+        else:
+            free = view.free
+            for decision in acting:
+                if not isinstance(decision, Start):
+                    raise IllegalDecision(None, f"{shown(decision)} is for jobs that are not rigid")
+                job, nodes = _checked_start(view, decision, waiting)
+                if nodes > free:
+                    raise IllegalDecision(job, f"starts on {nodes} nodes, but {free} are free")
+                free -= nodes
+                waiting.remove(job)
+                rows.append(_Row(decision, job, nodes, 0))
+        self._cluster.wakes = sorted(wakes.union(self._cluster.wakes))
+        return rows
+
+    def _checks(self, view: QueueView) -> Orders:
+        """Return the checks of the engine on what a view shows. O(queued and running jobs)."""
+        count, running, promises = len(self.jobs), view.running, view.promises
+        if self._engine is None or len(self._engine[0].start) < count:
+            self._engine = (
+                initial_state(view.num_nodes, np.zeros(0), ordered=False, resizable=True, num_jobs=2 * count),
+                initial_resizing(np.zeros(2 * count), packed_evolving((), (), 2 * count), 0),
+            )
+        state, resizing = self._engine
+        state.clock[0] = view.now
+        state.counts[FREE], state.counts[RUNNING] = view.free, len(running)
+        state.end_jobs[: len(running)], state.end_places[running] = running, np.arange(len(running))
+        state.start[running], state.start[view.queue] = view.jobs.start[running], np.nan
+        state.end[view.completed] = view.now
+        state.size[running], resizing.target[running] = view.held, view.targets
+        resizing.counts[POOL], resizing.counts[LAST_PROMISE] = view.pool, len(promises)
+        resizing.promises[: len(promises)] = promises
+        resizing.promise[running], resizing.promise[promises] = 0, view.promised_nodes
+        asked = resizing.evolving.numbers
+        asked[running, REQUEST], asked[running, READING] = 0, view.jobs.reading[running]
+        asked[view.requests, REQUEST] = view.requested_nodes
+        return Orders(state, resizing, cast("PackedJobs", view.jobs))
+
+    def _carried_out(self, view: QueueView, rows: list[_Row]) -> Iterator[Order]:
+        """Note decisions, and return what follows from them."""
+        cluster, now = self._cluster, view.now
+        for decision, job, nodes, promised in rows:
+            if isinstance(decision, Start):
+                cluster.start(job, nodes, now)
+                yield from self._orders("start", [(job, nodes)])
+            elif isinstance(decision, Resize):
+                cluster.resize(job, nodes, promised, now)
+                yield from self._orders("resize", [(job, nodes)])
+            elif isinstance(decision, Promise):
+                cluster.promise(job, nodes, promised)
+                yield from self._orders("start", cluster.start_promised(now))
+            else:
+                asked = int(view.requested_nodes[view.requests == job][0])
+                yield from self._orders("grant" if nodes else "refuse", [(job, asked)])
+
+
+class _Row(NamedTuple):
+    """A checked decision."""
+
+    decision: Decision
+    job: int
+    #: What the job is to hold; of an answer, whether it is granted.
+    nodes: int
+    #: Of nodes that it gives up, how many are promised to another job; of a promise, how many are free ones.
+    promised: int
+
+
+def _check(view: QueueView, decision: Decision, orders: Orders, waiting: set[int]) -> None:
+    """Check one of several decisions, as the engine does."""
+    if isinstance(decision, Start):
+        orders.start(*_checked_start(view, decision, waiting), 0, -1)
+    elif isinstance(decision, Promise):
+        orders.promise(*_checked_start(view, decision, waiting))
+    elif isinstance(decision, Resize):
+        orders.resize(decision)
+    elif isinstance(decision, Answer):
+        orders.answer(decision)
+    else:
+        raise IllegalDecision(None, f"{shown(decision)} is no decision")
+
+
+def _checked_start(view: QueueView, decision: Start | Promise, waiting: set[int]) -> tuple[int, int]:
+    """Return the job that starts, and its nodes, if it waits and can run on them."""
+    try:
+        job, nodes = whole(decision.job), whole(decision.nodes)
+    except TypeError:
+        raise IllegalDecision(None, f"{shown(decision)} is malformed") from None
+    if job not in waiting:
+        raise IllegalDecision(job, "is not in the queue")
+    if not can_run_on(view.jobs, job, nodes):
+        raise IllegalDecision(job, f"cannot run on {nodes} nodes")
+    return job, nodes
+
+
+def _checked_wake(view: QueueView, wake: Wake) -> float:
+    try:
+        at = float(wake.at)
+    except (TypeError, ValueError, OverflowError):
+        raise IllegalDecision(None, f"wake-up at {shown(wake.at)} is at no time") from None
+    if not view.now < at < math.inf:
+        raise IllegalDecision(None, f"wake-up at {at} is not after now, {view.now:.15g}")
+    return at
