@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, JobKind, Speedup
 
-__all__ = ["ElastiSimSchedule"]
+__all__ = ["ElastisimScheduler"]
 
 
-class ElastiSimSchedule:
+class ElastisimScheduler:
     """A policy as the function ``schedule(jobs, nodes, system)`` that ElastiSim calls.
 
     Parameters
@@ -27,7 +27,7 @@ class ElastiSimSchedule:
     policy
         As `allocsolve.adaptors.named_policy` takes it: a name, or the policy itself.
     choose
-        Which of the nodes that are free a job gets, as from `node_chooser`; by default the lowest ones.
+        Which nodes a job gets, as from `allocsolve.adaptors.node_chooser`; see `HeldNodes`.
     coalesce
         Whether the policy is called at periodic calls (``scheduling_interval``) and requests only. ElastiSim
         hands on the events of one instant one by one, and does not say which is the last: only its timer can
@@ -55,7 +55,7 @@ class ElastiSimSchedule:
     --------
     What runs beside the simulator::
 
-        elastisim_python.pass_algorithm(ElastiSimSchedule("malleable-min"), "ipc:///tmp/elastisim.ipc")
+        elastisim_python.pass_algorithm(ElastisimScheduler("malleable-min"), "ipc:///tmp/elastisim.ipc")
     """
 
     def __init__(

@@ -44,8 +44,8 @@ class HeldNodes:
     num_nodes
         Of the cluster.
     choose
-        From which nodes are free, shape (nodes,), and how many are wanted, to those that a job gets; by
-        default the lowest ones.
+        From which nodes are free, shape (nodes,), and how many are wanted, to those that a job gets. Where
+        it finds none (None), and by default, a job gets the lowest ones.
 
     Notes
     -----
@@ -64,7 +64,7 @@ class HeldNodes:
     def __init__(
         self, num_nodes: int, choose: Callable[[BoolArray, int], Iterable[int] | None] | None = None
     ) -> None:
-        self._choose = choose or _lowest
+        self._choose = choose
         #: Which nodes nobody holds or is to get.
         self.free: BoolArray = np.ones(num_nodes, dtype=bool)
         self.jobs: dict[int, Holding] = {}
@@ -76,7 +76,7 @@ class HeldNodes:
         return nodes
 
     def plan(self, key: int, size: int) -> None:
-        """Let a job have another size later: it will give up the nodes that it got last, or gets nodes now."""
+        """Let a job have another size later: it will give up its last nodes, or nodes are kept for it."""
         job = self.jobs[key]
         job.after, job.told = job.after[:size] + self._take(size - len(job.after)), False
 
@@ -96,13 +96,10 @@ class HeldNodes:
     def _take(self, count: int) -> list[int]:
         if count <= 0:
             return []
-        chosen = [*(self._choose(self.free.copy(), count) or ())]
+        found = self._choose(self.free.copy(), count) if self._choose else None
+        chosen = np.flatnonzero(self.free)[:count].tolist() if found is None else [*found]
         if len({*chosen}) != count or not self.free[chosen].all():
             msg = f"nodes {shown(chosen)} are no choice of {count} free ones"
             raise InvalidOption(msg)
         self.free[chosen] = False
         return chosen
-
-
-def _lowest(free: BoolArray, count: int) -> list[int]:
-    return [*map(int, np.flatnonzero(free)[:count])]
