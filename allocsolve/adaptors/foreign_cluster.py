@@ -100,9 +100,11 @@ class ForeignCluster:
             now, runs, held, np.array(starts, dtype=float), np.array(ends, dtype=float)
         )
         completed = self._forget_gone(now, waiting, runs)
-        target = np.array(targets, dtype=np.int64)
-        target = np.where(target == 0, held, target)
-        reserved = int(np.maximum(target - held, 0).sum())
+        target, reserved = held, 0
+        if self.jobs.elastic:
+            target = np.array(targets, dtype=np.int64)
+            target = np.where(target == 0, held, target)
+            reserved = int(np.maximum(target - held, 0).sum())
         left = self._take_promised(free)
         if left < 0 or free + held.sum() + reserved > self.num_nodes:
             kept = f", {reserved} are kept for running jobs and {self.pool} for promises"
@@ -199,9 +201,10 @@ class ForeignCluster:
         changed = np.flatnonzero((held != before) | (starts != self._start[runs]))
         for at in changed.tolist():
             self._hold(int(runs[at]), int(held[at]), float(starts[at]), now)
-        told = np.flatnonzero(~np.isnan(ends))
-        self._expected[runs[told]] = ends[told]
-        return np.sort(runs[(held != before) & (before > 0)])
+        told = ~np.isnan(ends)
+        if told.any():
+            self._expected[runs[told]] = ends[told]
+        return np.sort(runs[(held != before) & (before > 0)]) if len(changed) else _NO_JOBS
 
     def _hold(self, job: int, nodes: int, start: float, now: float) -> None:
         before, self._held[job] = int(self._held[job]), nodes
@@ -223,7 +226,9 @@ class ForeignCluster:
         """Forget jobs that neither wait nor run any more, and return those of them that ran."""
         self._seen[waiting] = self._seen[runs] = self._calls
         live = np.concatenate(self._live) if self._live else _NO_JOBS
-        gone = np.unique(live[self._seen[live] != self._calls])
+        gone = live[self._seen[live] != self._calls]
+        if len(gone) > 1:  # np.unique takes as long as the rest of this
+            gone = np.unique(gone)
         ended = gone[self._held[gone] > 0]
         self.jobs.ended(ended, now)
         self._held[gone] = 0
