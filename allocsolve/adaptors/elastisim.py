@@ -46,6 +46,8 @@ class ElastisimScheduler:
     it on. With ``schedule_on_scheduling_point`` all changes come when our engine with ``coalesce=False``
     makes them; with ``schedule_on_reconfiguration`` instead there are fewer calls, and these changes may come
     some points later. Without either, nodes that a job has given up are seen at the next event only.
+    Of jobs that end at one instant ElastiSim takes the one that started first, our engine that of the lowest
+    index: schedules whose events meet in this way may differ.
 
     *Complexity*: O(queued and running jobs) for each call, O(nodes) for each job that gets some, and the cost
     of the policy. *Reference*: Ozden et al., "ElastiSim: a batch-system simulator for malleable workloads",

@@ -47,7 +47,7 @@ class Clocked:
 
 def engine_costs(problem: WorkloadProblem) -> list[int]:
     """Return nanoseconds of each call, without those of the policy."""
-    engine, policy, costs = Engine(problem, EngineRules(coalesce=False)), Clocked(), []
+    engine, policy, costs = Engine(problem, EngineRules(coalesce=False)), Clocked(), list[int]()
     while True:
         began = perf_counter_ns()
         view = engine.advance()
