@@ -157,7 +157,7 @@ class ElastisimScheduler:
             free=int(self._held.free.sum()),
             queue=self._queue,
             running=[
-                RunningJob(key, len(held.held), held.start, len(held.after))
+                RunningJob(key, len(held.held), held.start, len(held.after) if held.changes else 0)
                 for key, held in self._held.jobs.items()
             ],
             requests=requests,
