@@ -57,7 +57,7 @@ class ElastisimScheduler:
     --------
     What runs beside the simulator::
 
-        elastisim_python.pass_algorithm(ElastisimScheduler("malleable-min"), "ipc:///tmp/elastisim.ipc")
+        elastisim_python.pass_algorithm(ElastisimScheduler("malleable-min"), "ipc://elastisim.ipc")
     """
 
     def __init__(
