@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from allocsolve.adaptors.accasim import AccasimScheduler
 from allocsolve.adaptors.cqsim import CqsimBackfill, cqsim_modules
+from allocsolve.adaptors.elastisim import ElastisimScheduler
 from allocsolve.adaptors.foreign_cluster import RunningJob
 from allocsolve.adaptors.foreign_jobs import ForeignJobs
 from allocsolve.adaptors.named_policy import NamedPolicy, named_policy
@@ -17,6 +18,7 @@ from allocsolve.adaptors.raps import RapsScheduler
 __all__ = [
     "AccasimScheduler",
     "CqsimBackfill",
+    "ElastisimScheduler",
     "ForeignJobs",
     "IllegalOrder",
     "NamedPolicy",

@@ -8,6 +8,7 @@ from allocsolve.instances.formats.certificates import (
     read_outcome,
     write_certificate,
 )
+from allocsolve.instances.formats.elastisim_jobs import read_elastisim
 from allocsolve.instances.formats.envelope import (
     digest,
     parse_problem,
@@ -28,6 +29,8 @@ from allocsolve.instances.formats.log_swf import read_swf_log
 from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_problem, recorded_schedule
 from allocsolve.instances.formats.sacct import read_sacct_log
 from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
+from allocsolve.instances.formats.unheld import ReadWorkload, Unheld
+from allocsolve.instances.formats.workload_elastisim import write_elastisim
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.amr_stream import amr_stream
 from allocsolve.instances.generators.counterexamples import counterexamples
@@ -91,10 +94,12 @@ __all__ = [
     "Library",
     "Member",
     "Proof",
+    "ReadWorkload",
     "Selection",
     "Statement",
     "Suite",
     "SwfLog",
+    "Unheld",
     "amr",
     "amr_stream",
     "churned_occupancy",
@@ -121,6 +126,7 @@ __all__ = [
     "problem_from_columns",
     "read_best_known",
     "read_certificate",
+    "read_elastisim",
     "read_outcome",
     "read_problem",
     "read_sacct_log",
@@ -142,6 +148,7 @@ __all__ = [
     "workload_schedule_of_evolution",
     "write_best_known",
     "write_certificate",
+    "write_elastisim",
     "write_index",
     "write_problem",
     "write_solution",
