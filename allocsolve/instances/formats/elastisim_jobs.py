@@ -206,10 +206,10 @@ def _job(
     try:
         limits = {"num_nodes_min": low, "num_nodes_max": high}
         application = read_application(models.of(name), arguments, limits, flops)
-        elastic = _elastic(kind, application, (low, nodes, high), arguments, attributes, unheld)
         runtime = float(application.seconds(nodes))
         if not 0 < runtime <= MAX_INTEGER:
             _no_run_time(application, runtime)
+        elastic = _elastic(kind, application, (low, nodes, high), arguments, attributes, unheld)
         job = Job(submit, nodes, runtime, weight=weight, **plain, **elastic)
         WorkloadProblem(machine, [job])
     except (InvalidOption, InvalidProblem, OverflowError) as error:
