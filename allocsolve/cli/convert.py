@@ -9,7 +9,7 @@ from allocsolve.cli.output import remark, say, write_json
 from allocsolve.cli.progress import time_bar
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.families import family_of
-from allocsolve.instances.formats.conversion import (
+from allocsolve.instances.formats.workload_conversion import (
     CONVERSIONS,
     format_by_name,
     read_workload,

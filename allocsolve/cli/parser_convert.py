@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli import options as opt
-from allocsolve.instances.formats.conversion import CONVERSIONS
+from allocsolve.instances.formats.workload_conversion import CONVERSIONS
 
 if TYPE_CHECKING:
     import argparse

@@ -8,7 +8,6 @@ from allocsolve.instances.formats.certificates import (
     read_outcome,
     write_certificate,
 )
-from allocsolve.instances.formats.elastisim_jobs import read_elastisim
 from allocsolve.instances.formats.envelope import (
     digest,
     parse_problem,
@@ -32,6 +31,7 @@ from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
 from allocsolve.instances.formats.unheld import ReadWorkload, Unheld
 from allocsolve.instances.formats.workload_batsim import BATSIM_VERSIONS, read_batsim, write_batsim
 from allocsolve.instances.formats.workload_elastisim import write_elastisim
+from allocsolve.instances.formats.workload_elastisim_jobs import read_elastisim
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.amr_stream import amr_stream
 from allocsolve.instances.generators.counterexamples import counterexamples

@@ -26,7 +26,7 @@ from allocsolve.instances import (
     write_batsim,
     write_elastisim,
 )
-from allocsolve.instances.formats.conversion import CONVERSIONS, read_workload, write_workload
+from allocsolve.instances.formats.workload_conversion import CONVERSIONS, read_workload, write_workload
 from allocsolve.instances.formats.workload_swf import swf_with_unheld
 from allocsolve.model import Job, Stall, WorkloadProblem, WorkloadSchedule
 
@@ -49,8 +49,8 @@ def workload(problem: WorkloadProblem, change: Callable[[int, Job], Job]) -> Wor
 
 
 def rigid(job: Job) -> Job:
-    plain = {"min_nodes": None, "max_nodes": None, "speedup": None, "kind": None, "points": 0}
-    return replace(job, **plain, size_set=1, evolution=None, reconfiguration=None)
+    named = {"limit": job.limit, "name": job.name, "user": job.user, "weight": job.weight}
+    return Job(job.submit, job.nodes, job.runtime, **named)  # type: ignore[arg-type]  # fields by their names
 
 
 def elastic(problem: WorkloadProblem, kind: str) -> int:

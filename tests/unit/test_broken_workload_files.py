@@ -43,6 +43,7 @@ class Broken(NamedTuple):
 
 def times(path: str, *, name: str, above: bool = False) -> Iterator[Broken]:
     """Yield faults of a field that holds seconds."""
+    value: object
     for value in ("soon", None, True, [], {}):
         yield Broken(path, value, f"{path}: {name} must be a number, not {show(value)}")
     yield Broken(path, -1, f"{path}: {name} -1 is {'not above' if above else 'below'} 0")
@@ -53,6 +54,7 @@ def times(path: str, *, name: str, above: bool = False) -> Iterator[Broken]:
 
 def counts(path: str, *, name: str, high: str) -> Iterator[Broken]:
     """Yield faults of a field that holds a number of nodes."""
+    value: object
     for value in ("4", None, 2.5, [], True):
         yield Broken(path, value, f"{path}: {name} must be an integer, not {show(value)}")
     yield Broken(path, 0, f"{path}: {name} 0 is below 1")

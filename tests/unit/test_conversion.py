@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ from allocsolve.instances import (
     write_problem,
     write_solution,
 )
-from allocsolve.instances.formats.conversion import CONVERSIONS
 from allocsolve.instances.formats.formula import parse_formula
+from allocsolve.instances.formats.workload_conversion import CONVERSIONS
 from allocsolve.instances.formats.workload_elastisim import NODE_PREFIX
 from allocsolve.instances.formats.workload_swf import swf_text
 from allocsolve.model import (
@@ -208,7 +208,7 @@ def test_the_folder_of_elastisim(tmp_path: Path) -> None:
 
 def test_models_of_other_people(tmp_path: Path) -> None:
     """The model of Zojer et al. 2025, and those of laws and requests by formulas."""
-    models = {
+    models: dict[str, list[dict[str, Any]]] = {
         "amdahl": [{"iterations": "divide", "flops": "(flops/divide)/(1/((1-pp)+pp/num_nodes))"}],
         "power": [{"iterations": 4, "flops": "flops/num_nodes^0.5/4"}],
         "flat": [{"iterations": 1, "flops": "num_nodes > 2 ? flops / 2 : flops"}],
