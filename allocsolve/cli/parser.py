@@ -12,8 +12,10 @@ from allocsolve.cli import options as opt
 from allocsolve.cli import score, solve, solvers, study
 from allocsolve.cli.commands import add_command, commands_of, sentence
 from allocsolve.cli.compare import compare_studies
+from allocsolve.cli.convert import convert
 from allocsolve.cli.exports import add_exports
 from allocsolve.cli.gate import gate
+from allocsolve.cli.parser_convert import add_convert
 from allocsolve.cli.parser_generate import add_generators
 from allocsolve.cli.parser_import import add_imports
 from allocsolve.cli.parser_library import add_library
@@ -78,6 +80,7 @@ def make_parser() -> Parser:
 
     add_generators(group("generate", "write problems"))
     add_imports(group("import", "turn logs of real machines into problems"))
+    add_convert(command("convert", convert, "write a workload in the format of another program"))
     _add_solve(command("solve", solve.solve, "solve one problem with one solver"))
     _add_check(
         command(

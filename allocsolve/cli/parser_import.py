@@ -18,6 +18,7 @@ __all__ = ["add_imports"]
 
 def add_imports(parser: argparse.ArgumentParser) -> None:
     """Add one command per format of logs below `import`."""
+    parser.epilog = "Workloads of simulators (Batsim, ElastiSim) are no logs: allocsolve convert reads them."
     formats = commands_of(parser, "format")
     swf = add_command(
         formats, "swf", import_log.import_swf, "a log in the standard workload format, .swf or .swf.gz"

@@ -8,7 +8,6 @@ from allocsolve.instances.formats.certificates import (
     read_outcome,
     write_certificate,
 )
-from allocsolve.instances.formats.elastisim_jobs import read_elastisim
 from allocsolve.instances.formats.envelope import (
     digest,
     parse_problem,
@@ -30,7 +29,9 @@ from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_proble
 from allocsolve.instances.formats.sacct import read_sacct_log
 from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
 from allocsolve.instances.formats.unheld import ReadWorkload, Unheld
+from allocsolve.instances.formats.workload_batsim import BATSIM_VERSIONS, read_batsim, write_batsim
 from allocsolve.instances.formats.workload_elastisim import write_elastisim
+from allocsolve.instances.formats.workload_elastisim_jobs import read_elastisim
 from allocsolve.instances.generators.amr import amr
 from allocsolve.instances.generators.amr_stream import amr_stream
 from allocsolve.instances.generators.counterexamples import counterexamples
@@ -78,6 +79,7 @@ from allocsolve.instances.library.files import (
 from allocsolve.instances.library.regenerate import regenerate
 
 __all__ = [
+    "BATSIM_VERSIONS",
     "BEST_KNOWN",
     "EVOTREE_KINDS",
     "LINA_FLEXIBILITIES",
@@ -124,6 +126,7 @@ __all__ = [
     "problem_columns",
     "problem_document",
     "problem_from_columns",
+    "read_batsim",
     "read_best_known",
     "read_certificate",
     "read_elastisim",
@@ -146,6 +149,7 @@ __all__ = [
     "uniform_occupancy",
     "workload_of_evolution",
     "workload_schedule_of_evolution",
+    "write_batsim",
     "write_best_known",
     "write_certificate",
     "write_elastisim",

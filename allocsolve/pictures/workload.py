@@ -9,6 +9,7 @@ import numpy as np
 from allocsolve.families import Export, View
 from allocsolve.instances.formats.workload_evalys import evalys_text
 from allocsolve.instances.formats.workload_perfetto import perfetto_text
+from allocsolve.instances.formats.workload_swf import swf_text
 from allocsolve.model.job_kinds import JOB_KINDS
 from allocsolve.pictures._workload_gantt import GANTT_PIECES, gantt
 from allocsolve.pictures._workload_series import duration, span
@@ -99,5 +100,6 @@ WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
     exports={
         "perfetto": Export("a trace for Perfetto and Chrome's trace viewer", perfetto_text),
         "evalys": Export("a jobs.csv as evalys and Batsim's tools read it", evalys_text),
+        "swf": Export("a log in the Standard Workload Format, with waits", swf_text),
     },
 )

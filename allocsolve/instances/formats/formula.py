@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -146,8 +147,7 @@ class _Parser:
         token = self._tokens[self._at] if self._at < len(self._tokens) else ""
         self._at += 1
         if token[:1].isdigit() or token[:1] == ".":
-            number = _number(token)
-            return lambda _: number
+            return _Constant(_number(token))
         if token in FUNCTIONS:
             return self._call(token)
         if token in self._names:
@@ -226,7 +226,20 @@ def _number(token: str) -> Fraction:
     return Fraction(token) if float(token) else Fraction(0)
 
 
+class _Constant:
+    """A part of a formula without names: it is computed once."""
+
+    def __init__(self, value: Fraction) -> None:
+        self.value = value
+
+    def __call__(self, _: Mapping[str, int]) -> Fraction:
+        return self.value
+
+
 def _applied(operator: _Binary, left: Formula, right: Formula) -> Formula:
+    if isinstance(left, _Constant) and isinstance(right, _Constant):
+        with suppress(ArithmeticError, ValueError):  # that there is no value is said where it is asked for
+            return _Constant(operator(left.value, right.value))
     return lambda names: operator(left(names), right(names))
 
 

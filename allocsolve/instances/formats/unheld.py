@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from allocsolve.errors import InvalidProblem
 from allocsolve.model.job_kinds import job_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from allocsolve.model import WorkloadProblem
 
 __all__ = ["ReadWorkload", "Unheld", "elastic_kinds"]
@@ -58,16 +55,3 @@ def elastic_kinds(problem: WorkloadProblem) -> dict[str, int]:
     """Return how many jobs there are of each kind but the rigid one."""
     kinds = [job_kind(code) for code in problem.packed.kind.tolist()]
     return {kind: kinds.count(kind) for kind in ("moldable", "malleable", "evolving") if kind in kinds}
-
-
-def refuse(names: Iterable[str], what: str) -> None:
-    """Refuse a problem because of the first of these jobs.
-
-    Raises
-    ------
-    InvalidProblem
-        If there is one.
-    """
-    for name in names:
-        msg = f"job {name!r} {what}"
-        raise InvalidProblem(msg)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import FormatError, InvalidOption, InvalidProblem
 from allocsolve.instances.formats.checker import Checker, show
-from allocsolve.instances.formats.elastisim_model import Application, as_texts, read_application
 from allocsolve.instances.formats.json_text import load
 from allocsolve.instances.formats.reading import read_input
 from allocsolve.instances.formats.unheld import ReadWorkload, Unheld
 from allocsolve.instances.formats.workload_elastisim import NODE_FLOPS
+from allocsolve.instances.formats.workload_elastisim_model import Application, as_texts, read_application
 from allocsolve.model import (
     MAX_INTEGER,
     Amdahl,
@@ -206,10 +206,10 @@ def _job(
     try:
         limits = {"num_nodes_min": low, "num_nodes_max": high}
         application = read_application(models.of(name), arguments, limits, flops)
-        elastic = _elastic(kind, application, (low, nodes, high), arguments, attributes, unheld)
         runtime = float(application.seconds(nodes))
         if not 0 < runtime <= MAX_INTEGER:
             _no_run_time(application, runtime)
+        elastic = _elastic(kind, application, (low, nodes, high), arguments, attributes, unheld)
         job = Job(submit, nodes, runtime, weight=weight, **plain, **elastic)
         WorkloadProblem(machine, [job])
     except (InvalidOption, InvalidProblem, OverflowError) as error:

@@ -1,0 +1,219 @@
+"""Workloads of Batsim: JSON files of jobs and of the profiles that say what they do.
+
+A job names a profile that waits for its run time (``delay`` in Batsim 4, ``DelayProfile`` in Batsim 5); what
+Batsim has no field for is in ``extra_data``, a JSON text that schedulers get: ``{"allocsolve": {...}}`` with
+the fields of a job of `allocsolve.instances.formats.workload`. Batsim ends a job at its ``walltime``: one
+with a limit below its run time is written without, and a profile that waits longer is read as it would run.
+
+Profiles that compute, communicate or replay traces take a time that follows from a platform; they are not
+read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from allocsolve.errors import FormatError
+from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.json_text import load, parse, save
+from allocsolve.instances.formats.unheld import ReadWorkload, Unheld, elastic_kinds
+from allocsolve.instances.formats.workload import decode_problem, encode_problem
+from allocsolve.model import MAX_INTEGER
+from allocsolve.model.checks import choice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.model import WorkloadProblem
+
+__all__ = ["BATSIM_VERSIONS", "read_batsim", "write_batsim"]
+
+#: The versions of Batsim that files may be written for: their names of profiles differ.
+BATSIM_VERSIONS: Final = ("5", "4")
+_DELAYS: Final = {"5": "DelayProfile", "4": "delay"}
+_SEQUENCES: Final = ("SequentialCompositionProfile", "composed")
+_OURS: Final = "allocsolve"
+#: Batsim parts the names of workload and job by an exclamation mark, its tables cells by commas.
+_PLAIN_NAME: Final = re.compile(r"[\w.#:+-]+")
+_FIELDS: Final = ("id", "subtime", "res", "profile")
+_DEEPEST: Final = 50
+
+
+def write_batsim(problem: WorkloadProblem, path: PathLike, *, version: str = "5") -> Unheld:
+    """Write a workload for Batsim; see the module for what is in it.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    path
+        The file.
+    version
+        One of `BATSIM_VERSIONS`.
+
+    Returns
+    -------
+    Unheld
+        What the file does not hold, or Batsim does not do.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such version.
+    FormatError
+        If the file cannot be written.
+    """
+    choice("version of Batsim", version, BATSIM_VERSIONS)
+    unheld, jobs = Unheld(), []
+    for kind, count in elastic_kinds(problem).items():
+        unheld.add(f"{kind} jobs, which Batsim runs as rigid ones (the rest is in extra_data)", count)
+    profiles: dict[str, Document] = {}
+    taken = set(problem.jobs.names)
+    for idx, row in enumerate(encode_problem(problem)["jobs"]):
+        job = {"id": row.pop("name"), "subtime": row.pop("submit"), "res": row.pop("nodes")}
+        if not _PLAIN_NAME.fullmatch(job["id"]):
+            row["name"], job["id"] = job["id"], _unlike(taken, f"job{idx}")
+        runtime = row.pop("runtime")
+        if row.get("limit", 0) >= runtime:
+            job["walltime"] = row.pop("limit")
+        unheld.add(
+            "limits below the run time, at which Batsim would end jobs (in extra_data)", "limit" in row
+        )
+        job["profile"] = f"wait_{runtime}"
+        profiles[job["profile"]] = {"type": _DELAYS[version], "delay": runtime}
+        if row:
+            job["extra_data"] = json.dumps({_OURS: row}, ensure_ascii=False)
+        jobs.append(job)
+    unheld.add("meta of the problem", bool(problem.meta))
+    save({"name": problem.name, "nb_res": problem.num_nodes, "jobs": jobs, "profiles": profiles}, path)
+    return unheld
+
+
+def _unlike(taken: set[str], name: str) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def read_batsim(path: PathLike, *, num_nodes: int | None = None) -> ReadWorkload:
+    """Read a workload of Batsim 4 or 5, whose names of profiles may be mixed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    num_nodes
+        Nodes of the machine; None for ``nb_res``.
+
+    Raises
+    ------
+    FormatError
+        If it cannot be read or is faulty: every faulty job and every profile without a run time is named.
+    """
+    document = load(path)
+    check, unheld = Checker(), Unheld()
+    if num_nodes is None:
+        num_nodes = check.integer(document.get("nb_res"), "nb_res", "nb_res", 1, fallback=MAX_INTEGER)
+    profiles = check.typed(dict, document.get("profiles"), "profiles")
+    seconds = _Delays(check, profiles)
+    rows: list[Document] = []
+    for idx, item in enumerate(check.typed(list, document.get("jobs"), "jobs")):
+        place = f"jobs[{idx}]"
+        job = check.typed(dict, item, place)
+        check.faults += [f"{place}.{name}: missing" for name in _FIELDS if name not in job]
+        rows.append(_row(check, job, place, (num_nodes, seconds), unheld))
+    check.finish(str(path))
+    name = document.get("name", "")
+    fields = {"num_nodes": num_nodes, "name": name if isinstance(name, str) else "", "jobs": rows}
+    problem = decode_problem({"format": "allocsolve/1", "kind": "workload", **fields}, str(path))
+    return ReadWorkload(problem, unheld)
+
+
+def _row(check: Checker, job: Document, place: str, context: tuple[int, _Delays], unheld: Unheld) -> Document:
+    """Return a job with the fields of the JSON format."""
+    num_nodes, delays = context
+    name = job.get("id", "")
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        check.add(f"{place}.id", f"must be a string or an integer, not {show(name)}")
+    row: Document = {
+        "name": str(name),
+        "submit": check.real_number(job.get("subtime", 0), f"{place}.subtime", "subtime", 0),
+        "nodes": check.integer(
+            job.get("res", 1), f"{place}.res", "res", 1, high=num_nodes, high_is="the number of resources"
+        ),
+        "runtime": delays.of(job.get("profile", ""), f"{place}.profile"),
+    }
+    if job.get("walltime") not in (None, -1):  # -1: there is none
+        limit = check.real_number(job["walltime"], f"{place}.walltime", "walltime", 0, above=True)
+        unheld.add(
+            "jobs that Batsim ends at their walltime, read as running until then", limit < row["runtime"]
+        )
+        row |= {"limit": limit, "runtime": min(limit, row["runtime"])}
+    extra = _extra(check, job.get("extra_data"), f"{place}.extra_data")
+    row |= extra.pop(_OURS, {})
+    others = {*job} - {*_FIELDS, "walltime", "extra_data"} | {*extra}
+    for other in sorted(others):
+        unheld.add(f"jobs with {show(other)}")
+    return row
+
+
+def _extra(check: Checker, value: object, place: str) -> Document:
+    """Return what extra data say; texts that are no JSON objects are data of somebody else."""
+    if value is None:
+        return {}
+    if isinstance(value, str) and value.startswith(f'{{"{_OURS}"'):
+        try:
+            value = parse(value.encode(), place)
+        except FormatError as error:
+            check.faults.append(str(error))
+            return {}
+    if isinstance(value, dict):
+        ours = check.typed(dict, value.get(_OURS, {}), f"{place}.{_OURS}")
+        known = {"submit", "nodes", "runtime"} & {*ours}
+        for name in sorted(known):
+            check.add(f"{place}.{_OURS}", f"{show(name)} is told by the job itself")
+        return {**value, _OURS: ours}
+    return {"extra_data": value}
+
+
+class _Delays:
+    """The run times of profiles; one that has none is a fault of the first job that names it."""
+
+    def __init__(self, check: Checker, profiles: Mapping[str, Any]) -> None:
+        self._check, self._profiles = check, profiles
+        self._seconds: dict[str, float] = {}
+
+    def of(self, name: object, place: str, depth: int = 0) -> float:
+        """Return the seconds of a profile, 1 if that is not known."""
+        if not isinstance(name, str) or name not in self._profiles:
+            self._check.add(place, f"there is no profile {show(name)}")
+            return 1
+        if depth > _DEEPEST:
+            self._check.add(place, f"profile {show(name)} is made of more than {_DEEPEST} levels of others")
+            return 1
+        if name not in self._seconds:
+            self._seconds[name] = self._read(name, f"profiles.{name}", depth)
+        return self._seconds[name]
+
+    def _read(self, name: str, place: str, depth: int) -> float:
+        check = self._check
+        profile = check.typed(dict, self._profiles[name], place)
+        kind = profile.get("type")
+        if kind in _DELAYS.values():
+            return check.real_number(profile.get("delay"), f"{place}.delay", "delay", 0, above=True)
+        if kind in _SEQUENCES:
+            repeat = check.integer(profile.get("repeat", 1), f"{place}.repeat", "repeat", 1)
+            names = check.typed(list, profile.get("seq"), f"{place}.seq")
+            if not names:
+                check.add(f"{place}.seq", "is empty")
+            parts = [self.of(part, f"{place}.seq[{idx}]", depth + 1) for idx, part in enumerate(names)]
+            return repeat * sum(parts) or 1
+        check.add(
+            f"{place}.type", f"the run time of {show(kind)} follows from a platform: only delays are read"
+        )
+        return 1

@@ -1,0 +1,359 @@
+"""Convert: files of other programs, what they cannot hold, and real examples of them."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from cli_tools import refused, run, run_json
+
+from allocsolve import solve
+from allocsolve.errors import InvalidAnswer, InvalidOption
+from allocsolve.instances import (
+    elastic_workload,
+    lublin1999,
+    read_batsim,
+    read_elastisim,
+    read_problem,
+    read_solution,
+    write_elastisim,
+    write_problem,
+    write_solution,
+)
+from allocsolve.instances.formats.formula import parse_formula
+from allocsolve.instances.formats.workload_conversion import CONVERSIONS
+from allocsolve.instances.formats.workload_elastisim import NODE_PREFIX
+from allocsolve.instances.formats.workload_swf import swf_text
+from allocsolve.model import (
+    Amdahl,
+    EvolutionProblem,
+    EvolutionProfile,
+    Job,
+    PowerLaw,
+    Requests,
+    SpeedupTable,
+    WorkloadProblem,
+    WorkloadSchedule,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_tools import Capture
+
+PROBLEM = WorkloadProblem(
+    4,
+    [
+        Job(0, 3, 100, limit=120, user="ada"),
+        Job(1, 2, 60, min_nodes=1, max_nodes=4, speedup=Amdahl(0.9), weight=2),
+        Job(2, 1, 30),
+    ],
+    name="three",
+)
+SCHEDULE = WorkloadSchedule.of(PROBLEM, [0, 100, 2])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Return a problem and an answer to it."""
+    problem, answer = tmp_path / "P.json", tmp_path / "A.json"
+    write_problem(PROBLEM, problem)
+    write_solution(answer, PROBLEM, SCHEDULE, {})
+    return problem, answer
+
+
+def test_what_cannot_be_held_is_said(files: tuple[Path, Path], capsys: Capture) -> None:
+    problem, answer = files
+    out = problem.parent / "P.swf"
+    said = run(capsys, "convert", problem, out, "--answer", answer)
+    assert said.splitlines() == [
+        f"{problem}: 3 jobs, 4 nodes, submitted over 2 s, 2 rigid, 1 moldable",
+        f"{out}: a log in the Standard Workload Format (.swf)",
+        "  swf cannot hold: names of jobs, now numbers: 3",
+        "  swf cannot hold: users, now numbers: 1",
+        "  swf cannot hold: moldable jobs, as rigid ones: 1",
+        "  swf cannot hold: weights of jobs: 1",
+        "  swf cannot hold: name of the problem: 1",
+    ]
+    assert out.read_text(encoding="utf-8").splitlines()[-3:] == [
+        "1 0 0 100 3 -1 -1 3 120 -1 1 1 -1 -1 -1 -1 -1 -1",
+        "2 1 99 60 2 -1 -1 2 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
+        "3 2 0 30 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1",
+    ]
+
+
+def test_as_json(files: tuple[Path, Path], capsys: Capture) -> None:
+    problem, answer = files
+    told = run_json(capsys, "convert", problem, problem.parent / "els", "--answer", answer)
+    assert (told["from_format"], told["format"], told["num_jobs"]) == ("json", "elastisim", 3)
+    assert (told["not_read"], told["not_held"]) == ({}, {})
+    assert told["to"] == str(problem.parent / "els")
+    told = run_json(capsys, "convert", problem.parent / "els", problem.parent / "back.json")
+    assert (told["from_format"], told["format"], told["not_read"]) == ("elastisim", "json", {})
+    assert read_problem(problem.parent / "back.json") == PROBLEM
+    assert read_solution(problem.parent / "els" / "schedule.csv", PROBLEM) == SCHEDULE
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_every_format(files: tuple[Path, Path], name: str, capsys: Capture) -> None:
+    problem, answer = files
+    out = problem.parent / f"out.{name}" if not CONVERSIONS[name].is_folder else problem.parent / "folder"
+    given = [] if CONVERSIONS[name].answer == "never" else ["--answer", answer]
+    if CONVERSIONS[name].answer == "needed":
+        assert "shows a schedule: --answer FILE" in refused(capsys, "convert", problem, out, "--format", name)
+    if CONVERSIONS[name].answer == "never":
+        said = refused(capsys, "convert", problem, out, "--format", name, "--answer", answer)
+        assert f"there is no room for a schedule in --format {name}" in said
+    assert not out.exists()
+    told = run_json(capsys, "convert", problem, out, "--format", name, *given)
+    assert told["format"] == name
+    assert out.exists()
+    said = refused(capsys, "convert", problem, out, "--format", name, *given)
+    assert "--force replaces" in said
+    run(capsys, "convert", problem, out, "--format", name, *given, "--force")
+
+
+def test_files_that_are_read_are_not_written(files: tuple[Path, Path], capsys: Capture) -> None:
+    problem, answer = files
+    for path in (problem, answer):
+        said = refused(capsys, "convert", problem, path, "--format", "evalys", "--answer", answer, "--force")
+        assert f"{path}: cannot be written: this command reads it" in said
+    folder = problem.parent / "els"
+    run(capsys, "convert", problem, folder)
+    assert "this command reads it" in refused(capsys, "convert", folder, folder, "--force")
+    assert "there is no directory" in refused(capsys, "convert", problem, folder / "no" / "folder")
+    assert "is not a directory" in refused(capsys, "convert", problem, problem, "--format", "elastisim")
+    assert "its name tells no format" in refused(capsys, "convert", problem, problem.parent / "P.xyz")
+
+
+def test_other_families_have_problem_files_only(tmp_path: Path, capsys: Capture) -> None:
+    problem = EvolutionProblem(8, (EvolutionProfile([(60, 2), (30, 8)]),))
+    write_problem(problem, tmp_path / "E.json")
+    run(capsys, "convert", tmp_path / "E.json", tmp_path / "E.csv")
+    assert read_problem(tmp_path / "E.csv") == problem
+    assert "is for workloads" in refused(capsys, "convert", tmp_path / "E.json", tmp_path / "E.swf")
+    said = refused(capsys, "convert", tmp_path / "E.json", tmp_path / "F.csv", "--nodes", 9)
+    assert "--nodes is not for problems of allocsolve" in said
+
+
+def test_jobs_that_a_format_cannot_hold_at_all_are_refused(tmp_path: Path, capsys: Capture) -> None:
+    job = Job(0, 2, 60, min_nodes=2, max_nodes=4, speedup=SpeedupTable([(2, 60), (4, 40)]), name="wide")
+    write_problem(WorkloadProblem(4, [job]), tmp_path / "P.json")
+    said = refused(capsys, "convert", tmp_path / "P.json", tmp_path / "P.csv")
+    assert "job 'wide' has a table of speedups, which a table of jobs cannot hold" in said
+
+
+def test_logs_are_read_as_they_are(tmp_path: Path, capsys: Capture) -> None:
+    lines = [
+        "; MaxNodes: 8",
+        "; MaxProcs: 8",
+        "1 50 5 60 4 -1 -1 4 30 -1 1 1 1 1 1 -1 -1 -1",
+        "2 60 0 0 4 -1 -1 4 30 -1 1 1 1 1 1 -1 -1 -1",
+        "x 60",
+    ]
+    with gzip.open(tmp_path / "log.swf.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    told = run_json(capsys, "convert", tmp_path / "log.swf.gz", tmp_path / "P.json")
+    assert told["not_read"] == {
+        "job lines that were dropped (faulty)": 1,
+        "job lines that were dropped (no run time)": 1,
+        "line 5: 2 fields instead of 18": 1,
+        "recorded starts (`allocsolve import swf --recorded` writes them)": 1,
+    }
+    problem = read_problem(tmp_path / "P.json")
+    assert isinstance(problem, WorkloadProblem)
+    assert (problem.jobs[0].submit, problem.jobs[0].limit, problem.jobs[0].name) == (50, 30, "1")
+    (tmp_path / "none.swf").write_text("; MaxProcs: 8\n")
+    assert "there is no job in it" in refused(capsys, "convert", tmp_path / "none.swf", tmp_path / "Q.json")
+
+
+def test_windows_and_jobs_that_change_or_never_run() -> None:
+    jobs = [Job(0, 2, 60, min_nodes=1, max_nodes=4, speedup=Amdahl(1), kind="malleable"), Job(9, 1, 5)]
+    problem = WorkloadProblem(4, jobs)
+    schedule = WorkloadSchedule(
+        np.array([0, 2, 2]), np.array([0.0, 40]), np.array([40.0, 50]), np.array([2, 4])
+    )
+    first, second = swf_text(problem, schedule).splitlines()[-2:]
+    assert first.split()[:5] == ["1", "0", "0", "50", "2"]
+    assert (second.split()[2], second.split()[10]) == ("-1", "-1")
+    assert swf_text(problem, schedule, (60, 90)).splitlines()[-1].startswith(";")
+
+
+def test_the_folder_of_elastisim(tmp_path: Path) -> None:
+    write_elastisim(WorkloadProblem(101, PROBLEM.jobs), tmp_path, zmq_url="tcp://localhost:5555")
+    configuration = json.loads((tmp_path / "configuration.json").read_text(encoding="utf-8"))
+    for name in ("jobs_file", "platform_file"):
+        assert (tmp_path / configuration[name]).is_file()
+    assert configuration["zmq_url"] == "tcp://localhost:5555"
+    document = json.loads((tmp_path / "jobs.json").read_text(encoding="utf-8"))
+    assert {(tmp_path / job["application_model"]).is_file() for job in document["jobs"]} == {True}
+    platform = (tmp_path / "platform.xml").read_text(encoding="utf-8")
+    assert 'radical="1000-1100"' in platform
+    names = [f"{NODE_PREFIX}{number}" for number in range(1000, 1101)]
+    assert sorted(names) == names
+    with pytest.raises(InvalidOption, match="tick 0 is not above 0"):
+        write_elastisim(PROBLEM, tmp_path, tick=0)
+    with pytest.raises(InvalidAnswer, match="1 scheduled jobs for 3 submitted"):
+        write_elastisim(
+            PROBLEM, tmp_path, schedule=WorkloadSchedule.of(WorkloadProblem(1, [Job(0, 1, 1)]), [0])
+        )
+
+
+def test_models_of_other_people(tmp_path: Path) -> None:
+    """The model of Zojer et al. 2025, and those of laws and requests by formulas."""
+    models: dict[str, list[dict[str, Any]]] = {
+        "amdahl": [{"iterations": "divide", "flops": "(flops/divide)/(1/((1-pp)+pp/num_nodes))"}],
+        "power": [{"iterations": 4, "flops": "flops/num_nodes^0.5/4"}],
+        "flat": [{"iterations": 1, "flops": "num_nodes > 2 ? flops / 2 : flops"}],
+        "asks": [
+            {
+                "iterations": 4,
+                "flops": "flops/4/num_nodes",
+                "ask": "num_nodes + (phase_iteration == 2 ? 3 : 0)",
+            }
+        ],
+    }
+    jobs = []
+    for name, phases in models.items():
+        listed = [
+            {
+                "iterations": phase["iterations"],
+                "evolving_request": phase.get("ask"),
+                "tasks": [{"type": "CPU", "flops": phase["flops"], "computation_pattern": "Uniform"}],
+            }
+            for phase in phases
+        ]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"phases": listed}), encoding="utf-8")
+        arguments = {"flops": 6e10, "divide": 5, "pp": 0.75, "num_nodes_pref": "2"}
+        kind = {"amdahl": "malleable", "power": "moldable", "flat": "moldable", "asks": "evolving"}[name]
+        jobs.append(
+            {
+                "type": kind,
+                "submit_time": 3,
+                "num_nodes_min": 1,
+                "num_nodes_max": 4,
+                "application_model": f"some/where/{name}.json",
+                "arguments": arguments,
+            }
+        )
+    (tmp_path / "jobs.json").write_text(json.dumps({"jobs": jobs}), encoding="utf-8")
+    found = read_elastisim(tmp_path / "jobs.json", num_nodes=4)
+    amdahl, power, flat, asks = found.problem.jobs
+    assert isinstance(amdahl.speedup, Amdahl)
+    assert amdahl.speedup.parallel == pytest.approx(0.75, rel=1e-9)
+    assert (amdahl.runtime, amdahl.points, amdahl.kind) == (37.5, 5, "malleable")
+    assert isinstance(power.speedup, PowerLaw)
+    assert power.speedup.exponent == pytest.approx(0.5, rel=1e-9)
+    assert flat.speedup == SpeedupTable([(1, 60), (2, 60), (3, 30), (4, 30)])
+    assert asks.evolution == Requests([(0.5, 3)])
+    assert asks.runtime == 30
+
+
+def test_formulas() -> None:
+    names = frozenset({"n"})
+    for text, value in {
+        "2^3^2": 512,
+        "-2^2": -4,
+        "7 % 4 + 1e1": 13,
+        "n > 2 and n < 4 ? 1 : 0": 1,
+        "n == 1 ? 1 : n == 2 ? 2 : 9": 9,
+        "min(n, 2, 5) + max(1) + round(2.5)": 6,
+        "1 < 2 || 1 / 0": None,
+        "20 / 3 * 3": 20,
+        "sqrt(16) + floor(-0.5) + abs(-3) + trunc(-1.5)": 5,
+        "(1-0.9)+0.9/n": Fraction(4, 10),
+    }.items():
+        formula = parse_formula(text, names)
+        if value is None:
+            with pytest.raises(InvalidOption, match="has no value for n = 3"):
+                formula({"n": 3})
+        else:
+            assert formula({"n": 3}) == value, text
+    with pytest.raises(InvalidOption, match="is longer than 100000 characters"):
+        parse_formula("1" * 100_001, names)
+
+
+def test_the_example_of_elastisim(traces: Path, tmp_path: Path) -> None:
+    with gzip.open(traces / "elastisim_example_jobs.json.gz", "rb") as file:
+        (tmp_path / "jobs.json").write_bytes(file.read())
+    phase = {
+        "iterations": "iterations",
+        "evolving_request": "phase_iteration % 2 == 0 ? num_nodes - 4 : num_nodes + 4",
+        "tasks": [
+            {
+                "type": "cpu",
+                "flops": "flops/num_nodes^alpha",
+                "computation_pattern": "uniform",
+                "bytes": "communication_size",
+                "communication_pattern": "all_to_all",
+            }
+        ],
+    }
+    (tmp_path / "application_model.json").write_text(json.dumps({"phases": [phase]}), encoding="utf-8")
+    found = read_elastisim(tmp_path, num_nodes=128)
+    counts = np.bincount(found.problem.packed.kind)
+    assert counts.tolist() == [238, 163, 80, 19]
+    assert sum(isinstance(law, PowerLaw) for law in found.problem.jobs.speedups) == 262
+    assert sorted(found.unheld.counts.values()) == [1, 6, 500]
+    first = found.problem.jobs[1]
+    # 15 iterations of 196401146004155 operations, divided by 14^alpha; ElastiSim takes alpha with 6 decimals.
+    assert (first.nodes, first.submit) == (14, 81)
+    assert first.runtime == pytest.approx(15 * 196401146004155 / 14**0.775077 / 1e9, rel=1e-12)
+
+
+def test_the_example_of_batsim(traces: Path, tmp_path: Path, capsys: Capture) -> None:
+    path = traces / "batsim_example_250jobs.json"
+    found = read_batsim(path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert (found.problem.num_nodes, len(found.problem.jobs), found.unheld.counts) == (128, 250, {})
+    for job, told in zip(found.problem.jobs, document["jobs"], strict=True):
+        delay = document["profiles"][told["profile"]]["delay"]
+        row = (str(told["id"]), told["subtime"], told["res"], delay, told["walltime"])
+        assert (job.name, job.submit, job.nodes, job.runtime, job.limit) == row
+    told = run_json(capsys, "convert", path, tmp_path / "w.json", "--format", "batsim4")
+    assert (told["from_format"], told["not_held"]) == ("batsim", {})
+    assert {one["type"] for one in json.loads((tmp_path / "w.json").read_text())["profiles"].values()} == {
+        "delay"
+    }
+    assert read_batsim(tmp_path / "w.json").problem == found.problem
+
+
+EVALYS = """
+import sys
+import matplotlib
+matplotlib.use("Agg")
+from evalys.jobset import JobSet
+jobs = JobSet.from_csv(sys.argv[1])
+jobs.plot(with_details=True)
+jobs.gantt()
+load = jobs.utilisation
+load = load[load.area > 1e-6]  # it adds up waits and run times once more, so that ends are off by a rounding
+print(len(jobs.df), jobs.res_bounds, jobs.df.waiting_time.mean(), int(load.load.max()))
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("evalys") is None, reason="evalys is not installed")
+def test_evalys_loads_and_plots_a_schedule(tmp_path: Path, capsys: Capture) -> None:
+    problem = elastic_workload(lublin1999(3, num_jobs=60, num_nodes=32), share=0.5, seed=1)
+    answer = solve(problem, "malleable-min").answer
+    assert isinstance(answer, WorkloadSchedule)
+    assert len(answer.starts) > 60
+    write_problem(problem, tmp_path / "P.json")
+    write_solution(tmp_path / "A.json", problem, answer, {})
+    table = tmp_path / "jobs.csv"
+    run(capsys, "convert", tmp_path / "P.json", table, "--format", "evalys", "--answer", tmp_path / "A.json")
+    # In a process of its own: it imports what this one must not, and warns.
+    done = subprocess.run([sys.executable, "-c", EVALYS, table], check=True, capture_output=True, text=True)
+    rows, bounds, wait, most = done.stdout.rsplit(maxsplit=3)
+    assert (int(rows), bounds) == (len(answer.starts), "0-31")
+    waits = answer.starts - problem.packed.submit[np.repeat(np.arange(60), np.diff(answer.offsets))]
+    assert float(wait) == pytest.approx(float(waits.mean()), abs=1e-6)
+    assert int(most) <= 32
+    assert read_solution(table, problem) == answer
