@@ -43,12 +43,30 @@ def import_sacct(args: argparse.Namespace) -> int:
     return _import(args, read)
 
 
+def _report(name: str, log: JobLog) -> dict[str, object]:
+    """Return what ``--report`` writes: counts by reason, and the lines that could not be read."""
+    report = log.report
+    return {
+        "import": name,
+        "log": log.source,
+        "sha256": log.sha256,
+        "machine": str(log.machine),
+        "timezone": log.timezone or None,
+        "job_lines": report.job_lines,
+        "kept": len(log.names),
+        "dropped": report.dropped,
+        "changed": report.changed,
+        "unusual": report.unusual,
+        "faults": report.faults,
+    }
+
+
 def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
     """Write the workload and the schedule of a log, and say what was dropped, changed and unusual."""
     from allocsolve.instances import log_problem, recorded_schedule, write_problem, write_solution  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
 
-    check_outputs(args.out, args.recorded, inputs=[args.log], force=args.force)
+    check_outputs(args.out, args.recorded, args.report, inputs=[args.log], force=args.force)
     faults: tuple[str, ...] = ()
     window = {"from_job": args.from_job, "jobs": args.jobs, "origin": args.origin}
     with time_bar(f"reading {args.log}"):
@@ -59,6 +77,8 @@ def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
         if schedule is not None:
             faults = violations(problem, schedule)
             write_solution(args.recorded, problem, schedule, {"log": log.source, "sha256": log.sha256})
+    if args.report:
+        write_json(_report(args.format, log), args.report)
     family = family_of(problem)
     if args.json:
         told: dict[str, object] = {"problem": args.out, **family.features(problem)}

@@ -48,6 +48,8 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
     help_text = "write the schedule that the log records to this file, as an answer to the problem"
     parser.add_argument("--recorded", type=Path, metavar="ANSWER", help=help_text)
+    help_text = "write what was read, dropped, changed and unusual to this JSON file"
+    parser.add_argument("--report", type=Path, metavar="FILE.json", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 

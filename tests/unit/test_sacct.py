@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import hashlib
+import json
 import math
 from typing import TYPE_CHECKING
 
@@ -296,6 +298,24 @@ def test_the_command(tmp_path: Path, capsys: Capture) -> None:
     assert "there is no time zone 'Mars'" in refused(
         capsys, *argv, "--nodes", 9, "--force", "--timezone", "Mars"
     )
+
+
+def test_the_report(tmp_path: Path, capsys: Capture) -> None:
+    log, out, report = tmp_path / "log.txt", tmp_path / "p.json", tmp_path / "report.json"
+    log.write_text(SACCT + "x\n", encoding="utf-8")
+    argv = ("import", "sacct", log, "--nodes", 9, "--out", out, "--report", report)
+    run(capsys, *argv)
+    told = json.loads(report.read_text(encoding="utf-8"))
+    about = {"import", "log", "sha256", "machine", "timezone", "job_lines", "kept"}
+    assert set(told) == about | {"dropped", "changed", "unusual", "faults"}
+    assert (told["import"], told["log"], told["timezone"]) == ("sacct", "log.txt", "UTC")
+    assert told["sha256"] == hashlib.sha256(log.read_bytes()).hexdigest()
+    assert told["faults"] == ["line 8: 1 cells for 9 columns"]
+    assert (told["changed"]["resized"], told["dropped"]["steps"], told["dropped"]["faulty"]) == (1, 1, 1)
+    lines = told["kept"] + sum(told["dropped"].values()) + told["changed"]["resized"]
+    assert told["job_lines"] == lines == 7
+    assert "exists; --force replaces it" in refused(capsys, *argv[:6], tmp_path / "q.json", *argv[7:])
+    assert "writes it twice" in refused(capsys, *argv[:-1], out, "--force")
 
 
 def test_a_real_log(traces: Path) -> None:
