@@ -21,7 +21,6 @@ from allocsolve.pictures.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 __all__ = [
     "plain",
@@ -140,12 +139,9 @@ def _print_whole(table: Table) -> None:
     sys.stdout.write(_render(table, width=width))
 
 
-def write_json(document: Mapping[str, object], path: Path | None = None) -> None:
-    """Write one JSON object: on one line to stdout, or indented into a file."""
-    if path is None:
-        sys.stdout.write(json.dumps(plain(document), allow_nan=False) + "\n")
-    else:
-        path.write_text(json.dumps(plain(document), allow_nan=False, indent=1) + "\n", encoding="utf-8")
+def write_json(document: Mapping[str, object]) -> None:
+    """Write one JSON object, on one line."""
+    sys.stdout.write(json.dumps(plain(document), allow_nan=False) + "\n")
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - what json.dumps takes

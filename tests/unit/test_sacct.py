@@ -59,7 +59,7 @@ def test_a_log_with_all_of_it(tmp_path: Path) -> None:
     assert log.timezone == "UTC"
     assert problem.meta["timezone"] == "UTC"
     assert recorded_schedule(log).pieces(2) == ((7200, 9000, 2),)
-    assert str(log.machine) == "9 nodes (given; sizes are those of allocnodes)"
+    assert str(log.machine) == "9 nodes (given; sizes are those of AllocNodes)"
 
 
 @pytest.mark.parametrize(
@@ -223,10 +223,10 @@ def test_what_is_no_run_is_counted_by_reason(tmp_path: Path) -> None:
         "starts_early": 1,
     }
     assert log.report.faults == (
-        "line 16: submit 'x' is no time after 1970",
+        "line 16: Submit 'x' is no time after 1970",
         "line 17: 8 cells for 9 columns",
-        "line 18: elapsed 'abc' is no duration",
-        "line 19: '4K' is no number of nodes or processors",
+        "line 18: ElapsedRaw 'abc' is no duration",
+        "line 19: NNodes '4K' is no number of nodes or processors",
         "line 20: no job id",
     )
     assert workload_violations(log_problem(log), recorded_schedule(log)) == (
@@ -266,10 +266,10 @@ def test_shared_nodes_are_counted(tmp_path: Path) -> None:
         ("JobID           Submit\n------ ------\n", "its first line has no column names"),
         (
             "1|2|3\n",
-            "no column id, no column submit, neither a column Elapsed nor both Start and End, no colu",
+            "no column JobID, no column Submit, neither a column ElapsedRaw nor both Start and End, no",
         ),
-        ("JobID|Submit|Elapsed\n", "no column NCPUS; its columns are jobid, submit, elapsed"),
-        ("JobID|Submit|Start|NNodes\n", "neither a column Elapsed nor both Start and End"),
+        ("JobID|Submit|Elapsed\n", "no column AllocCPUS; its columns are JobID, Submit, Elapsed"),
+        ("JobID|Submit|Start|NNodes\n", "neither a column ElapsedRaw nor both Start and End"),
     ],
 )
 def test_a_file_without_the_columns_is_refused(text: str, fault: str, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_the_report(tmp_path: Path, capsys: Capture) -> None:
     argv = ("import", "sacct", log, "--nodes", 9, "--out", out, "--report", report)
     run(capsys, *argv)
     told = json.loads(report.read_text(encoding="utf-8"))
-    about = {"import", "log", "sha256", "machine", "timezone", "job_lines", "kept"}
+    about = {"import", "log", "sha256", "machine", "timezone", "job_lines", "kept", "header"}
     assert set(told) == about | {"dropped", "changed", "unusual", "faults"}
     assert (told["import"], told["log"], told["timezone"]) == ("sacct", "log.txt", "UTC")
     assert told["sha256"] == hashlib.sha256(log.read_bytes()).hexdigest()
