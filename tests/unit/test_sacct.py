@@ -227,7 +227,7 @@ def test_what_is_no_run_is_counted_by_reason(tmp_path: Path) -> None:
         "line 17: 8 cells for 9 columns",
         "line 18: ElapsedRaw 'abc' is no duration",
         "line 19: NNodes '4K' is no number of nodes or processors",
-        "line 20: no job id",
+        "line 20: JobID is empty",
     )
     assert workload_violations(log_problem(log), recorded_schedule(log)) == (
         "job '11+0' starts at -10 s, before its submission at 0 s",

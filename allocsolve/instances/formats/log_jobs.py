@@ -98,7 +98,7 @@ def read_table_log(
     numbers = rows.numbers()
     kept, joined = _joined(rows.names, numbers, layout)
     numbers = {field: column[kept] for field, column in numbers.items()}
-    names, users = (list(compress(one, kept.tolist())) for one in (rows.names, rows.users))
+    names, users = list(compress(rows.names, kept)), list(compress(rows.users, kept))
     columns = LogColumns(
         names=names,
         submits=numbers["submit"],

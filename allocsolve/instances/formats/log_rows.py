@@ -171,7 +171,7 @@ class JobRows:
             raise ValueError(msg)
         name = self._text(cells, "id")
         if not name:
-            raise ValueError("no job id")
+            raise self._fault("id", "is empty")
         if "." in name and self._table.has_steps:
             self.steps += 1
             return

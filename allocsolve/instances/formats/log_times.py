@@ -22,8 +22,8 @@ _DURATION: Final = re.compile(
 )
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d", re.ASCII)
 _NUMBER: Final = re.compile(r"\d{1,16}(?:\.\d{0,9})?", re.ASCII)
-#: Slurm's numbers for no limit are this one and the next.
-_NO_LIMIT: Final = 2**32 - 2
+#: Slurm's numbers of minutes for no limit.
+_NO_LIMIT: Final = frozenset({0, 2**32 - 2, 2**32 - 1})
 
 
 def zone(name: str) -> tzinfo:
@@ -142,7 +142,7 @@ def time_limit(text: str) -> float | None:
     if not _NUMBER.fullmatch(text):
         return _clock_duration(text) or None
     minutes = float(text)
-    return 60 * minutes if 0 < minutes < _NO_LIMIT else None
+    return None if minutes in _NO_LIMIT else 60 * minutes
 
 
 @functools.lru_cache(maxsize=2**16)
