@@ -245,6 +245,8 @@ def _joined(
             groups.setdefault(key, []).append(row)
     starts, ends, runs = (numbers[field] for field in ("start", "end", "run"))
     for group in groups.values():
+        if len(group) == 1:
+            continue
         in_time = sorted(group, key=lambda row: (bool(np.isnan(starts[row])), starts[row]))
         for parts in _days(in_time, starts, ends) if layout.is_cut else [in_time]:
             row, first, last = min(parts), parts[0], parts[-1]
