@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from allocsolve.instances import LOG_TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from allocsolve.instances import LogTable
@@ -55,12 +56,12 @@ def title(name: str, field: str) -> str:
     return LOG_TABLES[name].columns[field][0]
 
 
-def titled(name: str, cells: Columns) -> list[tuple[str, list[object]]]:
+def titled(name: str, cells: Mapping[str, Sequence[object]]) -> list[tuple[str, Sequence[object]]]:
     """Return cells under the names of their columns."""
     return [(title(name, field), column) for field, column in cells.items()]
 
 
-def write(name: str, path: Path, columns: list[tuple[str, list[object]]]) -> Path:
+def write(name: str, path: Path, columns: Sequence[tuple[str, Sequence[object]]]) -> Path:
     """Write columns as a file of the format."""
     if name in PARQUET:
         arrays = [pa.array(_of_one_type(column)) for _, column in columns]
@@ -77,6 +78,6 @@ def _cell(cell: object) -> object:
     return cell.strftime("%Y-%m-%d %H:%M:%S") if isinstance(cell, datetime) else cell
 
 
-def _of_one_type(column: list[object]) -> list[object]:
+def _of_one_type(column: Sequence[object]) -> Sequence[object]:
     texts = [isinstance(cell, str) for cell in column]
     return [cell and str(cell) for cell in column] if any(texts) and not all(texts) else column

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from table_logs import JOBS, PARQUET, good, title, titled, write
 
 from allocsolve.errors import FormatError, InvalidOption
@@ -248,3 +250,25 @@ def _named(name: str, part: str) -> str:
     words = part.split(" ")
     fields = LOG_TABLES[name].columns
     return " ".join(title(name, word) if word in fields else word for word in words)
+
+
+@given(st.data())
+def test_no_row_is_lost(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Whatever the cells hold: each row is dropped for one reason, joined to another, or a job."""
+    name = data.draw(st.sampled_from([*LOG_TABLES]))
+    count = data.draw(st.integers(1, 12))
+    words = st.sampled_from(
+        ["", "x", "-1", "0", "1", "2", "99", "100", "101", "RESIZING", "CANCELLED", "1.0"]
+    )
+    cells = {
+        field: data.draw(st.lists(words, min_size=count, max_size=count))
+        for field in LOG_TABLES[name].columns
+    }
+    path = write(name, tmp_path_factory.mktemp("logs") / "log", titled(name, cells))
+    log = read_table_log(path, name, num_nodes=100)
+    report = log.report
+    assert report.job_lines == count
+    joined = sum(report.changed.get(reason, 0) for reason in ("resized", "continued"))
+    assert count == sum(report.dropped.values()) + joined + len(log.names)
+    if log.names:
+        assert len(log_problem(log).jobs) == len(log.names)

@@ -25,6 +25,7 @@ from allocsolve.instances.formats.log_times import time_limit
 from allocsolve.judge.workload import workload_violations
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from cli_tools import Capture
@@ -143,6 +144,22 @@ def test_the_days_of_a_job_become_one(tmp_path: Path) -> None:
 def _november(times: str) -> str:
     *days, seconds = times.split(",")
     return ",".join([*(f'"2022-11-0{day}"' for day in days), f'"{seconds}"'])
+
+
+def test_days_that_stand_twice(tmp_path: Path) -> None:
+    """As in a file of two exports that overlap."""
+    day = [0, 86_400, 0, 86_400]
+    columns: dict[str, Sequence[object]] = {
+        "Job": ["7"] * 4,
+        "Submit": [EPOCH] * 4,
+        "Start": [EPOCH + second for second in day],
+        "End": [EPOCH + second + 86_399 for second in day],
+        "Elapsed Secs": [86_399] * 4,
+        "Nodes Allocated": [2] * 4,
+    }
+    log = read_table_log(write("nersc", tmp_path / "log", [*columns.items()]), "nersc", num_nodes=2)
+    assert (log.names, log.runs.tolist()) == (("7",), [172_799])
+    assert counted(log) == {"job_lines": 4, "duplicates": 1, "kept": 1, "continued": 2, "no_limit": 1}
 
 
 def test_cori(traces: Path) -> None:

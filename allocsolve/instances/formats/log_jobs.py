@@ -265,8 +265,10 @@ def _days(in_time: Sequence[int], starts: FloatArray, ends: FloatArray) -> list[
     """Return rows of one job as lists of those in which each goes on where the one before ends."""
     runs: list[list[int]] = []
     for row in in_time:
-        if runs and 0 <= starts[row] - ends[runs[-1][-1]] <= 1:
-            runs[-1].append(row)
-        else:
+        # A file of several exports may have each line twice: then there are two such lists.
+        before = next((run for run in runs if 0 <= starts[row] - ends[run[-1]] <= 1), None)
+        if before is None:
             runs.append([row])
+        else:
+            before.append(row)
     return runs
