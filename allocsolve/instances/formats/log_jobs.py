@@ -48,8 +48,8 @@ def read_table_log(
 ) -> JobLog:
     """Read the jobs of a log that is a table: a CSV file, or a Parquet file.
 
-    The columns are found by their names, in any order; [Logs](../logs.md) has them all. Others are not
-    looked at, and those of a Parquet file are not unpacked.
+    The columns are found by their names (`LogTable.columns`), in any order. Others are not looked at, and
+    those of a Parquet file are not unpacked.
 
     Points in time are Unix seconds or ISO texts. Where clocks are set back a local time means two; the later
     one is taken where that makes End minus Start the run time.
@@ -59,7 +59,7 @@ def read_table_log(
     path
         The file; text may be gzipped, if its name ends in ``.gz``.
     table
-        The format: a name of `LOG_TABLES`, such as ``alcf``.
+        The format, a name in `LOG_TABLES`: ``sacct``, ``nersc``, ``alcf``, ``pm100``, ``fdata``, ``hpcopt``.
     num_nodes
         Size of the machine, in the unit; by default in nodes that of the machine of the format, if it has
         one.
