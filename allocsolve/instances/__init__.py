@@ -24,7 +24,9 @@ from allocsolve.instances.formats.envelope import (
     write_problem,
     write_solution,
 )
+from allocsolve.instances.formats.log_jobs import read_table_log
 from allocsolve.instances.formats.log_swf import read_swf_log
+from allocsolve.instances.formats.log_tables import LOG_TABLES, LogTable
 from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_problem, recorded_schedule
 from allocsolve.instances.formats.sacct import read_sacct_log
 from allocsolve.instances.formats.swf import SwfLog, read_swf, swf_problem
@@ -85,6 +87,7 @@ __all__ = [
     "LINA_FLEXIBILITIES",
     "LINA_MOMENTS",
     "LINNERT_STREAMS",
+    "LOG_TABLES",
     "LUBLIN_MODELS",
     "MACHINES",
     "PACKAGED",
@@ -94,6 +97,7 @@ __all__ = [
     "HistoryEntry",
     "JobLog",
     "Library",
+    "LogTable",
     "Member",
     "Proof",
     "ReadWorkload",
@@ -137,6 +141,7 @@ __all__ = [
     "read_statements",
     "read_swf",
     "read_swf_log",
+    "read_table_log",
     "recorded_schedule",
     "regenerate",
     "shape_counterexamples",

@@ -96,8 +96,8 @@ JOB = "1|100|200|300|100|60|4|COMPLETED|u\n"
 SACCT = {
     "empty": Broken("", "its first line has no column names"),
     "columns of fixed width": Broken("JobID  Submit\n-----  -----\n", "use sacct -P"),
-    "no names": Broken(JOB, "no column id, no column submit"),
-    "no sizes": Broken("JobID|Submit|Start|End\n1|1|1|2\n", "no column NCPUS"),
+    "no names": Broken(JOB, "no column JobID, no column Submit"),
+    "no sizes": Broken("JobID|Submit|Start|End\n1|1|1|2\n", "no column AllocCPUS"),
     "names only": Broken(COLUMNS, "it has 0 (0 job lines)"),
     "a line too short": Broken(COLUMNS + JOB + "2|100\n", counts={"faulty": 1}),
     "a line too long": Broken(COLUMNS + JOB + JOB.replace("1", "2").strip() + "|9\n", counts={"faulty": 1}),
@@ -116,13 +116,16 @@ SACCT = {
         COLUMNS + JOB + "2|100|None|300|0|60|4|CANCELLED by 7|u\n", counts={"cancelled": 1}
     ),
     "ends before it starts": Broken(
-        COLUMNS + JOB + "2|100|300|200||60|4|COMPLETED|u\n", counts={"no_run_time": 1}
+        COLUMNS + JOB + "2|100|300|200||60|4|COMPLETED|u\n", counts={"faulty": 1}
     ),
     "no nodes": Broken(COLUMNS + JOB + "2|100|200|300|100|60|0|C|u\n", counts={"no_size": 1}),
     "more than the machine": Broken(COLUMNS + JOB + "2|100|200|300|100|60|9|C|u\n", counts={"too_large": 1}),
     "unlimited": Broken(COLUMNS + JOB + "2|100|200|300|100|UNLIMITED|4|C|u\n", counts={"no_limit": 1}),
     "a repeated line": Broken(COLUMNS + JOB + JOB, counts={"duplicates": 1}),
-    "a resized job": Broken(COLUMNS + JOB.replace("COMP", "RESIZING") + JOB, counts={"resized": 1}),
+    "a resized job": Broken(
+        COLUMNS + JOB.replace("COMP", "RESIZING") + "1|100|300|400|100|60|2|COMPLETED|u\n",
+        counts={"resized": 1},
+    ),
 }
 LOGS = {
     **{f"swf: {name}": one for name, one in SWF.items()},

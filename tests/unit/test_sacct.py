@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import hashlib
+import json
 import math
 from typing import TYPE_CHECKING
 
@@ -57,7 +59,7 @@ def test_a_log_with_all_of_it(tmp_path: Path) -> None:
     assert log.timezone == "UTC"
     assert problem.meta["timezone"] == "UTC"
     assert recorded_schedule(log).pieces(2) == ((7200, 9000, 2),)
-    assert str(log.machine) == "9 nodes (given; sizes are those of allocnodes)"
+    assert str(log.machine) == "9 nodes (given; sizes are those of AllocNodes)"
 
 
 @pytest.mark.parametrize(
@@ -221,11 +223,11 @@ def test_what_is_no_run_is_counted_by_reason(tmp_path: Path) -> None:
         "starts_early": 1,
     }
     assert log.report.faults == (
-        "line 16: submit 'x' is no time after 1970",
+        "line 16: Submit 'x' is no time after 1970",
         "line 17: 8 cells for 9 columns",
-        "line 18: elapsed 'abc' is no duration",
-        "line 19: '4K' is no number of nodes or processors",
-        "line 20: no job id",
+        "line 18: ElapsedRaw 'abc' is no duration",
+        "line 19: NNodes '4K' is no number of nodes or processors",
+        "line 20: JobID is empty",
     )
     assert workload_violations(log_problem(log), recorded_schedule(log)) == (
         "job '11+0' starts at -10 s, before its submission at 0 s",
@@ -264,10 +266,10 @@ def test_shared_nodes_are_counted(tmp_path: Path) -> None:
         ("JobID           Submit\n------ ------\n", "its first line has no column names"),
         (
             "1|2|3\n",
-            "no column id, no column submit, neither a column Elapsed nor both Start and End, no colu",
+            "no column JobID, no column Submit, neither a column ElapsedRaw nor both Start and End, no",
         ),
-        ("JobID|Submit|Elapsed\n", "no column NCPUS; its columns are jobid, submit, elapsed"),
-        ("JobID|Submit|Start|NNodes\n", "neither a column Elapsed nor both Start and End"),
+        ("JobID|Submit|Elapsed\n", "no column AllocCPUS; its columns are JobID, Submit, Elapsed"),
+        ("JobID|Submit|Start|NNodes\n", "neither a column ElapsedRaw nor both Start and End"),
     ],
 )
 def test_a_file_without_the_columns_is_refused(text: str, fault: str, tmp_path: Path) -> None:
@@ -296,6 +298,24 @@ def test_the_command(tmp_path: Path, capsys: Capture) -> None:
     assert "there is no time zone 'Mars'" in refused(
         capsys, *argv, "--nodes", 9, "--force", "--timezone", "Mars"
     )
+
+
+def test_the_report(tmp_path: Path, capsys: Capture) -> None:
+    log, out, report = tmp_path / "log.txt", tmp_path / "p.json", tmp_path / "report.json"
+    log.write_text(SACCT + "x\n", encoding="utf-8")
+    argv = ("import", "sacct", log, "--nodes", 9, "--out", out, "--report", report)
+    run(capsys, *argv)
+    told = json.loads(report.read_text(encoding="utf-8"))
+    about = {"import", "log", "sha256", "machine", "timezone", "job_lines", "kept", "header"}
+    assert set(told) == about | {"dropped", "changed", "unusual", "faults"}
+    assert (told["import"], told["log"], told["timezone"]) == ("sacct", "log.txt", "UTC")
+    assert told["sha256"] == hashlib.sha256(log.read_bytes()).hexdigest()
+    assert told["faults"] == ["line 8: 1 cells for 9 columns"]
+    assert (told["changed"]["resized"], told["dropped"]["steps"], told["dropped"]["faulty"]) == (1, 1, 1)
+    lines = told["kept"] + sum(told["dropped"].values()) + told["changed"]["resized"]
+    assert told["job_lines"] == lines == 7
+    assert "exists; --force replaces it" in refused(capsys, *argv[:6], tmp_path / "q.json", *argv[7:])
+    assert "writes it twice" in refused(capsys, *argv[:-1], out, "--force")
 
 
 def test_a_real_log(traces: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats.logs import CleaningReport, JobLog, LogOptions, MachineSize
+from allocsolve.instances.formats.logs import JOINED, CleaningReport, JobLog, LogOptions, MachineSize
 from allocsolve.model import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def cleaned(
     }
     starts = columns.starts[rows]
     report = CleaningReport(
-        lines + at_rows.get("resized", 0),
+        lines + sum(at_rows.get(reason, 0) for reason in JOINED),
         counts,
         {
             "no_limit": int(np.isnan(limits).sum()),
@@ -112,6 +112,7 @@ def cleaned(
             "unsorted": unsorted,
             "no_recorded_start": int(np.isnan(starts).sum()),
             "starts_early": int((starts < columns.submits[rows]).sum()),
+            "other_span": int((np.abs(columns.ends[rows] - starts - runs) >= 1).sum()),
             **(unusual or {}),
         },
         tuple(faults.texts),

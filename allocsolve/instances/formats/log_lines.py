@@ -35,9 +35,16 @@ T = TypeVar("T")
 
 
 class Faults:
-    """Lines that are no jobs: all counted, the first of them named."""
+    """Lines that are no jobs: all counted, the first of them named.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    place
+        What messages call a line, such as ``row``.
+    """
+
+    def __init__(self, place: str = "line") -> None:
+        self._place = place
         self.count = 0
         self.texts: list[str] = []
 
@@ -45,10 +52,12 @@ class Faults:
         """Note what is wrong with a line."""
         self.count += 1
         if self.count <= MAX_FAULTS:
-            self.texts.append(f"line {number}: {fault}")
+            self.texts.append(f"{self._place} {number}: {fault}")
 
 
-def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) -> tuple[T, str]:
+def read_lines(
+    path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T], *, max_line: int = MAX_LINE
+) -> tuple[T, str]:
     """Hand the lines of a file to a function; a file named ``.gz`` is unpacked on the way.
 
     Parameters
@@ -56,8 +65,10 @@ def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) 
     path
         The file.
     parse
-        Takes pairs of a number, from 1, and a line. Of a line of `MAX_LINE` characters or more only so many
+        Takes pairs of a number, from 1, and a line. Of a line of `max_line` characters or more only so many
         are given.
+    max_line
+        See `parse`.
 
     Returns
     -------
@@ -74,7 +85,7 @@ def read_lines(path: PathLike, parse: Callable[[Iterator[tuple[int, str]]], T]) 
         with open_input(path) as stream, _Hashed(stream) as raw:
             unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else io.BufferedReader(raw)
             with io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="replace") as text:
-                result = parse(_lines(text, str(path)))
+                result = parse(_lines(text, str(path), max_line))
             return result, raw.digest()
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error  # gzip's own OSErrors have none
@@ -103,11 +114,11 @@ class _Hashed(io.RawIOBase):
         return self._sha256.hexdigest()
 
 
-def _lines(stream: TextIO, source: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines with their numbers, of which no more than `MAX_LINE` characters are ever held."""
+def _lines(stream: TextIO, source: str, max_line: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines with their numbers, of which no more than `max_line` characters are ever held."""
     total = number = 0
     fresh = True
-    while part := stream.readline(MAX_LINE):
+    while part := stream.readline(max_line):
         total += len(part)
         if total > _TOTAL:
             raise FormatError(source, [f"is larger than {_TOTAL >> 20} MiB unpacked"])

@@ -1,4 +1,4 @@
-"""Times as Slurm prints them."""
+"""Times as Slurm and tables of jobs have them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ __all__ = ["Clock", "duration", "time_limit", "zone"]
 
 #: What is printed for a time that is not known, or for no limit.
 _UNKNOWN: Final = frozenset(
-    {"", "unknown", "none", "n/a", "na", "nan", "null", "invalid", "unlimited", "partition_limit", "-1"}
+    {"", "unknown", "none", "n/a", "na", "nan", "nat", "null", "invalid", "unlimited", "infinite"}
+    | {"partition_limit", "-1"}
 )
 _DURATION: Final = re.compile(
     r"(?:(\d{1,7})-)?(?:(\d{1,7}):)?(\d{1,7})(?::(\d{1,7}(?:\.\d{1,9})?))?", re.ASCII
 )
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[0-5]\d", re.ASCII)
-_NUMBER: Final = re.compile(r"\d{1,16}(?:\.\d{1,9})?", re.ASCII)
+_NUMBER: Final = re.compile(r"\d{1,16}(?:\.\d{0,9})?", re.ASCII)
+#: Slurm's numbers of minutes for no limit.
+_NO_LIMIT: Final = frozenset({0, 2**32 - 2, 2**32 - 1})
 
 
 def zone(name: str) -> tzinfo:
@@ -49,10 +52,13 @@ class Clock:
     ----------
     local
         The zone of times without one.
+    knows_zero
+        Whether second 0 is a time; Slurm writes it for what has not happened.
     """
 
-    def __init__(self, local: tzinfo) -> None:
+    def __init__(self, local: tzinfo, *, knows_zero: bool = False) -> None:
         self._local = local
+        self._knows_zero = knows_zero
         #: Whether there were times without a zone.
         self.is_local = False
         self._bases: dict[tuple[str, bool], float] = {}
@@ -86,7 +92,7 @@ class Clock:
             if seconds > MAX_INTEGER:
                 msg = f"{text[:20]!r} is beyond 2^53"
                 raise ValueError(msg)
-            return seconds or None  # Slurm writes 0 for what has not happened
+            return seconds if seconds or self._knows_zero else None
         return self._moment(text, later=later)
 
     def _moment(self, text: str, *, later: bool) -> float:
@@ -133,8 +139,10 @@ def time_limit(text: str) -> float | None:
     text = text.strip()
     if text.lower() in _UNKNOWN:
         return None
-    seconds = 60 * float(text) if _NUMBER.fullmatch(text) else _clock_duration(text)
-    return seconds or None
+    if not _NUMBER.fullmatch(text):
+        return _clock_duration(text) or None
+    minutes = float(text)
+    return None if minutes in _NO_LIMIT else 60 * minutes
 
 
 @functools.lru_cache(maxsize=2**16)

@@ -23,6 +23,8 @@ __all__ = ["CleaningReport", "JobLog", "LogOptions", "MachineSize", "log_problem
 UNITS: Final = ("nodes", "processors")
 LIMITS: Final = ("at-least-run", "as-given")
 ORIGINS: Final = ("first", "header")
+#: Changes that make one job of several lines: how many lines a job took in.
+JOINED: Final = ("resized", "continued")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class CleaningReport:
     of two equal local times was taken) and ``requeued`` (a later run of a job got a name of its own).
     Unusual are ``no_limit``, ``above_limit`` (ran longer than its limit, which was left), ``unsorted``
     (submitted before the job above), ``no_recorded_start``, ``starts_early`` (recorded start before the
-    submission) and ``more_fields``.
+    submission), ``other_span`` (recorded start and end are not the run time apart) and ``more_fields``.
 
     Of windows for evolution problems (`SwfLog`) the reasons are ``faulty``, ``no_run_time``,
     ``no_processors``, ``too_many_processors``, ``duplicates``; unusual are ``unsorted``,
@@ -55,7 +57,8 @@ class CleaningReport:
 
     def counts(self) -> dict[str, int]:
         """Return all counts by name; ``kept`` is what the dropped ones leave of the job lines."""
-        remaining = self.job_lines - sum(self.dropped.values()) - self.changed.get("resized", 0)
+        joined = sum(self.changed.get(reason, 0) for reason in JOINED)
+        remaining = self.job_lines - sum(self.dropped.values()) - joined
         return {
             "job_lines": self.job_lines,
             **self.dropped,

@@ -1,0 +1,342 @@
+"""Logs that are tables of jobs: what is read of each format, and what the documentation says of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cli_tools import refused, run_json
+from readme_tools import ROOT
+from table_logs import EPOCH, JOBS, PARQUET, TEXT, good, title, titled, write
+from workload_traces import knl_problem, trace
+
+from allocsolve.errors import FormatError, SolverUnavailable, UnknownName
+from allocsolve.instances import LOG_TABLES, log_problem, read_table_log, recorded_schedule
+from allocsolve.instances.formats.log_swf import FIELDS as SWF_FIELDS
+from allocsolve.instances.formats.log_tables import FIELDS
+from allocsolve.instances.formats.log_times import time_limit
+from allocsolve.judge.workload import workload_violations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cli_tools import Capture
+
+    from allocsolve.instances import JobLog
+
+#: Fields of the Standard Workload Format, as the documented table has them.
+SWF = {
+    "id": "1",
+    "submit": "2",
+    "start": "2 + 3",
+    "end": "2 + 3 + 4",
+    "run": "4",
+    "limit": "9",
+    "nodes": "21",
+    "requested_nodes": "",
+    "processors": "5",
+    "requested_processors": "8",
+    "state": "11",
+    "user": "12",
+}
+
+
+def counted(log: JobLog) -> dict[str, int]:
+    return {reason: count for reason, count in log.report.counts().items() if count}
+
+
+@pytest.mark.parametrize("name", LOG_TABLES)
+def test_every_format_tells_the_same_jobs(name: str, tmp_path: Path) -> None:
+    path = write(name, tmp_path / "log", titled(name, good(name)))
+    log = read_table_log(path, name, num_nodes=100)
+    assert log.names == ("1", "2", "3", "4", "5")
+    assert log.users == ("u", "v, w", "u", "u", "u")
+    assert log.submits.tolist() == [EPOCH + 100 * idx for idx in range(JOBS)]
+    assert (log.starts - log.submits).tolist() == [50] * JOBS
+    assert (log.ends - log.starts).tolist() == log.runs.tolist() == [600] * JOBS
+    assert log.nodes.tolist() == [4] * JOBS
+    assert log.limits.tolist() == [1200] * JOBS or name == "nersc"
+    assert str(log.machine) == f"100 nodes (given; sizes are those of {title(name, 'nodes')})"
+    assert log.epoch == 0
+    assert log.timezone == ("UTC" if name in TEXT else "")
+    assert counted(log) == {"job_lines": JOBS, "kept": JOBS} | ({"no_limit": 5} if name == "nersc" else {})
+    assert log.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert workload_violations(log_problem(log), recorded_schedule(log)) == ()
+    processors = read_table_log(path, name, num_nodes=1000, unit="processors")
+    assert processors.nodes.tolist() == [64] * JOBS
+
+
+@pytest.mark.parametrize("name", LOG_TABLES)
+def test_columns_stand_in_any_order_under_names_of_any_case(name: str, tmp_path: Path) -> None:
+    columns = [(column.upper().replace("_", " "), cells) for column, cells in titled(name, good(name))]
+    path = write(name, tmp_path / "log", [("other", [None] * JOBS), *reversed(columns)])
+    assert read_table_log(path, name, num_nodes=100).names == ("1", "2", "3", "4", "5")
+
+
+@pytest.mark.parametrize("name", LOG_TABLES)
+def test_what_is_unknown(name: str, tmp_path: Path) -> None:
+    columns = good(name)
+    for row, field in enumerate(("nodes", "limit", "user", "run")):
+        if field in columns:
+            columns[field] = [None if idx == row else cell for idx, cell in enumerate(columns[field])]
+    log = read_table_log(write(name, tmp_path / "log", titled(name, columns)), name, num_nodes=100)
+    asks = "requested_nodes" in columns
+    assert counted(log).get("requested_size", 0) == asks
+    assert counted(log).get("no_size", 0) == (not asks)
+    assert log.runs.tolist() == [600] * (5 if asks else 4)
+    assert [math.isnan(limit) for limit in log.limits].count(True) == (1 if name != "nersc" else 4)
+    assert log.users.count(None) == 1
+
+
+def test_a_format_that_is_none() -> None:
+    with pytest.raises(UnknownName, match=r"unknown format of logs 'pm10'; did you mean pm100\?"):
+        read_table_log("x", "pm10")
+
+
+def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write("fdata", tmp_path / "log", titled("fdata", good("fdata")))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SolverUnavailable, match=r"^Parquet needs pyarrow: pip install 'allocsolve"):
+        read_table_log(path, "fdata")
+
+
+# --- NERSC ---------------------------------------------------------------------------------------------
+
+
+def test_the_days_of_a_job_become_one(tmp_path: Path) -> None:
+    head = '"Job","User","Host Name","QOS","Submit","Start","End","Elapsed Secs","CPUs","Nodes Allocated"'
+    nights = (
+        "7 20:00:00,8 00:00:00,8 23:59:59,86399",
+        "7 20:00:00,7 23:00:00,7 23:59:59,3599",
+        "7 20:00:00,9 00:00:00,9 00:12:28,748",
+        "7 20:00:00,9 00:13:00,9 00:14:00,60",
+    )
+    rows = [f'"7","A, b","knl","q",{_november(night)},"8","2"' for night in nights]
+    other = f'"8","c","knl","q",{_november("7 21:00:00,8 00:00:00,8 00:00:10,10")},"2","1"'
+    rows += [other, f"\ufeff{head}", other]
+    path = tmp_path / "knl.csv"
+    path.write_text("\n".join([f"\ufeff{head}", *rows]), encoding="utf-8")
+    log = read_table_log(path, "nersc", num_nodes=9688, timezone="America/Los_Angeles")
+    assert (log.names, log.runs.tolist()) == (("7", "7#2", "8"), [90_748, 60, 10])
+    assert (log.ends - log.starts).tolist() == log.runs.tolist()
+    assert counted(log) == {
+        "job_lines": 7,
+        "headers": 1,
+        "duplicates": 1,
+        "kept": 3,
+        "part_of_a_node": 1,
+        "continued": 2,
+        "requeued": 1,
+        "no_limit": 3,
+    }
+    assert log.starts[0] == datetime(2022, 11, 8, 7, tzinfo=UTC).timestamp()
+    assert log.users[0] == "A, b"
+
+
+def _november(times: str) -> str:
+    *days, seconds = times.split(",")
+    return ",".join([*(f'"2022-11-0{day}"' for day in days), f'"{seconds}"'])
+
+
+def test_days_that_stand_twice(tmp_path: Path) -> None:
+    """As in a file of two exports that overlap."""
+    day = [0, 86_400, 0, 86_400]
+    columns: dict[str, Sequence[object]] = {
+        "Job": ["7"] * 4,
+        "Submit": [EPOCH] * 4,
+        "Start": [EPOCH + second for second in day],
+        "End": [EPOCH + second + 86_399 for second in day],
+        "Elapsed Secs": [86_399] * 4,
+        "Nodes Allocated": [2] * 4,
+    }
+    log = read_table_log(write("nersc", tmp_path / "log", [*columns.items()]), "nersc", num_nodes=2)
+    assert (log.names, log.runs.tolist()) == (("7",), [172_799])
+    assert counted(log) == {"job_lines": 4, "duplicates": 1, "kept": 1, "continued": 2, "no_limit": 1}
+
+
+def test_cori(traces: Path) -> None:
+    log = read_table_log(trace(traces, "cori_knl_merged.csv.gz"), "nersc", num_nodes=9688)
+    known = knl_problem(traces).jobs
+    jobs = log_problem(log).jobs
+    assert counted(log) == {"job_lines": 41_524, "kept": 41_524, "requeued": 21_978, "no_limit": 41_524}
+    for field in ("submit", "nodes", "runtime"):
+        assert getattr(jobs.packed, field).tolist() == getattr(known.packed, field).tolist()
+    assert workload_violations(log_problem(log), recorded_schedule(log)) == ()
+
+
+# --- ALCF ----------------------------------------------------------------------------------------------
+
+
+def test_a_job_on_all_nodes_of_aurora_has_a_long_line(tmp_path: Path) -> None:
+    nodes = ",".join(f"x4{idx:05}c0s0b0n0" for idx in range(10_624))
+    columns = titled("alcf", good("alcf") | {"nodes": ["4.0"] * JOBS, "limit": ["1200.0"] * JOBS})
+    columns.append(("LOCATION", [nodes] * JOBS))
+    log = read_table_log(write("alcf", tmp_path / "log.csv", columns), "alcf", num_nodes=10_624)
+    assert log.nodes.tolist() == [4] * JOBS
+    assert log.limits.tolist() == [1200] * JOBS
+
+
+# --- Parquet -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "zone", "start"),
+    [
+        (pa.timestamp("s"), "", 1_704_063_650),
+        (pa.timestamp("us"), "", 1_704_063_650.25),
+        (pa.timestamp("ns"), "", 1_704_063_650.25),
+        (pa.timestamp("ms", tz="UTC"), "UTC", 1_704_067_250.25),
+        (pa.timestamp("us", tz="Asia/Tokyo"), "UTC", 1_704_067_250.25),
+    ],
+)
+def test_points_in_time(kind: pa.DataType, zone: str, start: float, tmp_path: Path) -> None:
+    """2024-01-01 00:00:50.25 is, without a zone, that of Berlin."""
+    path = write("pm100", tmp_path / "log.parquet", titled("pm100", good("pm100")))
+    table = pq.read_table(path)
+    ticks = (
+        pa.array([EPOCH * 1000 + 50_250] * JOBS).cast(pa.timestamp("ms", tz=kind.tz)).cast(kind, safe=False)
+    )
+    table = table.set_column(table.schema.get_field_index("start_time"), "start_time", ticks)
+    pq.write_table(table, path)
+    log = read_table_log(path, "pm100", timezone="Europe/Berlin")
+    assert log.starts[0] == start
+    assert log.timezone == ("" if zone else "Europe/Berlin")
+
+
+def test_the_machine_of_a_data_set_is_known(tmp_path: Path, capsys: Capture) -> None:
+    for name, nodes, machine in (("pm100", 980, "Marconi100"), ("fdata", 158_976, "Fugaku")):
+        path = write(name, tmp_path / name, titled(name, good(name)))
+        log = read_table_log(path, name)
+        column = title(name, "nodes")
+        assert str(log.machine) == f"{nodes} nodes (all of {machine}; sizes are those of {column})"
+        with pytest.raises(FormatError, match="size of the machine"):
+            read_table_log(path, name, unit="processors")
+    path = write("hpcopt", tmp_path / "h", titled("hpcopt", good("hpcopt")))
+    assert "jobs held up to 20 at a time" in refused(
+        capsys, "import", "hpcopt", path, "--out", tmp_path / "p"
+    )
+
+
+def test_limits_of_slurm_that_are_none(tmp_path: Path) -> None:
+    assert [time_limit(text) for text in ("4294967295", "4294967294", "INFINITE", "30")] == [None] * 3 + [
+        1800
+    ]
+    columns = good("pm100") | {"limit": [4_294_967_295, 30, 30, 30, 5]}
+    log = read_table_log(write("pm100", tmp_path / "log", titled("pm100", columns)), "pm100")
+    assert (counted(log)["no_limit"], counted(log)["raised_limit"]) == (1, 1)
+    assert log.limits.tolist()[1:] == [1800, 1800, 1800, 600]
+
+
+def test_columns_that_are_not_asked_for_are_not_unpacked(tmp_path: Path) -> None:
+    """A page of the column in the middle is destroyed: nobody notices."""
+    path = tmp_path / "log.parquet"
+    embedding = pa.array([[0.25 * idx] * 64 for idx in range(JOBS)], pa.list_(pa.float32()))
+    write("fdata", path, titled("fdata", good("fdata")))
+    pq.write_table(pq.read_table(path).add_column(3, "embedding", embedding), path, compression="none")
+    column = pq.ParquetFile(path).metadata.row_group(0).column(3)
+    assert column.path_in_schema.startswith("embedding")
+    data = bytearray(path.read_bytes())
+    first = column.dictionary_page_offset or column.data_page_offset
+    data[first : first + column.total_compressed_size] = bytes(column.total_compressed_size)
+    path.write_bytes(data)
+    assert len(read_table_log(path, "fdata").names) == JOBS
+    with pytest.raises(OSError, match=r"\w"):
+        pq.read_table(path)
+
+
+def test_a_log_is_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allocsolve.instances.formats.log_parquet._BATCH", 2)
+    columns = good("fdata") | {"nodes": [4, 4, 4, 4, "4K"]}
+    log = read_table_log(write("fdata", tmp_path / "log", titled("fdata", columns)), "fdata")
+    assert log.names == ("1", "2", "3", "4")
+    assert log.report.faults == ("row 5: nnuma '4K' is no number of nodes or processors",)
+    monkeypatch.setattr("allocsolve.instances.formats.log_parquet._TOTAL", 99)
+    with pytest.raises(FormatError, match="its columns are larger than 0 MiB: cut it before"):
+        read_table_log(tmp_path / "log", "fdata")
+
+
+def test_a_run_time_that_is_not_the_span_is_counted(tmp_path: Path) -> None:
+    columns = good("fdata") | {"run": [600.0, 601.0, 599.5, 300.0, math.nan]}
+    log = read_table_log(write("fdata", tmp_path / "log", titled("fdata", columns)), "fdata")
+    assert log.runs.tolist() == [600, 601, 599.5, 300, 600]
+    assert counted(log)["other_span"] == 2
+
+
+# --- hpcopt --------------------------------------------------------------------------------------------
+
+
+def test_seconds_that_begin_with_the_log(tmp_path: Path, capsys: Capture) -> None:
+    """As hpcopt makes them of logs in the Standard Workload Format, whose status 5 is: cancelled."""
+    columns = good("hpcopt")
+    for field in ("submit", "start", "end"):
+        columns[field] = [int(str(cell)) - EPOCH for cell in columns[field]]
+    columns |= {"nodes": [None] * JOBS, "run": [600, 0, 600, 600, 600], "state": [1, 5, 1, 5, 0]}
+    columns["limit"] = [1200, 1200, -1, 1200, 0]
+    path = write("hpcopt", tmp_path / "log.parquet", titled("hpcopt", columns))
+    log = read_table_log(path, "hpcopt", num_nodes=100, unit="processors")
+    assert (log.epoch, log.submits.tolist()) == (None, [0, 200, 300, 400])
+    assert counted(log) == {"job_lines": 5, "cancelled": 1, "kept": 4, "no_limit": 2}
+    argv = ("import", "hpcopt", path, "--unit", "processors", "--nodes", 100, "--from-job", 2)
+    for origin, submit in (("first", 0), ("header", 200)):
+        out = tmp_path / f"{origin}.json"
+        run_json(capsys, *argv, "--origin", origin, "--out", out)
+        assert json.loads(out.read_text())["jobs"][0]["submit"] == submit
+
+
+def test_metadata_beside_a_log_must_be_its_own(tmp_path: Path, capsys: Capture) -> None:
+    path = write("hpcopt", tmp_path / "log.parquet", titled("hpcopt", good("hpcopt")))
+    beside, report = tmp_path / "log.metadata.json", tmp_path / "report.json"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    told = {"dataset_id": "log", "dataset_sha256": digest, "source_trace_filename": "KTH.swf", "row_count": 5}
+    beside.write_text(json.dumps(told))
+    argv = ("import", "hpcopt", path, "--nodes", 100, "--out", tmp_path / "p.json", "--force")
+    run_json(capsys, *argv, "--report", report)
+    written = json.loads(report.read_text())
+    assert written["header"] == {key: str(value) for key, value in told.items()}
+    assert (written["import"], written["kept"], written["faults"]) == ("hpcopt", 5, [])
+    for text, said in (
+        (
+            json.dumps(told | {"dataset_sha256": "abc"}),
+            f"dataset_sha256: 'abc' is not that of log.parquet, {digest}",
+        ),
+        ("{", "line 1, column 2: Expecting property name"),
+        ("[]", "must be an object, not a list of 0"),
+        ("", "is empty"),
+    ):
+        beside.write_text(text)
+        assert f"{beside}: {said}" in refused(capsys, *argv)
+
+
+# --- Documentation -------------------------------------------------------------------------------------
+
+
+def test_the_documented_table_is_that_of_the_code() -> None:
+    """The table of docs/logs.md, cell by cell."""
+    page = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    listed = [line for line in page.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in listed]
+    head = next(idx for idx, row in enumerate(rows) if row[:2] == ["", "swf"])
+    assert rows[head] == ["", "swf", *LOG_TABLES]
+    documented = {row[0]: row[1:] for row in rows[head + 1 : head + 1 + len(FIELDS)]}
+    assert documented == {
+        field.replace("_", " "): [
+            SWF[field],
+            *(", ".join(table.columns.get(field, ())) for table in LOG_TABLES.values()),
+        ]
+        for field in FIELDS
+    }
+    numbers = {int(word) for cell in SWF.values() for word in cell.split() if word.isdigit()}
+    assert numbers == {*SWF_FIELDS, 21}
+    for table in LOG_TABLES.values():
+        assert table.columns.keys() <= FIELDS.keys()
+        assert not table.source or table.source in page
+    for name in PARQUET:
+        assert f"`{name}`" in page
