@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.model import MOLDABLE
+from allocsolve.simulation.sizes import can_run_on, run_time
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
@@ -56,25 +57,26 @@ class BatsimFake:
         self.messages = 0
 
     def _described(self, problem: WorkloadProblem, job: int) -> dict[str, Any]:
-        row = problem.jobs[job]
+        row, packed = problem.jobs[job], problem.packed
         described: dict[str, Any] = {
             "id": f"{WORKLOAD}!{job}",
             "subtime": float(row.submit),
             "res": int(row.nodes),
             "profile": f"p{job}",
         }
-        estimate = float(problem.packed.estimate[job])
+        estimate = float(packed.estimate[job])
         self.profiles[f"p{job}"] = {"type": "delay", "delay": float(row.runtime)}
         described["walltime"] = estimate
-        if row.kind == "moldable":
+        if packed.kind[job] == MOLDABLE:
             described["sizes"] = {}
-            for size in row.sizes:
-                runtime = row.runtime_on(size)
+            low, high = int(packed.min_nodes[job]), int(packed.max_nodes[job])
+            for size in range(low, high + 1):
+                if not can_run_on(packed, job, size):
+                    continue
+                runtime = float(run_time(packed, job, size))
                 self.profiles[f"p{job}_{size}"] = {"type": "delay", "delay": runtime}
-                described["sizes"][str(size)] = {
-                    "profile": f"p{job}_{size}",
-                    "walltime": estimate * (runtime / float(row.runtime)),
-                }
+                walltime = runtime * (estimate / float(row.runtime))
+                described["sizes"][str(size)] = {"profile": f"p{job}_{size}", "walltime": walltime}
         return described
 
     def _begin(self) -> dict[str, Any]:
