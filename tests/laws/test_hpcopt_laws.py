@@ -1,4 +1,4 @@
-"""Laws: a policy of ours as a plug-in of hpcopt, and a plug-in under our engine, start jobs as they should."""
+"""Laws: a policy of ours as a plug-in of hpcopt, and a plug-in under our engine, do as they should."""
 
 from __future__ import annotations
 
