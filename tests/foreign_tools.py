@@ -1,4 +1,4 @@
-"""Our engine as if it were somebody else's: it knows no promises, calls jobs by names, and hands on snapshots."""
+"""Our engine as if it were that of somebody else: it calls jobs by names and knows no promises."""
 
 from __future__ import annotations
 

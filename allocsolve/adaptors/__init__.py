@@ -5,19 +5,26 @@ Pairs of pure functions, duck-typed: no program of others is imported or needed.
 
 from __future__ import annotations
 
+from allocsolve.adaptors.accasim import AccasimScheduler
+from allocsolve.adaptors.cqsim import CqsimBackfill, cqsim_modules
 from allocsolve.adaptors.foreign_cluster import RunningJob
 from allocsolve.adaptors.foreign_jobs import ForeignJobs
 from allocsolve.adaptors.named_policy import NamedPolicy, named_policy
 from allocsolve.adaptors.node_choice import node_chooser
 from allocsolve.adaptors.policy_driver import IllegalOrder, Order, PolicyDriver
+from allocsolve.adaptors.raps import RapsScheduler
 
 __all__ = [
+    "AccasimScheduler",
+    "CqsimBackfill",
     "ForeignJobs",
     "IllegalOrder",
     "NamedPolicy",
     "Order",
     "PolicyDriver",
+    "RapsScheduler",
     "RunningJob",
+    "cqsim_modules",
     "named_policy",
     "node_chooser",
 ]

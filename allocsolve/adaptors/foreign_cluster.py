@@ -199,7 +199,7 @@ class ForeignCluster:
         changed = np.flatnonzero((held != before) | (starts != self._start[runs]))
         for at in changed.tolist():
             self._hold(int(runs[at]), int(held[at]), float(starts[at]), now)
-        told = np.flatnonzero(ends == ends)  # NaN: nothing is told
+        told = np.flatnonzero(~np.isnan(ends))
         self._expected[runs[told]] = ends[told]
         return np.sort(runs[(held != before) & (before > 0)])
 
