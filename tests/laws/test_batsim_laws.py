@@ -8,12 +8,11 @@ from typing import Any
 import batsim.batsim as pybatsim
 import pytest
 from batsim_fake import WORKLOAD, BatsimFake
+from client_tools import under_our_engine
 
 from allocsolve.adaptors import node_chooser
 from allocsolve.adaptors.batsim import BatsimPolicy
 from allocsolve.model import Job, SpeedupTable, WorkloadProblem
-from allocsolve.registry import make_solver
-from allocsolve.simulation import simulate
 
 #: Of each policy, random workloads.
 CASES = 40
@@ -73,7 +72,7 @@ def test_rigid_jobs_start_when_they_do_here(name: str) -> None:
     for case in range(CASES):
         problem = rigid(draw)
         fake = run(problem, name, first_machine=case % 3)
-        expected = simulate(problem, make_solver(name, WorkloadProblem)).first_starts
+        expected = under_our_engine(problem, name).first_starts
         assert _starts(fake, problem, problem.packed.nodes.tolist()) == expected.tolist()
         assert not fake.rejected
 
@@ -87,7 +86,7 @@ def test_moldable_jobs_start_when_and_on_what_they_do_here(name: str, acknowledg
     for _ in range(CASES):
         problem = moldable(draw)
         fake = run(problem, name, acknowledged=acknowledged)
-        schedule = simulate(problem, make_solver(name, WorkloadProblem))
+        schedule = under_our_engine(problem, name)
         sizes = [schedule.pieces(job)[0][2] for job in range(len(problem.jobs))]
         assert _starts(fake, problem, sizes) == schedule.first_starts.tolist()
         registered += len(fake.rejected)

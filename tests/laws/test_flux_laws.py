@@ -6,12 +6,11 @@ import random
 
 import numpy as np
 import pytest
+from client_tools import policy, under_our_engine
 from flux_fake import FluxFake, Scheduler
 
 from allocsolve.adaptors.flux import FluxPolicy
 from allocsolve.model import Amdahl, Job, WorkloadProblem
-from allocsolve.registry import make_solver
-from allocsolve.simulation import simulate
 from allocsolve.simulation.forecast import promised_starts
 
 CASES = 30
@@ -43,7 +42,7 @@ def test_rigid_jobs_start_when_they_do_here(name: str) -> None:
         problem = workload(draw)
         fake = FluxFake(problem, scheduler(name))
         fake.run()
-        assert fake.starts == simulate(problem, make_solver(name, WorkloadProblem)).first_starts.tolist()
+        assert fake.starts == under_our_engine(problem, name).first_starts.tolist()
 
 
 @pytest.mark.parametrize("unit", ["nodes", "cores"])
@@ -51,7 +50,7 @@ def test_nodes_of_one_core_are_cores(unit: str) -> None:
     problem = workload(random.Random(unit))
     fake = FluxFake(problem, scheduler("easy", unit=unit))
     fake.run()
-    assert fake.starts == simulate(problem, make_solver("easy", WorkloadProblem)).first_starts.tolist()
+    assert fake.starts == under_our_engine(problem, "easy").first_starts.tolist()
 
 
 @pytest.mark.parametrize("name", ["fcfs", "easy", "easy(moldable=fit)", "easy(moldable=min)"])
@@ -61,7 +60,7 @@ def test_ranges_are_moldable_jobs(name: str) -> None:
         problem = workload(draw, moldable=True)
         fake = FluxFake(problem, scheduler(name))
         fake.run()
-        schedule = simulate(problem, make_solver(name, WorkloadProblem))
+        schedule = under_our_engine(problem, name)
         assert fake.starts == schedule.first_starts.tolist()
         for jobid, job in enumerate(fake.order):
             granted = fake.jobs[jobid].request.granted
@@ -78,7 +77,7 @@ def test_the_first_estimate_of_a_start_is_the_forecast_at_the_submission() -> No
         problem = workload(draw)
         fake = FluxFake(problem, scheduler("easy", most_forecast=64))
         fake.run()
-        expected = promised_starts(problem, make_solver("easy", WorkloadProblem))
+        expected = promised_starts(problem, policy("easy"))
         for jobid, job in enumerate(fake.order):
             annotations = fake.jobs[jobid].request.annotations
             if annotations:

@@ -8,10 +8,10 @@ from typing import Any
 
 import hpcopt_fake
 import pytest
+from client_tools import under_our_engine
 
 from allocsolve.adaptors.hpcopt import HpcoptPlugin, HpcoptPolicy, easy, fcfs
 from allocsolve.model import Job, WorkloadProblem
-from allocsolve.registry import make_solver
 from allocsolve.simulation import simulate
 
 CASES = 40
@@ -51,7 +51,7 @@ def test_with_exact_estimates_a_plugin_does_what_the_policy_does_here(name: str)
     draw = random.Random(name)
     for _ in range(CASES):
         problem = workload(draw, exact=True)
-        expected = simulate(problem, make_solver(name, WorkloadProblem)).first_starts
+        expected = under_our_engine(problem, name).first_starts
         assert hpcopt_fake.run(problem, HpcoptPlugin(name, "OURS")) == expected.tolist()
 
 
@@ -62,9 +62,9 @@ def test_with_loose_estimates_plugins_see_the_true_ends_of_running_jobs() -> Non
     for _ in range(CASES):
         problem = workload(draw, exact=False)
         for name in ("fcfs", "easy(like=hpcopt)"):
-            expected = simulate(problem, make_solver(name, WorkloadProblem)).first_starts
+            expected = under_our_engine(problem, name).first_starts
             assert hpcopt_fake.run(problem, HpcoptPlugin(name, "OURS")) == expected.tolist()
-        expected = simulate(problem, make_solver("easy", WorkloadProblem)).first_starts
+        expected = under_our_engine(problem, "easy").first_starts
         differ += hpcopt_fake.run(problem, easy) != expected.tolist()
     assert differ
 
@@ -82,6 +82,6 @@ def test_a_plugin_may_see_what_a_scheduler_can_know() -> None:
     draw = random.Random(3)
     for _ in range(CASES):
         problem = workload(draw, exact=False)
-        expected = simulate(problem, make_solver("easy", WorkloadProblem)).first_starts
+        expected = under_our_engine(problem, "easy").first_starts
         found = simulate(problem, HpcoptPolicy(easy, ends="estimate")).first_starts
         assert found.tolist() == expected.tolist()

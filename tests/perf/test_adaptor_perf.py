@@ -20,7 +20,7 @@ from allocsolve.adaptors.batsim import BatsimPolicy
 from allocsolve.adaptors.flux import FluxPolicy
 from allocsolve.adaptors.hpcopt import HpcoptPolicy, easy
 from allocsolve.heuristics import Easy
-from allocsolve.model import Job, WorkloadProblem
+from allocsolve.model import Jobs, WorkloadProblem
 from allocsolve.simulation import run_policy
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def _workload() -> WorkloadProblem:
     nodes, runtime = 2 ** rng.integers(0, 6, 2000), rng.integers(60, 4000, 2000)
     submit = np.sort(rng.integers(0, int((nodes * runtime).sum() / (0.8 * 64)), 2000))
     limit = (runtime * rng.uniform(1, 2, 2000)).astype(int)
-    return WorkloadProblem(
-        64, [Job(*map(int, row)) for row in zip(submit, nodes, runtime, limit, strict=True)]
-    )
+    return WorkloadProblem(64, Jobs(submit, nodes, runtime, limit))
 
 
 PROBLEM = _workload()
@@ -46,7 +44,7 @@ class _Scheduler(FluxPolicy, flux_fake.Scheduler):
 
 
 def _engine() -> list[float]:
-    return run_policy(PROBLEM, Easy().decide).schedule.first_starts.tolist()
+    return [*run_policy(PROBLEM, Easy().decide).schedule.first_starts]
 
 
 def _batsim() -> list[float]:
@@ -64,7 +62,7 @@ def _flux() -> list[float]:
 
 
 def _hpcopt_policy() -> list[float]:
-    return run_policy(PROBLEM, HpcoptPolicy(easy, ends="estimate")).schedule.first_starts.tolist()
+    return [*run_policy(PROBLEM, HpcoptPolicy(easy, ends="estimate")).schedule.first_starts]
 
 
 @pytest.mark.parametrize("run", [_engine, _batsim, _flux, _hpcopt_policy])

@@ -18,7 +18,7 @@ from allocsolve.model import Amdahl, Job, WorkloadProblem
 from allocsolve.simulation import Start, Wake, simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from allocsolve.simulation import Decision, QueueView
@@ -52,7 +52,8 @@ def test_the_loop_of_pybatsim_over_a_socket(tmp_path: Path) -> None:
             socket.connect(endpoint)
             while (message := fake.recv()) is not None:
                 socket.send_json(message)
-                fake.send(socket.recv_json())
+                answer: Any = socket.recv_json()
+                fake.send(answer)
                 if message["events"][-1]["type"] == "SIMULATION_ENDS":
                     return
 
@@ -142,7 +143,7 @@ def test_killed_jobs_leave_their_machines() -> None:
 
 
 def test_a_job_for_which_no_machines_are_found_waits(client: Any) -> None:
-    def whole_only(free: list[int], nodes: int) -> list[int] | None:
+    def whole_only(free: Sequence[int], nodes: int) -> Sequence[int] | None:
         return free[-nodes:] if len(free) == 4 else None
 
     fake = BatsimFake(EXACT)
