@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import EngineRules
 
-__all__ = ["BatsimPolicy", "Machines"]
+__all__ = ["Machines", "PybatsimScheduler"]
 
 
 class Machines(tuple[int, ...]):
@@ -31,7 +31,7 @@ class Machines(tuple[int, ...]):
         return " ".join(f"{first}-{last}" if first < last else f"{first}" for first, last in pairs)
 
 
-class BatsimPolicy:
+class PybatsimScheduler:
     """Any queue policy, with what pybatsim calls of its schedulers.
 
     Parameters

@@ -1,4 +1,4 @@
-"""A queue policy of ours as a scheduler of Flux, by its Python interface of 2026."""
+"""A queue policy of ours as a scheduler of Flux, by the interface that it has for Python since 2026."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from allocsolve.simulation import QueueView
 
-__all__ = ["FluxPolicy"]
+__all__ = ["FluxScheduler"]
 
 
-class FluxPolicy:
+class FluxScheduler:
     """What turns `flux.scheduler.Scheduler` into a scheduler with a policy of ours.
 
-    It stands before that class: ``class Easy(FluxPolicy, Scheduler): policy = "easy"``. All that differs from
-    Flux's own schedulers is said by attributes of the class.
+    It stands before that class: ``class Easy(FluxScheduler, Scheduler): policy = "easy"``. What else differs
+    from Flux's own schedulers is said by attributes of the class.
 
     Notes
     -----

@@ -11,7 +11,7 @@ from batsim_fake import WORKLOAD, BatsimFake
 from client_tools import under_our_engine
 
 from allocsolve.adaptors import node_chooser
-from allocsolve.adaptors.batsim import BatsimPolicy
+from allocsolve.adaptors.batsim import PybatsimScheduler
 from allocsolve.model import Job, SpeedupTable, WorkloadProblem
 
 #: Of each policy, random workloads.
@@ -24,7 +24,7 @@ def run(problem: WorkloadProblem, policy: object, **options: Any) -> BatsimFake:
     fake = BatsimFake(problem, **told)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pybatsim, "NetworkHandler", lambda *_, **__: fake)
-        pybatsim.Batsim(BatsimPolicy(policy, **options), "", 1).start()
+        pybatsim.Batsim(PybatsimScheduler(policy, **options), "", 1).start()
     return fake
 
 

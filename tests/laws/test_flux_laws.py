@@ -9,7 +9,7 @@ import pytest
 from client_tools import policy, under_our_engine
 from flux_fake import FluxFake, Scheduler
 
-from allocsolve.adaptors.flux import FluxPolicy
+from allocsolve.adaptors.flux import FluxScheduler
 from allocsolve.model import Amdahl, Job, WorkloadProblem
 from allocsolve.simulation.forecast import promised_starts
 
@@ -18,7 +18,9 @@ CASES = 30
 
 def scheduler(name: str, **attributes: object) -> type:
     """Return a scheduler as its user would write it."""
-    return type("OurScheduler", (FluxPolicy, Scheduler), {"policy": name, "most_forecast": 0, **attributes})
+    return type(
+        "OurScheduler", (FluxScheduler, Scheduler), {"policy": name, "most_forecast": 0, **attributes}
+    )
 
 
 def workload(draw: random.Random, *, moldable: bool = False) -> WorkloadProblem:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from batsim_fake import BatsimFake
 
-from allocsolve.adaptors.batsim import BatsimPolicy
-from allocsolve.adaptors.flux import FluxPolicy
+from allocsolve.adaptors.batsim import PybatsimScheduler
+from allocsolve.adaptors.flux import FluxScheduler
 from allocsolve.adaptors.hpcopt import HpcoptPolicy, easy
 from allocsolve.heuristics import Easy
 from allocsolve.model import Jobs, WorkloadProblem
@@ -39,7 +39,7 @@ def _workload() -> WorkloadProblem:
 PROBLEM = _workload()
 
 
-class _Scheduler(FluxPolicy, flux_fake.Scheduler):
+class _Scheduler(FluxScheduler, flux_fake.Scheduler):
     policy, most_forecast = "easy", 0
 
 
@@ -51,7 +51,7 @@ def _batsim() -> list[float]:
     fake = BatsimFake(PROBLEM)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pybatsim, "NetworkHandler", lambda *_, **__: fake)
-        pybatsim.Batsim(BatsimPolicy("easy"), "", 1).start()
+        pybatsim.Batsim(PybatsimScheduler("easy"), "", 1).start()
     return [fake.starts[f"w0!{job}"] for job in range(len(PROBLEM.jobs))]
 
 

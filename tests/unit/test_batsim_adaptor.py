@@ -11,7 +11,7 @@ import pytest
 import zmq
 from batsim_fake import BatsimFake
 
-from allocsolve.adaptors.batsim import BatsimPolicy, Machines
+from allocsolve.adaptors.batsim import Machines, PybatsimScheduler
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import Easy
 from allocsolve.model import Amdahl, Job, WorkloadProblem
@@ -42,7 +42,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_loop_of_pybatsim_over_a_socket(tmp_path: Path) -> None:
     """As users run it: a class that is a scheduler of pybatsim too, and messages over ZeroMQ."""
 
-    class OurEasy(BatsimPolicy, pybatsim.BatsimScheduler):  # type: ignore[misc]  # pybatsim has no types
+    class OurEasy(PybatsimScheduler, pybatsim.BatsimScheduler):  # type: ignore[misc]  # pybatsim has no types
         pass
 
     endpoint, fake = f"ipc://{tmp_path}/batsim", BatsimFake(EXACT)
@@ -80,7 +80,7 @@ def test_it_passes_the_validating_machine_of_pybatsim(monkeypatch: pytest.Monkey
         def onNoMoreEvents(self) -> None:  # noqa: N802
             self.scheduler.onNoMoreEvents()
 
-    bs = pybatsim.Batsim(BatsimPolicy("easy"), "", 1, validatingmachine=Protected)
+    bs = pybatsim.Batsim(PybatsimScheduler("easy"), "", 1, validatingmachine=Protected)
     bs.start()
     assert [fake.starts[f"w0!{job}"] for job in range(4)] == simulate(EXACT, Easy()).first_starts.tolist()
 
@@ -88,7 +88,7 @@ def test_it_passes_the_validating_machine_of_pybatsim(monkeypatch: pytest.Monkey
 def test_a_job_that_is_too_wide_is_rejected(client: Any) -> None:
     fake = BatsimFake(EXACT)
     fake.described[1]["res"] = 5
-    client(fake, BatsimPolicy("easy"))
+    client(fake, PybatsimScheduler("easy"))
     assert fake.rejected == ["w0!1"]
     assert fake.starts == {"w0!0": 0.0, "w0!2": 2.0, "w0!3": 100.0}
 
@@ -100,7 +100,7 @@ def test_a_job_without_a_walltime_has_that_of_its_delay_or_none(client: Any) -> 
         fake = BatsimFake(WorkloadProblem(4, rows))
         del fake.described[2]["walltime"]
         fake.profiles["p2"]["type"] = profile
-        client(fake, BatsimPolicy("easy"))
+        client(fake, PybatsimScheduler("easy"))
         assert fake.starts["w0!2"] == start, profile
 
 
@@ -112,12 +112,12 @@ def test_a_policy_is_called_when_it_asked_for(client: Any) -> None:
             yield Start(int(view.queue[0]), 3)
 
     fake = BatsimFake(WorkloadProblem(4, [Job(0, 3, 10)]))
-    client(fake, BatsimPolicy(late))
+    client(fake, PybatsimScheduler(late))
     assert fake.starts == {"w0!0": 7.0}
 
 
 def test_killed_jobs_leave_their_machines() -> None:
-    scheduler = BatsimPolicy("easy")
+    scheduler = PybatsimScheduler("easy")
     started: list[Any] = []
     scheduler.bs = SimpleNamespace(
         compute_resources={0: {}, 1: {}},
@@ -147,7 +147,7 @@ def test_a_job_for_which_no_machines_are_found_waits(client: Any) -> None:
         return free[-nodes:] if len(free) == 4 else None
 
     fake = BatsimFake(EXACT)
-    client(fake, BatsimPolicy("first-fit", choose=whole_only))
+    client(fake, PybatsimScheduler("first-fit", choose=whole_only))
     assert fake.starts == {"w0!0": 0.0, "w0!1": 100.0, "w0!2": 110.0, "w0!3": 1110.0}
     assert fake.allocations["w0!0"] == (1, 2, 3)
 
@@ -155,7 +155,7 @@ def test_a_job_for_which_no_machines_are_found_waits(client: Any) -> None:
 def test_silence_is_refused(client: Any) -> None:
     fake = BatsimFake(EXACT)
     with pytest.raises(InvalidOption, match="Batsim is silent, and 4 jobs wait"):
-        client(fake, BatsimPolicy(lambda _view: ()))
+        client(fake, PybatsimScheduler(lambda _view: ()))
 
 
 MOLDABLE = WorkloadProblem(4, [Job(0, 2, 10, 10, min_nodes=1, max_nodes=4, speedup=Amdahl(1))])
@@ -166,7 +166,7 @@ def test_without_registration_a_moldable_job_is_rigid(client: Any) -> None:
     fake.dynamic = False
     fake._outbox[0]["data"]["config"]["dynamic-jobs-enabled"] = False
     fake._registration_finished = True
-    client(fake, BatsimPolicy("easy"))
+    client(fake, PybatsimScheduler("easy"))
     assert fake.sizes == {"w0!0": 2}
 
 
@@ -174,7 +174,7 @@ def test_sizes_without_that_of_the_job_are_refused(client: Any) -> None:
     fake = BatsimFake(MOLDABLE)
     del fake.described[0]["sizes"]["2"]
     with pytest.raises(InvalidOption, match=r"^job 'w0!0': its sizes are 1, 3, 4, but res is 2$"):
-        client(fake, BatsimPolicy("easy"))
+        client(fake, PybatsimScheduler("easy"))
 
 
 @pytest.mark.parametrize(

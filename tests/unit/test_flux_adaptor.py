@@ -15,7 +15,7 @@ from flux_fake import (
     Scheduler,
 )
 
-from allocsolve.adaptors.flux import FluxPolicy
+from allocsolve.adaptors.flux import FluxScheduler
 from allocsolve.errors import InvalidOption
 from allocsolve.model import WorkloadProblem
 from allocsolve.simulation import IllegalDecision, Start, Wake
@@ -31,7 +31,7 @@ NOBODY = WorkloadProblem(4, [])
 def flux(policy: object = "easy", most_forecast: int = 0) -> FluxFake:
     """Return a Flux of four nodes, without jobs."""
     attributes = {"policy": policy, "most_forecast": most_forecast}
-    return FluxFake(NOBODY, type("OurScheduler", (FluxPolicy, Scheduler), attributes))
+    return FluxFake(NOBODY, type("OurScheduler", (FluxScheduler, Scheduler), attributes))
 
 
 def submit(

@@ -77,7 +77,7 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
         packed.estimate, sources[policy.running], sources[policy.queued], users, scored=policy.rule.order != 0
     )
     state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _RESERVING)
-    memory = nothing_blocked(usable=problem.is_rigid and _looks_at_all(policy))
+    memory = nothing_blocked(usable=problem.is_rigid and _looks_at_all(policy.rule))
     run(packed, state, estimates, policy.rule, memory, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
@@ -126,12 +126,9 @@ _NO_ARRIVALS = np.empty(0)
 _NO_ARRIVALS.setflags(write=False)
 
 
-def _looks_at_all(policy: QueuePolicy) -> bool:
+def _looks_at_all(rule: QueueRule) -> bool:
     """Return whether new jobs come last, and those that may not start now may not before the next end."""
-    rule = policy.rule
-    # A job that waits for its run time and runs for its limit moves the shadow time as it starts.
-    foreseen = policy.running == policy.queued
-    plain = rule.kind == FIRST_FIT or (rule.kind == EASY and not rule.strict and foreseen)
+    plain = rule.kind == FIRST_FIT or (rule.kind == EASY and not rule.strict)
     return plain and rule.order == 0 and rule.scan_limit == ALL_JOBS
 
 
