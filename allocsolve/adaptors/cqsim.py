@@ -16,7 +16,7 @@ __all__ = ["CqsimBackfill", "cqsim_modules"]
 
 
 class _Nodes:
-    """The node module of CQSim, which says that no job fits: so CQSim asks its backfill module about all jobs.
+    """The node module of CQSim, but that no job fits: so CQSim asks its backfill module about all.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ class ForeignJobs:
         row = len(self.keys)
         if row == self._floats.shape[1]:
             self._floats, self._ints = _with_room(self._floats, row + 1), _with_room(self._ints, row + 1)
-            self._offsets = _with_room(self._offsets, self._floats.shape[1] + 1)
+        self._offsets = _with_room(self._offsets, row + 2)
         return row
 
     def _add_law(self, row: int, nodes: int, law: Speedup, name: str) -> None:

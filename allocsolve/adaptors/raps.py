@@ -59,7 +59,7 @@ class RapsScheduler:
         return self._scheduler.policy
 
     @policy.setter
-    def policy(self, policy: Any) -> None:
+    def policy(self, policy: Any) -> None:  # noqa: ANN401 - as it is read
         self._scheduler.policy = policy
 
     @property
@@ -68,7 +68,7 @@ class RapsScheduler:
         return self._scheduler.bfpolicy
 
     @bfpolicy.setter
-    def bfpolicy(self, policy: Any) -> None:
+    def bfpolicy(self, policy: Any) -> None:  # noqa: ANN401 - as it is read
         self._scheduler.bfpolicy = policy
 
     def schedule(

@@ -77,7 +77,9 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
         packed.estimate, sources[policy.running], sources[policy.queued], users, scored=policy.rule.order != 0
     )
     state = initial_state(problem.num_nodes, packed.submit, ordered=policy.rule.kind in _RESERVING)
-    memory = nothing_blocked(usable=problem.is_rigid and _looks_at_all(policy.rule))
+    # A job that starts by one estimate and runs by another one may move the shadow time for those behind it.
+    lasting = policy.running == policy.queued and _looks_at_all(policy.rule)
+    memory = nothing_blocked(usable=problem.is_rigid and lasting)
     run(packed, state, estimates, policy.rule, memory, rules.coalesce)
     return Simulation(schedule_of(state), log_of(state))
 
