@@ -29,7 +29,6 @@ class ResourceSet:
 
     def __init__(self, ranks: frozenset[int]) -> None:
         self.ranks = ranks
-        self.times: dict[str, float] = {}
 
     @property
     def nnodes(self) -> int:
@@ -41,6 +40,17 @@ class ResourceSet:
 
     def __or__(self, other: ResourceSet) -> ResourceSet:
         return ResourceSet(self.ranks | other.ranks)
+
+
+class Grant:
+    """What a job holds: in Flux a pool of its own, which is no set."""
+
+    def __init__(self, ranks: frozenset[int]) -> None:
+        self.ranks = ranks
+        self.times: dict[str, float] = {}
+
+    def to_resource_set(self) -> ResourceSet:
+        return ResourceSet(self.ranks)
 
     def dumps(self) -> str:
         return "rank" + ",".join(map(str, sorted(self.ranks)))
@@ -86,21 +96,21 @@ class ResourcePool:
     def __init__(self, num_nodes: int) -> None:
         self.all = frozenset(range(num_nodes))
         self.down: set[int] = set()
-        self.jobs: dict[int, tuple[float, ResourceSet]] = {}
+        self.jobs: dict[int, tuple[float, Grant]] = {}
         self.clock = 0.0
 
     @property
     def allocated(self) -> frozenset[int]:
         return frozenset().union(*(held.ranks for _, held in self.jobs.values()))
 
-    def alloc(self, jobid: int, request: ResourceRequest) -> ResourceSet:
+    def alloc(self, jobid: int, request: ResourceRequest) -> Grant:
         assert jobid not in self.jobs
         allowed = self.all if request.constraint is None else request.constraint
         free = sorted(allowed - self.allocated - self.down)
         if len(free) < request.nnodes:
             self.check_feasibility(request)
             raise InsufficientResources("insufficient resources")
-        granted = ResourceSet(frozenset(free[: request.nnodes_max]))
+        granted = Grant(frozenset(free[: request.nnodes_max]))
         end = self.clock + request.duration if request.duration else 0.0
         self.jobs[jobid] = (end, granted)
         return granted
@@ -110,14 +120,14 @@ class ResourcePool:
         if len(allowed) < request.nnodes:
             raise InfeasibleRequest(f"unsatisfiable request: need {request.nnodes} node(s)")
 
-    def free(self, jobid: int, R: ResourceSet, final: bool = False) -> None:  # noqa: FBT002, N803 - Flux's
+    def free(self, jobid: int, R: Grant, final: bool = False) -> None:  # noqa: FBT002, N803 - Flux's
         end, held = self.jobs.pop(jobid)
         assert held.ranks >= R.ranks
         assert not final or held.ranks == R.ranks
         if not final:
-            self.jobs[jobid] = (end, ResourceSet(held.ranks - R.ranks))
+            self.jobs[jobid] = (end, Grant(held.ranks - R.ranks))
 
-    def register_alloc(self, jobid: int, R: ResourceSet) -> None:  # noqa: N803 - Flux's
+    def register_alloc(self, jobid: int, R: Grant) -> None:  # noqa: N803 - Flux's
         self.jobs[jobid] = (R.times.get("expiration", 0.0), R)
 
     def update_expiration(self, jobid: int, expiration: float) -> None:
@@ -141,14 +151,14 @@ class AllocRequest:
 
     def __init__(self) -> None:
         self.answer: tuple[str, Any] | None = None
-        self.granted: ResourceSet | None = None
+        self.granted: Grant | None = None
         self.annotations: list[dict[str, Any]] = []
 
     def _finalize(self, answer: str, value: object) -> None:
         assert self.answer is None, "a request is answered once"
         self.answer = (answer, value)
 
-    def success(self, R: ResourceSet, annotations: dict[str, Any] | None = None) -> None:  # noqa: N803 - Flux's
+    def success(self, R: Grant, annotations: dict[str, Any] | None = None) -> None:  # noqa: N803 - Flux's
         self._finalize("success", annotations)
         self.granted = R
 
@@ -192,10 +202,10 @@ class Scheduler:
     def alloc(self, job: PendingJob) -> None:
         heapq.heappush(self._queue, job)
 
-    def free(self, jobid: int, R: ResourceSet, final: bool = False) -> None:  # noqa: FBT002, N803 - Flux's
+    def free(self, jobid: int, R: Grant, final: bool = False) -> None:  # noqa: FBT002, N803 - Flux's
         self.resources.free(jobid, R, final)
 
-    def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: ResourceSet) -> None:  # noqa: ARG002, N803
+    def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Grant) -> None:  # noqa: ARG002, N803
         self.resources.register_alloc(jobid, R)
 
     def schedule(self) -> object:

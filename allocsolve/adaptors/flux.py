@@ -68,12 +68,12 @@ class FluxScheduler:
     def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:  # noqa: ANN401, N803
         """Note a job that has been running before this scheduler was loaded."""
         super().hello(jobid, priority, userid, t_submit, R)  # type: ignore[misc]  # Flux has it
-        self._held[jobid] = self._count(R)
+        self._held[jobid] = self._count(R.to_resource_set())
 
     def free(self, jobid: int, R: Any, final: bool = False) -> None:  # noqa: ANN401, FBT001, FBT002, N803
         """Note that a job gives back what it held, or a part of it."""
         super().free(jobid, R, final)  # type: ignore[misc]  # Flux has it
-        left = self._held.pop(jobid, 0) - self._count(R)
+        left = self._held.pop(jobid, 0) - self._count(R.to_resource_set())
         if not final and left > 0:
             self._held[jobid] = left
 
@@ -172,7 +172,7 @@ class FluxScheduler:
         granted.set_starttime(now)
         if request.duration:
             granted.set_expiration(now + request.duration)
-        self._held[job.jobid] = self._count(granted)
+        self._held[job.jobid] = start.nodes
         self._forget(job)
         said = {"resource_summary": granted.dumps()}
         if blocked is not None:

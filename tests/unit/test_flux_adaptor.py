@@ -8,10 +8,10 @@ import pytest
 from flux_fake import (
     AllocRequest,
     FluxFake,
+    Grant,
     PendingJob,
     ResourceCount,
     ResourceRequest,
-    ResourceSet,
     Scheduler,
 )
 
@@ -117,7 +117,7 @@ def test_a_job_without_a_limit_never_ends_as_far_as_anybody_knows() -> None:
 
 def test_jobs_that_run_already_count() -> None:
     fake = flux()
-    held = ResourceSet(frozenset({0, 1, 2}))
+    held = Grant(frozenset({0, 1, 2}))
     held.set_expiration(100)
     fake.scheduler.hello(7, 16, 1000, 0.0, held)
     submit(fake, 8, 4)
@@ -134,9 +134,9 @@ def test_nodes_may_come_back_in_parts() -> None:
     submit(fake, 2, 3)
     submit(fake, 3, 1, 100)
     assert fake.one_pass() == [1]
-    fake.scheduler.free(1, ResourceSet(frozenset({3})))
+    fake.scheduler.free(1, Grant(frozenset({3})))
     assert fake.one_pass() == [3]
-    fake.scheduler.free(1, ResourceSet(frozenset({0, 1, 2})), final=True)
+    fake.scheduler.free(1, Grant(frozenset({0, 1, 2})), final=True)
     assert fake.one_pass() == [2]
 
 
