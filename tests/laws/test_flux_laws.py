@@ -67,7 +67,7 @@ def test_ranges_are_moldable_jobs(name: str) -> None:
         for jobid, job in enumerate(fake.order):
             granted = fake.jobs[jobid].request.granted
             assert granted is not None
-            assert granted.nnodes == schedule.pieces(job)[0][2]
+            assert len(granted.ranks) == schedule.pieces(job)[0][2]
             end = fake.starts[job] + problem.packed.estimate[job]
             assert granted.times == {"starttime": fake.starts[job], "expiration": end}
 
