@@ -6,10 +6,13 @@ Pairs of pure functions, duck-typed: no program of others is imported or needed.
 from __future__ import annotations
 
 from allocsolve.adaptors.accasim import AccasimScheduler
+from allocsolve.adaptors.batsim import PybatsimScheduler
 from allocsolve.adaptors.cqsim import CqsimBackfill, cqsim_modules
 from allocsolve.adaptors.elastisim import ElastisimScheduler
+from allocsolve.adaptors.flux import FluxScheduler
 from allocsolve.adaptors.foreign_cluster import RunningJob
 from allocsolve.adaptors.foreign_jobs import ForeignJobs
+from allocsolve.adaptors.hpcopt import HpcoptPlugin, HpcoptPolicy
 from allocsolve.adaptors.named_policy import NamedPolicy, named_policy
 from allocsolve.adaptors.node_choice import node_chooser
 from allocsolve.adaptors.policy_driver import IllegalOrder, Order, PolicyDriver
@@ -19,11 +22,15 @@ __all__ = [
     "AccasimScheduler",
     "CqsimBackfill",
     "ElastisimScheduler",
+    "FluxScheduler",
     "ForeignJobs",
+    "HpcoptPlugin",
+    "HpcoptPolicy",
     "IllegalOrder",
     "NamedPolicy",
     "Order",
     "PolicyDriver",
+    "PybatsimScheduler",
     "RapsScheduler",
     "RunningJob",
     "cqsim_modules",
