@@ -223,7 +223,8 @@ def _passed_over(
     matter = (
         f"waits at {shown_seconds(decision.at)} s for {counted_nodes(needed)}, {free} idle; it would be "
         f"expected to end at {shown_seconds(expected)} s, which leaves the shadow time of {head!r}, the "
-        f"head, at {shown_seconds(shadow.time)} s ({shadow.extra_nodes} extra); it starts {_seconds_or_never(starts)}"
+        f"head, at {shown_seconds(shadow.time)} s ({shadow.extra_nodes} extra); "
+        f"it starts {_seconds_or_never(starts)}"
     )
     return history.breach(
         "eager",
@@ -310,8 +311,8 @@ class _Plan:
 def conservative_breach(history: History) -> Breach | None:
     """Return the first start that makes the planned start of a job before it in the queue later.
 
-    A start does so if, and only if, it does not fit into the plan of those that are before it: who is planned
-    while more nodes are held never starts earlier. O(starts * queue * (running jobs + queue)).
+    Only a start that does not fit into the plan of those before it can do so: none of them is planned earlier
+    while more nodes are held. O(starts * queue * (running jobs + queue)).
     """
     running = _Running(history)
     sizes = history.problem.packed.nodes[history.jobs].tolist()
@@ -323,6 +324,8 @@ def conservative_breach(history: History) -> Breach | None:
         passing = [place for place in decision.started if waits and place > head]
         for place in decision.started[: len(decision.started) - len(passing)]:
             running.join(place)
+        if not passing:
+            continue
         plan = _Plan(history, running, at)
         waiting: list[_Waiting] = []
         row = head
@@ -333,8 +336,9 @@ def conservative_breach(history: History) -> Breach | None:
                     plan.place(waiting[-1])
             row = place + 1
             run = running.run(place)
-            if not plan.fits(at, run.expected - at, run.nodes):
-                return _postponement(history, running, at, place, waiting)
+            fits = plan.fits(at, run.expected - at, run.nodes)
+            if not fits and (breach := _postponement(history, running, at, place, waiting)):
+                return breach
             plan.take(at, run.expected - at, run.nodes)
             running.join(place)
     return None
@@ -343,15 +347,18 @@ def conservative_breach(history: History) -> Breach | None:
 def _postponement(
     history: History, running: _Running, at: float, place: int, waiting: Sequence[_Waiting]
 ) -> Breach | None:
-    """Return the breach by a job, with the first job before it whose planned start it makes later."""
+    """Return the breach by a job, with the first job before it whose planned start it makes later, if any."""
     before = _Plan(history, running, at)
-    running.join(place)
     after = _Plan(history, running, at)
-    pairs = ((job, before.place(job), after.place(job)) for job in waiting)
-    job, early, late = next(
-        (job, early, late) for job, early, late in pairs if late > early + history.tolerance
-    )
-    other, run = history.name(job.place), running.run(place)
+    run = running.run(place)
+    after.take(at, run.expected - at, run.nodes)
+    for job in waiting:
+        early, late = before.place(job), after.place(job)
+        if late > early + history.tolerance:
+            break
+    else:
+        return None
+    other = history.name(job.place)
     matter = (
         f"starts at {shown_seconds(at)} s on {counted_nodes(run.nodes)}, expected to end at "
         f"{shown_seconds(run.expected)} s: the planned start of {other!r}, which came first, "
