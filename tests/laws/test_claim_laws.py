@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from naive_claims import naive_breaches
 from naive_workload_engine import draw_problem
@@ -56,7 +57,7 @@ def moved(rng: random.Random, schedule: WorkloadSchedule) -> WorkloadSchedule:
     keep = [rng.random() > 0.03 for _ in starts]
     offsets = [sum(keep[:job]) for job in range(len(keep) + 1)]
     rows = [job for job, kept in enumerate(keep) if kept]
-    return WorkloadSchedule(offsets, starts[rows], ends[rows], schedule.nodes[rows])  # type: ignore[arg-type]  # lists do
+    return WorkloadSchedule(np.array(offsets), starts[rows], ends[rows], schedule.nodes[rows])
 
 
 @pytest.mark.parametrize("moldable", [False, True])
