@@ -47,7 +47,8 @@ def conformance(args: argparse.Namespace) -> int:
     )
     say("")
     if breaches:
-        say(f"{len(breaches)} of {counted(len(args.claims), 'claim')} do not hold")
+        verb = "does" if len(breaches) == 1 else "do"
+        say(f"{len(breaches)} of {counted(len(args.claims), 'claim')} {verb} not hold")
     else:
         say(f"all hold ({family_of(problem).view.describe(problem)})")
     if args.picture is not None:

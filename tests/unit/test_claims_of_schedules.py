@@ -141,7 +141,7 @@ def test_run_times_limits_and_sizes() -> None:
     never = workload_breaches(problem, late, ["work-conserving"])[0]
     assert (never.job, never.at, never.message[-17:]) == ("j2", 9, "; it starts never")
     pieces = WorkloadSchedule(
-        [0, 2, 3, 4],
+        np.array([0, 2, 3, 4]),
         np.array([0.0, 5, 3, 9]),
         np.array([5.0, 10, 8, 14]),
         np.array([2, 2, 1, 1]),
