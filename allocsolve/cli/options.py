@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import families, setting_fault
 from allocsolve.instances import MACHINES
+from allocsolve.judge import WORKLOAD_CLAIMS
 from allocsolve.model import MAX_INTEGER
 from allocsolve.registry import canonical_name, check_solver_name, plugin_place, split_names
 
@@ -21,6 +22,7 @@ __all__ = [
     "MACHINE_NAMES",
     "add_again",
     "add_executor",
+    "claims",
     "integer",
     "integers",
     "machine",
@@ -170,6 +172,21 @@ def solvers(text: str) -> list[str]:
 def names(text: str) -> list[str]:
     """Read names as records have them, separated by commas; those inside parentheses part options."""
     return split_names(text)
+
+
+def claims(text: str) -> list[str]:
+    """Read claims about schedules of workloads, separated by commas, each once."""
+    named = [name.strip() for name in text.split(",") if name.strip()]
+    if not named:
+        msg = f"{_short(text)} names no claim"
+        raise argparse.ArgumentTypeError(msg)
+    for name in named:
+        if name not in WORKLOAD_CLAIMS:
+            raise argparse.ArgumentTypeError(str(UnknownName("claim", name, WORKLOAD_CLAIMS)))
+        if named.count(name) > 1:
+            msg = f"{name} is named twice"
+            raise argparse.ArgumentTypeError(msg)
+    return named
 
 
 def machine(text: str) -> str:

@@ -13,6 +13,7 @@ from allocsolve.cli import score, solve, solvers, study
 from allocsolve.cli.commands import add_command, commands_of, sentence
 from allocsolve.cli.compare import compare_studies
 from allocsolve.cli.convert import convert
+from allocsolve.cli.conformance import conformance
 from allocsolve.cli.exports import add_exports
 from allocsolve.cli.gate import gate
 from allocsolve.cli.parser_convert import add_convert
@@ -24,6 +25,7 @@ from allocsolve.cli.report import report_study
 from allocsolve.cli.warm import warm
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import families
+from allocsolve.judge import WORKLOAD_CLAIMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,6 +89,9 @@ def make_parser() -> Parser:
             "check", solve.check, "judge a solution: violations and metrics; or the certificate of a bound"
         )
     )
+    _add_conformance(
+        command("conformance", conformance, "hold a schedule of a workload to what it claims to be")
+    )
     _add_solvers(command("solvers", solvers.solvers, "list the solvers, or show one with its options"))
     _add_warm(command("warm", warm, "compile what solvers need, so that their first call is fast"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
@@ -124,6 +129,18 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("solution", metavar="SOLUTION", help=help_text)
     _add_set(parser, "judge under this value of a field instead of that of the file")
     add_exports(parser)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def _add_conformance(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a workload; - for stdin")
+    help_text = "a solution of it, or a CSV table of Batsim, evalys or ElastiSim"
+    parser.add_argument("schedule", metavar="SCHEDULE", help=help_text)
+    meanings = "; ".join(f"{claim}: {meaning}" for claim, meaning in WORKLOAD_CLAIMS.items())
+    help_text = f"what it claims, as docs/easy.md defines it ({meanings})"
+    parser.add_argument("--claims", type=opt.claims, required=True, metavar="A,B,...", help=help_text)
+    help_text = "draw the first breach of all into this file: the schedule around the instant, the job marked"
+    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
 
 

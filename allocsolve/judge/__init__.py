@@ -44,12 +44,15 @@ from allocsolve.judge.workload import (
     workload_value,
     workload_violations,
 )
+from allocsolve.judge.workload_claims import WORKLOAD_CLAIMS, Breach, workload_breaches
 
 __all__ = [
     "EXECUTION_TOLERANCE_S",
     "SIZE_CLASSES",
     "TIME_TOLERANCE_S",
+    "WORKLOAD_CLAIMS",
     "ApplicationMetrics",
+    "Breach",
     "EvolutionMetrics",
     "PartitionMetrics",
     "ReservationMetrics",
@@ -75,6 +78,7 @@ __all__ = [
     "value",
     "violations",
     "window_metrics",
+    "workload_breaches",
     "workload_metrics",
     "workload_value",
     "workload_violations",

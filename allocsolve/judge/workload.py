@@ -28,6 +28,7 @@ __all__ = [
     "TIME_TOLERANCE_S",
     "WindowMetrics",
     "WorkloadMetrics",
+    "schedule_tolerance",
     "value_of_workload_metrics",
     "window_metrics",
     "workload_metrics",
@@ -55,12 +56,17 @@ def workload_violations(problem: WorkloadProblem, schedule: WorkloadSchedule) ->
     """
     if len(schedule.offsets) != len(problem.jobs) + 1:
         return (f"{len(schedule.offsets) - 1} scheduled jobs for {len(problem.jobs)} submitted",)
-    exact = problem.is_exact and _in_quarters(schedule.starts) and _in_quarters(schedule.ends)
-    tolerance = 0.0 if exact else TIME_TOLERANCE_S
+    tolerance = schedule_tolerance(problem, schedule)
     return (
         *_job_violations(problem, schedule, tolerance),
         *_capacity_violations(problem, schedule, tolerance),
     )
+
+
+def schedule_tolerance(problem: WorkloadProblem, schedule: WorkloadSchedule) -> float:
+    """Return by how much times of a schedule may differ that are meant to be one, in seconds."""
+    exact = problem.is_exact and _in_quarters(schedule.starts) and _in_quarters(schedule.ends)
+    return 0.0 if exact else TIME_TOLERANCE_S
 
 
 def _in_quarters(times: FloatArray) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from allocsolve.judge.workload_work import Progress
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
-__all__ = ["elastic_violations"]
+__all__ = ["elastic_matters", "elastic_violations"]
 
 
 def elastic_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
@@ -25,6 +25,12 @@ def elastic_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tol
 
     O(pieces).
     """
+    matters = elastic_matters(problem, schedule, tolerance)
+    return [f"job {problem.jobs.names[job]!r} {matters[job]}" for job in sorted(matters)]
+
+
+def elastic_matters(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> dict[int, str]:
+    """Return what `elastic_violations` says, by job."""
     reading = problem.jobs.evolving.reading
     by_law = np.flatnonzero((problem.packed.kind == MALLEABLE) | (reading == REQUESTED))
     progress = work_done(problem, schedule, by_law, tolerance)
@@ -41,7 +47,7 @@ def elastic_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tol
             matter = matter_of(problem, schedule, job, tolerance)
             if matter:
                 matters[job] = matter
-    return [f"job {problem.jobs.names[job]!r} {matters[job]}" for job in sorted(matters)]
+    return matters
 
 
 def _request_matter(

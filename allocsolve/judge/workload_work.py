@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["Progress", "reconfigurations", "work_done"]
+__all__ = ["Progress", "off_points", "reconfigurations", "work_done"]
 
 #: By what share of a job the work done may differ from all of it, or from that at a point, besides the time
 #: tolerance: so much are sums over many pieces rounded.
@@ -79,6 +79,21 @@ def work_done(
     for row in np.flatnonzero(np.abs(done - 1) > every).tolist():
         matters.setdefault(row, f"ends with {done[row]:.15g} of its work done")
     return Progress(matters, before, every)
+
+
+def off_points(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> IntArray:
+    """Return the pieces with which malleable jobs change their sizes between their points. O(pieces)."""
+    packed = problem.packed
+    jobs = np.flatnonzero((packed.kind == MALLEABLE) & (packed.points > 0))
+    progress = work_done(problem, schedule, jobs, tolerance)
+    off = [
+        piece
+        for job, slack in zip(jobs.tolist(), progress.slack, strict=True)
+        for piece in range(int(schedule.offsets[job]) + 1, int(schedule.offsets[job + 1]))
+        if schedule.nodes[piece] != schedule.nodes[piece - 1]
+        and not _is_at_point(packed.points[job], progress.before[piece], slack)
+    ]
+    return np.array(off, dtype=np.int64)
 
 
 class _Pieces(NamedTuple):

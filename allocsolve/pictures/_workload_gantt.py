@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
     from allocsolve.pictures.svg import Drawing
 
-__all__ = ["GANTT_PIECES", "busiest_window", "gantt"]
+__all__ = ["GANTT_PIECES", "Mark", "busiest_window", "gantt"]
 
 #: More cannot be told apart.
 GANTT_PIECES: Final = 400
@@ -34,16 +34,25 @@ _EDGED: Final = 2.0
 _KINDS: Final = ("in turn", "backfilled", "at once")
 
 
+class Mark(NamedTuple):
+    """What a picture is to show: a job, and an instant in seconds."""
+
+    job: int
+    at: float
+
+
 def gantt(
     problem: WorkloadProblem,
     schedule: WorkloadSchedule,
     window: tuple[float, float],
     title: str,
     heading: Sequence[str] = (),
+    mark: Mark | None = None,
 ) -> Drawing:
     """Return the jobs that run in a window (seconds) as boxes over time and nodes.
 
-    The nodes of a job are numbered greedily; what a job is shows under the mouse.
+    The nodes of a job are numbered greedily; what a job is shows under the mouse. A mark is a line at its
+    instant, and a frame around the boxes of its job.
     """
     pieces, jobs = pieces_within(schedule, window)
     unit = time_unit(window[1] - window[0])
@@ -61,6 +70,7 @@ def gantt(
     held = node_intervals(problem, schedule, pieces)
     starts = np.clip(schedule.starts[pieces], *window).tolist()
     ends = np.clip(schedule.ends[pieces], *window).tolist()
+    framed: list[tuple[float, float, float, float]] = []
     for job, start, end, intervals in zip(jobs.tolist(), starts, ends, held, strict=True):
         left = chart.x(start / unit.seconds)
         width = max(chart.x(end / unit.seconds) - left, _LEAST)
@@ -72,6 +82,14 @@ def gantt(
         if min(min(box[2:]) for box in boxes) >= _EDGED:
             kind += " edged"
         chart.drawing.rectangles(kind, boxes, _about(problem, schedule, job, reasons[job]))
+        framed += boxes if mark and job == mark.job else []
+    if mark:
+        at = chart.x(mark.at / unit.seconds)
+        chart.drawing.line((at, chart.y(0)), (at, chart.y(problem.num_nodes)), label=f"{mark.at:.10g} s")
+        for left, top, width, height in framed:
+            right, bottom = left + width, top + height
+            corners = ((left, top), (right, top), (right, bottom), (left, bottom), (left, top))
+            chart.drawing.line(*corners, kind="median", label=problem.jobs.names[mark.job])
     return chart.drawing
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from allocsolve.model import Job, WorkloadProblem
 
@@ -14,13 +14,17 @@ __all__ = ["easy_counterexamples"]
 #: Counted up whenever a case changes.
 _VERSION = 1
 
+#: From here on whole seconds do not fit into 32-bit floating-point numbers: 194 days.
+_SECONDS_OF_32_BITS: Final = 2**24
+
 
 def easy_counterexamples() -> Iterator[WorkloadProblem]:
     """Yield all cases.
 
     ``meta`` of each has its ``reason``, the ``tool`` that it refutes, and as ``starts`` when each job starts
     (seconds) by the rule: ``"easy"`` (shadow time and extra nodes), ``"fcfs"``, ``"first-fit"``,
-    ``"conservative"``, and what the tool does, under the name of the preset that does it.
+    ``"conservative"``, and what the tool does, under the name of the preset that does it, of the solver with
+    options, or, where none here does it, of the cause.
 
     Examples
     --------
@@ -148,6 +152,67 @@ def easy_counterexamples() -> Iterator[WorkloadProblem]:
         },
         reason="Candidates are judged by the run time that they will have, not by what their users asked for:"
         " a scheduler cannot know it.",
+    )
+    yield _case(
+        "true-ends-of-running-jobs",
+        4,
+        [Job(0, 3, 50, 100), Job(1, 4, 10), Job(2, 1, 80)],
+        tool="hpcopt 2.4.0",
+        starts={
+            "easy": [0, 82, 2],
+            "fcfs": [0, 50, 60],
+            "first-fit": [0, 82, 2],
+            "conservative": [0, 82, 2],
+            "hpcopt": [0, 50, 60],
+        },
+        reason="The shadow time follows from the ends that running jobs will have, not from those that their"
+        " users have said: a scheduler cannot know them.",
+    )
+    yield _case(
+        "ends-at-the-shadow-time",
+        4,
+        [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 98)],
+        tool="ElasticJobScheduler (Posner 2024)",
+        starts={
+            "easy": [0, 100, 2],
+            "fcfs": [0, 100, 110],
+            "first-fit": [0, 100, 2],
+            "conservative": [0, 100, 2],
+            "easy(extra_nodes=False,strict=True)": [0, 100, 110],
+        },
+        reason="A backfilled job has to end before the shadow time: one that ends at it would delay nobody,"
+        " but waits.",
+    )
+    yield _case(
+        "one-call-an-event",
+        2,
+        [Job(0, 1, 100), Job(0, 1, 100, 600), Job(1, 2, 10), Job(2, 1, 50)],
+        tool="ElastiSim",
+        starts={
+            "easy": [0, 0, 100, 110],
+            "fcfs": [0, 0, 100, 110],
+            "first-fit": [0, 0, 100, 110],
+            "conservative": [0, 0, 150, 100],
+            "easy(coalesce=False)": [0, 0, 150, 100],
+        },
+        reason="The policy is called for each event: when the first of two jobs that end at one instant has"
+        " ended, the other is still expected to run for 500 s, and the node of the first is given away.",
+    )
+    late = _SECONDS_OF_32_BITS
+    yield _case(
+        "times-in-32-bits",
+        4,
+        [Job(late, 3, 100), Job(late + 1, 4, 10), Job(late + 2, 1, 99)],
+        tool="Batsim 5, test EASY",
+        starts={
+            "easy": [late, late + 100, late + 110],
+            "fcfs": [late, late + 100, late + 110],
+            "first-fit": [late, late + 101, late + 2],
+            "conservative": [late, late + 100, late + 110],
+            "float32": [late, late + 101, late + 2],
+        },
+        reason="Times are compared as 32-bit floating-point numbers: 194 days after the first second, an end"
+        " 1 s after the shadow time is rounded to the shadow time.",
     )
 
 

@@ -1,0 +1,165 @@
+"""What a schedule of a workload says about its queue: who waited, ran and started at each instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
+
+__all__ = ["Breach", "Decision", "History", "counted_nodes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """The first time that a schedule does not keep a claim."""
+
+    claim: str
+    #: The name of the job that must not have started, run or waited so.
+    job: str
+    #: The instant, in seconds.
+    at: float
+    message: str
+    #: The numbers that show it, by name: times in seconds, nodes, names of other jobs.
+    numbers: Mapping[str, Any]
+
+
+class Decision(NamedTuple):
+    """What starts at an instant, and who is the head after that; jobs by their places in the queue."""
+
+    at: float
+    #: What starts now, in queue order.
+    started: Sequence[int]
+    #: The first job of the queue that waits after all starts of this instant.
+    head: int
+    #: How many jobs have been submitted; not below `head`, and `head` if nobody waits.
+    submitted: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """Columns of a schedule in the order of the queue: of submission, at one instant as in the problem.
+
+    Times that differ by no more than the tolerance are one instant. A job without a piece starts at infinity.
+    """
+
+    problem: WorkloadProblem
+    schedule: WorkloadSchedule
+    tolerance: float
+    #: Shape (jobs,): the job at each place of the queue.
+    jobs: IntArray
+    #: Shape (jobs,), seconds; `end` is the end of the last piece.
+    submit: FloatArray
+    start: FloatArray
+    end: FloatArray
+    #: Shape (jobs,): the nodes of the first piece (0 without one), and the fewest that the job allows.
+    held: IntArray
+    fewest: IntArray
+    #: Shape (pieces,), in the order of the schedule, seconds.
+    piece_starts: FloatArray
+    piece_ends: FloatArray
+
+    @classmethod
+    def of(cls, problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> History:
+        """Return the history of a schedule that has pieces of as many jobs as the problem has."""
+        pieces = np.diff(schedule.offsets)
+        total, count = len(schedule.nodes), len(pieces)
+        times = np.concatenate([schedule.starts, schedule.ends, problem.packed.submit])
+        snapped = _snapped(times, tolerance)
+        piece_starts, piece_ends, submit = snapped[:total], snapped[total : 2 * total], snapped[2 * total :]
+        start, end = np.full(count, np.inf), np.full(count, np.inf)
+        held = np.zeros(count, dtype=np.int64)
+        runs = pieces > 0
+        first = schedule.offsets[:-1][runs]
+        start[runs], held[runs] = piece_starts[first], schedule.nodes[first]
+        end[runs] = piece_ends[schedule.offsets[1:][runs] - 1]
+        jobs = np.argsort(problem.packed.submit, kind="stable")
+        return cls(
+            problem,
+            schedule,
+            tolerance,
+            jobs,
+            submit[jobs],
+            start[jobs],
+            end[jobs],
+            held[jobs],
+            problem.packed.min_nodes[jobs],
+            piece_starts,
+            piece_ends,
+        )
+
+    def instants(self) -> FloatArray:
+        """Return when something is submitted, starts, ends or changes its size. Rising, seconds."""
+        return np.unique(np.concatenate([self.submit, self.piece_starts, self.piece_ends]))
+
+    def idle_after(self, instants: FloatArray) -> IntArray:
+        """Return how many nodes nobody holds from each of `instants` until the next; below 0 if too many."""
+        count = len(instants)
+        at, until = (np.searchsorted(instants, times) for times in (self.piece_starts, self.piece_ends))
+        taken = np.bincount(at, weights=self.schedule.nodes, minlength=count)
+        returned = np.bincount(until, weights=self.schedule.nodes, minlength=count)
+        used: IntArray = np.cumsum(taken - returned).astype(np.int64)
+        return self.problem.num_nodes - used
+
+    def decisions(self) -> Iterator[Decision]:
+        """Yield for each instant what starts and who waits first, in order of time."""
+        places = np.lexsort((np.arange(len(self.start)), self.start)).tolist()
+        start, submit = self.start.tolist(), self.submit.tolist()
+        head = submitted = done = 0
+        for at in self.instants().tolist():
+            first = done
+            while done < len(places) and start[places[done]] <= at:
+                done += 1
+            while submitted < len(submit) and submit[submitted] <= at:
+                submitted += 1
+            while head < len(start) and start[head] <= at:
+                head += 1
+            yield Decision(at, places[first:done], head, max(head, submitted))
+
+    def estimates(self, places: Sequence[int], sizes: Sequence[int]) -> FloatArray:
+        """Return how long jobs are expected to run on so many nodes, in seconds: what their users asked for.
+
+        Where a job does not allow the number, as long as on its own.
+        """
+        jobs, packed = self.jobs[np.asarray(places, dtype=np.int64)], self.problem.packed
+        ratio = self.problem.run_times(np.asarray(sizes, dtype=np.int64), jobs) / packed.runtime[jobs]
+        expected: FloatArray = packed.estimate[jobs] * np.where(np.isnan(ratio), 1.0, ratio)
+        return expected
+
+    def name(self, place: int) -> str:
+        """Return the name of the job at a place of the queue."""
+        return self.problem.jobs.names[int(self.jobs[place])]
+
+    def place(self, job: int) -> int:
+        """Return the place in the queue of a job."""
+        return int(np.flatnonzero(self.jobs == job)[0])
+
+    def breach(self, claim: str, place: int, at: float, matter: str, **numbers: object) -> Breach:
+        """Return a breach by the job at a place of the queue."""
+        name = self.name(place)
+        message = f"job {name!r} {matter}"
+        return Breach(claim, name, at, message, {key: _plain(value) for key, value in numbers.items()})
+
+
+def _snapped(times: FloatArray, tolerance: float) -> FloatArray:
+    """Return times, of which those that are one instant have become the first of them."""
+    if not tolerance or not len(times):
+        return times
+    rising, place = np.unique(times, return_inverse=True)
+    begins = np.concatenate([[True], np.diff(rising) > tolerance])
+    joined: FloatArray = rising[begins][np.cumsum(begins) - 1][place]
+    return joined
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def counted_nodes(nodes: int) -> str:
+    """Return a number of nodes for a message, such as ``1 node``."""
+    return f"{nodes} node{'s' * (nodes != 1)}"
