@@ -24,6 +24,7 @@ from allocsolve.instances.formats.envelope import (
     write_problem,
     write_solution,
 )
+from allocsolve.instances.formats.log_format import LOG_FORMATS, log_format
 from allocsolve.instances.formats.log_swf import read_swf_log
 from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_problem, recorded_schedule
 from allocsolve.instances.formats.sacct import read_sacct_log
@@ -80,6 +81,7 @@ __all__ = [
     "LINA_FLEXIBILITIES",
     "LINA_MOMENTS",
     "LINNERT_STREAMS",
+    "LOG_FORMATS",
     "LUBLIN_MODELS",
     "MACHINES",
     "PACKAGED",
@@ -111,6 +113,7 @@ __all__ = [
     "klein2011",
     "lina_workload",
     "linnert2024",
+    "log_format",
     "log_problem",
     "lublin1999",
     "median_worst_case",
