@@ -137,9 +137,7 @@ def _show(found: WhatIf) -> None:
     """Print the sentences and tables that stand first on the page."""
     from allocsolve.report.whatif import cases_table, cautions, elastic_table, headlines, plain, subject  # noqa: PLC0415 - when the command runs
 
-    say(f"{found.log.source}: {subject(found)}", "")
-    for caution in cautions(found):
-        remark(caution)
+    say(f"{found.log.source}: {subject(found)}", *cautions(found), "")
     if found.cases:
         _print(cases_table(found))
     if found.elastic:

@@ -24,6 +24,8 @@ _HEIGHT: Final = 200
 #: Pixels: from a bar to the next, and how thick it is.
 _PITCH: Final = 42.0
 _THICK: Final = 12.0
+#: Pixels: from the middle of a bar to either end of the mark of the bound.
+_REACH: Final = 9.0
 #: Means of waits are in hours at most.
 _LONGEST_UNIT_S: Final = 86400.0
 
@@ -91,7 +93,7 @@ def wait_chart(
 
 
 def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | None = None) -> Drawing:
-    """Draw a bar for each mean, from 0, and a line at what no mean is below.
+    """Draw a bar for each mean, from 0, and a mark at what no mean is below.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | 
     means
         Seconds by the names of the bars, from the top.
     bound
-        Seconds; no line if there is none.
+        Seconds; no marks if there is none.
     """
     longest = max([*means.values(), bound or 0.0])
     unit = time_unit(min(longest, _LONGEST_UNIT_S))
@@ -112,11 +114,11 @@ def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | 
     for idx, mean in enumerate(means.values()):
         width = chart.x(mean / unit.seconds) - chart.left
         box = chart.left, chart.row(idx) - _THICK / 2, width, _THICK
-        chart.drawing.rectangles(f"f{idx}", [box], names[idx])
-    if bound is not None:
-        at, ends = chart.x(bound / unit.seconds), (chart.row(0), chart.row(len(means) - 1))
-        label = f"no schedule is left of {duration(bound)}"
-        chart.drawing.line((at, ends[0] - _PITCH / 2), (at, ends[1] + _THICK), kind="line", label=label)
+        chart.drawing.rectangles("box", [box], names[idx])
+        if bound is not None:  # not through the names above the bars
+            at = chart.x(bound / unit.seconds)
+            ends = [(at, chart.row(idx) + side * _REACH) for side in (-1, 1)]
+            chart.drawing.line(*ends, kind="mean", label=f"no schedule is left of {duration(bound)}")
     return chart.drawing
 
 

@@ -168,7 +168,7 @@ def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: t
     recorded, no_record, faults = _recorded(log, problem)
     cases = {task.solver: case for task in tasks if (case := _case(task, problem, store)) is not None}
     rows = {
-        f"{task.solver} at {one.share:.0%}" if one.share else task.solver: _record(task, store)
+        f"{task.solver} at {100 * one.share:g} %" if one.share else task.solver: _record(task, store)
         for one in planned
         for task in one.tasks
     }

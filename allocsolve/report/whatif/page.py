@@ -109,7 +109,7 @@ def _compared(found: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
         yield _see(*(NAMES[one.key] for one in found.cases), "certainly impossible")
         yield '<div class="figures">'
         means = {NAMES[one.key]: one.metrics.wait for one in found.cases}
-        line = " The dashed line: no scheduler could have brought the mean to the left of it."
+        line = " The red marks: no scheduler could have brought the mean to the left of it."
         note = "One bar for each schedule." + (line if found.bound is not None else "")
         yield figure_html("Mean wait", wait_bars("Mean wait", "mean wait", means, found.bound), note)
         note = "Above: how much of the machine was busy. Below: how many jobs waited."

@@ -111,22 +111,23 @@ def cautions(found: WhatIf) -> Iterator[str]:
     if found.faults:
         more = f" (and {counted(len(found.faults) - 1, 'time')} more)" if len(found.faults) > 1 else ""
         yield (
-            f"The log does not fit a machine of {found.problem.num_nodes:,} {unit}: {found.faults[0]}{more}. "
-            "The figures of what was stand as the log has them, but a schedule that keeps to the size of the "
-            "machine cannot be compared with it to the last per cent. Is the size right, and does the log "
-            "count whole nodes?"
+            f"The log does not fit a machine of {found.problem.num_nodes:,} {unit}: {found.faults[0]}{more}."
+        )
+        yield (
+            "What was stands here as the log has it. Other schedules keep to the size of the machine: "
+            "compare them with care. Is the size right, and does the log count whole nodes?"
         )
     if shared := found.log.report.changed.get("part_of_a_node", 0):
         yield (
-            f"{shared:,} jobs had a part of a node only. This page counts whole nodes, so the machine looks "
-            "smaller than it is; --unit processors counts processors instead, if nodes are shared."
+            f"{shared:,} jobs had a part of a node only. Here they count as whole nodes, so the machine "
+            "looks smaller than it is. If jobs share nodes, --unit processors tells more (--nodes, too)."
         )
     if found.failed:
         yield f"Some computations failed, so their figures are not here: {', '.join(found.failed)}."
     if found.missing:
         yield (
-            f"This page is not complete, since the program was interrupted before these were computed: "
-            f"{', '.join(found.missing)}. The same command goes on from there."
+            f"Not complete: the program was interrupted before it had computed {', '.join(found.missing)}. "
+            "The same command goes on from there."
         )
 
 
@@ -151,8 +152,8 @@ def limits(found: WhatIf) -> Iterator[str]:
         )
     yield (
         "Policies start a job as soon as their rule allows. Limits for users or groups, priorities, jobs "
-        "that wait for others, parts of the machine kept for some, and nodes that were down are not known here; "
-        "the machine had to respect them."
+        "that wait for others, parts of the machine kept for some, and nodes that were down are not known "
+        "here; the machine had to respect them."
     )
     yield (
         "Users react: with shorter waits they might have submitted more, or other jobs. No replay of a log "

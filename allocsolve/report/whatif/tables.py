@@ -108,7 +108,8 @@ def elastic_table(found: WhatIf) -> Table:
     bound = None if found.bound is None else found.bound + found.mean_runtime
     rows = [_elastic_row("none", 0, bound, rigid)]
     rows += [
-        _elastic_row(f"{one.share:.0%}", one.changeable, one.bound, one.metrics) for one in found.elastic
+        _elastic_row(f"{100 * one.share:g} %", one.changeable, one.bound, one.metrics)
+        for one in found.elastic
     ]
     heads = ("can change size", "jobs", _BOUND, *map(ELASTIC_NAMES.__getitem__, _ELASTIC))
     return Table(
