@@ -117,6 +117,8 @@ def cautions(found: WhatIf) -> Iterator[str]:
             "What was stands here as the log has it. Other schedules keep to the size of the machine: "
             "compare them with care. Is the size right, and does the log count whole nodes?"
         )
+    if large := found.log.report.dropped.get("too_large", 0):
+        yield f"{large:,} jobs are larger than {found.problem.num_nodes:,} {unit} and were left out."
     if shared := found.log.report.changed.get("part_of_a_node", 0):
         yield (
             f"{shared:,} jobs had a part of a node only. Here they count as whole nodes, so the machine "
