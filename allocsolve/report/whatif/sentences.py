@@ -66,11 +66,17 @@ def _policies(found: WhatIf) -> Sentence:
     best, *_ = ranked = sorted(found.policies, key=lambda one: one.metrics.wait)
     worst = ranked[-1]
     wait = Linked(duration(best.metrics.wait), "mean wait")
-    name = Linked(NAMES[best.key], NAMES[best.key])
+    as_good = [one for one in ranked if one.metrics.wait <= _AS_GOOD * best.metrics.wait]
+    joints = ["", *[", "] * (len(as_good) - 2), *[" and "] * (len(as_good) > 1)]
+    names = [
+        part
+        for joint, one in zip(joints, as_good, strict=True)
+        for part in (joint, Linked(NAMES[one.key], NAMES[one.key]))
+    ]
     if worst.metrics.wait <= _AS_GOOD * best.metrics.wait:
         return ("Under each of the usual policies the mean wait would have been about ", wait, ".")
     return (
-        *("Of the usual policies ", name, " would have had the least mean wait, ", wait, "; "),
+        *("Of the usual policies ", *names, " would have had the least mean wait, ", wait, "; "),
         *(Linked(NAMES[worst.key], NAMES[worst.key]), " the longest, "),
         *(Linked(duration(worst.metrics.wait), "mean wait"), "."),
     )
