@@ -168,8 +168,8 @@ def limits(found: WhatIf) -> Iterator[str]:
         "can tell."
     )
     yield (
-        "The mean over all jobs is mostly that of the many small ones. The tables by size and by time of "
-        "submission tell who waits."
+        "One mean over all jobs hides who waits: a few very long waits may rule it, and many small jobs may "
+        "hide them. The tables by size and by time of submission tell more."
     )
     if found.elastic:
         yield (
