@@ -23,6 +23,7 @@ from allocsolve.cli.parser_library import add_library
 from allocsolve.cli.parser_reproduce import add_papers
 from allocsolve.cli.report import report_study
 from allocsolve.cli.warm import warm
+from allocsolve.cli.whatif import add_whatif, whatif
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import families
 from allocsolve.judge import WORKLOAD_CLAIMS
@@ -95,6 +96,8 @@ def make_parser() -> Parser:
     _add_solvers(command("solvers", solvers.solvers, "list the solvers, or show one with its options"))
     _add_warm(command("warm", warm, "compile what solvers need, so that their first call is fast"))
     _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
+    summary = "what was, what could have been and what is impossible, of a log, as a page for operators"
+    add_whatif(command("whatif", whatif, summary), _add_whatif_budget)
     _add_gate(command("gate", gate, "fail if a solver got worse or slower than in a baseline"))
     summary = "compare many solvers on many problems: run, export, report, verify, merge"
     _add_study(group("study", summary, f"studies {summary}"))
@@ -177,6 +180,10 @@ def _add_score(parser: argparse.ArgumentParser) -> None:
     help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
     opt.add_again(parser)
+
+
+def _add_whatif_budget(parser: argparse.ArgumentParser) -> None:
+    _add_budget(parser, "of each search for the best schedule and the bound (default: %(default)s)", 10.0)
 
 
 def _add_gate(parser: argparse.ArgumentParser) -> None:

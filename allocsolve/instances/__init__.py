@@ -25,6 +25,7 @@ from allocsolve.instances.formats.envelope import (
     write_solution,
 )
 from allocsolve.instances.formats.log_jobs import read_table_log
+from allocsolve.instances.formats.log_format import LOG_FORMATS, log_format
 from allocsolve.instances.formats.log_swf import read_swf_log
 from allocsolve.instances.formats.log_tables import LOG_TABLES, LogTable
 from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_problem, recorded_schedule
@@ -88,6 +89,7 @@ __all__ = [
     "LINA_MOMENTS",
     "LINNERT_STREAMS",
     "LOG_TABLES",
+    "LOG_FORMATS",
     "LUBLIN_MODELS",
     "MACHINES",
     "PACKAGED",
@@ -122,6 +124,7 @@ __all__ = [
     "klein2011",
     "lina_workload",
     "linnert2024",
+    "log_format",
     "log_problem",
     "lublin1999",
     "median_worst_case",

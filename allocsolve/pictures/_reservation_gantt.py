@@ -8,10 +8,10 @@ import numpy as np
 
 from allocsolve.model import CANCELLED, OUTCOMES
 from allocsolve.pictures._reservation_holds import boxes_within
-from allocsolve.pictures._workload_series import duration, time_unit
+from allocsolve.pictures._workload_series import time_unit
 from allocsolve.pictures.chart import Axis, Chart
 from allocsolve.pictures.svg import SERIES
-from allocsolve.pictures.text import counted
+from allocsolve.pictures.text import counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

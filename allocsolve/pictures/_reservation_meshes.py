@@ -9,9 +9,9 @@ import numpy as np
 from allocsolve.pictures._mesh import slices
 from allocsolve.pictures._reservation_gantt import about_job, job_colour
 from allocsolve.pictures._reservation_holds import busy_instants, holders
-from allocsolve.pictures._workload_series import duration
 from allocsolve.pictures.chart import Chart
 from allocsolve.pictures.svg import Drawing
+from allocsolve.pictures.text import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.instances.formats.workload_window import node_intervals, pieces_within, start_reasons
-from allocsolve.pictures._workload_series import duration, span, time_unit
+from allocsolve.pictures._workload_series import span, time_unit
 from allocsolve.pictures.chart import Axis, Chart
-from allocsolve.pictures.text import counted
+from allocsolve.pictures.text import counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

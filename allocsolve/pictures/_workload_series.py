@@ -17,7 +17,6 @@ __all__ = [
     "TimeUnit",
     "binned",
     "busy_nodes",
-    "duration",
     "level_axis",
     "node_prices",
     "span",
@@ -76,18 +75,6 @@ def level_axis(title: str, highest: Sequence[float], least: float) -> Axis:
 def time_unit(seconds: float) -> TimeUnit:
     """Return the unit of an axis of so many seconds."""
     return next(unit for unit in _UNITS if seconds < unit.up_to)
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in the unit in which it has few digits.
-
-    >>> duration(59), duration(90), duration(5400), duration(200_000)
-    ('59 s', '1.5 min', '1.5 h', '2.3 d')
-    """
-    for unit in reversed(_UNITS):
-        if seconds >= unit.seconds or unit.seconds == 1:
-            return f"{float(f'{seconds / unit.seconds:.1f}'):g} {unit.name}"
-    raise AssertionError
 
 
 def span(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> tuple[float, float]:

@@ -13,9 +13,8 @@ from allocsolve.pictures._mesh import machine_text
 from allocsolve.pictures._reservation_gantt import reservation_gantt
 from allocsolve.pictures._reservation_holds import time_span
 from allocsolve.pictures._reservation_meshes import mesh_lines
-from allocsolve.pictures._workload_series import duration
 from allocsolve.pictures.reservation_exhibits import reservation_exhibits
-from allocsolve.pictures.text import counted, percent
+from allocsolve.pictures.text import counted, duration, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

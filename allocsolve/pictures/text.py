@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from typing import Final
 
 __all__ = [
     "counted",
+    "duration",
     "limit_text",
     "number",
     "percent",
@@ -16,10 +18,23 @@ __all__ = [
     "visible",
 ]
 
+#: Units of durations that people wait for, with their seconds, the longest first.
+_LONG_UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
+
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in the unit in which it has few digits.
+
+    >>> duration(59), duration(90), duration(5400), duration(200_000)
+    ('59 s', '1.5 min', '1.5 h', '2.3 d')
+    """
+    unit, size = next((one for one in _LONG_UNITS if seconds >= one[1]), ("s", 1))
+    return f"{float(f'{seconds / size:.1f}'):g} {unit}"
 
 
 def limit_text(limit: float) -> str:

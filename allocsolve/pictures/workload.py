@@ -12,9 +12,9 @@ from allocsolve.instances.formats.workload_perfetto import perfetto_text
 from allocsolve.instances.formats.workload_swf import swf_text
 from allocsolve.model.job_kinds import JOB_KINDS
 from allocsolve.pictures._workload_gantt import GANTT_PIECES, gantt
-from allocsolve.pictures._workload_series import duration, span
+from allocsolve.pictures._workload_series import span
 from allocsolve.pictures._workload_timeline import Scale, timeline
-from allocsolve.pictures.text import counted, percent
+from allocsolve.pictures.text import counted, duration, percent
 from allocsolve.pictures.workload_exhibits import workload_exhibits
 
 if TYPE_CHECKING:

@@ -8,15 +8,17 @@ import numpy as np
 
 from allocsolve.families import Exhibit
 from allocsolve.pictures._workload_gantt import busiest_window, gantt
-from allocsolve.pictures._workload_series import duration, level_axis, node_prices, time_unit
+from allocsolve.pictures._workload_series import node_prices
 from allocsolve.pictures._workload_timeline import Scale, timeline
-from allocsolve.pictures.chart import Axis, Chart
+from allocsolve.pictures.chart import Axis
 from allocsolve.pictures.svg import SERIES
+from allocsolve.pictures.text import duration
+from allocsolve.pictures.workload_waits import size_classes, wait_chart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
 
 __all__ = ["workload_exhibits"]
 
@@ -29,15 +31,7 @@ _COLOURS: Final = SERIES - 2
 #: Jobs in the table of losses, of each solver.
 _LOSSES: Final = 8
 
-_WIDTH: Final = Chart.NARROW
-_HEIGHT: Final = 200
 _HOUR_S: Final = 3600
-#: Means of waits are in hours at most.
-_LONGEST_UNIT_S: Final = 86400.0
-
-#: In the unit of the axis: a shorter wait is drawn as none beside one that is far longer.
-_LEAST_WAIT: Final = 0.01
-
 _HOURS: Final = 24
 
 
@@ -116,16 +110,9 @@ def _over_time(
 
 
 def _by_size(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
-    classes = np.ceil(np.log2(problem.packed.nodes)).astype(np.int64)
-    top = max(int(classes.max()), 1)
-    largest = int(problem.packed.nodes.max())
-
-    def write(power: float) -> str:
-        return str(min(2 ** int(power), largest))
-
-    axis = Axis("nodes of the job, up to", 0, top, write=write, whole=True, steps=8)
+    classes, axis = size_classes(problem)
     note = f"Mean wait of the jobs between a power of two and the one before it.{more}"
-    return Exhibit("Waiting by size", note, _wait_chart("Waiting by size", problem, schedules, classes, axis))
+    return Exhibit("Waiting by size", note, wait_chart("Waiting by size", problem, schedules, classes, axis))
 
 
 def _by_hour(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
@@ -135,38 +122,8 @@ def _by_hour(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule]
     axis = Axis("hour of the submission", 0, _HOURS - 1, whole=True, steps=12)
     zone = "in UTC" if shift else "counted from time 0 of the log"
     note = f"Mean wait of the jobs submitted in each hour of the day, {zone}.{more}"
-    drawing = _wait_chart("Waiting by hour of the day", problem, schedules, hours, axis)
+    drawing = wait_chart("Waiting by hour of the day", problem, schedules, hours, axis)
     return Exhibit("Waiting by hour of the day", note, drawing)
-
-
-def _wait_chart(
-    title: str,
-    problem: WorkloadProblem,
-    schedules: Mapping[str, WorkloadSchedule],
-    classes: IntArray,
-    x: Axis,
-) -> Any:  # noqa: ANN401 - a drawing
-    """Draw the mean wait of the jobs of each class, weighted as they count."""
-    packed = problem.packed
-    weights = np.bincount(classes, weights=packed.weight)
-    there = np.flatnonzero(weights)
-    means: dict[str, list[float]] = {}
-    for name, schedule in schedules.items():
-        waits = (schedule.first_starts - packed.submit) * packed.weight
-        means[name] = (np.bincount(classes, weights=waits)[there] / weights[there]).tolist()
-    everything = [wait for waits in means.values() for wait in waits]
-    unit = time_unit(min(max(everything, default=0.0), _LONGEST_UNIT_S))
-    y = level_axis(f"mean wait [{unit.name}]", [wait / unit.seconds for wait in everything], _LEAST_WAIT)
-    chart = Chart(title, x, y, legend=list(means), width=_WIDTH, height=_HEIGHT)
-    for idx, (name, column) in enumerate(means.items()):
-        points = [
-            (chart.x(place), chart.y(wait / unit.seconds))
-            for place, wait in zip(there.tolist(), column, strict=True)
-        ]
-        if points:
-            chart.drawing.line(*points, kind=f"s{idx}", label=name)
-            chart.drawing.dots(f"d{idx}", points)
-    return chart.drawing
 
 
 def _job_cells(problem: WorkloadProblem, job: int) -> tuple[tuple[str, float | str], ...]:

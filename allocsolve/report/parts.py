@@ -6,13 +6,14 @@ import base64
 import hashlib
 from html import escape as escape_markup
 from importlib.resources import files
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.pictures.svg import rules
 from allocsolve.pictures.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from allocsolve.families import Picture
     from allocsolve.report.table import Table, TableCell
@@ -74,12 +75,23 @@ def isolated(name: str) -> str:
     return f"<bdi>{escape(name)}</bdi>"
 
 
-def table_html(table: Table, number: int) -> str:
-    """Return a table that can be sorted, with its title and note; no other of the page has its number."""
+def table_html(table: Table, number: int, defined: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return a table that can be sorted, with its title and note.
+
+    Parameters
+    ----------
+    table
+        The table.
+    number
+        No other table of the page has it.
+    defined
+        Where on the page heads are defined, by their texts; the others lead nowhere.
+    """
     title = escape(table.title)
     kinds = ["number" if numeric else "text" for numeric in table.numeric]
     heads = "".join(
-        f'<th scope="col" class="{kind}" aria-sort="none"><button type="button">{escape(head)}</button></th>'
+        f'<th scope="col" class="{kind}" aria-sort="none"><button type="button">{escape(head)}</button>'
+        f"{_definition(head, defined)}</th>"
         for head, kind in zip(table.heads, kinds, strict=True)
     )
     rows = "\n".join(
@@ -93,6 +105,13 @@ def table_html(table: Table, number: int) -> str:
         else ""
     )
     return f'<h3 id="t{number}">{title}</h3>\n{body}<p class="note">{escape(table.note)}</p>'
+
+
+def _definition(head: str, defined: Mapping[str, str]) -> str:
+    """Return what leads from the head of a column to its definition; nothing if there is none."""
+    if head not in defined:
+        return ""
+    return f'<a class="means" href="#{escape(defined[head])}" aria-label="what {escape(head)} means">?</a>'
 
 
 def _cell(cell: TableCell, kind: str) -> str:

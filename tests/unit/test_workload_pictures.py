@@ -17,7 +17,8 @@ from allocsolve.instances.generators.workload_examples import random_workload, w
 from allocsolve.judge.workload import workload_metrics
 from allocsolve.model import Amdahl, Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
-from allocsolve.pictures._workload_series import binned, busy_nodes, duration, node_prices, waiting_jobs
+from allocsolve.pictures._workload_series import binned, busy_nodes, node_prices, waiting_jobs
+from allocsolve.pictures.text import duration
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET

@@ -1,0 +1,191 @@
+"""The command for those who run a machine: whatif, from its log to a page."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import shlex
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allocsolve.cli import options as opt
+from allocsolve.cli.files import check_absent, check_outputs
+from allocsolve.cli.output import remark, say, show_table, write_json
+from allocsolve.cli.progress import count_bar, time_bar
+from allocsolve.errors import InvalidOption
+from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_sacct_log, read_swf_log
+from allocsolve.instances.formats.log_times import zone
+from allocsolve.instances.formats.logs import UNITS
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from allocsolve.bench import RecordStore
+    from allocsolve.instances import JobLog
+    from allocsolve.report.table import Table
+    from allocsolve.report.whatif import Variant, WhatIf
+
+__all__ = ["add_whatif", "whatif"]
+
+
+def add_whatif(parser: argparse.ArgumentParser, budget: Callable[[argparse.ArgumentParser], None]) -> None:
+    """Add the options of `whatif`; `budget` adds those of a limit of time."""
+    parser.add_argument("log", metavar="FILE", help="the log: what sacct -P prints, or .swf; may be gzipped")
+    help_text = "size of the machine (default for .swf: that of the header)"
+    parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
+    help_text = "what sizes count, also those of the machine (default: nodes, if the log has them)"
+    parser.add_argument("--unit", choices=UNITS, help=help_text)
+    parser.add_argument("--format", choices=LOG_FORMATS, help="of the log (default: as its first line says)")
+    help_text = "of times without one, and of days and weeks, such as Europe/Berlin (default: %(default)s)"
+    parser.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
+    help_text = "what if so many per cent of the jobs could change their size while they run, such as 20,100"
+    parser.add_argument(
+        "--malleable", type=opt.percentages, default=(), metavar="PERCENT,...", help=help_text
+    )
+    budget(parser)
+    help_text = "the page, one file that needs nothing else (default: LOG-whatif.html in this folder)"
+    parser.add_argument("--out", type=Path, metavar="FILE.html", help=help_text)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def whatif(args: argparse.Namespace) -> int:
+    """Show what was, what could have been and what is impossible, and write it as a page."""
+    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
+    from allocsolve.report.whatif import variants, what_if, whatif_page  # noqa: PLC0415 - when the command runs
+
+    if 0 in args.malleable:
+        msg = "--malleable 0: without jobs that can change their size is what the page tells anyway"
+        raise InvalidOption(msg)
+    out, rows = _outputs(args)
+    days = zone(args.timezone)
+    with time_bar(f"reading {args.log}"):
+        log = _read(args)
+        planned = variants(log_problem(log), args.malleable, seconds=args.seconds, workers=args.workers)
+    interrupted = False
+    with RecordStore(rows, tell=remark) as store:
+        try:
+            _run(planned, store)
+        except KeyboardInterrupt:
+            interrupted = True
+        with time_bar(f"writing {out}"):
+            found = what_if(log, planned, store, days)
+            out.write_text(whatif_page(found, made=_made(args)), encoding="utf-8", errors="replace")
+    if args.json:
+        write_json({**_document(found), "page": out, "records": rows, "interrupted": interrupted})
+    else:
+        _show(found)
+        say(f"Page: {out} (records: {rows})")
+    if interrupted:
+        msg = f"what is known is in {out}, the same command goes on from there"
+        raise KeyboardInterrupt(msg)
+    return 1 if found.failed else 0
+
+
+def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
+    """Return the files of the page and of its records, which an earlier run may have left."""
+    stem = Path(args.log).name.removesuffix(".gz").rsplit(".", 1)[0]
+    out: Path = args.out or Path(f"{stem}-whatif.html")
+    rows = out.with_suffix(".sqlite")
+    check_outputs(out, rows, inputs=[args.log], force=True)
+    # A page beside its records is one of this command: that is how an interrupted one goes on.
+    check_absent(out, force=args.force or rows.is_file())
+    return out, rows
+
+
+def _read(args: argparse.Namespace) -> JobLog:
+    kind = args.format or log_format(args.log)
+    if kind == "swf":
+        return read_swf_log(args.log, num_nodes=args.nodes, unit=args.unit)
+    return read_sacct_log(args.log, num_nodes=args.nodes, unit=args.unit, timezone=args.timezone)
+
+
+def _run(planned: Sequence[Variant], store: RecordStore) -> None:
+    """Run what has no record yet.
+
+    The first variant has one long run, beside which the short ones are made: so kernels are compiled side by
+    side. The others have two policies each that take as long as the processors let them.
+    """
+    from allocsolve.bench import open_executor, run_missing  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.runs.tasks import again  # noqa: PLC0415 - when the command runs
+
+    tasks = [task for one in planned for task in one.tasks]
+    with count_bar("starting") as progress:
+        before = 0
+        for idx, variant in enumerate(planned):
+            jobs = 1 if idx else min(2, os.cpu_count() or 1)
+
+            def tell(done: int, _: int, what: str, before: int = before) -> None:
+                progress(before + done, len(tasks), what)
+
+            with open_executor("local", jobs) as cells:
+                retried = again(variant.tasks, store, failed=True)
+                run_missing(
+                    variant.tasks, store, again=retried, executor=cells, progress=tell, announce=remark
+                )
+            before += len(variant.tasks)
+
+
+def _made(args: argparse.Namespace) -> str:
+    today = dt.datetime.now(dt.UTC).date()
+    command = shlex.join(["allocsolve", *args.words])
+    return f"Made on {today} with allocsolve {version('allocsolve')}: {command}"
+
+
+def _show(found: WhatIf) -> None:
+    """Print the sentences and tables that stand first on the page."""
+    from allocsolve.report.whatif import cases_table, cautions, elastic_table, headlines, plain, subject  # noqa: PLC0415 - when the command runs
+
+    say(f"{found.log.source}: {subject(found)}", *cautions(found), "")
+    if found.cases:
+        _print(cases_table(found))
+    if found.elastic:
+        _print(elastic_table(found))
+    say(*map(plain, headlines(found)), "")
+
+
+def _print(table: Table) -> None:
+    heads = [head.replace(" at most", "\nat most").replace(" with ", "\nwith ") for head in table.heads]
+    show_table(heads, ([cell.shown for cell in row] for row in table.rows), title=table.title)
+    say("")
+
+
+def _document(found: WhatIf) -> dict[str, Any]:
+    """Return what the page says, as JSON has it; times in seconds."""
+    from allocsolve.report.whatif import RECORDED, cautions, headlines, means_by, plain  # noqa: PLC0415 - when the command runs
+
+    cases = {case.key: case.metrics for case in found.cases}
+    waits = {case.key: found.waits(case) for case in found.cases}
+    by_size = {name: means_by(found.sizes, column) for name, column in waits.items()}
+    by_period = {name: means_by(found.periods.of_jobs, column) for name, column in waits.items()}
+    return {
+        "log": found.log.source,
+        "sha256": found.log.sha256,
+        "machine": str(found.log.machine),
+        "cleaning": found.log.report.counts(),
+        "jobs": len(found.problem.jobs),
+        "recorded": cases.pop(RECORDED, None),
+        "no_record": found.no_record,
+        "violations": found.faults,
+        "schedules": cases,
+        "wait_bound": found.bound,
+        "mean_wait_by_size": by_size,
+        f"mean_wait_by_{found.periods.unit}": {
+            name: {found.periods.labels[one]: mean for one, mean in column.items()}
+            for name, column in by_period.items()
+        },
+        "malleable": [
+            {
+                "share": one.share,
+                "jobs": one.changeable,
+                "turnaround_bound": one.bound,
+                "schedules": one.metrics,
+            }
+            for one in found.elastic
+        ],
+        "sentences": [plain(one) for one in headlines(found)],
+        "cautions": [*cautions(found)],
+        "failed": found.failed,
+        "missing": found.missing,
+    }

@@ -1,0 +1,237 @@
+"""What was, what each policy would have been, and what is impossible: the figures of one log."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from allocsolve.bench import Task, plan
+from allocsolve.errors import FormatError, InvalidAnswer
+from allocsolve.instances import elastic_workload, recorded_schedule
+from allocsolve.judge import workload_metrics, workload_violations
+from allocsolve.model import MALLEABLE, Budget, WorkloadSchedule, terms
+from allocsolve.pictures.workload_waits import size_classes
+from allocsolve.report.whatif.periods import Periods, periods_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import tzinfo
+
+    from allocsolve.bench import Record, RecordStore
+    from allocsolve.instances import JobLog
+    from allocsolve.judge import WorkloadMetrics
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+
+__all__ = [
+    "ELASTIC_POLICIES",
+    "HINDSIGHT",
+    "POLICIES",
+    "RECORDED",
+    "Case",
+    "ElasticCase",
+    "Variant",
+    "WhatIf",
+    "means_by",
+    "variants",
+    "what_if",
+]
+
+#: Names of solvers: the usual policies, what knows all jobs beforehand and proves the bound, and the policies
+#: that change the sizes of running jobs.
+POLICIES: Final = ("fcfs", "first-fit", "easy", "conservative")
+HINDSIGHT: Final = "prices"
+ELASTIC_POLICIES: Final = ("malleable-min", "static-price")
+#: What stands beside them for the schedule that the log records.
+RECORDED: Final = "recorded"
+
+#: It chooses the jobs that can change their size; these do so at points so many seconds apart.
+_SEED: Final = 1
+_TICK_S: Final = 10.0
+
+
+class Variant(NamedTuple):
+    """The jobs of a log, of which a share can change their size, and the runs that tell about them."""
+
+    share: float  #: 0 for the log as it is
+    problem: WorkloadProblem
+    tasks: tuple[Task, ...]  #: the longest first
+
+
+def variants(
+    problem: WorkloadProblem, shares: Sequence[float] = (), *, seconds: float, workers: int
+) -> tuple[Variant, ...]:
+    """Return the variants of a log, that without changes of sizes first.
+
+    That one is about the mean wait. A job that changes its size may start earlier and end later, so the
+    others are about the mean time from submission to end.
+
+    Parameters
+    ----------
+    problem
+        The log; all of its jobs are rigid.
+    shares
+        Of the jobs that can change their size, each above 0 and at most 1.
+    seconds, workers
+        Of the search for the best schedule and for the bound.
+    """
+    budgets = [Budget(seconds=seconds, workers=workers)]
+    rigid = plan([("", problem)], [HINDSIGHT, *POLICIES], objective="wait", budgets=budgets)
+    found = [Variant(0.0, problem, tuple(rigid))]
+    for share in sorted(set(shares)):
+        elastic = elastic_workload(problem, share=share, seed=_SEED, tick=_TICK_S)
+        solvers = [HINDSIGHT, *ELASTIC_POLICIES]
+        tasks = plan([("", elastic)], solvers, objective="turnaround", budgets=budgets)
+        found.append(Variant(share, elastic, tuple(tasks)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One way in which the jobs were run, or would have been."""
+
+    key: str  #: name of the solver, or `RECORDED`
+    schedule: WorkloadSchedule
+    metrics: WorkloadMetrics
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticCase:
+    """What would have been if a share of the jobs could change their size."""
+
+    share: float
+    changeable: int  #: jobs that can
+    bound: float | None  #: on the mean time from submission to end, in seconds
+    metrics: Mapping[str, WorkloadMetrics]  #: by the names of the solvers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WhatIf:
+    """All figures of the page of a log."""
+
+    log: JobLog
+    problem: WorkloadProblem
+    recorded: Case | None
+    no_record: str  #: why there is no recorded schedule
+    faults: tuple[str, ...]  #: rules that the recorded schedule breaks
+    policies: tuple[Case, ...]
+    hindsight: Case | None
+    bound: float | None  #: on the mean wait in seconds, recomputed by the judge; None if nothing is proved
+    mean_runtime: float  #: seconds
+    elastic: tuple[ElasticCase, ...]
+    sizes: IntArray  #: shape (jobs,), see `size_classes`
+    periods: Periods
+    failed: tuple[str, ...]  #: solvers that have failed
+    missing: tuple[str, ...]  #: solvers that have not been run
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """All that there is to compare: the log first, what knows the future last."""
+        ends = (() if one is None else (one,) for one in (self.recorded, self.hindsight))
+        first, last = ends
+        return (*first, *self.policies, *last)
+
+    @property
+    def best_policy(self) -> Case | None:
+        """The policy with the least mean wait."""
+        return min(self.policies, key=lambda one: one.metrics.wait, default=None)
+
+    def waits(self, case: Case) -> FloatArray:
+        """Return how long each job waits, in seconds."""
+        return case.schedule.first_starts - self.problem.packed.submit
+
+
+def means_by(classes: IntArray, values: FloatArray) -> dict[int, float]:
+    """Return the mean of the values of each class that has any."""
+    counts = np.bincount(classes)
+    sums = np.bincount(classes, weights=values)
+    return {int(one): float(sums[one] / counts[one]) for one in np.flatnonzero(counts)}
+
+
+def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: tzinfo) -> WhatIf:
+    """Return what the records say of a log; runs that have no record are named as missing.
+
+    Parameters
+    ----------
+    log
+        The log.
+    planned
+        Its `variants`.
+    store
+        Where the records are.
+    zone
+        In which days and weeks begin.
+    """
+    (_, problem, tasks), *others = planned
+    recorded, no_record, faults = _recorded(log, problem)
+    cases = {task.solver: case for task in tasks if (case := _case(task, problem, store)) is not None}
+    rows = {
+        f"{task.solver} at {100 * one.share:g} %" if one.share else task.solver: _record(task, store)
+        for one in planned
+        for task in one.tasks
+    }
+    packed = problem.packed
+    return WhatIf(
+        log=log,
+        problem=problem,
+        recorded=recorded,
+        no_record=no_record,
+        faults=faults,
+        policies=tuple(cases[name] for name in POLICIES if name in cases),
+        hindsight=cases.get(HINDSIGHT),
+        bound=_bound(tasks, store),
+        mean_runtime=float(packed.runtime.mean()),
+        elastic=tuple(_elastic(one, store) for one in others),
+        sizes=size_classes(problem)[0],
+        periods=periods_of(packed.submit, problem.meta.get("unix_time"), zone),
+        failed=tuple(name for name, row in rows.items() if row is not None and row.error),
+        missing=tuple(name for name, row in rows.items() if row is None),
+    )
+
+
+def _recorded(log: JobLog, problem: WorkloadProblem) -> tuple[Case | None, str, tuple[str, ...]]:
+    """Return the schedule of the log, or why there is none, and what is wrong with it."""
+    unknown = log.report.unusual.get("no_recorded_start", 0)
+    if unknown:
+        return None, f"the log does not tell when {unknown:,} of its {len(problem.jobs):,} jobs started", ()
+    try:
+        schedule = recorded_schedule(log)
+        measured = workload_metrics(problem, schedule)
+    except FormatError as error:
+        return None, "; ".join(error.faults), ()
+    except InvalidAnswer as error:
+        return None, str(error), ()
+    return Case(RECORDED, schedule, measured), "", workload_violations(problem, schedule)
+
+
+def _record(task: Task, store: RecordStore) -> Record | None:
+    if task.key not in store:
+        return None
+    return store[task.key]
+
+
+def _case(task: Task, problem: WorkloadProblem, store: RecordStore) -> Case | None:
+    """Return what a solver has made of its problem, if it has."""
+    answer = store.answer(task.key) if task.key in store else None
+    if not isinstance(answer, WorkloadSchedule):
+        return None
+    return Case(task.solver, answer, workload_metrics(problem, answer))
+
+
+def _bound(tasks: Sequence[Task], store: RecordStore) -> float | None:
+    """Return the largest bound that the judge has recomputed; None if none says anything."""
+    rows = (_record(task, store) for task in tasks)
+    largest = max((terms(row.certified_bound)[0] for row in rows if row is not None), default=-math.inf)
+    return float(largest) if largest > 0 else None
+
+
+def _elastic(variant: Variant, store: RecordStore) -> ElasticCase:
+    cases = (_case(task, variant.problem, store) for task in variant.tasks)
+    return ElasticCase(
+        variant.share,
+        int((variant.problem.packed.kind == MALLEABLE).sum()),
+        _bound(variant.tasks, store),
+        {case.key: case.metrics for case in cases if case is not None},
+    )
