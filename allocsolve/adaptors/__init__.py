@@ -5,4 +5,7 @@ Pairs of pure functions, duck-typed: no program of others is imported or needed.
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from allocsolve.adaptors.agents import FEATURES, AgentPolicy, AgentTurn, Observation
+from allocsolve.adaptors.log_windows import train_test_ranges, window_of_log
+
+__all__ = ["FEATURES", "AgentPolicy", "AgentTurn", "Observation", "train_test_ranges", "window_of_log"]
