@@ -156,7 +156,7 @@ class AgentPolicy:
 
     Examples
     --------
-    >>> from allocsolve.model import Job
+    >>> from allocsolve.model import Job, WorkloadProblem
     >>> from allocsolve.simulation import simulate
     >>> def widest(observation, mask):
     ...     return int((observation[:, 0] - 2 * ~mask[:-1]).argmax())

@@ -41,18 +41,16 @@ Split: TypeAlias = Literal["train", "test"]
 class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
     """Schedule windows of a log, one start at a time.
 
-    What is observed and decided is said at `allocsolve.adaptors.agents.AgentTurn`. When nothing more starts,
-    time goes on to the next instant at which a job fits. An episode is over (terminated) when all jobs of its
-    window are done; it is never truncated.
+    `allocsolve.adaptors.AgentTurn` says what is observed and decided. When nothing more starts, time goes on
+    to the next instant at which a job fits. An episode is terminated when all its jobs are done, and never
+    truncated.
 
-    Each job pays in rewards: in the first step what it would cost without any waiting, later in every step
-    for the time that it has waited since the last one. So the rewards of an episode add up to what the judge
-    says of its schedule, with a minus sign.
+    Each job costs, in the first step, what it would without any waiting, and in every step for its waiting
+    since the last one. So rewards add up to what the judge says of the schedule, with a minus sign.
 
-    What `reset` and `step` tell besides: ``action_mask`` (as int8; `action_masks` has it as bool),
-    ``bound``, a certified lower bound on the mean of the window (turnaround, or slowdown if that is the
-    reward), ``offset`` of the window, and how many ``forbidden`` actions were taken so far; at the end the
-    judged ``value`` of the schedule and its ``regret``, the part by which this is above the bound.
+    What is told besides: ``action_mask`` (int8; `action_masks` has it as bool); ``bound``, a certified lower
+    bound on mean turnaround (or slowdown, if that is the reward); ``offset`` of the window; the number of
+    ``forbidden`` actions taken; at the end the judged ``value`` and its ``regret``, relative to the bound.
 
     Parameters
     ----------
@@ -62,13 +60,11 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
     jobs
         How many jobs an episode has. `reset` takes other windows of the same part of the log by
         ``options={"offset": first, "jobs": count}``; without them, the offset is drawn.
-    window
-        How many jobs of the queue an agent sees.
-    reward
-        See `Reward`.
+    window, reward
+        How many jobs of the queue an agent sees, and what it is paid: see `Reward`.
     split, test_share
         Whether windows are from the jobs to train on or from the later ones, of which there are as many as
-        `allocsolve.adaptors.log_windows.train_test_ranges` says. No window has jobs of both.
+        `allocsolve.adaptors.train_test_ranges` says. No window has jobs of both.
     knowledge
         ``actual`` lets the agent see run times (clairvoyance), ``estimate`` what users said of them.
 
@@ -105,6 +101,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         self.action_space = gymnasium.spaces.Discrete(self.window + 1)
         self._term: WorkloadTerm = "slowdown" if reward == "slowdown" else "turnaround"
         self._turn: AgentTurn | None = None
+        self._bounds: dict[tuple[int, int], float] = {}
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -127,7 +124,9 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         self._engine = Engine(self.episode, self.rules)
         self._costs = job_costs(self.episode, self._term)
         self._starts, self._runs = np.full(jobs, np.inf), self.episode.packed.runtime.copy()
-        self._bound = time_prices(self.episode, self._term).value
+        if (offset, jobs) not in self._bounds:  # which takes longer than the episode
+            self._bounds[offset, jobs] = time_prices(self.episode, self._term).value
+        self._bound = self._bounds[offset, jobs]
         self._paid, self._told = 0.0, {"bound": self._bound, "offset": offset, "forbidden": 0}
         self._advance()
         return self._seen(), self._info()

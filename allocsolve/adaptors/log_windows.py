@@ -30,7 +30,7 @@ def train_test_ranges(problem: WorkloadProblem, test_share: float = 0.25) -> tup
 
     Examples
     --------
-    >>> from allocsolve.model import Job
+    >>> from allocsolve.model import Job, WorkloadProblem
     >>> train_test_ranges(WorkloadProblem(1, [Job(t, 1, 5) for t in range(10)]), test_share=0.3)
     (range(0, 7), range(7, 10))
     """
