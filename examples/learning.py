@@ -104,7 +104,7 @@ def main() -> None:
     """Train on the first jobs of the log, judge on the last ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log", help="a workload file; a drawn log if left out")
-    parser.add_argument("--ppo", type=int, default=8192, help="steps to train the network for")
+    parser.add_argument("--ppo", type=int, default=4096, help="steps to train the network for")
     options = parser.parse_args()
     problem = read_problem(options.log) if options.log else drawn_log()
     assert isinstance(problem, WorkloadProblem)
