@@ -1,7 +1,7 @@
 """The engine step by step: the loop is yours, and so is what happens between two views.
 
-Here a person looks at the queue once an hour and puts a job first that has waited for too long; otherwise EASY
-backfilling decides. What comes out is judged beside EASY alone.
+Here a person looks at the queue once an hour and puts a job first that has waited for too long; otherwise
+EASY backfilling decides. What comes out is judged beside EASY alone.
 
     python engine_steps.py
 """

@@ -1,8 +1,8 @@
 """An agent learns to schedule on the first jobs of a log, and is judged on later ones beside known policies.
 
 The agent scores every job that fits by a weighted sum of its features, and starts the best one as long as its
-score is above 0. The weights are found by the cross-entropy method: draw many, keep the best, draw around them.
-That takes numpy only. Where sb3-contrib is installed, a neural network is trained, too.
+score is above 0. The weights are found by the cross-entropy method: draw many, keep the best, draw around
+them. That takes numpy only. Where sb3-contrib is installed, a neural network is trained, too.
 
     python learning.py                     # a log that is drawn from a model
     python learning.py --log log.json      # one that `allocsolve import` wrote
@@ -22,7 +22,7 @@ from allocsolve import solve
 from allocsolve.adaptors import FEATURES, AgentPolicy, train_test_ranges, window_of_log
 from allocsolve.adaptors.gymnasium import WorkloadEnv
 from allocsolve.bounds.workload import time_prices
-from allocsolve.heuristics import Easy
+from allocsolve.heuristics import Easy, Fcfs, FirstFit
 from allocsolve.instances import read_problem
 from allocsolve.model import Jobs, WorkloadProblem
 
@@ -86,6 +86,9 @@ def cross_entropy(env: WorkloadEnv, seed: int = 0) -> LinearAgent:
 
 def network(env: WorkloadEnv, steps: int) -> Callable[[Observation, NDArray[np.bool_]], int] | None:
     """Train a neural network by MaskablePPO; None without sb3-contrib."""
+    if not steps:
+        print("MaskablePPO: skipped, no steps")
+        return None
     if importlib.util.find_spec("sb3_contrib") is None:
         print("MaskablePPO: skipped, sb3-contrib is not installed (pip install sb3-contrib)")
         return None
@@ -104,14 +107,15 @@ def main() -> None:
     """Train on the first jobs of the log, judge on the last ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log", help="a workload file; a drawn log if left out")
-    parser.add_argument("--ppo", type=int, default=4096, help="steps to train the network for")
+    parser.add_argument("--ppo", type=int, default=4096, help="steps to train the network for; 0: none")
     options = parser.parse_args()
     problem = read_problem(options.log) if options.log else drawn_log()
     assert isinstance(problem, WorkloadProblem)
     env = WorkloadEnv(problem, jobs=EPISODE, window=WINDOW, reward="regret", split="train")
     agent = cross_entropy(env)
     print("weights: " + ", ".join(f"{name} {w:g}" for name, w in zip(FEATURES, agent.weights, strict=True)))
-    policies = {"fcfs": "fcfs", "easy": "easy", "first-fit": "first-fit", "easy, shortest": Easy(order="shortest-estimate")}
+    policies: dict[str, Fcfs | FirstFit | Easy | AgentPolicy] = {"fcfs": Fcfs(), "first-fit": FirstFit()}
+    policies |= {"easy": Easy(), "easy, shortest": Easy(order="shortest-estimate")}
     policies["linear agent"] = AgentPolicy(agent, WINDOW)
     if (predict := network(env, options.ppo)) is not None:
         policies["network"] = AgentPolicy(predict, WINDOW)

@@ -1,4 +1,4 @@
-"""A broker in SimPy on `allocsolve.heuristics.ReservationCalendar`: jobs with deadlines book nodes of a torus.
+"""A broker in SimPy on `allocsolve.heuristics.ReservationCalendar`: jobs with deadlines book nodes.
 
 Customers come at random, and ask for nodes until a deadline. The broker books the earliest place, or refuses.
 Some customers cancel what they have booked, some jobs end early; both give nodes back from then on.
@@ -18,7 +18,7 @@ from allocsolve.heuristics import ReservationCalendar
 from allocsolve.model import Torus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 MACHINE = Torus((8, 8))
 
@@ -31,7 +31,7 @@ class Broker:
         self.calendar = ReservationCalendar(MACHINE, "hilbert")
         self.count: Counter[str] = Counter()
 
-    def customer(self, rng: np.random.Generator) -> Iterator[simpy.Event]:
+    def customer(self, rng: np.random.Generator) -> Generator[simpy.Event, None, None]:
         """Ask, wait for the start, run; or leave before."""
         nodes, asked = int(rng.integers(1, 33)), int(rng.integers(60, 3600))
         patience, used, leaves = int(rng.integers(1, 4)), rng.uniform(0.3, 1), rng.random() < 0.2
@@ -52,7 +52,7 @@ class Broker:
             self.calendar.advance(int(self.env.now))
             self.calendar.cancel(booking)
 
-    def customers(self, number: int, seed: int) -> Iterator[simpy.Event]:
+    def customers(self, number: int, seed: int) -> Generator[simpy.Event, None, None]:
         """Let customers come, one every three minutes in the mean."""
         rng = np.random.default_rng(seed)
         for one in range(number):

@@ -1,8 +1,8 @@
 """SimPy owns the clock, `allocsolve.heuristics.ResourceProfile` the plan: conservative backfilling.
 
-Each job is a process of SimPy that submits itself, waits for its start, runs and gives its nodes back. A process
-of the cluster keeps a reservation for each job that waits. The starts are compared with those of the policy
-``conservative`` in the engine of allocsolve, and judged.
+Each job is a process of SimPy that submits itself, waits for its start, runs and gives its nodes back. A
+process of the cluster keeps a reservation for each job that waits. The starts are compared with those of the
+policy ``conservative`` in the engine of allocsolve, and judged.
 
     python simpy_cluster.py
 """
@@ -21,7 +21,7 @@ from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.simulation import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 NUM_NODES = 64
 
@@ -54,7 +54,7 @@ class Cluster:
             self.early = True
         self._tell()
 
-    def plan(self) -> Iterator[simpy.Event]:
+    def plan(self) -> Generator[simpy.Event, None, None]:
         """Plan after all that happens at an instant: who waits moves up if a job has ended early."""
         while True:
             yield self.changed
@@ -85,7 +85,9 @@ def _asked(job: Job) -> int:
     return int(job.limit)
 
 
-def run(env: simpy.Environment, cluster: Cluster, job: int, starts: list[float]) -> Iterator[simpy.Event]:
+def run(
+    env: simpy.Environment, cluster: Cluster, job: int, starts: list[float]
+) -> Generator[simpy.Event, None, None]:
     """Be a job."""
     yield env.timeout(cluster.jobs[job].submit)
     yield cluster.submit(job)

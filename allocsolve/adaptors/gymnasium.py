@@ -142,7 +142,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         self._told["forbidden"] += not allowed[int(action)]
         if start is not None:
             sizes, jobs = np.array([start.nodes]), np.array([start.job])
-            self._starts[jobs], self._runs[jobs] = self._now, self.episode.run_times(sizes, jobs)
+            self._starts[jobs], self._runs[jobs] = self.now, self.episode.run_times(sizes, jobs)
         if start is None or not turn.is_open:
             self._engine.apply(turn.starts)
             self._advance()
@@ -168,7 +168,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
     def _advance(self) -> None:
         """Go on to the next instant at which there is something to decide."""
         while (view := self._engine.advance()) is not None:
-            self._now, self._turn = view.now, AgentTurn(view, self.window, self.knowledge)
+            self.now, self._turn = view.now, AgentTurn(view, self.window, self.knowledge)
             if self._turn.is_open:
                 return
         self._turn = None
@@ -176,7 +176,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
     def _cost(self) -> float:
         """Return the mean over all jobs if those that wait, and those to come, started at once."""
         submit, costs = self.episode.packed.submit, self._costs
-        turnarounds = np.minimum(self._starts, np.maximum(self._now, submit)) + self._runs - submit
+        turnarounds = np.minimum(self._starts, np.maximum(self.now, submit)) + self._runs - submit
         mean = float(np.maximum(costs.floor, costs.slope * turnarounds).sum()) / costs.scale
         return self._regret(mean) if self.reward == "regret" else mean
 
