@@ -103,7 +103,8 @@ def network(env: WorkloadEnv, steps: int) -> Callable[[Observation, NDArray[np.b
 
         def __init__(self, space: gymnasium.spaces.Box) -> None:
             super().__init__(space, WINDOW + 1)
-            layers = (torch.nn.Linear(len(FEATURES), 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+            first, second = torch.nn.Linear(len(FEATURES), 32), torch.nn.Linear(32, 16)
+            layers = (first, torch.nn.ReLU(), second, torch.nn.ReLU(), torch.nn.Linear(16, 1))
             self.score = torch.nn.Sequential(*layers)
 
         def forward(self, observations: torch.Tensor) -> torch.Tensor:

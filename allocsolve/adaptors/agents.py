@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.model import Budget, IntArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import BoolArray, Budget, IntArray, WorkloadProblem, WorkloadSchedule
     from allocsolve.simulation import QueueView, Simulation
 
 __all__ = ["FEATURES", "AgentPolicy", "AgentTurn", "Observation"]
@@ -75,7 +75,7 @@ class AgentTurn:
         #: Whether a job that the agent sees can start now: else there is nothing to decide.
         self.is_open = bool(self._fits.any())
 
-    def mask(self) -> NDArray[np.bool_]:
+    def mask(self) -> BoolArray:
         """Return which actions are allowed, shape (window + 1,).
 
         Jobs that fit may start. Only while something runs may nothing start: else some jobs might never.
@@ -165,7 +165,7 @@ class AgentPolicy:
     [10.0, 0.0, 10.0]
     """
 
-    predict: Callable[[Observation, NDArray[np.bool_]], int]
+    predict: Callable[[Observation, BoolArray], int]
     window: int = 128
     knowledge: Knowledge = "estimate"
 

@@ -22,9 +22,7 @@ from allocsolve.simulation import Engine, EngineRules, Knowledge
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
-    from allocsolve.model import WorkloadProblem, WorkloadSchedule, WorkloadTerm
+    from allocsolve.model import BoolArray, WorkloadProblem, WorkloadSchedule, WorkloadTerm
 
 __all__ = ["ENV_ID", "Reward", "Split", "WorkloadEnv"]
 
@@ -150,7 +148,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         reward, self._paid = self._paid - cost, cost
         return self._seen(), reward, self._turn is None, False, self._info()
 
-    def action_masks(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> BoolArray:
         """Return which actions are allowed, shape (window + 1,); none when the episode is over."""
         return np.zeros(self.window + 1, dtype=bool) if self._turn is None else self._turn.mask()
 
