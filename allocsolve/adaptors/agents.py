@@ -71,19 +71,19 @@ class AgentTurn:
         self._queue, self._free = queue, free
         self._front = queue[: self.window]
         self._nodes = self._view.jobs.min_nodes[self._front]
-        self._fits = self._nodes <= free
+        fits = self._nodes <= free
         #: Whether a job that the agent sees can start now: else there is nothing to decide.
-        self.is_open = bool(self._fits.any())
+        self.is_open = bool(fits.any())
+        self._allowed = np.zeros(self.window + 1, dtype=bool)
+        self._allowed[: len(fits)] = fits
+        self._allowed[-1] = bool(len(self._view.running) or self.starts or not self.is_open)
 
     def mask(self) -> BoolArray:
         """Return which actions are allowed, shape (window + 1,).
 
         Jobs that fit may start. Only while something runs may nothing start: else some jobs might never.
         """
-        allowed = np.zeros(self.window + 1, dtype=bool)
-        allowed[: len(self._fits)] = self._fits
-        allowed[-1] = bool(len(self._view.running) or self.starts or not self.is_open)
-        return allowed
+        return self._allowed.copy()
 
     def observation(self) -> Observation:
         """Return what the agent sees. O(window)."""
@@ -119,9 +119,8 @@ class AgentTurn:
         if not 0 <= place <= self.window:
             msg = f"action {shown(action)} is not in 0..{self.window}"
             raise InvalidOption(msg)
-        allowed = self.mask()
-        if not allowed[place]:
-            place = self.window if allowed[-1] else int(np.argmax(allowed))
+        if not self._allowed[place]:
+            place = self.window if self._allowed[-1] else int(np.argmax(self._allowed))
         if place == self.window:
             return None
         job = int(self._queue[place])

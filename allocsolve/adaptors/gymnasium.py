@@ -139,8 +139,10 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
         start = turn.take(action)
         self._told["forbidden"] += not allowed[int(action)]
         if start is not None:
-            sizes, jobs = np.array([start.nodes]), np.array([start.job])
-            self._starts[jobs], self._runs[jobs] = self.now, self.episode.run_times(sizes, jobs)
+            self._starts[start.job] = self.now
+            if start.nodes != self.episode.packed.nodes[start.job]:
+                sizes, jobs = np.array([start.nodes]), np.array([start.job])
+                self._runs[jobs] = self.episode.run_times(sizes, jobs)
         if start is None or not turn.is_open:
             self._engine.apply(turn.starts)
             self._advance()

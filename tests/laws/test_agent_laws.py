@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from allocsolve.simulation.simulate import Policy
 
 PROBLEMS = workload_problems(min_jobs=1, max_jobs=8, malleable=True)
+#: An episode takes as long as many other examples.
+FEW = settings(max_examples=80)
 RIGID = workload_problems(min_jobs=1, max_jobs=8, moldable=False)
 
 
@@ -50,21 +52,25 @@ def _same(problem: WorkloadProblem, agent: Agent, policy: Policy, window: int) -
         assert schedule.nodes.tolist() == wanted.nodes.tolist()
 
 
+@FEW
 @given(PROBLEMS, st.integers(1, 4))
 def test_the_head_or_nothing_is_first_come_first_served(problem: WorkloadProblem, window: int) -> None:
     _same(problem, first_come, Fcfs().decide, window)
 
 
+@FEW
 @given(PROBLEMS, st.integers(8, 12))
 def test_the_first_that_is_allowed_is_first_fit(problem: WorkloadProblem, window: int) -> None:
     _same(problem, first_fitting, FirstFit().decide, window)
 
 
+@FEW
 @given(RIGID)
 def test_the_shortest_that_is_allowed_is_shortest_first(problem: WorkloadProblem) -> None:
     _same(problem, shortest, shortest_first, 8)
 
 
+@FEW
 @given(PROBLEMS, st.sampled_from(["turnaround", "slowdown", "regret"]), st.integers(1, 8), st.integers(0, 99))
 def test_rewards_add_up_to_what_the_judge_says(
     problem: WorkloadProblem, reward: Reward, window: int, seed: int
@@ -81,7 +87,7 @@ def test_rewards_add_up_to_what_the_judge_says(
     assert -sum(rewards) == pytest.approx(info["regret" if reward == "regret" else "value"], abs=1e-9)
 
 
-@settings(max_examples=40)
+@FEW
 @given(RIGID)
 def test_after_the_first_step_a_reward_is_the_waiting_since_the_last_one(problem: WorkloadProblem) -> None:
     """Weighted seconds in the queue between two decisions, counted from the final schedule."""
@@ -103,6 +109,7 @@ def test_after_the_first_step_a_reward_is_the_waiting_since_the_last_one(problem
         assert -rewards[at] == pytest.approx(float(weight @ np.maximum(waited, 0)), abs=1e-9)
 
 
+@FEW
 @given(PROBLEMS, st.integers(1, 9))
 def test_observations_say_what_the_view_says(problem: WorkloadProblem, window: int) -> None:
     seen: list[tuple[Observation, NDArray[np.bool_]]] = []
