@@ -37,3 +37,7 @@ __all__ = [
     "named_policy",
     "node_chooser",
 ]
+from allocsolve.adaptors.agents import FEATURES, AgentPolicy, AgentTurn, Observation
+from allocsolve.adaptors.log_windows import train_test_ranges, window_of_log
+
+__all__ = ["FEATURES", "AgentPolicy", "AgentTurn", "Observation", "train_test_ranges", "window_of_log"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -39,9 +40,13 @@ def test_each_is_run_here_and_named_in_the_readme() -> None:
     scripts = {path.name for path in EXAMPLES.glob("*.py")}
     assert scripts == {
         "backfilling.py",
+        "engine_steps.py",
         "event_loop.py",
         "knowing.py",
+        "learning.py",
         "my_heuristic.py",
+        "simpy_broker.py",
+        "simpy_cluster.py",
         "simulator_mask.py",
     }
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
@@ -94,6 +99,54 @@ def test_an_allocator_by_distance_has_closer_jobs(tmp_path: Path) -> None:
     listed, nearest = (float(re.findall(r"([\d.]+) hops", row)[0]) for row in rows)
     assert 0 < nearest < listed
     assert _percents(rows[0]) == _percents(rows[1])
+
+
+def test_an_agent_learns_and_is_judged_on_later_jobs(tmp_path: Path) -> None:
+    """The same weights each time; on jobs that it has not seen it is better than the head and EASY."""
+    lines = _shown("learning.py", tmp_path, "--ppo", "0").splitlines()
+    assert [line.split(":")[0] for line in lines[:8]] == [f"generation {one}" for one in range(1, 9)]
+    assert lines[8].startswith("weights: nodes ")
+    assert lines[9] == "MaskablePPO: skipped, no steps"
+    assert lines[10].startswith("jobs 1500 to 1999: ")
+    bound = float(re.findall(r"below (\d+) s", lines[10])[0])
+    values = {row[:14].strip(): float(row[14:].split()[0]) for row in lines[11:]}
+    assert bound < values["linear agent"] < min(values[name] for name in ("fcfs", "first-fit", "easy"))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("sb3_contrib") is not None, reason="sb3-contrib is installed")
+def test_without_a_learner_the_example_says_so(tmp_path: Path) -> None:
+    sys.path.insert(0, str(EXAMPLES))
+    code = "import learning; print(learning.network(None, 9))"
+    printed = _output(sys.executable, "-c", code, cwd=tmp_path, env={"PYTHONPATH": os.pathsep.join(sys.path)})
+    expected = "MaskablePPO: skipped, sb3-contrib is not installed (pip install sb3-contrib)"
+    assert printed.splitlines() == [expected, "None"]
+
+
+def test_simpy_starts_jobs_when_the_engine_does(tmp_path: Path) -> None:
+    first, second = _shown("simpy_cluster.py", tmp_path).splitlines()
+    assert first.startswith("500 jobs, mean wait ")
+    assert second == "500 start when they do in the engine under 'conservative'"
+
+
+def test_a_broker_that_gives_nodes_back_refuses_fewer(tmp_path: Path) -> None:
+    kept, given_back = (
+        [int(number) for number in re.findall(r"(\d+) ", line)]
+        for line in _shown("simpy_broker.py", tmp_path).splitlines()
+    )
+    assert sum(kept) == sum(given_back) == 1000
+    assert given_back[0] > kept[0]
+    assert given_back[2] < kept[2]
+
+
+def test_a_person_in_the_loop_shortens_the_longest_wait(tmp_path: Path) -> None:
+    *steps, _, _, impatient, _, _, alone = _shown("engine_steps.py", tmp_path).splitlines()
+    assert len(steps) == 6
+    assert all(re.search(r" s  \d+ wait, \d+ nodes are free: start \[", step) for step in steps)
+    shown = [
+        [float(number) for number in re.findall(r"([\d.]+) [sh]", row[8:])] for row in (impatient, alone)
+    ]
+    assert shown[0][0] > shown[1][0]
+    assert shown[0][1] < shown[1][1]
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="there is no Rscript")

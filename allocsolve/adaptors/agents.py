@@ -1,0 +1,199 @@
+"""What a learning agent observes and decides of a queue, and a trained agent as a policy."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias, get_args
+
+import numpy as np
+
+from allocsolve.adaptors.log_windows import checked_count
+from allocsolve.errors import InvalidOption
+from allocsolve.model import Result, Status
+from allocsolve.model.checks import choice, shown, whole
+from allocsolve.simulation import EngineRules, Knowledge, Start, run_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from allocsolve.model import BoolArray, Budget, IntArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.simulation import QueueView, Simulation
+
+__all__ = ["FEATURES", "AgentPolicy", "AgentTurn", "Observation"]
+
+#: Shape (window, features), from 0 to 1: a row for each job at the front of the queue, see `FEATURES`.
+Observation: TypeAlias = "NDArray[np.float32]"
+
+#: The columns of an `Observation`. ``nodes``: share of all nodes that the job needs at least; ``log_nodes``:
+#: the same in logarithms; ``estimate``, ``wait``: logarithms of seconds, 1 from thirty days on;
+#: ``share_of_free``: nodes that it needs per free one, 1 if it does not fit; ``position``: in the window;
+#: ``free``: share of all nodes that are free; ``valid``: 1 if there is a job. Other rows are 0.
+FEATURES: Final = (
+    *("nodes", "log_nodes", "estimate", "wait"),
+    *("share_of_free", "position", "free", "valid"),
+)
+
+_LOG_LONGEST: Final = math.log1p(30 * 86400)
+
+
+class AgentTurn:
+    """The decisions of an agent at one instant, one after the other.
+
+    Action ``i`` starts the job in place ``i`` of the queue, whose later jobs then move up; action ``window``
+    says that nothing more starts now. Rigid jobs start on their nodes, others on as many as are free within
+    their limits.
+
+    Parameters
+    ----------
+    view
+        What a policy sees at that instant.
+    window
+        How many jobs at the front of the queue the agent sees, >= 1.
+    knowledge
+        ``estimate``: the agent sees what users said of run times; ``actual``: the run times, which no
+        scheduler knows (clairvoyance). The rules of the engine have to show them.
+    """
+
+    def __init__(self, view: QueueView, window: int, knowledge: Knowledge = "estimate") -> None:
+        self.window = window
+        #: What was decided so far.
+        self.starts: list[Start] = []
+        self._view = view
+        self._seconds = view.jobs.runtime if knowledge == "actual" else view.jobs.estimate
+        self._look(view.queue, view.free)
+
+    def _look(self, queue: IntArray, free: int) -> None:
+        """Look at the queue and the free nodes as they are now."""
+        self._queue, self._free = queue, free
+        self._front = queue[: self.window]
+        self._nodes = self._view.jobs.min_nodes[self._front]
+        fits = self._nodes <= free
+        #: Whether a job that the agent sees can start now: else there is nothing to decide.
+        self.is_open = bool(fits.any())
+        self._allowed = np.zeros(self.window + 1, dtype=bool)
+        self._allowed[: len(fits)] = fits
+        self._allowed[-1] = bool(len(self._view.running) or self.starts or not self.is_open)
+
+    def mask(self) -> BoolArray:
+        """Return which actions are allowed, shape (window + 1,).
+
+        Jobs that fit may start. Only while something runs may nothing start: else some jobs might never.
+        """
+        return self._allowed.copy()
+
+    def observation(self) -> Observation:
+        """Return what the agent sees. O(window)."""
+        view, front, nodes = self._view, self._front, self._nodes
+        rows = np.zeros((self.window, len(FEATURES)), dtype=np.float32)
+        seen = rows[: len(front)]
+        seen[:, 0] = nodes / view.num_nodes
+        seen[:, 1] = np.log1p(nodes) / math.log1p(view.num_nodes)
+        seen[:, 2] = self._seconds[front]
+        seen[:, 3] = view.now - view.jobs.submit[front]
+        seen[:, 2:4] = np.minimum(np.log1p(seen[:, 2:4]) / _LOG_LONGEST, 1)
+        seen[:, 4] = np.minimum(nodes / max(self._free, 1), 1)
+        seen[:, 5] = np.arange(len(front)) / self.window
+        seen[:, 6] = self._free / view.num_nodes
+        seen[:, 7] = 1
+        return rows
+
+    def take(self, action: object) -> Start | None:
+        """Decide; return the start, or None if nothing more starts now.
+
+        An action that the mask forbids counts as the last one, or, where that is forbidden, too, as the
+        first one that is allowed: agents that know no masks cannot get stuck.
+
+        Raises
+        ------
+        InvalidOption
+            If there is no such action.
+        """
+        try:
+            place = whole(action)
+        except TypeError:
+            place = -1
+        if not 0 <= place <= self.window:
+            msg = f"action {shown(action)} is not in 0..{self.window}"
+            raise InvalidOption(msg)
+        if not self._allowed[place]:
+            place = self.window if self._allowed[-1] else int(np.argmax(self._allowed))
+        if place == self.window:
+            return None
+        job = int(self._queue[place])
+        sizes = self._view.sizes(job)
+        start = Start(job, sizes[bisect.bisect_right(sizes, self._free) - 1])
+        self.starts.append(start)
+        self._look(np.delete(self._queue, place), self._free - start.nodes)
+        return start
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPolicy:
+    """A trained agent as a queue policy: simulated, solved with and judged as all others.
+
+    Parameters
+    ----------
+    predict
+        From an `Observation` and the mask of allowed actions to an action; the same ones give the same
+        action. As a frozen dataclass with ``__call__`` it has a ``repr`` that records can use for a name.
+    window, knowledge
+        As the agent was trained.
+
+    Raises
+    ------
+    InvalidOption, UnknownName
+        If an option is not as said.
+
+    Notes
+    -----
+    *Guarantee*: feasible; all jobs start some day, whatever the agent answers.
+    *Complexity*: for each decision O(window), and that of the agent.
+
+    Examples
+    --------
+    >>> from allocsolve.model import Job, WorkloadProblem
+    >>> from allocsolve.simulation import simulate
+    >>> def widest(observation, mask):
+    ...     return int((observation[:, 0] - 2 * ~mask[:-1]).argmax())
+    >>> problem = WorkloadProblem(4, [Job(0, 1, 100), Job(0, 4, 10), Job(0, 3, 50)])
+    >>> simulate(problem, AgentPolicy(widest, window=8)).first_starts.tolist()
+    [10.0, 0.0, 10.0]
+    """
+
+    predict: Callable[[Observation, BoolArray], int]
+    window: int = 128
+    knowledge: Knowledge = "estimate"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "window", checked_count("window", self.window))
+        choice("knowledge", self.knowledge, get_args(Knowledge))
+
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        return EngineRules(knowledge=self.knowledge)
+
+    def decide(self, view: QueueView) -> tuple[Start, ...]:
+        """Return which jobs start now."""
+        turn = AgentTurn(view, self.window, self.knowledge)
+        while turn.is_open and turn.take(self.predict(turn.observation(), turn.mask())) is not None:
+            pass
+        return tuple(turn.starts)
+
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end."""
+        rules = rules or self.rules
+        if (rules.knowledge, self.knowledge) == ("estimate", "actual"):
+            msg = "knowledge 'estimate' hides actual run times, which the agent observes"
+            raise InvalidOption(msg)
+        rules.check(problem, answers=False)
+        return run_policy(problem, self.decide, rules)
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Run the workload; the budget limits nothing."""
+        clock = budget.start()
+        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
