@@ -12,8 +12,8 @@ from allocsolve.cli import options as opt
 from allocsolve.cli import score, solve, solvers, study
 from allocsolve.cli.commands import add_command, commands_of, sentence
 from allocsolve.cli.compare import compare_studies
-from allocsolve.cli.convert import convert
 from allocsolve.cli.conformance import conformance
+from allocsolve.cli.convert import convert
 from allocsolve.cli.exports import add_exports
 from allocsolve.cli.gate import gate
 from allocsolve.cli.parser_convert import add_convert

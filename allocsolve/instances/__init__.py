@@ -24,8 +24,8 @@ from allocsolve.instances.formats.envelope import (
     write_problem,
     write_solution,
 )
-from allocsolve.instances.formats.log_jobs import read_table_log
 from allocsolve.instances.formats.log_format import LOG_FORMATS, log_format
+from allocsolve.instances.formats.log_jobs import read_table_log
 from allocsolve.instances.formats.log_swf import read_swf_log
 from allocsolve.instances.formats.log_tables import LOG_TABLES, LogTable
 from allocsolve.instances.formats.logs import CleaningReport, JobLog, log_problem, recorded_schedule
@@ -88,8 +88,8 @@ __all__ = [
     "LINA_FLEXIBILITIES",
     "LINA_MOMENTS",
     "LINNERT_STREAMS",
-    "LOG_TABLES",
     "LOG_FORMATS",
+    "LOG_TABLES",
     "LUBLIN_MODELS",
     "MACHINES",
     "PACKAGED",
