@@ -77,7 +77,6 @@ class CutModel:
         for t, (side, ring, m) in enumerate(zip(self.sides, self.rings, medians, strict=True)):
             if ring:
                 layer_of[:, t] = (self.layers[:, t] - m + side // 4) % side
-                halves.append(np.zeros(side + 1, dtype=np.int64))
                 halves.append(np.array([*([1] * side if side % 2 else [2, 0] * (side // 2)), 0]))
             else:
                 halves.append(np.array([0, *[2] * (side - 1), 0]))
@@ -93,8 +92,7 @@ class CutModel:
     @property
     def lengths(self) -> tuple[int, ...]:
         """How many positions and stages each axis has."""
-        pairs = zip(self.sides, self.rings, strict=True)
-        return tuple(2 * side + 2 if ring else side + 1 for side, ring in pairs)
+        return tuple(side + 1 for side in self.sides)
 
     def intervals(self, medians: tuple[int | None, ...]) -> tuple[IntArray, IntArray]:
         """Return the least and greatest counts of sets with these medians (None: any).
@@ -106,14 +104,15 @@ class CutModel:
         lows, highs = [], []
         for side, ring, m, length in zip(self.sides, self.rings, medians, self.lengths, strict=True):
             low, high = np.zeros(length, dtype=np.int64), np.full(length, k, dtype=np.int64)
-            high[0], low[side] = 0, k
             if ring:
-                stage = side + 1 + 2 * (side // 4)  # its window begins at m
+                stage = 2 * (side // 4)  # its window begins at m
                 low[stage + side % 2] = h
                 high[stage + 2] = k - h
-                low[side + 1 :: 2] = np.maximum(low[side + 1 :: 2], 1)
-                high[side + 1 :] = np.minimum(high[side + 1 :], k - 1)
-            elif m is not None:
+                lows.append(low)
+                highs.append(high)
+                continue
+            high[0], low[side] = 0, k
+            if m is not None:
                 high[1 : m + 1] = np.minimum(high[1 : m + 1], h - 1)
                 low[m + 1 :] = np.maximum(low[m + 1 :], h)
             lows.append(low)
@@ -127,12 +126,15 @@ class CutModel:
         parts = []
         for side, ring, m, length in zip(self.sides, self.rings, medians, self.lengths, strict=True):
             slopes = np.zeros(length, dtype=np.int64)
-            if m is not None:
-                middle = side // 4 if ring else m
-                slopes[1 : middle + 1] = (k - h + 1) * scale
-                slopes[middle + 1 : side] = -h * scale
-                if ring:
-                    slopes[middle + side // 2 + 1 : side] = h * scale
+            if ring:
+                middle = side // 4
+                for r in range(side):
+                    inside = r // 2 <= middle < side // 2 + (r + 1) // 2
+                    weight = (-(k - h + 1) if inside else h) * scale
+                    slopes[r] = weight // 2 if side % 2 else weight * (r % 2 == 0)
+            elif m is not None:
+                slopes[1 : m + 1] = (k - h + 1) * scale
+                slopes[m + 1 : side] = -h * scale
             parts.append(slopes)
         return np.concatenate(parts)
 
@@ -162,12 +164,9 @@ def cases(topology: Topology, free: BoolArray, size: int) -> Iterator[Case]:
     such layers hold it. On a line all distances are at least those on the ring, so a case may contain other
     sets as well without harm.
     """
-    rings = [t for t, wrap in enumerate(topology.wrap) if wrap and topology.shape[t] > 2]
-    ways = [(0, topology.shape[t] // 2, None) for t in rings]
-    every = sorted(itertools.product(*ways), key=lambda way: way.count(None))
-    for way in every:
-        starts = {t: start for t, start in zip(rings, way, strict=True) if start is not None}
-        yield _case(topology, free, size, starts)
+    if all(wrap and side > 2 for wrap, side in zip(topology.wrap, topology.shape, strict=True)):
+        topology = Topology((*topology.shape, 1), (*topology.wrap, False))
+    yield _case(topology, free, size, {})
 
 
 def _case(topology: Topology, free: BoolArray, size: int, starts: dict[int, int]) -> Case:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.exact.partition._kernels_cuts import SCALE
-from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_ring_tables, new_work
+from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_work
 from allocsolve.exact.partition._kernels_search import (
     ACTIVE,
     BEST,
@@ -64,12 +64,11 @@ class CutSearch:
     def fits(self) -> bool:
         """Whether the tables are not too large, and one evaluation does not take too long."""
         model, k = self._case.model, self._case.model.size
-        entries, work = 0.0, 0.0
-        for side, ring in zip(model.sides, model.rings, strict=True):
+        work = 0.0
+        for side in model.sides:
             choices = min(k, len(model.nodes) / side)
-            entries = max(entries, (side + 1) * (k + 2) ** 2 / 2 if ring else 0)
-            work += side * choices * (k**3 / 3 if ring else k)
-        return max(entries, sum(model.lengths) * (k + 1)) <= _MAX_TABLE and work <= _MAX_EVALUATION
+            work += side * choices * k
+        return sum(model.lengths) * (k + 1) <= _MAX_TABLE and work <= _MAX_EVALUATION
 
     def prepare(self, clock: Clock) -> bool:
         """Bound the subproblems, one for each choice of medians, by stars; False if the time is up."""
@@ -78,7 +77,7 @@ class CutSearch:
         totals = np.zeros(len(case.free), dtype=np.int64)
         step = max(1, 100_000 // len(totals))
         axes = zip(case.topology.shape, case.topology.wrap, strict=True)
-        reach = np.array([_reach(side) if ring else 0 for side, ring in axes], dtype=np.int64)
+        reach = np.zeros(len(case.topology.shape), dtype=np.int64)
         for begin in range(0, len(totals), step):
             if not clock.remaining:
                 return False
@@ -161,9 +160,7 @@ class CutSearch:
     def _allocate(self, value: int, nodes: IntArray) -> None:
         model = self._case.model
         positions, cells = sum(model.lengths), len(self._ids)
-        self._work = new_work(cells, model.sides, model.rings, model.size)
-        # the kernels of a problem are compiled once: with rings, if there is one in any of its cases
-        self._rings = new_ring_tables(model.sides, model.rings, model.size) if self._case.on_rings else None
+        self._work = new_work(cells, model.sides, model.size)
         self._links = self._cell_links()
 
         def ints() -> IntArray:
@@ -202,7 +199,10 @@ class CutSearch:
         model, memory = self._case.model, self._memory
         assert memory is not None
         fixed = self._fixed_medians(medians)
-        memory.stack.low[0], memory.stack.high[0] = model.intervals(fixed)
+        low, high = model.intervals(fixed)
+        if any(model.rings):
+            self._narrow(medians, low, high)
+        memory.stack.low[0], memory.stack.high[0] = low, high
         memory.stack.multipliers[0] = model.multipliers(fixed, SCALE)
         if not first:  # what was learned on rings holds for other medians too: they are unrolled at them
             np.copyto(memory.stack.multipliers[0], memory.root_multipliers, where=model.on_ring)
@@ -210,6 +210,39 @@ class CutSearch:
         memory.bounds[0] = bound * SCALE
         memory.state[[TOP, ACTIVE, ROOT]] = 1, 0, 1
         self._planted = medians
+
+    def _narrow(self, medians: tuple[int, ...], low: IntArray, high: IntArray) -> None:
+        """Narrow the windows of rings to counts with which the star of the medians is short enough.
+
+        The cost of a set is at least k / 2 times its star.
+        """
+        model, memory = self._case.model, self._memory
+        k = model.size
+        longest = 2 * (int(memory.state[BEST]) - model.parity) // k
+        walks = model.walks(medians)
+        away = np.zeros(len(model.nodes), dtype=np.int64)
+        for t, (side, ring, m) in enumerate(zip(model.sides, model.rings, medians, strict=True)):
+            along = np.abs(model.layers[:, t] - m)
+            away += np.minimum(along, side - along) if ring else along
+        order = np.argsort(away, kind="stable")
+        away = away[order]
+        for t, (side, ring) in enumerate(zip(model.sides, model.rings, strict=True)):
+            if not ring:
+                continue
+            layer = walks.layer_of[order, t] - walks.layers[t]
+            for r in range(side + 1):
+                inside = (layer >= r // 2) & (layer < side // 2 + (r + 1) // 2)
+                within = np.concatenate([[0], np.cumsum(away[inside])])[: k + 1]
+                beyond = np.concatenate([[0], np.cumsum(away[~inside])])[: k + 1]
+                fewest, most = max(0, k + 1 - len(beyond)), min(k, len(within) - 1)
+                counts = np.arange(fewest, most + 1)
+                possible = counts[within[counts] + beyond[k - counts] <= longest]
+                p = walks.positions[t] + r
+                if len(possible):
+                    low[p] = max(low[p], possible[0])
+                    high[p] = min(high[p], possible[-1])
+                else:
+                    high[p] = low[p] - 1
 
     def _fixed_medians(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
         return medians if any(self._case.model.rings) else (None, *medians[1:])
@@ -224,7 +257,7 @@ class CutSearch:
             assert memory is not None
             before = time.perf_counter()
             outcome = search(
-                walks, memory, self._work, self._rings, model.size, model.parity, self._links, int(self._pace)
+                walks, memory, self._work, model.size, model.parity, self._links, int(self._pace)
             )
             if outcome == FULL:
                 self._make_room()
