@@ -197,7 +197,10 @@ def _weigh(walks: Walks, node: Node, work: Work) -> None:
     for t in range(1, len(walks.ring)):
         total = 0
         if walks.ring[t] == 1:
-            _charge_windows(node.multipliers[walks.positions[t] : walks.positions[t + 1]], charges[layers[t] : layers[t + 1]])
+            _charge_windows(
+                node.multipliers[walks.positions[t] : walks.positions[t + 1]],
+                charges[layers[t] : layers[t + 1]],
+            )
             continue
         p = walks.positions[t] - layers[t] + 1
         for j in range(layers[t + 1] - 1, layers[t] - 1, -1):  # a layer counts at all positions behind it
@@ -300,13 +303,11 @@ def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
         axis = _axis(walks, node, work, size, t)
         if t > 0:
             copy(node.multipliers[p:r], axis.multipliers)
-        if walks.ring[t] == 0:
-            best = forward(work.ahead[p:r], axis)
-        else:
-            best = forward_ring(work.ahead[p:r], axis)
+        line = walks.ring[t] == 0
+        best = forward(work.ahead[p:r], axis) if line else forward_ring(work.ahead[p:r], axis)
         if best >= INFINITE // 2:
             return INFINITE
-        if walks.ring[t] == 0:
+        if line:
             trace(work.ahead[p:r], axis, work.counts[p:r])
         else:
             trace_ring(work.ahead[p:r], axis, work.counts[p:r])
