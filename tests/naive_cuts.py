@@ -52,22 +52,33 @@ def windows(held: Sequence[int]) -> list[int]:
 
 
 def all_walks(axis: Axis, size: int, scale: int) -> Iterator[Walk]:
-    """All ways to spread `size` nodes over the layers that the intervals allow."""
+    """All ways to spread `size` nodes over the layers that the intervals allow.
+
+    On a ring: all ways to go from window to window, whatever the first one holds.
+    """
     for held in itertools.product(*(range(a, b + 1) for a, b in zip(axis.least, axis.greatest, strict=True))):
-        if sum(held) != size:
-            continue
-        counts = [sum(held[:p]) for p in range(axis.side + 1)]
-        paid = sum(m * s for m, s in zip(axis.multipliers, counts, strict=False))
-        if axis.ring:
-            counts += windows(held)
-        if any(not a <= s <= b for a, s, b in zip(axis.low, counts, axis.high, strict=True)):
-            continue
-        hops = sum(
-            held[i] * held[j] * ring_hops(i, j, axis.side, ring=axis.ring)
-            for i, j in itertools.combinations(range(axis.side), 2)
-        )
-        charged = sum(costs[q] for costs, q in zip(axis.costs, held, strict=True))
-        yield Walk(held, tuple(counts), scale * hops - paid + charged)
+        for first in range(size + 1) if axis.ring else (0,):
+            if axis.ring:
+                counts = [first]
+                for stage in range(axis.side):
+                    ahead, behind = axis.side // 2 + stage // 2, stage // 2
+                    counts.append(counts[-1] + (-held[behind] if stage % 2 else held[ahead]))
+                half_weights = [1] * axis.side if axis.side % 2 else [2, 0] * (axis.side // 2)
+                cost = (
+                    sum(w * s * (size - s) for w, s in zip(half_weights, counts, strict=False)) * scale // 2
+                )
+            elif sum(held) == size:
+                counts = [sum(held[:p]) for p in range(axis.side + 1)]
+                cost = scale * sum(
+                    held[i] * held[j] * abs(i - j) for i, j in itertools.combinations(range(axis.side), 2)
+                )
+            else:
+                continue
+            if any(not a <= s <= b for a, s, b in zip(axis.low, counts, axis.high, strict=True)):
+                continue
+            paid = sum(m * s for m, s in zip(axis.multipliers, counts, strict=True))
+            charged = sum(costs[q] for costs, q in zip(axis.costs, held, strict=True))
+            yield Walk(held, tuple(counts), cost - paid + charged)
 
 
 def fillings(cells: Sequence[Cell], demands: Sequence[int]) -> list[set[int]]:

@@ -1,4 +1,4 @@
-"""Laws of branch and bound: optima against brute force, bounds at any budget, what its cases leave out."""
+"""Laws of branch and bound: optima against brute force, bounds at any budget, the cut model."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from strategies import partition_problems, partitions
 
 from allocsolve.exact.partition import _kernels_cuts as cuts
 from allocsolve.exact.partition import _kernels_relaxation as relaxation
-from allocsolve.exact.partition._cut_model import cases
+from allocsolve.exact.partition._cut_model import cut_model, with_line
 from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:
-    from allocsolve.exact.partition._cut_model import Case
+    from allocsolve.exact.partition._cut_model import CutModel
     from allocsolve.model import IntArray
 
 problems = partition_problems(contiguous=None)
@@ -116,47 +116,58 @@ def test_more_free_nodes_never_raise_the_optimum(problem: PartitionProblem, data
 # --- The cut model ---
 
 
-def case_cost(case: Case, members: set[int]) -> int:
-    return naive.pairwise(
-        case.topology, [i for i, node in enumerate(case.origin.tolist()) if node in members]
-    )
-
-
-def axis_counts(case: Case, members: set[int], medians: tuple[int, ...]) -> IntArray:
-    """Counts of positions and stages of a set, as `Walks` orders them."""
-    model = case.model
+def axis_counts(model: CutModel, members: set[int], medians: tuple[int, ...]) -> IntArray:
+    """Counts of a set, as `Walks` orders them."""
     walks = model.walks(medians)
-    chosen = [i for i, node in enumerate(case.origin[model.nodes].tolist()) if node in members]
+    chosen = [i for i, node in enumerate(model.nodes.tolist()) if node in members]
     counts: list[int] = []
     for t, (side, ring) in enumerate(zip(model.sides, model.rings, strict=True)):
         layers = (walks.layer_of[chosen, t] - walks.layers[t]).tolist()
         held = [layers.count(layer) for layer in range(side)]
-        counts += [sum(held[:p]) for p in range(side + 1)]
-        counts += naive_cuts.windows(held) if ring else []
+        counts += naive_cuts.windows(held) if ring else [sum(held[:p]) for p in range(side + 1)]
     return np.array(counts)
 
 
 @given(partition_problems(max_nodes=30), st.data())
-def test_every_set_is_in_a_case_at_its_cost_and_at_some_medians(
+def test_every_set_has_its_cost_in_the_model_and_is_within_the_intervals_of_some_medians(
     problem: PartitionProblem, data: st.DataObject
 ) -> None:
     members = set(data.draw(partitions(problem)).nodes.tolist())
     cost = naive.pairwise(problem.topology, members)
+    search = CutSearch(problem, problem.free)
+    model = search._model
+    assert cost % model.parity == 0
+    assert search.prepare(Budget().start())
     covered = False
-    for case in cases(problem.topology, problem.free, problem.size):
-        in_case = case_cost(case, members)
-        assert in_case >= cost
-        assert in_case % case.model.parity == 0
-        search = CutSearch(case, None)
-        assert search.prepare(Budget().start())
-        for i, medians in enumerate(np.ndindex(*search._grid)):
-            low, high = case.model.intervals(search._fixed_medians(medians))
-            counts = axis_counts(case, members, medians)
-            weights = case.model.walks(medians).halves
-            assert (weights * counts * (problem.size - counts)).sum() == 2 * in_case
-            within = bool(((low <= counts) & (counts <= high)).all())
-            covered = covered or (within and in_case == cost and search._stars[i] <= cost)
+    for i, medians in enumerate(np.ndindex(*search._grid)):
+        low, high = model.intervals(search._fixed_medians(medians))
+        counts = axis_counts(model, members, medians)
+        weights = model.walks(medians).halves
+        assert (weights * counts * (problem.size - counts)).sum() == 2 * cost
+        if any(model.rings):
+            fewest, most = model.windows_within(medians, 2 * cost // problem.size)
+            low, high = np.maximum(low, fewest), np.minimum(high, most)
+        within = bool(((low <= counts) & (counts <= high)).all())
+        covered = covered or (within and search._stars[i] <= cost)
     assert covered
+
+
+@given(partition_problems(max_nodes=30), st.data())
+def test_windows_hold_what_stars_of_a_length_allow(problem: PartitionProblem, data: st.DataObject) -> None:
+    topology = with_line(problem.topology)
+    model = cut_model(topology, problem.free, problem.size)
+    members = data.draw(partitions(problem)).nodes.tolist()
+    medians = tuple(data.draw(st.integers(0, side - 1)) for side in model.sides)
+    centre = [0] * len(medians)
+    for t, axis in enumerate(model.axes):
+        centre[axis] = medians[t]
+    distances = naive.distances(topology, topology.node_at(centre))
+    longest = sum(distances[node] for node in members)
+    counts = axis_counts(model, set(members), medians)
+    low, high = model.windows_within(medians, longest)
+    assert ((low <= counts) & (counts <= high)).all()
+    low, high = model.windows_within(medians, min(distances) - 1)
+    assert not any(model.rings) or (low > high).any()
 
 
 @given(partition_problems(max_nodes=24), st.data())
@@ -164,36 +175,30 @@ def test_the_relaxation_bounds_every_set_at_any_multipliers(
     problem: PartitionProblem, data: st.DataObject
 ) -> None:
     members = set(data.draw(partitions(problem)).nodes.tolist())
-    every = list(cases(problem.topology, problem.free, problem.size))
-    case = data.draw(st.sampled_from(every))
-    model = case.model
+    model = cut_model(with_line(problem.topology), problem.free, problem.size)
     medians = tuple(data.draw(st.integers(0, side - 1)) for side in model.sides)
     walks = model.walks(medians)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**31)))
     positions = sum(model.lengths)
-    counts = axis_counts(case, members, medians)
+    counts = axis_counts(model, members, medians)
     node = relaxation.Node(
         low=np.maximum(counts - rng.integers(0, 4, positions), 0),
         high=np.minimum(counts + rng.integers(0, 4, positions), problem.size),
         multipliers=rng.integers(-500, 500, positions),
         status=np.full(len(model.nodes), relaxation.OPEN, dtype=np.int8),
     )
-    begins = walks.positions[:-1]
-    ends = begins + model.sides
-    for fixed in (begins, ends):
-        node.low[fixed] = node.high[fixed] = counts[fixed]
-    work = relaxation.new_work(len(model.nodes), model.sides, model.rings, model.size)
-    ring_tables = relaxation.new_ring_tables(model.sides, model.rings, model.size) if case.on_rings else None
+    for t, (begin, side) in enumerate(zip(walks.positions[:-1], model.sides, strict=True)):
+        if not model.rings[t]:
+            for fixed in (begin, begin + side):
+                node.low[fixed] = node.high[fixed] = counts[fixed]
+    work = relaxation.new_work(len(model.nodes), model.sides, model.size)
     assert sort_cells(walks, node, work, model.size)
-    bound = evaluate(walks, node, work, ring_tables, model.size)
-    cost = cuts.SCALE * case_cost(case, members)
+    bound = evaluate(walks, node, work, model.size)
+    cost = cuts.SCALE * naive.pairwise(problem.topology, members)
     assert bound <= cost
     assert len(set(work.chosen[: model.size].tolist())) == model.size
     # narrowing keeps what costs no more than the slack allows
-    assert restrict(walks, node, work, ring_tables, model.size, cost - bound) >= 0
+    assert restrict(walks, node, work, model.size, cost - bound) >= 0
     assert ((node.low <= counts) & (counts <= node.high)).all()
-    for cell, place in enumerate(case.origin[model.nodes].tolist()):
+    for cell, place in enumerate(model.nodes.tolist()):
         assert node.status[cell] != (relaxation.OUT if place in members else relaxation.FORCED)
-
-
-# --- Kernels against twins ---

@@ -18,7 +18,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.exact.partition import _cut_search, _kernels_search
 from allocsolve.exact.partition import _kernels_relaxation as relaxation
-from allocsolve.exact.partition._cut_model import cases
+from allocsolve.exact.partition._cut_model import cut_model
 from allocsolve.exact.partition._kernels_cuts import SCALE
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import partition_certificate_bound
@@ -86,17 +86,16 @@ def test_the_bound_of_the_solver_is_that_of_the_judge_at_each_root(problem: Part
     assert result.certificate is not None
     certificate: dict[str, Any] = json.loads(json.dumps(result.certificate))
     assert partition_certificate_bound(problem, certificate) <= terms(result.bound)[0]
-    (case,) = cases(problem.topology, problem.free, problem.size)
-    model = case.model
+    model = cut_model(problem.topology, problem.free, problem.size)
     cells = [tuple(layers) for layers in model.layers.tolist()]
     for root in certificate["roots"]:
         medians = tuple(root["medians"])
         low, high = model.intervals((None, *medians))
         multipliers = np.concatenate([np.zeros(model.sides[0] + 1), *root["multipliers"]]).astype(np.int64)
         node = relaxation.Node(low, high, multipliers, np.full(len(cells), relaxation.OPEN, dtype=np.int8))
-        work = relaxation.new_work(len(cells), model.sides, model.rings, model.size)
+        work = relaxation.new_work(len(cells), model.sides, model.size)
         assert sort_cells(model.walks((0, *medians)), node, work, model.size)
-        bound = evaluate(model.walks((0, *medians)), node, work, None, model.size)
+        bound = evaluate(model.walks((0, *medians)), node, work, model.size)
         judged = _relaxed(model.sides, cells, model.size, SCALE, medians, root["multipliers"])
         assert judged == (None if bound >= 2**59 else bound)
 

@@ -9,7 +9,7 @@ import naive_partition as naive
 import numpy as np
 import pytest
 
-from allocsolve.bounds import star_bound, town
+from allocsolve.bounds import partition_bound, star_bound, town
 from allocsolve.exact.partition import _cut_search, _kernels_search, branch_and_bound
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.instances import uniform_occupancy
@@ -87,11 +87,13 @@ def test_out_of_time_at_once_gives_a_set_and_a_trivial_bound() -> None:
     assert result.bound >= 30 * 29 // 2  # type: ignore[operator]  # the value of one term is a number
 
 
-def test_tables_that_are_too_large() -> None:
-    problem = occupied(Torus((32, 32)), 0.2, 800, 1)
+@pytest.mark.parametrize("topology", [Mesh((12, 12)), Torus((8, 12))])
+def test_tables_that_are_too_large(monkeypatch: pytest.MonkeyPatch, topology: Topology) -> None:
+    problem = occupied(topology, 0.2, 20, 1)
+    monkeypatch.setattr(_cut_search, "_MAX_TABLE", 100)
     result = solved(problem)
     assert (result.status, result.limit) == (Status.FEASIBLE, Limit.SIZE)
-    assert result.bound == star_bound(problem)
+    assert result.bound == partition_bound(problem)
 
 
 def interrupting(calls: int, function: Callable[..., object]) -> Callable[..., object]:

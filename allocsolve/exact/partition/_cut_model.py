@@ -5,21 +5,20 @@ with s the chosen nodes on the low side. On an even ring the n/2 half rings take
 (two nodes at ring distance d are told apart by exactly d of them); on an odd ring the n windows of (n -
 1)/2 layers do, each with weight 1/2.
 
-On every axis the count of the first p layers, 0 <= p <= n, is that of a *position*; a ring is unrolled to
-that end, at a layer of our choice, and has its windows, the *stages* of `_kernels_ring`, after its
-positions.
+On an axis that is a line the count of the first p layers, 0 <= p <= n, is that of a *position*. A ring is
+unrolled at a layer of our choice and has as many counts, those of its *windows*, see `_kernels_ring`.
 
 *Medians*. Every set has a least star, per axis: a layer m from which the sum of distances to its nodes is
 least. Moving from m to a neighbour does not lower that sum, which bounds the counts next to m: with h =
-ceil(k/2), on a mesh at most h - 1 nodes lie below m (the lowest such layer) and at least h up to m; on a
+ceil(k/2), on a line at most h - 1 nodes lie below m (the lowest such layer) and at least h up to m; on a
 ring at least h lie in the half ring that begins at m (odd rings: one layer more) and at most k - h in the
 one that begins at m + 1. So the search may treat every m on its own, each with narrow intervals for the
-counts.
+counts. With rings: no node of a set has a smaller sum of distances than the medians, so the set costs at
+least k/2 times theirs. Below a given cost theirs is bounded, and with it the count of each window.
 """
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,11 +27,9 @@ import numpy as np
 from allocsolve.model import Topology, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = ["Case", "CutModel", "Walks", "cases"]
+__all__ = ["CutModel", "Walks", "cut_model", "with_line"]
 
 
 class Walks(NamedTuple):
@@ -42,9 +39,9 @@ class Walks(NamedTuple):
     ring: IntArray
     #: Shape (axes + 1,): layers of axis t are ``layers[t]..layers[t + 1] - 1``.
     layers: IntArray
-    #: Shape (axes + 1,): positions, and then stages, of axis t are ``positions[t]..positions[t + 1] - 1``.
+    #: Shape (axes + 1,): counts of axis t are ``positions[t]..positions[t + 1] - 1``.
     positions: IntArray
-    #: Shape (positions and stages,): weight of a count, in halves.
+    #: Shape (positions,): weight of a count, in halves.
     halves: IntArray
     #: Shape (cells, axes): layer of each cell.
     layer_of: IntArray
@@ -54,8 +51,8 @@ class Walks(NamedTuple):
 class CutModel:
     """Axes in the order in which the search takes them, cells (free nodes) in increasing order of node.
 
-    The first axis is the main one, whose walk is solved together with the choice of the cells: a mesh axis
-    if there is one, since its walk cannot miss the number of nodes to choose.
+    The first axis is the main one, whose walk is solved together with the choice of the cells: a line, whose
+    walk cannot miss the number of nodes to choose.
     """
 
     size: int
@@ -77,7 +74,6 @@ class CutModel:
         for t, (side, ring, m) in enumerate(zip(self.sides, self.rings, medians, strict=True)):
             if ring:
                 layer_of[:, t] = (self.layers[:, t] - m + side // 4) % side
-                halves.append(np.zeros(side + 1, dtype=np.int64))
                 halves.append(np.array([*([1] * side if side % 2 else [2, 0] * (side // 2)), 0]))
             else:
                 halves.append(np.array([0, *[2] * (side - 1), 0]))
@@ -92,30 +88,25 @@ class CutModel:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many positions and stages each axis has."""
-        pairs = zip(self.sides, self.rings, strict=True)
-        return tuple(2 * side + 2 if ring else side + 1 for side, ring in pairs)
+        """How many counts each axis has."""
+        return tuple(side + 1 for side in self.sides)
 
     def intervals(self, medians: tuple[int | None, ...]) -> tuple[IntArray, IntArray]:
-        """Return the least and greatest counts of sets with these medians (None: any).
-
-        Of rings: of wide sets.
-        """
+        """Return the least and greatest counts of sets with these medians (None: any)."""
         k = self.size
         h = (k + 1) // 2
         lows, highs = [], []
         for side, ring, m, length in zip(self.sides, self.rings, medians, self.lengths, strict=True):
             low, high = np.zeros(length, dtype=np.int64), np.full(length, k, dtype=np.int64)
-            high[0], low[side] = 0, k
             if ring:
-                stage = side + 1 + 2 * (side // 4)  # its window begins at m
+                stage = 2 * (side // 4)  # its window begins at m
                 low[stage + side % 2] = h
                 high[stage + 2] = k - h
-                low[side + 1 :: 2] = np.maximum(low[side + 1 :: 2], 1)
-                high[side + 1 :] = np.minimum(high[side + 1 :], k - 1)
-            elif m is not None:
-                high[1 : m + 1] = np.minimum(high[1 : m + 1], h - 1)
-                low[m + 1 :] = np.maximum(low[m + 1 :], h)
+            else:
+                high[0], low[side] = 0, k
+                if m is not None:
+                    high[1 : m + 1] = np.minimum(high[1 : m + 1], h - 1)
+                    low[m + 1 :] = np.maximum(low[m + 1 :], h)
             lows.append(low)
             highs.append(high)
         return np.concatenate(lows), np.concatenate(highs)
@@ -127,65 +118,64 @@ class CutModel:
         parts = []
         for side, ring, m, length in zip(self.sides, self.rings, medians, self.lengths, strict=True):
             slopes = np.zeros(length, dtype=np.int64)
-            if m is not None:
-                middle = side // 4 if ring else m
-                slopes[1 : middle + 1] = (k - h + 1) * scale
-                slopes[middle + 1 : side] = -h * scale
-                if ring:
-                    slopes[middle + side // 2 + 1 : side] = h * scale
+            if ring:
+                middle = side // 4
+                for r in range(side):
+                    inside = r // 2 <= middle < side // 2 + (r + 1) // 2
+                    weight = (-(k - h + 1) if inside else h) * scale
+                    slopes[r] = weight // 2 if side % 2 else weight * (r % 2 == 0)
+            elif m is not None:
+                slopes[1 : m + 1] = (k - h + 1) * scale
+                slopes[m + 1 : side] = -h * scale
             parts.append(slopes)
         return np.concatenate(parts)
 
+    def windows_within(self, medians: tuple[int, ...], longest: int) -> tuple[IntArray, IntArray]:
+        """Return the least and greatest counts of sets whose sum of distances from the medians is bounded.
+
+        Of each window alone: the c cells in it and the k - c beyond it that are nearest to the medians must
+        not be farther than `longest` in total. Counts of lines are left as they are. O(cells * counts).
+        """
+        k, walks = self.size, self.walks(medians)
+        low = np.zeros(walks.positions[-1], dtype=np.int64)
+        high = np.full(walks.positions[-1], k, dtype=np.int64)
+        away = np.zeros(len(self.nodes), dtype=np.int64)
+        for t, (side, ring, m) in enumerate(zip(self.sides, self.rings, medians, strict=True)):
+            along = np.abs(self.layers[:, t] - m)
+            away += np.minimum(along, side - along) if ring else along
+        order = np.argsort(away, kind="stable")
+        away = away[order]
+        for t, (side, ring) in enumerate(zip(self.sides, self.rings, strict=True)):
+            if not ring:
+                continue
+            layer = walks.layer_of[order, t] - walks.layers[t]
+            for r in range(side + 1):
+                inside = (layer >= r // 2) & (layer < side // 2 + (r + 1) // 2)
+                near, beyond = _sums(away[inside], k), _sums(away[~inside], k)
+                counts = np.arange(max(0, k + 1 - len(beyond)), len(near))
+                counts = counts[near[counts] + beyond[k - counts] <= longest]
+                p = walks.positions[t] + r
+                low[p], high[p] = (counts[0], counts[-1]) if len(counts) else (1, 0)
+        return low, high
+
     @property
     def on_ring(self) -> BoolArray:
-        """Which positions and stages are those of rings."""
+        """Which counts are those of rings."""
         return np.repeat(np.array(self.rings, dtype=np.bool_), self.lengths)
 
 
-class Case(NamedTuple):
-    """Sets of which each ring axis is cut open, or the set is wide on it."""
+def with_line(topology: Topology) -> Topology:
+    """Return the topology, with one more axis of a single node if all of its axes are rings.
 
-    model: CutModel
-    #: The topology, the rings cut open that are; the free nodes on it, and their ids on the one given.
-    topology: Topology
-    free: BoolArray
-    origin: IntArray
-    #: Whether the problem has a ring, cut open here or not.
-    on_rings: bool
-
-
-def cases(topology: Topology, free: BoolArray, size: int) -> Iterator[Case]:
-    """Yield cases that every set of `size` free nodes belongs to at least one of.
-
-    A set that some n // 2 + 1 successive layers of a ring hold has the same distances on a line: the ring
-    cut open in front of layer 0 or of layer n // 2, whichever is not between them. Else it is *wide*: no
-    such layers hold it. On a line all distances are at least those on the ring, so a case may contain other
-    sets as well without harm.
+    On that axis all cells are one layer: what is left of the main walk is the number of nodes to choose.
     """
-    rings = [t for t, wrap in enumerate(topology.wrap) if wrap and topology.shape[t] > 2]
-    ways = [(0, topology.shape[t] // 2, None) for t in rings]
-    every = sorted(itertools.product(*ways), key=lambda way: way.count(None))
-    for way in every:
-        starts = {t: start for t, start in zip(rings, way, strict=True) if start is not None}
-        yield _case(topology, free, size, starts)
+    if all(wrap and side > 2 for wrap, side in zip(topology.wrap, topology.shape, strict=True)):
+        return Topology((*topology.shape, 1), (*topology.wrap, False))
+    return topology
 
 
-def _case(topology: Topology, free: BoolArray, size: int, starts: dict[int, int]) -> Case:
-    origin = np.arange(topology.num_nodes, dtype=np.int64).reshape(topology.shape, order="F")
-    for axis, start in starts.items():
-        origin = np.roll(origin, -start, axis=axis)
-    origin = origin.ravel(order="F")
-    wrap = tuple(wrap and t not in starts and topology.shape[t] > 2 for t, wrap in enumerate(topology.wrap))
-    opened = Topology(topology.shape, wrap)
-    here = free[origin]
-    here.setflags(write=False)
-    model = _cut_model(opened, here, size)
-    on_rings = any(model.rings) or bool(starts)
-    return Case(model, opened, here, origin, on_rings)
-
-
-def _cut_model(topology: Topology, free: BoolArray, size: int) -> CutModel:
-    """Return the cut model of choosing `size` nodes among the free ones."""
+def cut_model(topology: Topology, free: BoolArray, size: int) -> CutModel:
+    """Return the cut model of choosing `size` nodes among the free ones of a topology that has a line."""
     # on a side of one or two layers a ring is a line
     rings = [wrap and side > 2 for wrap, side in zip(topology.wrap, topology.shape, strict=True)]
     axes = sorted(range(len(rings)), key=lambda t: (rings[t], -topology.shape[t]))
@@ -198,3 +188,8 @@ def _cut_model(topology: Topology, free: BoolArray, size: int) -> CutModel:
         tuple(rings[t] for t in axes),
         tuple(axes),
     )
+
+
+def _sums(distances: IntArray, most: int) -> IntArray:
+    """Return the sums of the first 0, 1, .. `most` distances, as far as there are so many."""
+    return np.concatenate([[0], np.cumsum(distances[:most])]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The branch-and-bound search through one case of `_cut_model`, in slices."""
+"""The branch-and-bound search over the counts of `_cut_model`, in slices."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.exact.partition._cut_model import cut_model, with_line
 from allocsolve.exact.partition._kernels_cuts import SCALE
-from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_ring_tables, new_work
+from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_work
 from allocsolve.exact.partition._kernels_search import (
     ACTIVE,
     BEST,
@@ -28,8 +29,7 @@ from allocsolve.model import frozen
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.exact.partition._cut_model import Case
-    from allocsolve.model import Clock, IntArray, Topology
+    from allocsolve.model import BoolArray, Clock, IntArray, PartitionProblem
 
 __all__ = ["CutSearch"]
 
@@ -44,16 +44,16 @@ _FIRST_ROOM = 32
 
 
 class CutSearch:
-    """The search through one case, whose distances are not below those of the problem."""
+    """The search for the best set of one problem."""
 
-    def __init__(self, case: Case, linked: Topology | None) -> None:
-        """Take a case, and the topology in which the set must be connected, if it must."""
-        self._case, self._linked = case, linked
-        model = case.model
-        #: Ids of the cells, and the cell of each node.
-        self._ids = case.origin[model.nodes]
-        self._cell_of = np.full(len(case.free), -1, dtype=np.int64)
-        self._cell_of[self._ids] = np.arange(len(self._ids))
+    def __init__(self, problem: PartitionProblem, free: BoolArray) -> None:
+        """Take a problem, and the free nodes that its answers may use."""
+        self._topology, self._free = with_line(problem.topology), free
+        self._contiguous = problem.contiguous
+        self._model = model = cut_model(self._topology, free, problem.size)
+        #: The cell of each node.
+        self._cell_of = np.full(len(free), -1, dtype=np.int64)
+        self._cell_of[model.nodes] = np.arange(len(model.nodes))
         self._pace = 1e9 * _SLICE
         self._memory: Search | None = None
         self._pending = 0
@@ -63,28 +63,25 @@ class CutSearch:
 
     def fits(self) -> bool:
         """Whether the tables are not too large, and one evaluation does not take too long."""
-        model, k = self._case.model, self._case.model.size
-        entries, work = 0.0, 0.0
-        for side, ring in zip(model.sides, model.rings, strict=True):
+        model, k = self._model, self._model.size
+        work = 0.0
+        for side in model.sides:
             choices = min(k, len(model.nodes) / side)
-            entries = max(entries, (side + 1) * (k + 2) ** 2 / 2 if ring else 0)
-            work += side * choices * (k**3 / 3 if ring else k)
-        return max(entries, sum(model.lengths) * (k + 1)) <= _MAX_TABLE and work <= _MAX_EVALUATION
+            work += side * choices * k
+        return sum(model.lengths) * (k + 1) <= _MAX_TABLE and work <= _MAX_EVALUATION
 
     def prepare(self, clock: Clock) -> bool:
         """Bound the subproblems, one for each choice of medians, by stars; False if the time is up."""
-        model, case = self._case.model, self._case
-        arrays = lattice(case.topology)
-        totals = np.zeros(len(case.free), dtype=np.int64)
+        model = self._model
+        arrays = lattice(self._topology)
+        totals = np.zeros(len(self._free), dtype=np.int64)
         step = max(1, 100_000 // len(totals))
-        axes = zip(case.topology.shape, case.topology.wrap, strict=True)
-        reach = np.array([_reach(side) if ring else 0 for side, ring in axes], dtype=np.int64)
         for begin in range(0, len(totals), step):
             if not clock.remaining:
                 return False
             end = min(begin + step, len(totals))
-            stars(arrays, case.free, model.size, reach, begin, end, totals)
-        grid = totals.reshape(case.topology.shape, order="F").transpose(model.axes)
+            stars(arrays, self._free, model.size, begin, end, totals)
+        grid = totals.reshape(self._topology.shape, order="F").transpose(model.axes)
         if not any(model.rings):
             grid = grid.min(axis=0, keepdims=True)  # the main axis of a mesh is not divided up by medians
         self._grid = grid.shape
@@ -114,16 +111,11 @@ class CutSearch:
             self._record_root()
         self._pending = int(state[BEST])
 
-    def set_best(self, value: int) -> None:
-        """Note that the best set has this value in the problem: no more than in this case."""
-        assert self._memory is not None
-        self._memory.state[BEST] = value
-
     def bound(self) -> int:
-        """Return a bound on the sets of this case that are better than the best."""
+        """Return a bound on all sets."""
         if self._memory is None:
             return self._pending
-        state, parity = self._memory.state, self._case.model.parity
+        state, parity = self._memory.state, self._model.parity
         bounds = self._memory.bounds[: state[TOP]].tolist()
         if state[ACTIVE]:
             bounds.append(int(state[BOUND]))
@@ -135,8 +127,8 @@ class CutSearch:
 
         See `allocsolve.judge.partition_certificate_bound`.
         """
-        model = self._case.model
-        if self._memory is None or self._case.on_rings:
+        model = self._model
+        if self._memory is None or any(model.rings):
             return None
         self._record_root()
         ends = np.cumsum(model.lengths)
@@ -159,11 +151,9 @@ class CutSearch:
             self._planted = None
 
     def _allocate(self, value: int, nodes: IntArray) -> None:
-        model = self._case.model
-        positions, cells = sum(model.lengths), len(self._ids)
-        self._work = new_work(cells, model.sides, model.rings, model.size)
-        # the kernels of a problem are compiled once: with rings, if there is one in any of its cases
-        self._rings = new_ring_tables(model.sides, model.rings, model.size) if self._case.on_rings else None
+        model = self._model
+        positions, cells = sum(model.lengths), len(self._model.nodes)
+        self._work = new_work(cells, model.sides, model.size)
         self._links = self._cell_links()
 
         def ints() -> IntArray:
@@ -186,10 +176,10 @@ class CutSearch:
 
     def _cell_links(self) -> tuple[IntArray, IntArray]:
         """Return the neighbours of each cell among the cells; none if the set need not be connected."""
-        cells = len(self._ids)
-        if self._linked is None:
+        cells = len(self._model.nodes)
+        if not self._contiguous:
             return frozen(np.zeros(cells + 1, dtype=np.int64)), frozen(np.zeros(0, dtype=np.int64))
-        arrays = lattice(self._linked)
+        arrays = lattice(self._topology)
         owners = self._cell_of[np.repeat(np.arange(len(self._cell_of)), np.diff(arrays.offsets))]
         others = self._cell_of[arrays.neighbours]
         pairs = np.stack([owners, others], axis=1)[(owners >= 0) & (others >= 0)]
@@ -199,10 +189,15 @@ class CutSearch:
 
     def _plant(self, medians: tuple[int, ...], bound: int, *, first: bool) -> None:
         """Put the node without a parent for these medians on the empty stack."""
-        model, memory = self._case.model, self._memory
+        model, memory = self._model, self._memory
         assert memory is not None
         fixed = self._fixed_medians(medians)
-        memory.stack.low[0], memory.stack.high[0] = model.intervals(fixed)
+        low, high = model.intervals(fixed)
+        if any(model.rings):
+            longest = 2 * (int(memory.state[BEST]) - model.parity) // model.size
+            fewest, most = model.windows_within(medians, longest)
+            low, high = np.maximum(low, fewest), np.minimum(high, most)
+        memory.stack.low[0], memory.stack.high[0] = low, high
         memory.stack.multipliers[0] = model.multipliers(fixed, SCALE)
         if not first:  # what was learned on rings holds for other medians too: they are unrolled at them
             np.copyto(memory.stack.multipliers[0], memory.root_multipliers, where=model.on_ring)
@@ -212,11 +207,11 @@ class CutSearch:
         self._planted = medians
 
     def _fixed_medians(self, medians: tuple[int, ...]) -> tuple[int | None, ...]:
-        return medians if any(self._case.model.rings) else (None, *medians[1:])
+        return medians if any(self._model.rings) else (None, *medians[1:])
 
     def _slices(self, medians: tuple[int, ...]) -> Iterator[tuple[int, IntArray]]:
         """Search the open nodes."""
-        model = self._case.model
+        model = self._model
         walks = model.walks(medians)
         outcome = MORE
         while outcome != DONE:
@@ -224,14 +219,14 @@ class CutSearch:
             assert memory is not None
             before = time.perf_counter()
             outcome = search(
-                walks, memory, self._work, self._rings, model.size, model.parity, self._links, int(self._pace)
+                walks, memory, self._work, model.size, model.parity, self._links, int(self._pace)
             )
             if outcome == FULL:
                 self._make_room()
             elif outcome == MORE:
                 took = time.perf_counter() - before
                 self._pace = max(1e3, self._pace * min(2.0, max(0.2, _SLICE / (took + 1e-9))))
-            yield int(memory.state[BEST]), self._ids[memory.cells]
+            yield int(memory.state[BEST]), model.nodes[memory.cells]
 
     def _make_room(self) -> None:
         memory = self._memory
@@ -239,14 +234,6 @@ class CutSearch:
         stack = Node(*(np.concatenate([array, np.zeros_like(array)]) for array in memory.stack))
         bounds = np.concatenate([memory.bounds, np.zeros_like(memory.bounds)])
         self._memory = memory._replace(stack=stack, bounds=bounds)
-
-
-def _reach(side: int) -> int:
-    """Return how far from any layer a wide set reaches on a ring: it meets the layers farthest from it.
-
-    Some side // 2 + 1 successive layers would hold it otherwise.
-    """
-    return sorted(min(layer, side - layer) for layer in range(side))[side // 2 + 1]
 
 
 def _nodes(positions: int, cells: int, rows: int | None = None) -> Node:

@@ -30,7 +30,7 @@ INFINITE = 2**60
 class Axis(NamedTuple):
     """One axis of a node of the search: what a walk along it may do and what it costs."""
 
-    #: Shape (positions,): least and greatest count; of a ring, its positions and then its stages.
+    #: Shape (positions,): least and greatest count, of a ring by stage.
     low: IntArray
     high: IntArray
     #: Shape (positions,): weight of a count in halves, what a node of the count is paid in 1/SCALE hops.

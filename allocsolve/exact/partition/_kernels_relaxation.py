@@ -26,7 +26,7 @@ from allocsolve.exact.partition._kernels_cuts import (
     trace,
     trim,
 )
-from allocsolve.exact.partition._kernels_ring import restrict_ring, ring_work, solve_ring
+from allocsolve.exact.partition._kernels_ring import backward_ring, forward_ring, trace_ring
 from allocsolve.kernels.jit import called_kernel
 
 if TYPE_CHECKING:
@@ -43,12 +43,10 @@ __all__ = [
     "OPEN",
     "OUT",
     "Node",
-    "RingTables",
     "Work",
     "copy",
     "estimated_work",
     "evaluate",
-    "new_ring_tables",
     "new_work",
     "restrict",
     "sort_cells",
@@ -101,23 +99,14 @@ class Work(NamedTuple):
     multipliers: IntArray
 
 
-class RingTables(NamedTuple):
-    """Memory of the programs of rings; see `_kernels_ring`."""
-
-    #: Shape (2, layers + 1, (k + 2)^2 / 4).
-    tables: IntArray
-    #: Shape (2 * layers + 2, 2).
-    reach: IntArray
-
-
-def new_work(num_cells: int, sides: tuple[int, ...], rings: tuple[bool, ...], size: int) -> Work:
+def new_work(num_cells: int, sides: tuple[int, ...], size: int) -> Work:
     """Return memory for a search over `num_cells` cells."""
 
     def ints(*shape: int) -> IntArray:
         return np.zeros(shape, dtype=np.int64)
 
     layers = sum(sides)
-    positions = sum(2 * side + 2 if ring else side + 1 for side, ring in zip(sides, rings, strict=True))
+    positions = layers + len(sides)
     longest = max(sides)
     return Work(
         ahead=ints(positions, size + 1),
@@ -137,15 +126,6 @@ def new_work(num_cells: int, sides: tuple[int, ...], rings: tuple[bool, ...], si
         bests=ints(len(sides)),
         through=ints(longest + 1, size + 1),
         multipliers=ints(positions),
-    )
-
-
-def new_ring_tables(sides: tuple[int, ...], rings: tuple[bool, ...], size: int) -> RingTables:
-    """Return memory for a search on axes of which some are rings, or may be in another case."""
-    longest = max((side for side, ring in zip(sides, rings, strict=True) if ring), default=0)
-    states = (size + 2) ** 2 // 4 if longest else 0
-    return RingTables(
-        np.zeros((2, longest + 1, states), dtype=np.int64), np.zeros((2 * longest + 2, 2), dtype=np.int64)
     )
 
 
@@ -193,11 +173,35 @@ def sort_cells(walks: Walks, node: Node, work: Work, size: int) -> bool:
 
 
 @called_kernel
+def _charge_windows(multipliers: IntArray, charges: IntArray) -> None:
+    """Write what the windows that a layer of a ring lies in charge it for."""
+    num = len(charges)
+    half = num // 2
+    total = 0
+    for j in range(half):  # in those of stages 0..2 j + 1
+        total += multipliers[2 * j] + multipliers[2 * j + 1]
+        charges[j] = total
+    total = 0
+    for j in range(num - 1, half - 1, -1):  # in those of stages 2 (j - half) + 1..num
+        r = 2 * (j - half) + 1
+        total += multipliers[r]
+        if r < num:
+            total += multipliers[r + 1]
+        charges[j] = total
+
+
+@called_kernel
 def _weigh(walks: Walks, node: Node, work: Work) -> None:
     """Sort the cells of each layer of the main axis by what the other axes charge; write the prefix sums."""
     layers, charges = walks.layers, work.charges
     for t in range(1, len(walks.ring)):
         total = 0
+        if walks.ring[t] == 1:
+            _charge_windows(
+                node.multipliers[walks.positions[t] : walks.positions[t + 1]],
+                charges[layers[t] : layers[t + 1]],
+            )
+            continue
         p = walks.positions[t] - layers[t] + 1
         for j in range(layers[t + 1] - 1, layers[t] - 1, -1):  # a layer counts at all positions behind it
             total += node.multipliers[p + j]
@@ -251,13 +255,19 @@ def _choose(walks: Walks, work: Work) -> None:
         p = walks.positions[t]
         num = walks.layers[t + 1] - walks.layers[t]
         actual = work.actual[p : walks.positions[t + 1]]
+        here = held[walks.layers[t] : walks.layers[t + 1]]
+        if walks.ring[t] == 1:
+            for j in range(num // 2):
+                count += here[j]
+            actual[0] = count
+            for r in range(num):
+                count += here[num // 2 + r // 2] if r % 2 == 0 else -here[r // 2]
+                actual[r + 1] = count
+            continue
         actual[0] = 0
         for j in range(num):
-            count += held[walks.layers[t] + j]
+            count += here[j]
             actual[j + 1] = count
-        if walks.ring[t] == 1:
-            for r in range(num + 1):
-                actual[num + 1 + r] = actual[num // 2 + (r + 1) // 2] - actual[r // 2]
 
 
 @called_kernel
@@ -280,11 +290,11 @@ def _axis(walks: Walks, node: Node, work: Work, size: int, t: int) -> Axis:
 
 
 @called_kernel
-def evaluate(walks: Walks, node: Node, work: Work, rings: RingTables | None, size: int) -> int:
+def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
     """Return the bound of the relaxation at the multipliers of the node, after `sort_cells`.
 
     Leaves the tables, the counts of the walks, the chosen cells and their counts in `work`.
-    INFINITE if the intervals allow no set. Without `rings`, no axis is one.
+    INFINITE if the intervals allow no set.
     """
     _weigh(walks, node, work)
     total = 0
@@ -293,17 +303,14 @@ def evaluate(walks: Walks, node: Node, work: Work, rings: RingTables | None, siz
         axis = _axis(walks, node, work, size, t)
         if t > 0:
             copy(node.multipliers[p:r], axis.multipliers)
-        best = INFINITE
-        if walks.ring[t] == 0:
-            best = forward(work.ahead[p:r], axis)
-            if best < INFINITE // 2:
-                trace(work.ahead[p:r], axis, work.counts[p:r])
-        # None is seen when this is compiled: the code of rings is left out
-        if rings is not None and walks.ring[t] == 1:
-            layers = len(axis.least)
-            best = solve_ring(rings.tables[:, : layers + 1], axis, work.counts[p:r])
+        line = walks.ring[t] == 0
+        best = forward(work.ahead[p:r], axis) if line else forward_ring(work.ahead[p:r], axis)
         if best >= INFINITE // 2:
             return INFINITE
+        if line:
+            trace(work.ahead[p:r], axis, work.counts[p:r])
+        else:
+            trace_ring(work.ahead[p:r], axis, work.counts[p:r])
         work.bests[t] = best
         total += best
     _choose(walks, work)
@@ -311,7 +318,7 @@ def evaluate(walks: Walks, node: Node, work: Work, rings: RingTables | None, siz
 
 
 @called_kernel
-def restrict(walks: Walks, node: Node, work: Work, rings: RingTables | None, size: int, slack: int) -> int:
+def restrict(walks: Walks, node: Node, work: Work, size: int, slack: int) -> int:
     """Narrow the node to sets whose bound is at most `slack` above that of the last `evaluate`.
 
     Returns how much went (counts and cells), or -1 if nothing is left.
@@ -321,18 +328,14 @@ def restrict(walks: Walks, node: Node, work: Work, rings: RingTables | None, siz
         p, r = walks.positions[t], walks.positions[t + 1]
         axis = _axis(walks, node, work, size, t)
         limit = work.bests[t] + slack
-        gone = -1
         if walks.ring[t] == 0:
             backward(work.behind[p:r], axis)
-            if t == 0:
-                pass_through(work.ahead[p:r], work.behind[p:r], axis, work.through)
-                removed += _restrict_cells(walks, node, work, limit)
-            gone = trim(work.ahead[p:r], work.behind[p:r], axis, limit)
-        if rings is not None and walks.ring[t] == 1:  # left out when this is compiled without rings
-            layers = len(axis.least)
-            gone = restrict_ring(rings.tables[:, : layers + 1], axis, limit, work.through, rings.reach)
-            if t == 0 and gone >= 0:
-                removed += _restrict_cells(walks, node, work, limit)
+        else:
+            backward_ring(work.behind[p:r], axis)
+        if t == 0:
+            pass_through(work.ahead[p:r], work.behind[p:r], axis, work.through)
+            removed += _restrict_cells(walks, node, work, limit)
+        gone = trim(work.ahead[p:r], work.behind[p:r], axis, limit)
         if gone < 0:
             return -1
         removed += gone
@@ -340,16 +343,13 @@ def restrict(walks: Walks, node: Node, work: Work, rings: RingTables | None, siz
 
 
 @called_kernel
-def estimated_work(walks: Walks, node: Node, work: Work, rings: RingTables | None, size: int) -> int:
+def estimated_work(walks: Walks, node: Node, work: Work, size: int) -> int:
     """Return about how many nanoseconds `evaluate` takes."""
     total = 3000
     for t in range(len(walks.ring)):
         axis = _axis(walks, node, work, size, t)
-        if walks.ring[t] == 0:
-            for j in range(len(axis.least)):
-                total += (axis.high[j] - axis.low[j]) * (axis.greatest[j] - axis.least[j])
-        if rings is not None and walks.ring[t] == 1:  # left out when this is compiled without rings
-            total += ring_work(axis)
+        for j in range(len(axis.least)):
+            total += (axis.high[j] - axis.low[j]) * (axis.greatest[j] - axis.least[j])
     return total
 
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.exact.partition._cut_model import Walks
-    from allocsolve.exact.partition._kernels_relaxation import RingTables
     from allocsolve.model import IntArray
 
 __all__ = ["DONE", "FULL", "MORE", "Search", "search"]
@@ -149,7 +148,7 @@ def _step(walks: Walks, search: Search, work: Work, gap: int) -> None:
     norm = 0.0
     for t in range(1, len(walks.ring)):
         p = walks.positions[t]
-        for i in range(p, p + walks.layers[t + 1] - walks.layers[t] + 1):
+        for i in range(p, walks.positions[t + 1]):
             search.direction[i] = work.actual[i] - work.counts[i] + 0.5 * search.direction[i]
             norm += search.direction[i] ** 2
     if norm > 0:
@@ -227,7 +226,7 @@ def _branch(walks: Walks, search: Search, work: Work, size: int, links: tuple[In
     at, value = -1, 0
     if not agreed:
         at, value = _split_position(walks, search, work, size)
-        if at < 0 and len(walks.ring) == 2 and len(links[1]) == 0:
+        if at < 0 and len(walks.ring) == 2 and walks.ring[1] == 0 and len(links[1]) == 0:
             _solve_leaf(walks, search, work, size, links)
             return
     if at >= 0:
@@ -253,7 +252,6 @@ def search(
     walks: Walks,
     memory: Search,
     work: Work,
-    rings: RingTables | None,
     size: int,
     parity: int,
     links: tuple[IntArray, IntArray],
@@ -263,8 +261,6 @@ def search(
 
     Parameters
     ----------
-    rings
-        Memory for the axes that are rings; None if there is none in any case of the problem.
     parity
         What divides every cost.
     links
@@ -282,8 +278,8 @@ def search(
             if state[BOUND] > target or not _tidy(walks, memory, work, links, size):
                 state[ACTIVE] = 0
                 continue
-        spent += estimated_work(walks, node, work, rings, size)
-        bound = evaluate(walks, node, work, rings, size)
+        spent += estimated_work(walks, node, work, size)
+        bound = evaluate(walks, node, work, size)
         if bound > target:
             state[ACTIVE] = 0
             continue
@@ -308,7 +304,7 @@ def search(
             _average(memory, work, size)
             state[ROUND] += 1
             if state[ROUND] % 3 == 0 and state[ROUND] < last:
-                gone = restrict(walks, node, work, rings, size, target - bound)
+                gone = restrict(walks, node, work, size, target - bound)
                 if gone < 0 or (gone > 0 and not _tidy(walks, memory, work, links, size)):
                     state[ACTIVE] = 0
                     continue
@@ -322,7 +318,7 @@ def search(
             return FULL
         state[ACTIVE] = 0
         state[ROOT] = 0
-        gone = restrict(walks, node, work, rings, size, target - bound)
+        gone = restrict(walks, node, work, size, target - bound)
         if gone < 0:
             continue
         _branch(walks, memory, work, size, links)

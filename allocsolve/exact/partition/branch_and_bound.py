@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from allocsolve.bounds.partition import partition_bound, star_bound
-from allocsolve.exact.partition._cut_model import cases
+from allocsolve.bounds.partition import partition_bound
 from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.heuristics.partition.growth import Growth
 from allocsolve.heuristics.partition.lattice import component_sizes, lattice, pairwise_distance
@@ -47,17 +46,17 @@ class PartitionBranchAndBound:
     mesh of two axes are fixed, a maximum flow decides whether cells have these counts; in all other cases
     cells themselves are decided upon, so that the search ends with single sets. For contiguous sets the
     cells that the forced ones do not reach with the nodes to choose are excluded, and only connected sets
-    are answers. Rings: `_cut_model`.
+    are answers. On a ring the counts are those of half rings, and the medians bound all of them: a set below
+    the best value has a star of less than 2/k times that value.
 
     *Certificate*: on a mesh, the multipliers of each node without a parent, from which the judge recomputes
     the bound at the root; what the split gains beyond that remains a claim.
 
     *Guarantee*: "optimal" is a proof; on time-out or interrupt the best set and a valid bound.
     *Complexity*: exponential. In practice milliseconds on 16x8, and less than a second for 64 nodes on a
-    mesh of 32x32; tori take longer, by a lot beyond 16 nodes. Memory O(nodes * depth + k * sum of sides),
-    rings k^2 * side. *Status*: infeasible if the set is to be contiguous and no component of free nodes is
-    large enough. The limit is SIZE if the tables would be too large; the answer is then that of a
-    heuristic.
+    mesh of 32x32; tori take longer: seconds for 32 nodes on 16x16. Memory O(nodes * depth + k * sum of
+    sides). *Status*: infeasible if the set is to be contiguous and no component of free nodes is large
+    enough. The limit is SIZE if the tables would be too large; the answer is then that of a heuristic.
 
     Examples
     --------
@@ -89,8 +88,7 @@ class _Run:
         self._incumbents: list[tuple[float, int]] = []
         #: A bound on all sets.
         self._floor = problem.size * (problem.size - 1) // 2
-        #: The search at hand, if only the sets of its case are left.
-        self._last: CutSearch | None = None
+        self._search: CutSearch | None = None
 
     def work(self) -> Limit | None:
         """Search until there is a proof, which raises the bound to the value, or the time is up."""
@@ -101,21 +99,15 @@ class _Run:
             return None
         nodes = self._start(free)
         self._take(nodes)
-        every = list(cases(problem.topology, free, problem.size))
-        if len(every) > 1:
-            self._floor = star_bound(problem)
-        for case in every:
-            search = CutSearch(case, problem.topology if problem.contiguous else None)
-            if not search.fits():
-                return Limit.SIZE
-            if not search.prepare(clock):
-                return Limit.TIME
-            if case is every[-1]:
-                self._last = search
-            if not self._follow(search, nodes):
-                return Limit.TIME
-            assert self._nodes is not None, "there was a start"
-            nodes = self._nodes
+        search = CutSearch(problem, free)
+        if not search.fits():
+            self._floor = max(self._floor, partition_bound(problem))
+            return Limit.SIZE
+        if not search.prepare(clock):
+            return Limit.TIME
+        self._search = search
+        if not self._follow(search, nodes):
+            return Limit.TIME
         self._floor = self._value
         return None
 
@@ -126,7 +118,6 @@ class _Run:
         for value, cells in search.run(self._value, nodes):
             if value < self._value:
                 self._take(cells)
-                search.set_best(self._value)
             if patient and clock.elapsed > _PATIENCE and clock.remaining > 2 * _PATIENCE:
                 patient = False
                 self._floor = max(self._floor, partition_bound(self._problem))
@@ -171,12 +162,12 @@ class _Run:
         if not self._feasible:
             return Result(Status.INFEASIBLE, runtime=clock.elapsed)
         bound = self._floor
-        if self._last is not None:
-            bound = max(bound, min(self._last.bound(), self._value))
+        if self._search is not None:
+            bound = max(bound, min(self._search.bound(), self._value))
         if self._nodes is None:
             return Result(Status.UNKNOWN, bound=bound, limit=limit, runtime=clock.elapsed)
         answer, met = Partition(self._nodes), tuple(self._incumbents)
-        certificate = None if self._last is None else self._last.certificate()
+        certificate = None if self._search is None else self._search.certificate()
         if bound >= self._value:
             status, bound, limit = Status.OPTIMAL, self._value, None
         else:
