@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from allocsolve.simulation.sizes import relative_time
 from allocsolve.simulation.view import QueueView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from allocsolve.adaptors.foreign_jobs import Key
     from allocsolve.model.arrays import IntArray
@@ -64,16 +64,15 @@ class ForeignCluster:
         #: Jobs that were promised nodes, first in, first out, with these; free nodes that wait for them.
         self.promises: list[tuple[int, int]] = []
         self.pool = 0
-        #: By job whose shrink is pending: the nodes that it will hold, and how many of those that it gives
-        #: up are promised.
-        self._given: dict[int, tuple[int, int]] = {}
-        self._reported = self._calls = self._ranks = 0
-        #: Jobs that waited or ran after the last call.
-        self._live: list[IntArray] = []
-        #: By job: the nodes that it holds, 0 if it does not run; the last snapshot that had it; which start
-        #: it was; when it started and is expected to end, in seconds.
-        self._held, self._seen, self._rank = (np.zeros(0, dtype=np.int64) for _ in range(3))
-        self._start, self._expected = np.zeros(0), np.zeros(0)
+        #: By key of a job whose shrink is pending: the nodes that it will hold, and how many of those that it
+        #: gives up are promised.
+        self._given: dict[Key, tuple[int, int]] = {}
+        #: By key of a running job: what was told of it last, or ordered since; when it is expected to end,
+        #: in seconds, which entry of the list of running jobs it is, and its index.
+        self._rows: dict[Key, RunningJob] = {}
+        self._entries: dict[Key, tuple[float, int, int]] = {}
+        self._running: _Running | None = None
+        self._reported = self._ranks = 0
 
     def view(
         self,
@@ -90,55 +89,40 @@ class ForeignCluster:
         now, free, queue, running, requests
             As of `PolicyDriver.decide`.
         """
-        self._make_room()
-        self._calls += 1
-        waiting = self._indices(queue)
-        rows = list(running)
-        keys, nodes, starts, targets, ends = zip(*rows, strict=True) if rows else ((),) * 5
-        runs, held = self._indices(keys), np.array(nodes, dtype=np.int64)
-        resized = self._note_running(
-            now, runs, held, np.array(starts, dtype=float), np.array(ends, dtype=float)
-        )
-        completed = self._forget_gone(now, waiting, runs)
-        target = np.array(targets, dtype=np.int64)
-        target = np.where(target == 0, held, target)
-        reserved = int(np.maximum(target - held, 0).sum())
-        left = self._take_promised(free)
-        if left < 0 or free + held.sum() + reserved > self.num_nodes:
+        waiting, rows = self._indices(queue := [*queue]), {row.key: row for row in running}
+        completed, resized = self._changed(rows, queue, now) if rows != self._rows else ([], [])
+        left = free - self._collected(queue)
+        reserved, held = self._listed().reserved, self._listed().total
+        if left < 0 or free + held + reserved > self.num_nodes:
             kept = f", {reserved} are kept for running jobs and {self.pool} for promises"
-            msg = f"at {now:.15g} s {free} of {self.num_nodes} nodes are free, {held.sum()} are held{kept}"
+            msg = f"at {now:.15g} s {free} of {self.num_nodes} nodes are free, {held} are held{kept}"
             raise InvalidOption(msg)
         begun = self.start_promised(now)
-        if begun:
-            runs = np.concatenate([runs, [job for job, _ in begun]])
-            held, target = (np.concatenate([one, [size for _, size in begun]]) for one in (held, target))
-        order = np.lexsort((self._rank[runs], self._expected[runs]))
-        runs = runs[order]
-        waiting = self._in_order(waiting, promised=bool(begun or self.promises))
-        count, asked = len(self.jobs), list(requests)
-        submitted = np.arange(self._reported, count)
-        self._reported, self._live = count, [waiting, runs, self._promised()]
+        asked = [*requests]
+        count, first = len(self.jobs), self._reported
+        self._reported = count
         woken = bool(self.wakes) and self.wakes[0] <= now
         self.wakes = [at for at in self.wakes if at > now]
+        listed = self._listed()
         view = QueueView(
             now=now,
-            completed=frozen(completed),
-            submitted=frozen(submitted),
+            completed=_ints(sorted(completed)),
+            submitted=_ints(range(first, count)),
             woken=woken,
             num_nodes=self.num_nodes,
             free=left,
-            queue=frozen(waiting),
-            running=frozen(runs),
-            expected_ends=_read_only(np.maximum(self._expected[runs], now)),
-            held=frozen(held[order]),
-            targets=frozen(target[order]),
-            resized=frozen(resized),
+            queue=frozen(self._in_order(waiting, [job for job, _ in (*begun, *self.promises)])),
+            running=listed.jobs,
+            expected_ends=listed.ends if listed.first >= now else _at_least(listed.ends, now),
+            held=listed.held,
+            targets=listed.targets,
+            resized=_ints(sorted(resized)),
             pool=self.pool,
             reserved=reserved,
-            promises=frozen(self._promised()),
-            promised_nodes=frozen(np.array([size for _, size in self.promises], dtype=np.int64)),
-            requests=frozen(self._indices([key for key, _ in asked])),
-            requested_nodes=frozen(np.array([size for _, size in asked], dtype=np.int64)),
+            promises=_ints([job for job, _ in self.promises]),
+            promised_nodes=_ints([nodes for _, nodes in self.promises]),
+            requests=frozen(self._indices([key for key, _ in asked])) if asked else _NO_JOBS,
+            requested_nodes=_ints([nodes for _, nodes in asked]),
             jobs=self.jobs.columns(),
             profiles=NO_PROFILES,
         )
@@ -146,17 +130,19 @@ class ForeignCluster:
 
     def start(self, job: int, nodes: int, now: float) -> None:
         """Note that a job starts now."""
-        self._hold(job, nodes, now, now)
+        key = self.jobs.keys[job]
+        self._hold(RunningJob(key, nodes, now), now)
 
     def resize(self, job: int, nodes: int, promised: int, now: float) -> None:
         """Note that a running job is to change its size; so many of the nodes it gives up are promised.
 
         A job without points does it now; else the snapshot will tell.
         """
+        key = self.jobs.keys[job]
         if self.jobs.columns().points[job]:
-            self._given[job] = (nodes, self._given.get(job, (0, 0))[1] + promised)
+            self._given[key] = (nodes, self._given.get(key, (0, 0))[1] + promised)
         else:
-            self._hold(job, nodes, float(self._start[job]), now)
+            self._hold(self._rows[key]._replace(nodes=nodes), now)
             self.pool += promised
 
     def promise(self, job: int, nodes: int, from_free: int) -> None:
@@ -174,91 +160,126 @@ class ForeignCluster:
             begun.append((job, nodes))
         return begun
 
-    def _make_room(self) -> None:
-        have, needed = len(self._held), len(self.jobs)
-        if have < needed:
-            size = max(needed, 2 * have)
-            self._held, self._seen, self._rank = (
-                np.concatenate([one, np.zeros(size - have, dtype=np.int64)])
-                for one in (self._held, self._seen, self._rank)
-            )
-            self._start, self._expected = (
-                np.concatenate([one, np.full(size - have, np.nan)]) for one in (self._start, self._expected)
-            )
-
     def _indices(self, keys: Iterable[Key]) -> IntArray:
         try:
             return np.fromiter(map(self.jobs.index.__getitem__, keys), dtype=np.int64)
         except KeyError as error:
-            msg = f"job {shown(error.args[0])} is in the snapshot, but has not been added"
-            raise InvalidOption(msg) from None
+            raise _unknown(error.args[0]) from None
 
-    def _note_running(self, now: float, runs: IntArray, held: IntArray, starts: Any, ends: Any) -> IntArray:  # noqa: ANN401 - arrays
-        """Note what running jobs hold, and return those that have changed their sizes."""
-        before = self._held[runs]
-        changed = np.flatnonzero((held != before) | (starts != self._start[runs]))
-        for at in changed.tolist():
-            self._hold(int(runs[at]), int(held[at]), float(starts[at]), now)
-        told = np.flatnonzero(~np.isnan(ends))
-        self._expected[runs[told]] = ends[told]
-        return np.sort(runs[(held != before) & (before > 0)])
+    def _changed(
+        self, rows: dict[Key, RunningJob], queue: Sequence[Key], now: float
+    ) -> tuple[list[int], list[int]]:
+        """Note what runs, and return jobs that have ended and those that have changed their sizes."""
+        completed, resized = [], []
+        gone = self._rows.keys() - rows.keys()
+        waiting = {*queue} if gone else set()
+        for key in gone:
+            _, _, job = self._entries.pop(key)
+            del self._rows[key]
+            if key in waiting:  # ordered, but not started after all
+                self.jobs.started(job, math.nan)
+            else:
+                self.jobs.ended(job, now)
+                completed.append(job)
+        for key, row in rows.items():
+            before = self._rows.get(key)
+            if row != before:
+                self._hold(row, now)
+                if before is not None and before.nodes != row.nodes:
+                    resized.append(self._entries[key][2])
+        self._running = None
+        return completed, resized
 
-    def _hold(self, job: int, nodes: int, start: float, now: float) -> None:
-        before, self._held[job] = int(self._held[job]), nodes
-        if not before or start != self._start[job]:
-            self._start[job], self._rank[job] = start, self._ranks
+    def _hold(self, row: RunningJob, now: float) -> None:
+        """Note what a running job holds, and when it is expected to end."""
+        key, before, jobs = row.key, self._rows.get(row.key), self.jobs
+        if before is None or row.start != before.start:
+            if key not in jobs.index:
+                raise _unknown(key)
+            job = jobs.index[key]
+            expected, rank = row.start + jobs.expected_run(job, row.nodes), self._ranks
+            jobs.started(job, row.start)
             self._ranks += 1
-            self._expected[job] = start + self.jobs.expected_run(job, nodes)
-            self.jobs.started(job, start)
-            return
-        # As much of the expected work is left as before: who runs longer than expected stays so.
-        jobs, expected = self.jobs.columns(), self._expected[job]
-        if expected > now:
-            faster = (1 / relative_time(jobs, job, before)) / (1 / relative_time(jobs, job, nodes))
-            self._expected[job] = now + (expected - now) * faster
-        self._rank[job] = self._ranks
-        self._ranks += 1
+        else:
+            expected, rank, job = self._entries[key]
+            if row.nodes != before.nodes:
+                rank = self._ranks
+                self._ranks += 1
+                # As much of the expected work is left as before: who runs longer than expected stays so.
+                if expected > now:
+                    slower = relative_time(jobs.columns(), job, row.nodes)
+                    expected = now + (expected - now) * (
+                        (1 / relative_time(jobs.columns(), job, before.nodes)) / (1 / slower)
+                    )
+        if not math.isnan(row.expected_end):
+            expected = float(row.expected_end)
+        self._rows[key], self._entries[key], self._running = row, (expected, rank, job), None
 
-    def _forget_gone(self, now: float, waiting: IntArray, runs: IntArray) -> IntArray:
-        """Forget jobs that neither wait nor run any more, and return those of them that ran."""
-        self._seen[waiting] = self._seen[runs] = self._calls
-        live = np.concatenate(self._live) if self._live else _NO_JOBS
-        gone = np.unique(live[self._seen[live] != self._calls])
-        ended = gone[self._held[gone] > 0]
-        self.jobs.ended(ended, now)
-        self._held[gone] = 0
-        for job in waiting[
-            self._held[waiting] > 0
-        ].tolist():  # the other program has not started it after all
-            self._held[job] = 0
-            self._start[job] = math.nan
-            self.jobs.started(job, math.nan)
-        if self.promises:
-            cancelled = {*gone.tolist()}
-            self.promises = [one for one in self.promises if one[0] not in cancelled]
-        for job, (target, promised) in [*self._given.items()]:
-            if self._held[job] in {0, target}:
+    def _collected(self, queue: Sequence[Key]) -> int:
+        """Return the free nodes that wait for promised jobs, with those just given up for them."""
+        for key, (target, promised) in [*self._given.items()]:
+            row = self._rows.get(key)
+            if row is None or row.nodes == target:
                 self.pool += promised
-                del self._given[job]
-        return ended
+                del self._given[key]
+        if self.promises:
+            waiting = {*queue}
+            self.promises = [one for one in self.promises if self.jobs.keys[one[0]] in waiting]
+        if self.pool:
+            self.pool = min(self.pool, sum(nodes for _, nodes in self.promises))
+        return self.pool
 
-    def _take_promised(self, free: int) -> int:
-        """Return the free nodes that are not promised to anybody."""
-        self.pool = min(self.pool, sum(nodes for _, nodes in self.promises))
-        return free - self.pool
+    def _listed(self) -> _Running:
+        """Return the running jobs by expected end; of equal ones the first that started or changed first."""
+        if self._running is None:
+            ordered = sorted(
+                (*self._entries[key], row.nodes, row.target or row.nodes) for key, row in self._rows.items()
+            )
+            ends, _, jobs, held, targets = zip(*ordered, strict=True) if ordered else ((),) * 5
+            self._running = _Running(
+                jobs=_ints(jobs),
+                ends=_at_least(np.array(ends, dtype=np.float64), -math.inf),
+                held=_ints(held),
+                targets=_ints(targets),
+                first=ends[0] if ends else math.inf,
+                total=sum(held),
+                reserved=sum(max(0, target - size) for size, target in zip(held, targets, strict=True)),
+            )
+        return self._running
 
-    def _promised(self) -> IntArray:
-        return np.array([job for job, _ in self.promises], dtype=np.int64)
-
-    def _in_order(self, waiting: IntArray, *, promised: bool) -> IntArray:
-        """Return the queue in the order of submission, without jobs that were promised nodes if there are."""
+    def _in_order(self, waiting: IntArray, promised: list[int]) -> IntArray:
+        """Return the queue in the order of submission, without jobs that were promised nodes."""
         if promised:
-            waiting = waiting[~np.isin(waiting, self._promised()) & (self._held[waiting] == 0)]
+            waiting = waiting[~np.isin(waiting, promised)]
         if self.jobs.in_order and (waiting[1:] > waiting[:-1]).all():
             return waiting
         return waiting[np.lexsort((waiting, self.jobs.columns().submit[waiting]))]
 
 
-def _read_only(array: FloatArray) -> FloatArray:
-    array.setflags(write=False)
-    return array
+class _Running(NamedTuple):
+    """Running jobs by expected end."""
+
+    jobs: IntArray
+    #: Seconds.
+    ends: FloatArray
+    held: IntArray
+    targets: IntArray
+    #: The first end, infinite if nothing runs; nodes held; nodes kept for jobs that are to grow.
+    first: float
+    total: int
+    reserved: int
+
+
+def _unknown(key: Key) -> InvalidOption:
+    msg = f"job {shown(key)} is in the snapshot, but has not been added"
+    return InvalidOption(msg)
+
+
+def _ints(values: Sequence[int]) -> IntArray:
+    return frozen(np.array(values, dtype=np.int64)) if values else _NO_JOBS
+
+
+def _at_least(values: FloatArray, least: float) -> FloatArray:
+    bounded = np.maximum(values, least)
+    bounded.setflags(write=False)
+    return bounded

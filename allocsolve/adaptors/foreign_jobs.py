@@ -189,9 +189,9 @@ class ForeignJobs:
         """Note when a job has started, in seconds; NaN if it has not after all."""
         self._floats[_START, job] = at
 
-    def ended(self, jobs: IntArray, at: float) -> None:
-        """Note when jobs have ended, in seconds."""
-        self._floats[_END, jobs] = at
+    def ended(self, job: int, at: float) -> None:
+        """Note when a job has ended, in seconds."""
+        self._floats[_END, job] = at
 
     def expected_run(self, job: int, nodes: int) -> float:
         """Return for how long a job is expected to run on so many nodes, in seconds."""
@@ -208,16 +208,13 @@ class ForeignJobs:
 
     def _add_law(self, row: int, nodes: int, law: Speedup, name: str) -> None:
         packed = packed_speedups([law], np.array([nodes]))
-        self._ints[_SPEEDUP, row], self._floats[_PARAMETER, row] = (
-            packed["speedup"][0],
-            packed["parameter"][0],
-        )
-        if packed["speedup"][0] != SPEEDUP_TABLE:
-            return
-        sizes, seconds = packed["table_nodes"], packed["table_seconds"]
-        if nodes not in sizes:
+        code, sizes, seconds = packed["speedup"][0], packed["table_nodes"], packed["table_seconds"]
+        if code == SPEEDUP_TABLE and nodes not in sizes:
             msg = f"{name} nodes {nodes} are not in its table"
             raise InvalidProblem(msg)
+        self._ints[_SPEEDUP, row], self._floats[_PARAMETER, row] = code, packed["parameter"][0]
+        if code != SPEEDUP_TABLE:
+            return
         first, last = int(self._offsets[row]), int(self._offsets[row]) + len(sizes)
         self._table_nodes = _with_room(self._table_nodes, last)
         self._table_seconds = _with_room(self._table_seconds, last)

@@ -122,7 +122,7 @@ class RapsScheduler:
             submit=job.submit_time,
             nodes=job.nodes_required,
             estimate=job.time_limit or None,
-            runtime=job.expected_run_time,
+            runtime=None if job.expected_run_time is None else job.expected_run_time + 1,
             user=job.account,
         )
 

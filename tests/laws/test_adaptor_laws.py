@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from foreign_tools import driven, submit
@@ -14,6 +15,9 @@ from allocsolve.instances.generators.workload_examples import random_workload, w
 from allocsolve.model import WorkloadProblem
 from allocsolve.registry import make_solver
 from allocsolve.simulation import Engine, EngineRules, simulate
+
+if TYPE_CHECKING:
+    from allocsolve.simulation import Decision, QueueView
 
 #: Policies of rigid and moldable jobs that are called at all events.
 QUEUE = (
@@ -37,7 +41,7 @@ def _in_order(problem: WorkloadProblem) -> WorkloadProblem:
 @pytest.mark.parametrize("coalesce", [True, False])
 @pytest.mark.parametrize("name", QUEUE)
 def test_queue_policies_start_all_jobs_when_our_engine_does(name: str, coalesce: bool) -> None:
-    policy = make_solver(name, WorkloadProblem)
+    policy: Any = make_solver(name, WorkloadProblem)
     rules = EngineRules(coalesce, getattr(policy, "rules", EngineRules()).knowledge)
     rng = random.Random(f"{name}{coalesce}")
     drawn = [_in_order(draw_problem(rng, moldable=True)) for _ in range(25)]
@@ -47,7 +51,8 @@ def test_queue_policies_start_all_jobs_when_our_engine_does(name: str, coalesce:
 
 @pytest.mark.parametrize("name", CONSERVATIVE)
 def test_conservative_backfilling_call_by_call_is_that_of_the_whole_workload(name: str) -> None:
-    policy, rng = make_solver(name, WorkloadProblem), random.Random(name)
+    policy: Any = make_solver(name, WorkloadProblem)
+    rng = random.Random(name)
     drawn = [_in_order(draw_problem(rng, moldable=False)) for _ in range(60)]
     rigid = [_in_order(problem) for problem in workload_examples() if problem.is_rigid]
     for problem in (*drawn, *rigid, random_workload(6, 300, 16)):
@@ -57,7 +62,7 @@ def test_conservative_backfilling_call_by_call_is_that_of_the_whole_workload(nam
 @pytest.mark.parametrize("coalesce", [True, False])
 @pytest.mark.parametrize("name", MALLEABLE)
 def test_malleable_policies_change_sizes_when_our_engine_does(name: str, coalesce: bool) -> None:
-    policy = make_solver(name, WorkloadProblem)
+    policy: Any = make_solver(name, WorkloadProblem)
     rng = random.Random(f"{name}{coalesce}")
     for _ in range(25):
         problem = _in_order(draw_malleable(rng))
@@ -66,8 +71,14 @@ def test_malleable_policies_change_sizes_when_our_engine_does(name: str, coalesc
 
 
 def test_what_a_view_shows_is_what_the_view_of_our_engine_shows() -> None:
-    problem, seen = random_workload(7, 200, 16), []
-    driver = PolicyDriver(lambda view: seen.append(view) or (), 16)
+    problem = random_workload(7, 200, 16)
+    seen: list[QueueView] = []
+
+    def policy(view: QueueView) -> tuple[Decision, ...]:
+        seen.append(view)
+        return ()
+
+    driver = PolicyDriver(policy, 16)
     engine = Engine(problem)
     view = engine.advance()
     assert view is not None

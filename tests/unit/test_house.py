@@ -112,7 +112,7 @@ OF_A_FAMILY = (
     *("instances/formats/swf.py", "instances/formats/sacct.py", "instances/formats/log"),
     *("instances/formats/reservation.py", "instances/formats/topology.py"),
     *("pictures/_workload", "pictures/_reservation", "pictures/_mesh.py"),
-    *("instances/generators", "instances/library/regenerate.py"),
+    *("instances/generators", "instances/library/regenerate.py", "adaptors"),
     *("registry/evolution.py", "registry/partition.py", "registry/workload.py"),
     *("registry/reservation.py", "registry/allocators.py"),
     *("bench/library/design.py", "bench/library/selections.py"),  # which problems are in the library

@@ -69,6 +69,14 @@ def test_cqsim_backfills_by_true_run_times() -> None:
     assert starts(problem, Easy(like="cqsim")) == [0, 100, 2]
 
 
+def test_cqsim_may_delay_its_head_in_a_call_in_which_nothing_ends() -> None:
+    # The third job starts, and its limit moves the shadow time from 100 s to 302 s: now the last one fits.
+    jobs = [Job(0, 2, 100, 100), Job(1, 4, 10, 10), Job(2, 1, 50, 300), Job(3, 1, 200, 200)]
+    problem = WorkloadProblem(4, jobs)
+    assert starts(problem, Easy(like="cqsim")) == [0, 203, 2, 3]
+    assert starts(problem, Easy()) == [0, 100, 110, 110]
+
+
 def test_extra_nodes_are_used_up() -> None:
     # At 100 s the head leaves 2 nodes: the long jobs of one node may use them, but not a third one.
     problem = problem_of(6, (0, 3, 100), (1, 4, 10), *[(2, 1, 1000)] * 3)

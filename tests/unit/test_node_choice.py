@@ -1,0 +1,61 @@
+"""Our allocators for programs that ask with the ids of their free nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from allocsolve.adaptors import node_chooser
+from allocsolve.errors import InvalidOption, UnknownName
+from allocsolve.families import family_of
+from allocsolve.model import Mesh, PartitionProblem
+from allocsolve.registry import solver_names
+
+_ALLOCATORS = [
+    name for name, row in solver_names(family_of(PartitionProblem)).items() if row.method == "heuristic"
+]
+
+
+@pytest.mark.parametrize("name", _ALLOCATORS)
+def test_every_allocator_chooses_free_nodes_or_none(name: str) -> None:
+    choose = node_chooser(name, Mesh((4, 3)))
+    free = [0, 1, 2, 4, 5, 6, 9, 11]
+    for size in (1, 4, 8):
+        chosen = choose(free, size)
+        if chosen is not None:
+            assert chosen == sorted({*chosen} & {*free})
+            assert len(chosen) == size
+
+
+def test_slurm_takes_the_smallest_run_that_holds_the_job_else_the_least_span() -> None:
+    choose = node_chooser("curve-fit(method=best-fit, order=row-major)", 10)
+    free = [0, 1, 2, 4, 5, 8, 9]
+    assert choose(free, 2) == [4, 5]
+    assert choose(np.isin(np.arange(10), free), 3) == [0, 1, 2]
+    assert choose(reversed(free), 4) == [0, 1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("free", "size", "message"),
+    [
+        ([0, 4], 1, "free node 4 is none of the 4 nodes"),
+        (["n1"], 1, "free node 'n1' is none of the 4 nodes"),
+        ([1, 1], 1, "free node 1 is there twice"),
+        ([0, 1], 3, "3 nodes are asked for, 2 are free"),
+        ([0, 1], 0, "0 nodes are asked for, 2 are free"),
+        (np.ones(3, dtype=bool), 1, "free is a mask of the shape (3,), not of 4 nodes"),
+    ],
+)
+def test_wrong_questions_are_refused(free: Any, size: int, message: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        node_chooser("growth", 4)(free, size)
+    assert str(caught.value) == message
+
+
+def test_wrong_choosers_are_refused() -> None:
+    with pytest.raises(InvalidOption, match="nodes 0"):
+        node_chooser("growth", 0)
+    with pytest.raises(UnknownName):
+        node_chooser("grow", 4)
