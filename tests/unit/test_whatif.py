@@ -186,7 +186,7 @@ def test_bad_input_gets_one_line(tmp_path: Path, capsys: Capture) -> None:
     assert "jobs.txt: cannot be read: No such file" in refused(capsys, *argv)
     log.write_text("a;b\n1;2\n")
     assert f"{log}: begins neither with comments" in refused(capsys, *argv)
-    assert "no column id" in refused(capsys, *argv, "--format", "sacct", "--nodes", 4)
+    assert "no column JobID" in refused(capsys, *argv, "--format", "sacct", "--nodes", 4)
     log.write_text(sacct())
     assert "give the number of nodes" in refused(capsys, *argv)
     nodes = (*argv, "--nodes", NODES)
