@@ -1,8 +1,8 @@
 """Speed of proven optima: all problems of a kind, one after the other; uniform occupancies, fixed seeds.
 
 To be had on two cores: 16x8 0.2 s at the 99th percentile of 500, 16x16 3 s each, 32x32 3 s (32 nodes) and
-60 s (64 nodes, aim 10 s), 64x64 10 s, the 16x16 torus and 8x8x8 (16 nodes) 1 s each; aim: the 16x16 torus
-with 32 nodes in 10 s. Seconds per problem are in ``extra_info`` (``--benchmark-json``).
+60 s (64 nodes, aim 10 s), 64x64 10 s, the 16x16 torus and 8x8x8 (16 nodes) 1 s each, the 16x16 torus with
+32 nodes 10 s. Seconds per problem are in ``extra_info`` (``--benchmark-json``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pytest
 
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ WORK = {
     "32x32-k64": Work(Mesh((32, 32)), (64,), (0.1, 0.2, 0.3, 0.5, 0.7), 127990, repeats=2),
     "64x64-k32": Work(Mesh((64, 64)), (32,), (0.5,), 2098),
     "16x16-torus-k16": Work(Torus((16, 16)), (16,), (0.1, 0.3, 0.5, 0.7), 5763, repeats=4),
+    "16x16-torus-k32": Work(Torus((16, 16)), (32,), (0.1, 0.3, 0.5, 0.7), 35441, repeats=4),
+    "8x8x8-torus-k16": Work(Torus((8, 8, 8)), (16,), (0.3, 0.5, 0.7), 899),
     "8x8x8-k16": Work(Mesh((8, 8, 8)), (16,), (0.1, 0.3, 0.5, 0.7), 4749, repeats=4),
     "16x16-connected": Work(Mesh((16, 16)), (16, 32, 64), (0.1, 0.2, 0.3), 40687, contiguous=True),
 }
@@ -87,19 +88,6 @@ def test_branch_and_bound(benchmark: BenchmarkFixture, name: str) -> None:
     for what, share in (("median_s", 0.5), ("p99_s", 0.99), ("longest_s", 1.0)):
         benchmark.extra_info[what] = round(float(np.quantile(seconds, share)), 4)
     assert summed == work.total
-
-
-def test_what_ten_seconds_give_on_a_torus_with_32_nodes(benchmark: BenchmarkFixture) -> None:
-    """The aim that is not reached: the gap that stays open is in ``extra_info``."""
-    problem = uniform_occupancy(Torus((16, 16)), 0.5, 32, 1)
-    result: Any = benchmark.pedantic(PartitionBranchAndBound(), (problem, Budget(seconds=10)), rounds=1)
-    judged = confirm(problem, result, ("pairwise",))
-    assert judged.objective is not None
-    benchmark.extra_info |= {
-        "status": str(judged.status),
-        "objective": judged.objective,
-        "bound": judged.bound,
-    }
 
 
 @pytest.mark.parametrize(
