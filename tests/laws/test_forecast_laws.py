@@ -49,8 +49,8 @@ def workloads(draw: Any, *, exact: bool, last_submit: int = 20) -> WorkloadProbl
 @settings(max_examples=30)
 @given(problem=workloads(exact=True, last_submit=0))
 def test_what_is_all_known_comes_true(problem: WorkloadProblem, policy: Any) -> None:
-    # All jobs are submitted at once: every forecast afterwards knows everything. Between two completions of one
-    # instant (coalesce=False) it does not: to a forecast the second one has been, and to the policy it has not.
+    # All jobs are submitted at once: every forecast afterwards knows everything. Not between two completions
+    # of one instant (coalesce=False): the second one has been for the forecast, but not for the policy.
     starts = simulate(problem, policy).first_starts
     engine = Engine(problem, getattr(policy, "rules", None))
     while (view := engine.advance()) is not None:
