@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # No deadline in either: the first call of a jitted kernel compiles it.
 settings.register_profile("dev", max_examples=60, deadline=None)
-settings.register_profile("ci", max_examples=150, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("ci", max_examples=250, deadline=None, derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("ALLOCSOLVE_HYPOTHESIS_PROFILE", "dev"))
 
 

@@ -205,7 +205,7 @@ class Scheduler:
     def free(self, jobid: int, R: Grant, final: bool = False) -> None:  # noqa: FBT002, N803 - Flux's
         self.resources.free(jobid, R, final)
 
-    def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Grant) -> None:  # noqa: ARG002, N803
+    def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Grant) -> None:  # noqa: ARG002, N803 - Flux's
         self.resources.register_alloc(jobid, R)
 
     def schedule(self) -> object:
@@ -238,7 +238,7 @@ class FluxFake:
         self.problem, self.pool = problem, ResourcePool(problem.num_nodes)
         fake = self
 
-        class Timed(scheduler):  # type: ignore[misc]  # a class that is given
+        class Timed(scheduler):  # type: ignore[misc]  # its base is given at run time
             @staticmethod
             def clock() -> float:
                 return fake.pool.clock

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Axis", "Walk", "all_walks", "fillings", "ring_hops", "windows"]
+__all__ = ["Axis", "Walk", "all_walks", "fillings", "windows"]
 
 Cell: TypeAlias = tuple[int, int]
 
@@ -33,11 +33,6 @@ class Walk(NamedTuple):
     held: tuple[int, ...]
     counts: tuple[int, ...]
     cost: int
-
-
-def ring_hops(one: int, other: int, side: int, *, ring: bool) -> int:
-    along = abs(one - other)
-    return min(along, side - along) if ring else along
 
 
 def windows(held: Sequence[int]) -> list[int]:

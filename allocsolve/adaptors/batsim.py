@@ -88,14 +88,14 @@ class PybatsimScheduler:
     def _nothing(self) -> None:
         """Do nothing: of this a policy knows nothing."""
 
-    onAfterBatsimInit = onBeforeEvents = onNoMoreExternalEvents = onSimulationEnds = _nothing  # noqa: N815
+    onAfterBatsimInit = onBeforeEvents = onNoMoreExternalEvents = onSimulationEnds = _nothing  # noqa: N815 - pybatsim's name
 
-    def onDeadlock(self) -> None:  # noqa: N802
+    def onDeadlock(self) -> None:  # noqa: N802 - pybatsim's name
         """Refuse to wait any longer."""
         msg = f"Batsim is silent, and {len(self._waiting)} jobs wait"
         raise InvalidOption(msg)
 
-    def onNoMoreJobsInWorkloads(self) -> None:  # noqa: N802
+    def onNoMoreJobsInWorkloads(self) -> None:  # noqa: N802 - pybatsim's name
         """Note that no job will be submitted any more."""
         self._last_submitted = True
 
@@ -125,17 +125,17 @@ class PybatsimScheduler:
             self._free.update(self._held.pop(key))
             self._note()
 
-    def onJobsKilled(self, jobs: Sequence[Any]) -> None:  # noqa: N802
+    def onJobsKilled(self, jobs: Sequence[Any]) -> None:  # noqa: N802 - pybatsim's name
         """Note that jobs have been killed."""
         for job in jobs:
             self.onJobCompletion(job)
 
-    def onRequestedCall(self) -> None:  # noqa: N802
+    def onRequestedCall(self) -> None:  # noqa: N802 - pybatsim's name
         """Call the policy, as it has asked for."""
         self._asked = math.inf
         self._note()
 
-    def onNoMoreEvents(self) -> None:  # noqa: N802
+    def onNoMoreEvents(self) -> None:  # noqa: N802 - pybatsim's name
         """Decide, at the end of a message."""
         if self._news:
             self._decide()

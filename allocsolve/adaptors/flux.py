@@ -65,19 +65,19 @@ class FluxScheduler:
         self._held: dict[int, int] = {}
         super().__init__(*args)
 
-    def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:  # noqa: ANN401, N803
+    def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:  # noqa: ANN401, N803 - Flux's
         """Note a job that has been running before this scheduler was loaded."""
         super().hello(jobid, priority, userid, t_submit, R)  # type: ignore[misc]  # Flux has it
         self._held[jobid] = self._count(R.to_resource_set())
 
-    def free(self, jobid: int, R: Any, final: bool = False) -> None:  # noqa: ANN401, FBT001, FBT002, N803
+    def free(self, jobid: int, R: Any, final: bool = False) -> None:  # noqa: ANN401, FBT001, FBT002, N803 - Flux's
         """Note that a job gives back what it held, or a part of it."""
         super().free(jobid, R, final)  # type: ignore[misc]  # Flux has it
         left = self._held.pop(jobid, 0) - self._count(R.to_resource_set())
         if not final and left > 0:
             self._held[jobid] = left
 
-    def expiration(self, msg: Any, jobid: int, expiration: float) -> None:  # noqa: ANN401
+    def expiration(self, msg: Any, jobid: int, expiration: float) -> None:  # noqa: ANN401 - of Flux
         """Note that a running job will end at another time."""
         self.resources.update_expiration(jobid, expiration)
         self.handle.respond(msg, None)
@@ -113,7 +113,7 @@ class FluxScheduler:
         for job, at in zip(jobs, forecast(view, self._named.decide).tolist(), strict=True):
             seconds = None if math.isnan(at) else at
             if job._last_annotation != seconds:  # noqa: SLF001 - Flux documents it
-                job._last_annotation = seconds  # noqa: SLF001
+                job._last_annotation = seconds  # noqa: SLF001 - it is Flux's
                 job.request.annotate({"sched": {"t_estimate": seconds}})
                 yield
 

@@ -176,7 +176,7 @@ def test_nodes_are_those_of_the_allocator_and_starts_stay_as_they_are(allocator:
 
         def noted(free: Any, count: int, taken: list[Any] = taken) -> list[int] | None:
             taken.append((free.copy(), count, choose(free, count)))
-            return taken[-1][2]  # type: ignore[no-any-return]
+            return taken[-1][2]  # type: ignore[no-any-return]  # of three kinds in one list
 
         runs = FakeElastiSim(NODES, specs_of(problem)).run(ElastisimScheduler("malleable-min", choose=noted))
         plain = FakeElastiSim(NODES, specs_of(problem)).run(ElastisimScheduler("malleable-min"))

@@ -14,7 +14,7 @@ pytest.importorskip("accasim", reason="AccaSim is not installed")
 SCRIPT = """
 import collections, collections.abc, json, sys, warnings
 
-warnings.simplefilter("ignore")
+warnings.simplefilter("ignore")  # AccaSim 1.1.3 is older than Python 3.10 and its libraries
 for name in ("Mapping", "MutableMapping", "Sequence", "Iterable", "Callable"):
     setattr(collections, name, getattr(collections.abc, name))
 from accasim.base.allocator_class import FirstFit

@@ -77,7 +77,7 @@ def test_it_passes_the_validating_machine_of_pybatsim(monkeypatch: pytest.Monkey
         def onBeforeEvents(self) -> None:  # noqa: N802 - of pybatsim, whose own one hands on too little
             self.scheduler.onBeforeEvents()
 
-        def onNoMoreEvents(self) -> None:  # noqa: N802
+        def onNoMoreEvents(self) -> None:  # noqa: N802 - pybatsim's name
             self.scheduler.onNoMoreEvents()
 
     bs = pybatsim.Batsim(PybatsimScheduler("easy"), "", 1, validatingmachine=Protected)
