@@ -36,26 +36,26 @@ UNNEEDED = -(1 << 62)
 
 @inner_kernel
 def _bump(e: Engine, n: int, arc: int, value: int) -> None:
-    """Raise the activity of a pair, and of its hole that is nearest to the fact."""
+    """Raise the activity of a pair, and of its choice that is nearest to the fact."""
     i, j = arc // n, arc % n
     if i > j:
         i, j, value = j, i, 1 - value
     pair = i * n + j
     growth = e.growth[0]
-    hole_offsets, holes = e.hole_offsets, e.holes
+    places = e.places
     e.pair_activity[pair] += growth
     nearest, distance = -1, 1 << 62
-    for hole in range(hole_offsets[pair], hole_offsets[pair + 1]):
-        away = max(holes[hole, 0] - value, value - holes[hole, 1] - 1, 0)
+    for place in range(e.place_offsets[pair], e.place_offsets[pair + 1]):
+        away = max(places[place, 0] - value, value - places[place, 1] - 1, 0)
         if away < distance:
-            nearest, distance = hole, away
+            nearest, distance = places[place, 2], away
     if nearest >= 0:
-        e.hole_activity[nearest] += growth
+        e.choice_activity[nearest] += growth
     if e.pair_activity[pair] > 1e100:
         for at in range(len(e.pair_activity)):
             e.pair_activity[at] *= 1e-100
-        for at in range(len(e.hole_activity)):
-            e.hole_activity[at] *= 1e-100
+        for at in range(len(e.choice_activity)):
+            e.choice_activity[at] *= 1e-100
         e.growth[0] *= 1e-100
 
 

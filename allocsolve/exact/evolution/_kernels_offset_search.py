@@ -1,7 +1,7 @@
 """The conflict-driven search over start differences, in slices: decide, propagate, learn, restart.
 
-A decision closes one side of a hole for a pair of applications. With no open hole left, the earliest times
-are an answer unless a clause of the problem fails at them, which is then decided upon.
+A decision chooses one of two facts, such as a side of a hole. With no open choice left, the earliest times are
+an answer unless a clause of the problem fails at them, which is then decided upon.
 """
 # ruff: noqa: PLR0915
 # A call of a kernel is one loop.
@@ -42,7 +42,7 @@ NO_ANSWER, ANSWER, MORE = range(3)
 _GLUE = 3
 #: What the activity of a pair counts beside that of one of its holes, in a decision.
 _PAIR = 0.2
-#: What is left, at the next conflict, of the activities of pairs and holes, and of clauses.
+#: What is left, at the next conflict, of the activities of pairs and choices, and of clauses.
 _DECAY, _CLAUSE_DECAY = 0.9975, 0.999
 
 
@@ -128,26 +128,25 @@ def _settle(e: Engine) -> None:
 
 @inner_kernel
 def _decide(e: Engine, n: int) -> tuple[int, int]:
-    """Return a fact (arc, value) that closes a side of the open hole of highest activity; (-1, 0) if none."""
-    values, hole_offsets, holes = e.values, e.hole_offsets, e.holes
-    pair_activity, hole_activity = e.pair_activity, e.hole_activity
-    chosen, best, highest = -1, -1, -1.0
-    for i in range(n - 1):
-        for j in range(i + 1, n - 1):
-            pair = i * n + j
-            low, high = values[pair], -values[j * n + i]
-            for hole in range(hole_offsets[pair], hole_offsets[pair + 1]):
-                if low < holes[hole, 0] and holes[hole, 1] < high:
-                    score = hole_activity[hole] + _PAIR * pair_activity[pair]
-                    if score > highest:
-                        chosen, best, highest = pair, hole, score
-    if chosen < 0:
+    """Return a fact (arc, value): a side of the open choice of highest activity; (-1, 0) if none is open."""
+    values, choices = e.values, e.choices
+    pair_activity, choice_activity = e.pair_activity, e.choice_activity
+    best, highest = -1, -1.0
+    for choice in range(len(choices)):
+        one, two = choices[choice, 0], choices[choice, 2]
+        if values[one] < choices[choice, 1] and values[two] < choices[choice, 3]:
+            pair = min(one, (one % n) * n + one // n)
+            other = min(two, (two % n) * n + two // n)
+            score = choice_activity[choice] + _PAIR * max(pair_activity[pair], pair_activity[other])
+            if score > highest:
+                best, highest = choice, score
+    if best < 0:
         return -1, 0
-    i, j = chosen // n, chosen % n
     # Away from the best schedule known: what differs from it is refuted sooner.
-    if e.target[j] - e.target[i] > holes[best, 1]:
-        return j * n + i, 1 - holes[best, 0]
-    return chosen, holes[best, 1] + 1
+    arc, value = choices[best, 0], choices[best, 1]
+    if e.target[arc % n] - e.target[arc // n] >= value:
+        return choices[best, 2], choices[best, 3]
+    return arc, value
 
 
 @inner_kernel

@@ -1,7 +1,7 @@
 """Start differences under propagation: the theory side of the conflict-driven search.
 
-Variables are times x of N = applications + 1 points: the starts of the applications, then the *origin*, time
-0. A fact is "x_j - x_i >= v", on the *arc* i * N + j; its negation is
+Variables are times x of N points: the starts of the applications, or of their segments, then the *origin*,
+time 0. A fact is "x_j - x_i >= v", on the *arc* i * N + j; its negation is
 "x_i - x_j >= 1 - v", on the reverse arc. The state is one value per arc, closed under
 
 * paths: value(i, j) >= value(i, k) + value(k, j),
@@ -66,9 +66,16 @@ class Engine(NamedTuple):
     #: The holes of arc a are rows ``hole_offsets[a]:hole_offsets[a + 1]`` of `holes` (first, last value).
     hole_offsets: IntArray
     holes: IntArray
-    #: How often pairs (on the arc i < j) and holes took part in conflicts lately.
+    #: What is decided upon: of two facts one holds, for each hole of a pair of points i < j and for each
+    #: clause of two facts; rows (arc, value, arc, value).
+    choices: IntArray
+    #: The choices that a pair i < j takes part in are rows ``place_offsets[arc]:place_offsets[arc + 1]`` of
+    #: `places`: first and last value of the hole between the two sides, perhaps empty, and the choice.
+    place_offsets: IntArray
+    places: IntArray
+    #: How often pairs (on the arc i < j) and choices took part in conflicts lately.
     pair_activity: NDArray[np.float64]
-    hole_activity: NDArray[np.float64]
+    choice_activity: NDArray[np.float64]
     #: Facts (arc, value) of clause c: rows ``clause_offsets[c]:clause_offsets[c + 1]``. The first two
     #: are watched.
     clause_offsets: IntArray
@@ -91,7 +98,7 @@ class Engine(NamedTuple):
     premise_values: IntArray
     #: Work space of a clean-up; shape (clauses,).
     ranked: NDArray[np.float64]
-    #: Starts that decisions lean away from; shape (applications,).
+    #: Times of the points that decisions lean away from; shape (N - 1,).
     target: IntArray
     #: What the activity of pairs and of clauses grows by.
     growth: NDArray[np.float64]

@@ -59,7 +59,7 @@ class Knowledge:
     Parameters
     ----------
     problem
-        Its expand limit is taken to be 1.
+        With at least one application.
     clock
         Of the solve.
     starts
@@ -97,11 +97,12 @@ class Knowledge:
             return
         problem = self.problem
         offsets = problem.packed.offsets
-        for key in (starts[offsets[:-1]], ends[offsets[1:] - 1]):
+        fits = (Fit(1), Fit(compacting=True)) if problem.expand_limit > 1 else (Fit(1),)
+        for key, fit in itertools.product((starts[offsets[:-1]], ends[offsets[1:] - 1]), fits):
             order = np.argsort(key, kind="stable")
-            self.offer(list_starts(problem, order, Fit(1)))
+            self.offer(list_starts(problem, order, fit))
             if not any(problem.releases):
-                backward = list_starts(mirrored(problem), order[::-1].copy(), Fit(1))
+                backward = list_starts(mirrored(problem), order[::-1].copy(), fit)
                 self.offer(mirrored_starts(problem, backward))
 
     def prove(self, bound: int) -> None:
@@ -122,7 +123,7 @@ class Refutation:
         self._shared = shared
         self.time = time
         self.model = OffsetModel(shared.problem, time, shared.clock, seed=seed)
-        self._slice = max(20, _SLICE // (len(shared.problem.applications) + 1) ** 2)
+        self._slice = max(20, _SLICE // self.model.points**2)
 
     def lower(self, time: int) -> None:
         """Look only for schedules that end by this time, if it is earlier."""
@@ -134,7 +135,7 @@ class Refutation:
         """Search for one slice of conflicts and share what comes of it."""
         shared, model = self._shared, self.model
         self.lower(shared.makespan - 1)
-        model.lean_away_from(shared.starts[shared.problem.packed.offsets[:-1]])
+        model.lean_away_from(shared.starts)
         try:
             outcome = NO_ANSWER if model.contradiction else model.search(self._slice)
         except MemoryError:  # more raises in one branch than there is room for: never met so far

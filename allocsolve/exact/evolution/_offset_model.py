@@ -1,8 +1,8 @@
-"""The ordering relaxation without expansion as facts on start differences: what the conflict search works on.
+"""The ordering relaxation as facts on differences of times: what the conflict search works on.
 
 The same relaxation as that of `_order_model` beside this module, and the same clauses: of the blocks of a
-conflicting set (see `_conflicts`), some one ends before some other starts. For two applications these
-clauses are holes in the difference of their starts.
+conflicting set (see `_conflicts`), some one ends before some other starts. For two blocks that lie within one
+segment each (see `_segments`), such a clause is a hole in the difference of the two segments.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from allocsolve.exact.evolution._kernels_offsets import (
     STATE_SIZE,
     Engine,
 )
+from allocsolve.exact.evolution._segments import segments_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.exact.evolution._conflicts import Block
+    from allocsolve.exact.evolution._segments import Fact
     from allocsolve.model import Clock, EvolutionProblem, IntArray
 
 __all__ = ["LATEST", "Lemmas", "OffsetModel"]
@@ -42,6 +44,8 @@ _ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
 _ROOM_WATCHES = 40
 #: Trail entries per arc.
 _ROOM_TRAIL = 400
+#: And at most so many of them: half a gigabyte.
+_MOST_TRAIL = 10_000_000
 #: Learned clauses to keep at a clean-up; conflicts between restarts.
 _KEEP, _PACE = 12_000, 128
 #: Ranges in which the watches of an arc without holes are grouped.
@@ -63,12 +67,12 @@ class Lemmas(NamedTuple):
 
 
 class OffsetModel:
-    """The relaxation of a problem without expansion, and one search in it.
+    """The relaxation of a problem, and one search in it.
 
     Parameters
     ----------
     problem
-        With at least one application; its expand limit is taken to be 1.
+        With at least one application.
     horizon
         Seconds, at most `LATEST`; only answers that end by then count. Nothing is known about others.
     clock
@@ -80,66 +84,70 @@ class OffsetModel:
     def __init__(self, problem: EvolutionProblem, horizon: int, clock: Clock, *, seed: int) -> None:
         self.blocks = blocks_of(problem)
         self._problem = problem
-        self._offsets = [[0, *np.cumsum(app.durations).tolist()] for app in problem.applications]
-        self._points = len(problem.applications) + 1
+        self._segments = segments_of(problem, horizon)
+        self._points = self._segments.count
         self._covers: set[tuple[Block, ...]] = set()
-        holes = self._holes()
+        holes, pairs = self._separated()
         triples = takewhile(
             lambda _: clock.remaining > 0, conflicting_sets(self.blocks, problem.num_nodes, 3)
         )
-        clauses = [self._clause(cover) for cover in triples]
-        self._engine = self._empty(holes, horizon, len(clauses), sum(map(len, clauses)))
-        spread = np.random.default_rng(seed).random(len(self._engine.pair_activity))
-        lengths = self._engine.holes[:, 1] - self._engine.holes[:, 0] + 1
-        owners = np.repeat(np.arange(self._points**2), np.diff(self._engine.hole_offsets))
-        # Pairs with the longest holes first; little enough that the first conflicts take over.
-        self._engine.pair_activity[:] = np.bincount(owners, lengths, self._points**2) * (1 + spread)
-        self._engine.pair_activity[:] /= 1e6 * max(1, horizon)
+        clauses = [*pairs, *map(list, self._segments.clauses), *map(self._clause, triples)]
+        self._engine = self._empty(holes, pairs, horizon, len(clauses), sum(map(len, clauses)))
+        self._lean(seed, horizon)
         for clause in clauses:
             self._append(clause)
         self.contradiction = self._ground(horizon)
 
-    def _holes(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
-        """No two blocks that exceed the cluster overlap: the differences at which they would, merged."""
+    def _separated(self) -> tuple[dict[tuple[int, int], list[tuple[int, int]]], list[list[Fact]]]:
+        """No two blocks that exceed the cluster overlap: merged holes of differences, and clauses."""
         overlaps: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        clauses = []
         for one, two in conflicting_sets(self.blocks, self._problem.num_nodes, 2):
-            a, b = self._offsets[one.app], self._offsets[two.app]
-            low, high = a[one.first] - b[two.last + 1] + 1, a[one.last + 1] - b[two.first] - 1
-            overlaps.setdefault((one.app, two.app), []).append((low, high))
+            first, second = self._clause((one, two))
+            if (first.before, first.after) == (second.after, second.before):
+                hole = (1 - second.seconds, first.seconds - 1)
+                overlaps.setdefault((first.before, first.after), []).append(hole)
+            else:
+                clauses.append([first, second])
         holes = {}
-        for (a_app, b_app), own in overlaps.items():
+        for (before, after), own in overlaps.items():
             merged: list[tuple[int, int]] = []
             for low, high in sorted(own):
                 if merged and low <= merged[-1][1] + 1:
                     merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
                 else:
                     merged.append((low, high))
-            holes[a_app, b_app] = merged
-            holes[b_app, a_app] = [(-high, -low) for low, high in reversed(merged)]
-        return holes
+            holes[before, after] = merged
+            holes[after, before] = [(-high, -low) for low, high in reversed(merged)]
+        return holes, clauses
 
-    def _clause(self, cover: tuple[Block, ...]) -> list[tuple[int, int]]:
-        """Of blocks that do not all fit, one ends before another starts: (arc, value) of each case."""
+    def _clause(self, cover: tuple[Block, ...]) -> list[Fact]:
+        """Of blocks that do not all fit, one ends before another starts: the facts of all cases."""
         return [
-            (
-                one.app * self._points + two.app,
-                self._offsets[one.app][one.last + 1] - self._offsets[two.app][two.first],
-            )
+            self._segments.ends_before((one.app, one.last), (two.app, two.first))
             for one, two in permutations(cover, 2)
         ]
 
     def _empty(
-        self, holes: dict[tuple[int, int], list[tuple[int, int]]], horizon: int, clauses: int, facts: int
+        self,
+        holes: dict[tuple[int, int], list[tuple[int, int]]],
+        pairs: list[list[Fact]],
+        horizon: int,
+        clauses: int,
+        facts: int,
     ) -> Engine:
-        """Return an engine with holes, without clauses or facts."""
+        """Return an engine with holes and choices, without clauses or facts."""
         n = self._points
         arcs = n * n
         own = [holes.get(divmod(arc, n), []) for arc in range(arcs)]
+        choices = self._choices(holes, pairs)
+        places = self._places(holes, pairs)
         # Ranges of the watches: between holes, and no longer than a part of the horizon.
         even = np.linspace(-horizon, horizon, _RANGES).astype(np.int64).tolist()
         cuts = [sorted({*even, *(high for _, high in part)}) for part in own]
         ends = [end for cut in cuts for end in [*cut, _BEYOND]]
         clauses, facts = clauses + _ROOM_CLAUSES, facts + _ROOM_FACTS
+        trail = min(arcs * _ROOM_TRAIL, _MOST_TRAIL)
 
         def zeros(*shape: int) -> IntArray:
             return np.zeros(shape, dtype=np.int64)
@@ -151,12 +159,17 @@ class OffsetModel:
             values=zeros(arcs),
             ground=zeros(arcs),
             latest=np.full(arcs, -1, dtype=np.int64),
-            trail=zeros(arcs * _ROOM_TRAIL, 6),
-            marks=zeros(arcs * _ROOM_TRAIL),
+            trail=zeros(trail, 6),
+            marks=zeros(trail),
             hole_offsets=np.cumsum([0, *map(len, own)]),
             holes=np.array([hole for part in own for hole in part], dtype=np.int64).reshape(-1, 2),
+            choices=np.array(choices, dtype=np.int64).reshape(-1, 4),
+            place_offsets=np.cumsum([0, *(len(places.get(divmod(arc, n), ())) for arc in range(arcs))]),
+            places=np.array(
+                [place for arc in range(arcs) for place in places.get(divmod(arc, n), ())], dtype=np.int64
+            ).reshape(-1, 3),
             pair_activity=np.zeros(arcs),
-            hole_activity=np.zeros(sum(map(len, own))),
+            choice_activity=np.zeros(len(choices)),
             clause_offsets=zeros(clauses + 1),
             clause_facts=small_zeros(facts, 2),
             clause_span=zeros(clauses),
@@ -179,11 +192,59 @@ class OffsetModel:
         engine.state[KEEP], engine.state[PACE] = _KEEP, _PACE
         return engine
 
+    def _choices(
+        self, holes: dict[tuple[int, int], list[tuple[int, int]]], pairs: list[list[Fact]]
+    ) -> list[tuple[int, int, int, int]]:
+        """Return the two facts (arc, value) of each hole of a pair, then those of each clause of two."""
+        n = self._points
+        sides = [
+            (i * n + j, high + 1, j * n + i, 1 - low)
+            for (i, j), own in sorted(holes.items())
+            if i < j
+            for low, high in own
+        ]
+        return sides + [
+            (one.before * n + one.after, one.seconds, two.before * n + two.after, two.seconds)
+            for one, two in pairs
+        ]
+
+    @staticmethod
+    def _places(
+        holes: dict[tuple[int, int], list[tuple[int, int]]], pairs: list[list[Fact]]
+    ) -> dict[tuple[int, int], list[tuple[int, int, int]]]:
+        """Return where choices are, for each pair of points: the first and last value of a hole, the choice.
+
+        A clause of two facts has a place at each of them: an empty hole.
+        """
+        places: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        count = 0
+        for (i, j), own in sorted(holes.items()):
+            if i < j:
+                for low, high in own:
+                    places.setdefault((i, j), []).append((low, high, count))
+                    count += 1
+        for number, facts in enumerate(pairs, count):
+            for before, after, seconds in facts:
+                if before < after:
+                    places.setdefault((before, after), []).append((seconds, seconds - 1, number))
+                else:
+                    places.setdefault((after, before), []).append((1 - seconds, -seconds, number))
+        return places
+
+    def _lean(self, seed: int, horizon: int) -> None:
+        """Begin with the pairs that have the longest holes; little enough that the first conflicts take over."""
+        engine = self._engine
+        spread = np.random.default_rng(seed).random(len(engine.pair_activity))
+        first, high, _, low = engine.choices.T
+        lengths = np.maximum(high + low - 1, 1)
+        engine.pair_activity[:] = np.bincount(first, lengths, self._points**2) * (1 + spread)
+        engine.pair_activity[:] /= 1e6 * max(1, horizon)
+
     def _ground(self, horizon: int) -> bool:
         """release <= start <= horizon - duration; tell whether this contradicts itself."""
-        n = self._points
-        earliest = np.array([*self._problem.releases, 0])
-        latest = np.array([*(horizon - offsets[-1] for offsets in self._offsets), 0])
+        n, extents = self._points, self._segments.extents
+        earliest = np.array([*(release for release, _ in extents), 0])
+        latest = np.array([*(horizon - left for _, left in extents), 0])
         if (earliest > latest).any():
             return True
         # A value for every arc, implied by earliest and latest starts, so that nothing is minus infinity.
@@ -191,14 +252,16 @@ class OffsetModel:
         np.fill_diagonal(table, 0)
         engine = self._engine
         engine.values[:] = engine.ground[:] = table.ravel() - 1  # so that every arc is raised, and propagated
-        return any(add_fact(engine, n, arc, int(table.flat[arc])) for arc in range(n * n) if arc % (n + 1))
+        always = [(fact.before * n + fact.after, fact.seconds) for fact in self._segments.facts]
+        implied = [(arc, int(table.flat[arc])) for arc in range(n * n) if arc % (n + 1)]
+        return any(add_fact(engine, n, *fact) for fact in implied + always)
 
-    def _append(self, clause: list[tuple[int, int]]) -> None:
+    def _append(self, clause: list[Fact]) -> None:
         """Add a clause of the problem; the next search takes it up."""
         engine, number = self._engine, int(self._engine.state[CLAUSES])
         begin = int(engine.clause_offsets[number])
-        for at, (arc, value) in enumerate(clause, begin):
-            engine.clause_facts[at] = arc, value
+        for at, (before, after, seconds) in enumerate(clause, begin):
+            engine.clause_facts[at] = before * self._points + after, seconds
         engine.clause_offsets[number + 1] = begin + len(clause)
         engine.clause_span[number] = 0
         engine.state[CLAUSES] = number + 1
@@ -212,13 +275,18 @@ class OffsetModel:
     def must_end_by(self, time: int) -> None:
         """Count only answers that end at `time` or earlier, from now on."""
         n = self._points
-        for app, offsets in enumerate(self._offsets):
-            if add_fact(self._engine, n, app * n + n - 1, offsets[-1] - time):
+        for point, (_, left) in enumerate(self._segments.extents):
+            if add_fact(self._engine, n, point * n + n - 1, left - time):
                 self.contradiction = True
 
     def lean_away_from(self, starts: IntArray) -> None:
-        """Tell the decisions the best schedule known: starts of the applications."""
-        self._engine.target[:] = starts
+        """Tell the decisions the best schedule known: starts of all steps."""
+        first: dict[int, int] = {}
+        for (point, offset), start in zip(
+            (time for times in self._segments.times for time in times[:-1]), starts.tolist(), strict=True
+        ):
+            first.setdefault(point, start - offset)
+        self._engine.target[:] = [first[point] for point in range(self._points - 1)]
 
     def search(self, conflicts: int) -> int:
         """Look for an answer, for so many conflicts."""
@@ -253,18 +321,23 @@ class OffsetModel:
         engine.state[CLAUSES] = number + count
 
     @property
+    def points(self) -> int:
+        """Segments of all applications, and the origin."""
+        return self._points
+
+    @property
     def conflicts(self) -> int:
         """Conflicts met so far."""
         return int(self._engine.state[CONFLICTS])
 
     def read_times(self) -> tuple[IntArray, IntArray]:
         """Return starts and ends of all steps of the answer that the search has just met."""
-        packed = self._problem.packed
         origin = self._points - 1
-        starts = self._engine.values[origin * self._points : -1]
-        before = np.concatenate([offsets[:-1] for offsets in self._offsets]).astype(np.int64)
-        times = before + np.repeat(starts, np.diff(packed.offsets))
-        return times, times + packed.durations
+        times = self._engine.values[origin * self._points :]
+        every = [[int(times[point]) + offset for point, offset in own] for own in self._segments.times]
+        starts = [start for own in every for start in own[:-1]]
+        ends = [end for own in every for end in own[1:]]
+        return np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
 
     def violated(self, starts: IntArray, ends: IntArray) -> set[tuple[Block, ...]]:
         """Return the covers that step times violate."""

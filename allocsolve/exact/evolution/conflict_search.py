@@ -81,7 +81,7 @@ class EvolutionConflictSearch:
         packed = problem.packed
         rigid = bool((packed.durations == packed.max_durations).all())
         if (
-            not rigid
+            (not rigid and self.objective != ("makespan",))
             or "makespan" not in self.objective
             or "completion" in self.objective
             or not len(packed.releases)

@@ -1,0 +1,86 @@
+"""Step times as points and offsets: what of an application moves by itself.
+
+A *segment* is a run of steps of which only the last is ever expanded; its steps start at fixed offsets from
+its first one. Without expansion each application is one segment; with expansion it has one more for each
+step that some optimal schedule needs to expand (see `_expansion`).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from allocsolve.exact.evolution._expansion import expansion_order
+
+if TYPE_CHECKING:
+    from allocsolve.model import EvolutionProblem
+
+__all__ = ["Fact", "Segments", "segments_of"]
+
+
+class Fact(NamedTuple):
+    """Point `after` is at least `seconds` later than point `before`."""
+
+    before: int
+    after: int
+    seconds: int
+
+
+class Segments(NamedTuple):
+    """The points of a problem: the segments of its applications in order, then the origin, time 0."""
+
+    #: Number of points.
+    count: int
+    #: (point, seconds after it) of the start of each step of each application, then of its completion.
+    times: list[list[tuple[int, int]]]
+    #: (release plus what comes before, seconds from there to the completion) of each segment, unexpanded.
+    extents: list[tuple[int, int]]
+    #: What holds between the segments of an application, and clauses of which one fact holds in some
+    #: optimal schedule.
+    facts: list[Fact]
+    clauses: list[tuple[Fact, Fact]]
+
+    def ends_before(self, one: tuple[int, int], two: tuple[int, int]) -> Fact:
+        """Return the fact that step `one`, an application and its step, ends before step `two` starts."""
+        (before, end), (after, start) = self.times[one[0]][one[1] + 1], self.times[two[0]][two[1]]
+        return Fact(before, after, end - start)
+
+
+def segments_of(problem: EvolutionProblem, horizon: int) -> Segments:
+    """Return the segments of the schedules that end by `horizon`."""
+    packed = problem.packed
+    times: list[list[tuple[int, int]]] = []
+    extents: list[tuple[int, int]] = []
+    facts: list[Fact] = []
+    clauses: list[tuple[Fact, Fact]] = []
+    orders = expansion_order(problem, horizon)
+    for (a, b), order, release in zip(pairwise(packed.offsets.tolist()), orders, problem.releases, strict=True):
+        durations = packed.durations[a:b].tolist()
+        total, passed, offset = sum(durations), 0, 0
+        extents.append((release, total))
+        own = [(len(extents) - 1, 0)]
+        for step, duration in enumerate(durations):
+            passed, offset = passed + duration, offset + duration
+            if order[step] is not None:
+                facts.append(Fact(len(extents) - 1, len(extents), offset))
+                extents.append((release + passed, total - passed))
+                offset = 0
+            own.append((len(extents) - 1, offset))
+        times.append(own)
+        for step, full in enumerate(order):
+            if full is None:
+                continue
+            (point, start), (following, _) = own[step], own[step + 1]
+            longest = int(packed.max_durations[a + step])
+            if longest <= horizon:
+                facts.append(Fact(following, point, -start - longest))
+            for taker in full:
+                begin, at = own[taker]
+                most = int(packed.max_durations[a + taker])
+                clauses.append(
+                    (
+                        Fact(following, point, -start - durations[step]),
+                        Fact(begin, own[taker + 1][0], at + most),
+                    )
+                )
+    return Segments(len(extents) + 1, times, extents, facts, clauses)
