@@ -36,8 +36,9 @@ __all__ = ["Arcs", "Engine", "arcs_of", "attach", "before_hole", "propagate", "r
 TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES = range(11)
 STATE_SIZE = 11
 
-#: Columns of `Engine.trail`.
-ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
+#: Columns of `Engine.trail`. A *source* is no path of two others: the paths through it are yet to be closed.
+ARC, OLD, NEW, PREVIOUS, REASON, DEPTH, SOURCE = range(7)
+TRAIL_SIZE = 7
 
 #: Reason of decisions and of what holds without one. (For a Python integer numba compiles what it is passed
 #: to once more, for this one number.)
@@ -58,7 +59,7 @@ class Engine(NamedTuple):
     ground: IntArray
     #: Last trail entry of each arc, or -1.
     latest: IntArray
-    #: Shape (entries, 6), see the names of the columns. A reason below N is the point that a path goes
+    #: Shape (entries, 7), see the names of the columns. A reason below N is the point that a path goes
     #: through, one from N on is clause ``reason - N``.
     trail: IntArray
     #: Length of the trail before each decision.
@@ -150,12 +151,17 @@ def arcs_of(e: Engine) -> Arcs:
 
 @inner_kernel
 def raise_arc(arcs: Arcs, arc: int, reverse: int, value: int, reason: int) -> bool:
-    """Raise an arc to `value` or the next allowed one; tell whether this contradicts the reverse arc."""
+    """Raise an arc to `value` or the next allowed one; tell whether this contradicts the reverse arc.
+
+    A reason that is a point says that all paths through the raise are closed as well by the caller.
+    """
     values, latest, trail, hole_offsets, holes, state = arcs
     entry = state[TRAIL]
     if entry == len(trail):
         raise MemoryError("the trail is full")
+    asked = value
     value = _after_hole(hole_offsets, holes, arc, value)
+    trail[entry, SOURCE] = value > asked or reason < 0 or reason * reason >= len(values)
     trail[entry, ARC] = arc
     trail[entry, OLD] = values[arc]
     trail[entry, NEW] = value
@@ -232,32 +238,61 @@ def attach(e: Engine, clause: int) -> None:
 
 
 @inner_kernel
+def _close(arcs: Arcs, n: int, i: int, j: int, ahead: IntArray, gains: IntArray) -> bool:
+    """Raise what the paths through a source, the arc from i to j, imply; tell whether there is a conflict.
+
+    Every such path goes from some u through i and j to some w. If all other paths are closed, it is longer
+    than what is known only if both u to j and i to w are: O(n + raises), where one raise after the other with
+    all its paths would be O(n * raises). `ahead` and `gains` are work space of length n.
+    """
+    values = arcs.values
+    value = values[i * n + j]
+    count = 0
+    for w in range(n):
+        if w not in (i, j):
+            path = value + values[j * n + w]
+            if path > values[i * n + w]:
+                ahead[count], gains[count] = w, values[j * n + w]
+                count += 1
+    for at in range(count):
+        w = ahead[at]
+        if raise_arc(arcs, i * n + w, w * n + i, value + gains[at], j):
+            return True
+    for u in range(n):
+        if u in (i, j) or values[u * n + i] + value <= values[u * n + j]:
+            continue
+        if raise_arc(arcs, u * n + j, j * n + u, values[u * n + i] + value, i):
+            return True
+        through = values[u * n + j]
+        for at in range(count):
+            w = ahead[at]
+            if w != u and through + gains[at] > values[u * n + w]:
+                if raise_arc(arcs, u * n + w, w * n + u, through + gains[at], j):
+                    return True
+    return False
+
+
+@inner_kernel
 def propagate(e: Engine, n: int) -> bool:
     """Close the values under paths, holes and clauses (`n` points); tell whether there is a conflict.
 
-    Each raise of an arc costs O(n) for the paths, and the watches whose facts it refutes.
+    Each raise of an arc costs O(1) for the paths, O(n) if it is a source, and the watches whose facts it
+    refutes.
     """
     values, latest, trail, state = e.values, e.latest, e.trail, e.state
     arcs = arcs_of(e)
     facts, clause_offsets = e.clause_facts, e.clause_offsets
     watches, buckets = e.watches, e.buckets
     bucket_offsets, bucket_ends = e.bucket_offsets, e.bucket_ends
+    from_j, better = e.premise_arcs, e.premise_values  # free until there is a conflict
     state[CULPRIT] = -1
     while state[HEAD] < state[TRAIL]:
         entry = state[HEAD]
         state[HEAD] = entry + 1
         arc, value = trail[entry, ARC], trail[entry, NEW]
         i, j = arc // n, arc % n
-        if latest[arc] == entry:  # else a later entry says more
-            for k in range(n):
-                if k in (i, j):
-                    continue
-                path = values[k * n + i] + value
-                if path > values[k * n + j] and raise_arc(arcs, k * n + j, j * n + k, path, i):
-                    return True
-                path = value + values[j * n + k]
-                if path > values[i * n + k] and raise_arc(arcs, i * n + k, k * n + i, path, j):
-                    return True
+        if trail[entry, SOURCE] and latest[arc] == entry and _close(arcs, n, i, j, from_j, better):
+            return True
         # Facts on the reverse arc with a bound in lowest..highest became false by this entry.
         reverse = j * n + i
         lowest, highest = 1 - value, -trail[entry, OLD]

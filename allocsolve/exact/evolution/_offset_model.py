@@ -22,6 +22,7 @@ from allocsolve.exact.evolution._kernels_offsets import (
     KEEP,
     PACE,
     STATE_SIZE,
+    TRAIL_SIZE,
     Engine,
 )
 from allocsolve.exact.evolution._segments import segments_of
@@ -159,7 +160,7 @@ class OffsetModel:
             values=zeros(arcs),
             ground=zeros(arcs),
             latest=np.full(arcs, -1, dtype=np.int64),
-            trail=zeros(trail, 6),
+            trail=zeros(trail, TRAIL_SIZE),
             marks=zeros(trail),
             hole_offsets=np.cumsum([0, *map(len, own)]),
             holes=np.array([hole for part in own for hole in part], dtype=np.int64).reshape(-1, 2),
