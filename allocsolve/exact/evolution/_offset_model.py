@@ -49,8 +49,8 @@ _ROOM_TRAIL = 400
 _MOST_TRAIL = 10_000_000
 #: Learned clauses to keep at a clean-up; conflicts between restarts.
 _KEEP, _PACE = 12_000, 128
-#: Ranges in which the watches of an arc without holes are grouped.
-_RANGES = 60
+#: Ranges in which the watches of an arc without holes are grouped, times the arcs: some watches in each.
+_RANGES, _FEWEST_RANGES = 13_000, 4
 #: A boundary above every value.
 _BEYOND = 1 << 60
 
@@ -144,7 +144,7 @@ class OffsetModel:
         choices = self._choices(holes, pairs)
         places = self._places(holes, pairs)
         # Ranges of the watches: between holes, and no longer than a part of the horizon.
-        even = np.linspace(-horizon, horizon, _RANGES).astype(np.int64).tolist()
+        even = np.linspace(-horizon, horizon, max(_FEWEST_RANGES, _RANGES // arcs)).astype(np.int64).tolist()
         cuts = [sorted({*even, *(high for _, high in part)}) for part in own]
         ends = [end for cut in cuts for end in [*cut, _BEYOND]]
         clauses, facts = clauses + _ROOM_CLAUSES, facts + _ROOM_FACTS
