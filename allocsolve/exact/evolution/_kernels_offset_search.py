@@ -14,6 +14,7 @@ from allocsolve.exact.evolution._kernels_offsets import (
     CLAUSES,
     CLEANED,
     CONFLICTS,
+    CULPRIT,
     HEAD,
     KEEP,
     LEVEL,
@@ -48,7 +49,7 @@ _DECAY, _CLAUSE_DECAY = 0.9975, 0.999
 
 @inner_kernel
 def _raise(e: Engine, n: int, arc: int, value: int, reason: int) -> bool:
-    return raise_arc(arcs_of(e), arc, (arc % n) * n + arc // n, value, reason)
+    return raise_arc(arcs_of(e), n, arc, value, reason)
 
 
 @kernel
@@ -197,10 +198,14 @@ def search(e: Engine, n: int, conflicts: int) -> int:
     cleaning = True
     last = state[CONFLICTS] + conflicts
     restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
+    conflict = False
     while True:
         if cleaning and _drop_clauses(e, n):
             return NO_ANSWER
-        conflict = propagate(e, n)  # the one call: its code is long
+        if conflict:
+            state[CULPRIT] = -1
+        else:
+            conflict = propagate(e, n)  # the one call: its code is long
         if cleaning:
             if conflict:
                 return NO_ANSWER
@@ -222,10 +227,7 @@ def search(e: Engine, n: int, conflicts: int) -> int:
                 reason = NO_REASON
             else:
                 attach(e, clause)
-            if _raise(e, n, e.clause_facts[begin, 0], e.clause_facts[begin, 1], reason):
-                if level > 0:
-                    raise AssertionError("a learned clause fails where it acts")
-                return NO_ANSWER
+            conflict = _raise(e, n, e.clause_facts[begin, 0], e.clause_facts[begin, 1], reason)
             e.growth[0] /= _DECAY
             e.growth[1] /= _CLAUSE_DECAY
             if e.growth[1] > 1e100:
@@ -255,5 +257,4 @@ def search(e: Engine, n: int, conflicts: int) -> int:
             return ANSWER
         state[LEVEL] += 1
         e.marks[state[LEVEL]] = state[TRAIL]
-        if _raise(e, n, arc, value, NO_REASON):
-            raise AssertionError("a decision contradicts what is known")
+        conflict = _raise(e, n, arc, value, NO_REASON)

@@ -36,9 +36,8 @@ __all__ = ["Arcs", "Engine", "arcs_of", "attach", "before_hole", "propagate", "r
 TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES = range(11)
 STATE_SIZE = 11
 
-#: Columns of `Engine.trail`. A *source* is no path of two others: the paths through it are yet to be closed.
-ARC, OLD, NEW, PREVIOUS, REASON, DEPTH, SOURCE = range(7)
-TRAIL_SIZE = 7
+#: Columns of `Engine.trail`.
+ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
 
 #: Reason of decisions and of what holds without one. (For a Python integer numba compiles what it is passed
 #: to once more, for this one number.)
@@ -59,7 +58,7 @@ class Engine(NamedTuple):
     ground: IntArray
     #: Last trail entry of each arc, or -1.
     latest: IntArray
-    #: Shape (entries, 7), see the names of the columns. A reason below N is the point that a path goes
+    #: Shape (entries, 6), see the names of the columns. A reason below N is the point that a path goes
     #: through, one from N on is clause ``reason - N``.
     trail: IntArray
     #: Length of the trail before each decision.
@@ -95,6 +94,11 @@ class Engine(NamedTuple):
     needed_at: IntArray
     listed: IntArray
     touched: IntArray
+    #: Work space of the closure, see `raise_arc`; shapes (N,), (N,), (N * N,), (N * N,).
+    heads: IntArray
+    beyond: IntArray
+    inside: IntArray
+    waits: IntArray
     premise_arcs: IntArray
     premise_values: IntArray
     #: Work space of a clean-up; shape (clauses,).
@@ -140,38 +144,121 @@ class Arcs(NamedTuple):
     trail: IntArray
     hole_offsets: IntArray
     holes: IntArray
+    heads: IntArray
+    beyond: IntArray
+    inside: IntArray
+    waits: IntArray
     state: IntArray
 
 
 @inner_kernel
 def arcs_of(e: Engine) -> Arcs:
     """Return what `raise_arc` takes."""
-    return Arcs(e.values, e.latest, e.trail, e.hole_offsets, e.holes, e.state)
+    return Arcs(
+        e.values,
+        e.latest,
+        e.trail,
+        e.hole_offsets,
+        e.holes,
+        e.heads,
+        e.beyond,
+        e.inside,
+        e.waits,
+        e.state,
+    )
 
 
 @inner_kernel
-def raise_arc(arcs: Arcs, arc: int, reverse: int, value: int, reason: int) -> bool:
-    """Raise an arc to `value` or the next allowed one; tell whether this contradicts the reverse arc.
-
-    A reason that is a point says that all paths through the raise are closed as well by the caller.
-    """
-    values, latest, trail, hole_offsets, holes, state = arcs
+def _note(arcs: Arcs, arc: int, value: int, reason: int) -> None:
+    """Give an arc a higher value."""
+    trail, state = arcs.trail, arcs.state
     entry = state[TRAIL]
     if entry == len(trail):
         raise MemoryError("the trail is full")
-    asked = value
-    value = _after_hole(hole_offsets, holes, arc, value)
-    trail[entry, SOURCE] = value > asked or reason < 0 or reason * reason >= len(values)
     trail[entry, ARC] = arc
-    trail[entry, OLD] = values[arc]
+    trail[entry, OLD] = arcs.values[arc]
     trail[entry, NEW] = value
-    trail[entry, PREVIOUS] = latest[arc]
+    trail[entry, PREVIOUS] = arcs.latest[arc]
     trail[entry, REASON] = reason
     trail[entry, DEPTH] = state[LEVEL]
-    values[arc] = value
-    latest[arc] = entry
+    arcs.values[arc] = value
+    arcs.latest[arc] = entry
     state[TRAIL] = entry + 1
-    return bool(value + values[reverse] > 0)
+
+
+@inner_kernel
+def _close(arcs: Arcs, n: int, arc: int, waiting: int) -> int:
+    """Close the paths through a raise, all others being closed; return how many arcs wait, -1: contradiction.
+
+    A path through it, from i to j, is longer than what is known only if its parts from some u to j and from i
+    to some w are: O(n + arcs raised). An arc that may have come to lie in a hole begins to wait.
+    """
+    values, hole_offsets, heads, beyond = arcs.values, arcs.hole_offsets, arcs.heads, arcs.beyond
+    i, j = arc // n, arc % n
+    value = values[arc]
+    if value + values[j * n + i] > 0:
+        return -1
+    count = 0
+    for w in range(n):
+        if w not in (i, j) and value + values[j * n + w] > values[i * n + w]:
+            heads[count], beyond[count] = w, values[j * n + w]
+            count += 1
+    for u in range(n):
+        if u == j:
+            continue
+        to = u * n + j
+        if u != i:
+            if values[u * n + i] + value <= values[to]:
+                continue
+            _note(arcs, to, values[u * n + i] + value, i)
+            if values[to] + values[j * n + u] > 0:
+                return -1
+            if hole_offsets[to + 1] > hole_offsets[to] and arcs.waits[to] == 0:
+                arcs.waits[to] = 1
+                arcs.inside[waiting] = to
+                waiting += 1
+        for at in range(count):
+            w = heads[at]
+            on = u * n + w
+            if w == u or values[to] + beyond[at] <= values[on]:
+                continue
+            _note(arcs, on, values[to] + beyond[at], j)
+            if values[on] + values[w * n + u] > 0:
+                return -1
+            if hole_offsets[on + 1] > hole_offsets[on] and arcs.waits[on] == 0:
+                arcs.waits[on] = 1
+                arcs.inside[waiting] = on
+                waiting += 1
+    return waiting
+
+
+@inner_kernel
+def raise_arc(arcs: Arcs, n: int, arc: int, value: int, reason: int) -> bool:
+    """Raise an arc to `value` and close all paths and holes; tell whether there is a contradiction.
+
+    Only one raise at a time is not closed: what comes to lie in a hole waits until its paths are.
+    """
+    values, inside, waits = arcs.values, arcs.inside, arcs.waits
+    waiting = 0
+    value = _after_hole(arcs.hole_offsets, arcs.holes, arc, value)
+    while True:
+        _note(arcs, arc, value, reason)
+        closed = _close(arcs, n, arc, waiting)
+        if closed < 0:
+            for at in range(len(inside)):
+                waits[at] = 0
+            return True
+        waiting = closed
+        value = values[arc]
+        while value == values[arc]:
+            if waiting == 0:
+                return False
+            waiting -= 1
+            arc = inside[waiting]
+            waits[arc] = 0
+            value = _after_hole(arcs.hole_offsets, arcs.holes, arc, values[arc])
+        # The path by which it came to lie in the hole.
+        reason = arcs.trail[arcs.latest[arc], REASON]
 
 
 @inner_kernel
@@ -238,61 +325,22 @@ def attach(e: Engine, clause: int) -> None:
 
 
 @inner_kernel
-def _close(arcs: Arcs, n: int, i: int, j: int, ahead: IntArray, gains: IntArray) -> bool:
-    """Raise what the paths through a source, the arc from i to j, imply; tell whether there is a conflict.
-
-    Every such path goes from some u through i and j to some w. If all other paths are closed, it is longer
-    than what is known only if both u to j and i to w are: O(n + raises), where one raise after the other with
-    all its paths would be O(n * raises). `ahead` and `gains` are work space of length n.
-    """
-    values = arcs.values
-    value = values[i * n + j]
-    count = 0
-    for w in range(n):
-        if w not in (i, j):
-            path = value + values[j * n + w]
-            if path > values[i * n + w]:
-                ahead[count], gains[count] = w, values[j * n + w]
-                count += 1
-    for at in range(count):
-        w = ahead[at]
-        if raise_arc(arcs, i * n + w, w * n + i, value + gains[at], j):
-            return True
-    for u in range(n):
-        if u in (i, j) or values[u * n + i] + value <= values[u * n + j]:
-            continue
-        if raise_arc(arcs, u * n + j, j * n + u, values[u * n + i] + value, i):
-            return True
-        through = values[u * n + j]
-        for at in range(count):
-            w = ahead[at]
-            if w != u and through + gains[at] > values[u * n + w]:
-                if raise_arc(arcs, u * n + w, w * n + u, through + gains[at], j):
-                    return True
-    return False
-
-
-@inner_kernel
 def propagate(e: Engine, n: int) -> bool:
-    """Close the values under paths, holes and clauses (`n` points); tell whether there is a conflict.
+    """Close the values under clauses as well (`n` points); tell whether there is a conflict.
 
-    Each raise of an arc costs O(1) for the paths, O(n) if it is a source, and the watches whose facts it
-    refutes.
+    Each raise of an arc costs the watches whose facts it refutes.
     """
-    values, latest, trail, state = e.values, e.latest, e.trail, e.state
+    values, trail, state = e.values, e.trail, e.state
     arcs = arcs_of(e)
     facts, clause_offsets = e.clause_facts, e.clause_offsets
     watches, buckets = e.watches, e.buckets
     bucket_offsets, bucket_ends = e.bucket_offsets, e.bucket_ends
-    from_j, better = e.premise_arcs, e.premise_values  # free until there is a conflict
     state[CULPRIT] = -1
     while state[HEAD] < state[TRAIL]:
         entry = state[HEAD]
         state[HEAD] = entry + 1
         arc, value = trail[entry, ARC], trail[entry, NEW]
         i, j = arc // n, arc % n
-        if trail[entry, SOURCE] and latest[arc] == entry and _close(arcs, n, i, j, from_j, better):
-            return True
         # Facts on the reverse arc with a bound in lowest..highest became false by this entry.
         reverse = j * n + i
         lowest, highest = 1 - value, -trail[entry, OLD]
@@ -340,7 +388,7 @@ def propagate(e: Engine, n: int) -> bool:
                 if values[other_reverse] >= 1 - other_bar:
                     state[CULPRIT] = clause
                     return True
-                if raise_arc(arcs, other_arc, other_reverse, other_bar, n + clause):
+                if raise_arc(arcs, n, other_arc, other_bar, n + clause):
                     return True
     return False
 

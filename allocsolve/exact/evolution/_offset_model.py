@@ -22,7 +22,6 @@ from allocsolve.exact.evolution._kernels_offsets import (
     KEEP,
     PACE,
     STATE_SIZE,
-    TRAIL_SIZE,
     Engine,
 )
 from allocsolve.exact.evolution._segments import segments_of
@@ -160,7 +159,7 @@ class OffsetModel:
             values=zeros(arcs),
             ground=zeros(arcs),
             latest=np.full(arcs, -1, dtype=np.int64),
-            trail=zeros(trail, TRAIL_SIZE),
+            trail=zeros(trail, 6),
             marks=zeros(trail),
             hole_offsets=np.cumsum([0, *map(len, own)]),
             holes=np.array([hole for part in own for hole in part], dtype=np.int64).reshape(-1, 2),
@@ -183,6 +182,10 @@ class OffsetModel:
             needed_at=zeros(arcs),
             listed=zeros(arcs),
             touched=zeros(arcs),
+            heads=zeros(n),
+            beyond=zeros(n),
+            inside=zeros(arcs),
+            waits=zeros(arcs),
             premise_arcs=zeros(arcs),
             premise_values=zeros(arcs),
             ranked=np.zeros(clauses),
@@ -252,10 +255,13 @@ class OffsetModel:
         table = earliest[None, :] - latest[:, None]
         np.fill_diagonal(table, 0)
         engine = self._engine
-        engine.values[:] = engine.ground[:] = table.ravel() - 1  # so that every arc is raised, and propagated
-        always = [(fact.before * n + fact.after, fact.seconds) for fact in self._segments.facts]
-        implied = [(arc, int(table.flat[arc])) for arc in range(n * n) if arc % (n + 1)]
-        return any(add_fact(engine, n, *fact) for fact in implied + always)
+        engine.values[:] = engine.ground[:] = table.ravel()
+        owners = np.repeat(np.arange(n * n), np.diff(engine.hole_offsets))
+        low, high = engine.holes.T
+        inside = (low <= engine.values[owners]) & (engine.values[owners] <= high)
+        facts = [*zip(owners[inside].tolist(), (high[inside] + 1).tolist(), strict=True)]
+        facts += [(fact.before * n + fact.after, fact.seconds) for fact in self._segments.facts]
+        return any(add_fact(engine, n, arc, value) for arc, value in facts)
 
     def _append(self, clause: list[Fact]) -> None:
         """Add a clause of the problem; the next search takes it up."""
