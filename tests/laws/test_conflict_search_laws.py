@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import UnknownName
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution import _makespan_lanes
+from allocsolve.exact.evolution._expansion import expansion_order
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact.evolution._makespan_lanes import FromBelow, Knowledge
 from allocsolve.exact.evolution._offset_model import LATEST, OffsetModel
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 rigid_problems = evolution_problems(
     min_apps=2, max_apps=4, max_steps=4, max_nodes=6, expand_limits=(1,), releases=True
+)
+elastic_problems = evolution_problems(
+    min_apps=2, max_apps=3, max_steps=6, max_nodes=6, expand_limits=(1.3, 1.5, 2, 3, math.inf), releases=True
 )
 OBJECTIVES: tuple[EvolutionObjective, ...] = (("makespan",), ("makespan", "waste"), ("waste", "makespan"))
 
@@ -72,6 +77,65 @@ def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum(
     (least,) = optimum(problem, ("makespan",))
     assert verdict(problem, int(least), slices=slices) == ANSWER
     assert verdict(problem, int(least) - 1, slices=slices) == NO_ANSWER
+
+
+@settings(max_examples=150)
+@given(elastic_problems, st.sampled_from((1, 7, 1000)))
+def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum_with_expansion(
+    problem: EvolutionProblem, slices: int
+) -> None:
+    (least,) = optimum(problem, ("makespan",))
+    assert verdict(problem, int(least), slices=slices) == ANSWER
+    assert verdict(problem, int(least) - 1, slices=slices) == NO_ANSWER
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_two_thousand_toys_have_the_optima_of_brute_force(part: int) -> None:
+    """Steps that hold no nodes, slopes, ties, late releases, five limits."""
+    rng = random.Random(part)
+    for number in range(500):
+        num_nodes = rng.randint(1, 6)
+        apps = tuple(
+            EvolutionProfile(
+                [(rng.randint(1, 4), rng.randint(0, num_nodes)) for _ in range(rng.randint(1, 5))]
+            )
+            for _ in range(rng.choice((2, 2, 2, 3)))
+        )
+        releases = tuple(rng.randint(0, 4) for _ in apps) if rng.random() < 0.4 else ()
+        limit = rng.choice((1.3, 1.5, 2, 3, math.inf))
+        problem = EvolutionProblem(num_nodes, apps, releases=releases, expand_limit=limit)
+        (least,) = optimum(problem, ("makespan",))
+        assert verdict(problem, int(least), slices=20) == ANSWER, (number, problem)
+        assert verdict(problem, int(least) - 1, slices=20) == NO_ANSWER, (number, problem)
+
+
+@given(evolution_problems(max_apps=1, max_steps=8, max_nodes=4), st.integers(0, 20))
+def test_only_valleys_are_expanded_without_limit(problem: EvolutionProblem, more: int) -> None:
+    """A step needs to be expanded only if the profile falls before it and rises after it."""
+    unlimited = replace(problem, expand_limit=math.inf)
+    (order,) = expansion_order(unlimited, problem.horizon + more)
+    nodes = list(problem.applications[0].nodes)
+    for step, full in enumerate(order):
+        left = next((n for n in reversed(nodes[:step]) if n != nodes[step]), -1)
+        right = next((n for n in nodes[step + 1 :] if n != nodes[step]), -1)
+        leftmost = step > 0 and nodes[step - 1] != nodes[step]
+        assert (full is not None) == (more > 0 and leftmost and left > nodes[step] < right)
+        assert not full
+
+
+@pytest.mark.parametrize(
+    ("limit", "seed"), [(limit, seed) for limit in (1.5, 2, math.inf) for seed in range(3)]
+)
+def test_both_exact_methods_agree_with_expansion(limit: float, seed: int) -> None:
+    """Enough conflicts to learn, forget and restart."""
+    problem = replace(klein2011([79, seed], num_apps=(6, 8)), expand_limit=limit)
+    clauses = EvolutionConflictSearch()(problem, Budget(seconds=600, workers=2))
+    cpsat = EvolutionCpSat()(problem, Budget(seconds=600, workers=2))
+    for result in (clauses, cpsat):
+        confirm(problem, result, ("makespan",))
+        assert result.status is Status.OPTIMAL
+    assert clauses.objective == cpsat.objective
 
 
 @settings(max_examples=100)

@@ -1,17 +1,20 @@
 """Which steps some optimal schedule expands: in the valleys of a profile, from the bottom up.
 
-While a step is expanded its nodes are held for nothing. If a neighbour needs no more nodes, it may as well be
-the neighbour that is expanded: to the right it then starts earlier, to the left it ends later, and in between
-fewer nodes are held. The same goes for all steps on the way down from the step: those in between are shifted
-as they are. What reaches the end of the application in this way makes it complete earlier, what reaches its
-beginning makes it start later, and no step is expanded any more.
+While a step is expanded its nodes are held for nothing. If the next step needs no more nodes, it may as well
+start earlier and be expanded instead; if the step before needs no more, it may be expanded and this one start
+later. The same goes for every step further down the slope: the steps in between are shifted as they are. At
+the end of the application there is nothing to expand: it completes earlier. At its beginning it starts
+later.
 
-*Lemma.* Some schedule that is optimal in makespan, mean completion, waste or any lexicographic order of them
-has this form: if a step i is expanded, then every step that it can pass its expansion on to is expanded to
-its limit. These are the steps j after i, nodes not rising from i to j, with fewer nodes than i, and the steps
-j before i, nodes not rising from i (leftwards) to j; the first and the last step of the application have no
-limit in this. *Proof.* Passing on one second changes neither a makespan nor a completion for the worse, and
-reduces (waste, expansion, sum of positions of expanded seconds) lexicographically: it ends.
+*Lemma.* Of the schedules with the least makespan some have this form: if a step i is expanded, then every
+step on either slope down from it is expanded to its limit. These are the steps j after i with fewer nodes
+than i, and j before i with no more, where nodes nowhere rise on the way from i to j. So a step from which a
+slope leads to the first or the last step of its application (which has no more nodes) is not expanded at all.
+*Proof.* Move a second of expansion from i to such a j below its limit, or out of the application. At any time
+no more nodes are held than before, no application completes later, and none starts before its release. Each
+move makes (wasted node-seconds, seconds of expansion, sum of the positions of expanded seconds) smaller in
+lexicographic order; these are natural numbers, so the moves come to an end. The same holds for the mean
+completion, the waste and lexicographic orders of the three.
 """
 
 from __future__ import annotations
@@ -19,12 +22,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
-    from allocsolve.model import EvolutionProblem, IntArray
+    from allocsolve.model import EvolutionProblem
 
-__all__ = ["expansion_order", "settled"]
+__all__ = ["expansion_order"]
 
 
 def expansion_order(problem: EvolutionProblem, horizon: int) -> list[list[list[int] | None]]:
@@ -71,34 +72,3 @@ def _takers(nodes: list[int], step: int) -> list[int]:
         before -= 1
         takers.append(before)
     return takers
-
-
-def settled(problem: EvolutionProblem, starts: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
-    """Return a schedule of the form of the lemma that is no worse than the given one, as step times."""
-    packed = problem.packed
-    starts, ends = starts.copy(), ends.copy()
-    for a, b in pairwise(packed.offsets.tolist()):
-        durations, nodes = packed.durations[a:b], packed.nodes[a:b].tolist()
-        idle = ends[a:b] - starts[a:b] - durations
-        limits = packed.max_durations[a:b] - durations
-        first, last = 0, b - a - 1
-        begin = int(starts[a])
-        moving = True
-        while moving:
-            moving = False
-            for step in range(1, last):
-                for taker in _takers(nodes, step):
-                    if taker in (first, last):
-                        passed = idle[step]
-                        begin += int(passed) if taker == first else 0
-                    else:
-                        passed = min(idle[step], limits[taker] - idle[taker])
-                        idle[taker] += passed
-                    idle[step] -= passed
-                    moving = moving or bool(passed > 0)
-        begin += int(idle[0]) if last else 0
-        idle[0] = 0
-        idle[-1] = 0
-        ends[a:b] = begin + np.cumsum(durations + idle)
-        starts[a:b] = ends[a:b] - durations - idle
-    return starts, ends

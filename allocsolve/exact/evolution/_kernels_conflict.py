@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.exact.evolution._kernels_offsets import (
+from allocsolve.exact.evolution._kernels_closure import (
     ARC,
     CLAUSES,
     CULPRIT,
@@ -20,12 +20,12 @@ from allocsolve.exact.evolution._kernels_offsets import (
     PREVIOUS,
     REASON,
     TRAIL,
-    Engine,
     before_hole,
 )
 from allocsolve.kernels.jit import inner_kernel
 
 if TYPE_CHECKING:
+    from allocsolve.exact.evolution._kernels_offsets import Engine
     from allocsolve.model import IntArray
 
 __all__ = ["UNNEEDED", "learn"]

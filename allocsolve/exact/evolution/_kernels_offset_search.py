@@ -1,15 +1,14 @@
 """The conflict-driven search over start differences, in slices: decide, propagate, learn, restart.
 
-A decision chooses one of two facts, such as a side of a hole. With no open choice left, the earliest times are
-an answer unless a clause of the problem fails at them, which is then decided upon.
+A decision chooses one of two facts, such as a side of a hole. With no open choice left, the earliest times
+are an answer unless a clause of the problem fails at them, which is then decided upon.
 """
 # ruff: noqa: PLR0915
 # A call of a kernel is one loop.
 
 from __future__ import annotations
 
-from allocsolve.exact.evolution._kernels_conflict import learn
-from allocsolve.exact.evolution._kernels_offsets import (
+from allocsolve.exact.evolution._kernels_closure import (
     ARC,
     CLAUSES,
     CLEANED,
@@ -23,11 +22,14 @@ from allocsolve.exact.evolution._kernels_offsets import (
     RESTARTS,
     TRAIL,
     WATCHES,
+    raise_arc,
+)
+from allocsolve.exact.evolution._kernels_conflict import learn
+from allocsolve.exact.evolution._kernels_offsets import (
     Engine,
     arcs_of,
     attach,
     propagate,
-    raise_arc,
     undo,
 )
 from allocsolve.kernels.jit import inner_kernel, kernel

@@ -1,47 +1,36 @@
-"""Start differences under propagation: the theory side of the conflict-driven search.
+"""Clauses over differences of times: the search's state, its watches, and their propagation.
 
-Variables are times x of N points: the starts of the applications, or of their segments, then the *origin*,
-time 0. A fact is "x_j - x_i >= v", on the *arc* i * N + j; its negation is
-"x_i - x_j >= 1 - v", on the reverse arc. The state is one value per arc, closed under
-
-* paths: value(i, j) >= value(i, k) + value(k, j),
-* holes: differences of two starts that no schedule has (two blocks that do not fit together would overlap);
-  a value inside a hole is raised to its end,
-* clauses: of some facts one holds; when all but one are refuted, the last one is raised.
-
-Every raise is noted on a trail with its reason, so that it can be undone and explained.
+Of the facts of a clause one holds; when all but one are refuted, the last one is raised. Two facts of each
+clause that are not refuted are watched. Paths and holes are closed beneath this, see `_kernels_closure`.
 """
-# ruff: noqa: PLR0915
 # Kernels take their arguments by position, and a call is one loop.
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
+from allocsolve.exact.evolution._kernels_closure import (
+    ARC,
+    CULPRIT,
+    HEAD,
+    LEVEL,
+    NEW,
+    OLD,
+    PREVIOUS,
+    TRAIL,
+    WATCHES,
+    Arcs,
+    raise_arc,
+)
 from allocsolve.kernels.jit import inner_kernel
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from allocsolve.model import IntArray
 
-__all__ = ["Arcs", "Engine", "arcs_of", "attach", "before_hole", "propagate", "raise_arc", "undo"]
-
-#: Entries of `Engine.state`: lengths of the trail, of its part that is propagated, and of the decisions;
-#: number of clauses; why there is a conflict (a clause, or -1: the last raise contradicts the reverse arc);
-#: totals of conflicts and restarts; learned clauses to keep at a clean-up; clauses at the last clean-up;
-#: conflicts between restarts, times Luby's sequence.
-TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES = range(11)
-STATE_SIZE = 11
-
-#: Columns of `Engine.trail`.
-ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
-
-#: Reason of decisions and of what holds without one. (For a Python integer numba compiles what it is passed
-#: to once more, for this one number.)
-NO_REASON: int = np.int64(-1)  # type: ignore[assignment]  # kernels take it for an int
+__all__ = ["Engine", "arcs_of", "attach", "propagate", "undo"]
 
 #: Columns of `Engine.watches`: the fact's value, the other watched fact, and 2 * clause + which of the two.
 BAR, OTHER_ARC, OTHER_VALUE, WATCH = range(4)
@@ -58,8 +47,8 @@ class Engine(NamedTuple):
     ground: IntArray
     #: Last trail entry of each arc, or -1.
     latest: IntArray
-    #: Shape (entries, 6), see the names of the columns. A reason below N is the point that a path goes
-    #: through, one from N on is clause ``reason - N``.
+    #: Shape (entries, 6), see the columns named in `_kernels_closure`. A reason below N is the point that a
+    #: path goes through, one from N on is clause ``reason - N``.
     trail: IntArray
     #: Length of the trail before each decision.
     marks: IntArray
@@ -111,47 +100,6 @@ class Engine(NamedTuple):
 
 
 @inner_kernel
-def _after_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -> int:
-    """Return the least allowed difference from `value` on. O(log holes)."""
-    a, b = hole_offsets[arc], hole_offsets[arc + 1]
-    while a < b:
-        middle = (a + b) >> 1
-        if holes[middle, 1] < value:
-            a = middle + 1
-        else:
-            b = middle
-    if a < hole_offsets[arc + 1] and holes[a, 0] <= value:
-        return int(holes[a, 1]) + 1
-    return value
-
-
-@inner_kernel
-def before_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -> int:
-    """Return the least bound that implies the bound `value`: the first value of its hole, or itself."""
-    for hole in range(hole_offsets[arc], hole_offsets[arc + 1]):
-        if holes[hole, 0] > value:
-            break
-        if value <= holes[hole, 1] + 1:
-            return int(holes[hole, 0])
-    return value
-
-
-class Arcs(NamedTuple):
-    """The arrays of an engine that `raise_arc` reads and writes: few, since all are passed at each call."""
-
-    values: IntArray
-    latest: IntArray
-    trail: IntArray
-    hole_offsets: IntArray
-    holes: IntArray
-    heads: IntArray
-    beyond: IntArray
-    inside: IntArray
-    waits: IntArray
-    state: IntArray
-
-
-@inner_kernel
 def arcs_of(e: Engine) -> Arcs:
     """Return what `raise_arc` takes."""
     return Arcs(
@@ -166,99 +114,6 @@ def arcs_of(e: Engine) -> Arcs:
         e.waits,
         e.state,
     )
-
-
-@inner_kernel
-def _note(arcs: Arcs, arc: int, value: int, reason: int) -> None:
-    """Give an arc a higher value."""
-    trail, state = arcs.trail, arcs.state
-    entry = state[TRAIL]
-    if entry == len(trail):
-        raise MemoryError("the trail is full")
-    trail[entry, ARC] = arc
-    trail[entry, OLD] = arcs.values[arc]
-    trail[entry, NEW] = value
-    trail[entry, PREVIOUS] = arcs.latest[arc]
-    trail[entry, REASON] = reason
-    trail[entry, DEPTH] = state[LEVEL]
-    arcs.values[arc] = value
-    arcs.latest[arc] = entry
-    state[TRAIL] = entry + 1
-
-
-@inner_kernel
-def _close(arcs: Arcs, n: int, arc: int, waiting: int) -> int:
-    """Close the paths through a raise, all others being closed; return how many arcs wait, -1: contradiction.
-
-    A path through it, from i to j, is longer than what is known only if its parts from some u to j and from i
-    to some w are: O(n + arcs raised). An arc that may have come to lie in a hole begins to wait.
-    """
-    values, hole_offsets, heads, beyond = arcs.values, arcs.hole_offsets, arcs.heads, arcs.beyond
-    i, j = arc // n, arc % n
-    value = values[arc]
-    if value + values[j * n + i] > 0:
-        return -1
-    count = 0
-    for w in range(n):
-        if w not in (i, j) and value + values[j * n + w] > values[i * n + w]:
-            heads[count], beyond[count] = w, values[j * n + w]
-            count += 1
-    for u in range(n):
-        if u == j:
-            continue
-        to = u * n + j
-        if u != i:
-            if values[u * n + i] + value <= values[to]:
-                continue
-            _note(arcs, to, values[u * n + i] + value, i)
-            if values[to] + values[j * n + u] > 0:
-                return -1
-            if hole_offsets[to + 1] > hole_offsets[to] and arcs.waits[to] == 0:
-                arcs.waits[to] = 1
-                arcs.inside[waiting] = to
-                waiting += 1
-        for at in range(count):
-            w = heads[at]
-            on = u * n + w
-            if w == u or values[to] + beyond[at] <= values[on]:
-                continue
-            _note(arcs, on, values[to] + beyond[at], j)
-            if values[on] + values[w * n + u] > 0:
-                return -1
-            if hole_offsets[on + 1] > hole_offsets[on] and arcs.waits[on] == 0:
-                arcs.waits[on] = 1
-                arcs.inside[waiting] = on
-                waiting += 1
-    return waiting
-
-
-@inner_kernel
-def raise_arc(arcs: Arcs, n: int, arc: int, value: int, reason: int) -> bool:
-    """Raise an arc to `value` and close all paths and holes; tell whether there is a contradiction.
-
-    Only one raise at a time is not closed: what comes to lie in a hole waits until its paths are.
-    """
-    values, inside, waits = arcs.values, arcs.inside, arcs.waits
-    waiting = 0
-    value = _after_hole(arcs.hole_offsets, arcs.holes, arc, value)
-    while True:
-        _note(arcs, arc, value, reason)
-        closed = _close(arcs, n, arc, waiting)
-        if closed < 0:
-            for at in range(len(inside)):
-                waits[at] = 0
-            return True
-        waiting = closed
-        value = values[arc]
-        while value == values[arc]:
-            if waiting == 0:
-                return False
-            waiting -= 1
-            arc = inside[waiting]
-            waits[arc] = 0
-            value = _after_hole(arcs.hole_offsets, arcs.holes, arc, values[arc])
-        # The path by which it came to lie in the hole.
-        reason = arcs.trail[arcs.latest[arc], REASON]
 
 
 @inner_kernel

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets, violated_covers
-from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
-from allocsolve.exact.evolution._kernels_offset_search import add_fact, search
-from allocsolve.exact.evolution._kernels_offsets import (
+from allocsolve.exact.evolution._kernels_closure import (
     CLAUSES,
     CLEANED,
     CONFLICTS,
     KEEP,
     PACE,
     STATE_SIZE,
+)
+from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
+from allocsolve.exact.evolution._kernels_offset_search import add_fact, search
+from allocsolve.exact.evolution._kernels_offsets import (
     Engine,
 )
 from allocsolve.exact.evolution._segments import segments_of
@@ -85,7 +87,7 @@ class OffsetModel:
         self.blocks = blocks_of(problem)
         self._problem = problem
         self._segments = segments_of(problem, horizon)
-        self._points = self._segments.count
+        self._points = self._segments.num_points
         self._covers: set[tuple[Block, ...]] = set()
         holes, pairs = self._separated()
         triples = takewhile(
@@ -236,7 +238,7 @@ class OffsetModel:
         return places
 
     def _lean(self, seed: int, horizon: int) -> None:
-        """Begin with the pairs that have the longest holes; little enough that the first conflicts take over."""
+        """Begin with the pairs of the longest holes, so little that the first conflicts take over."""
         engine = self._engine
         spread = np.random.default_rng(seed).random(len(engine.pair_activity))
         first, high, _, low = engine.choices.T

@@ -19,7 +19,6 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets
-from allocsolve.exact.evolution._expansion import expansion_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -167,12 +166,9 @@ class _ElasticTiming:
         self._model = model
         self._times: list[list[cp_model.LinearExpr]] = []
         offsets, _, _, longest, _ = problem.packed
-        for app, (profile, order) in enumerate(
-            zip(problem.applications, expansion_order(problem, horizon), strict=True)
-        ):
+        for app, profile in enumerate(problem.applications):
             limits = longest[offsets[app] : offsets[app + 1]].tolist()
             self._times.append(self._variables(problem, app, profile.durations, limits, horizon))
-            self._settle(self._times[-1], profile.durations, limits, order)
         self._literals: dict[tuple[int, int], dict[tuple[int, int], cp_model.IntVar]] = {}
 
     def _variables(
@@ -196,24 +192,6 @@ class _ElasticTiming:
                 self._model.add(held <= limits[i])
         first = [variables[0] - durations[0]] if num_steps > 1 else []
         return [*first, *variables, variables[-1] + durations[-1]]
-
-    def _settle(
-        self,
-        times: list[cp_model.LinearExpr],
-        durations: tuple[int, ...],
-        limits: list[int],
-        order: list[list[int] | None],
-    ) -> None:
-        """Expand steps only as `expansion_order` says."""
-        for step, full in enumerate(order):
-            held = times[step + 1] - times[step]
-            if full is None:
-                self._model.add(held == durations[step])
-            elif full:
-                expanded = self._model.new_bool_var("")
-                self._model.add(held == durations[step]).only_enforce_if(~expanded)
-                for taker in full:
-                    self._model.add(times[taker + 1] - times[taker] == limits[taker]).only_enforce_if(expanded)
 
     def separate_all(self, pairs: Iterable[tuple[Block, ...]]) -> None:
         """Every pair: exactly one of "one before two" and "two before one"."""

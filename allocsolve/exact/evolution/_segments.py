@@ -30,7 +30,7 @@ class Segments(NamedTuple):
     """The points of a problem: the segments of its applications in order, then the origin, time 0."""
 
     #: Number of points.
-    count: int
+    num_points: int
     #: (point, seconds after it) of the start of each step of each application, then of its completion.
     times: list[list[tuple[int, int]]]
     #: (release plus what comes before, seconds from there to the completion) of each segment, unexpanded.
@@ -54,7 +54,9 @@ def segments_of(problem: EvolutionProblem, horizon: int) -> Segments:
     facts: list[Fact] = []
     clauses: list[tuple[Fact, Fact]] = []
     orders = expansion_order(problem, horizon)
-    for (a, b), order, release in zip(pairwise(packed.offsets.tolist()), orders, problem.releases, strict=True):
+    for (a, b), order, release in zip(
+        pairwise(packed.offsets.tolist()), orders, problem.releases, strict=True
+    ):
         durations = packed.durations[a:b].tolist()
         total, passed, offset = sum(durations), 0, 0
         extents.append((release, total))

@@ -1,4 +1,4 @@
-"""Evolution-profile scheduling without expansion: makespan by clause learning over start differences."""
+"""Evolution-profile scheduling: makespan by clause learning over differences of times."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ __all__ = ["EvolutionConflictSearch"]
 
 @dataclass(frozen=True, slots=True)
 class EvolutionConflictSearch:
-    """Prove the least makespan without expansion by clause learning over start differences.
+    """Prove the least makespan, within any expand limit, by clause learning over differences of times.
 
-    Whatever else is asked for (expansion, the mean completion time) is handed to `EvolutionCpSat`.
+    Whatever else is asked for (the mean completion time, with expansion the waste) is handed to
+    `EvolutionCpSat`.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ class EvolutionConflictSearch:
     -----
     *Method*: variables are the differences of all pairs of starts, closed under the triangle inequality; each
     pair has holes (offsets at which two of their blocks would over-commit the cluster), and triples of blocks
-    give clauses of six differences. Conflicts are analysed to clauses as in a SAT solver. The relaxation is
+    give clauses of six differences. With expansion an application has a start for each of its segments: one
+    more than it has valleys that some optimal schedule needs to expand, or slopes of them below a limit. Conflicts are analysed to clauses as in a SAT solver. The relaxation is
     closed by covers, added when an answer violates them. One search looks for a better schedule than the best
     known, from above; one refutes times from below, while annealing goes on. With one worker they take turns;
     with two, the second thread has a second search from above besides, and the two tell each other short
