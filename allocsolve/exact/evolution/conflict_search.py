@@ -54,15 +54,17 @@ class EvolutionConflictSearch:
     -----
     *Method*: variables are the differences of all pairs of starts, closed under the triangle inequality; each
     pair has holes (offsets at which two of their blocks would over-commit the cluster), and triples of blocks
-    give clauses of six differences. With expansion an application has a start for each of its segments: one
-    more than it has valleys that some optimal schedule needs to expand, or slopes of them below a limit. Conflicts are analysed to clauses as in a SAT solver. The relaxation is
-    closed by covers, added when an answer violates them. One search looks for a better schedule than the best
+    give clauses of six differences. With expansion an application has several starts, one for each segment
+    that moves by itself: some optimal schedule expands only the valleys of a profile, under a limit the
+    slopes beside them as well. Conflicts are analysed to clauses as in a SAT solver. The relaxation is closed
+    by covers, added when an answer violates them. One search looks for a better schedule than the best
     known, from above; one refutes times from below, while annealing goes on. With one worker they take turns;
     with two, the second thread has a second search from above besides, and the two tell each other short
     clauses. A third worker runs CP-SAT on the same relaxation; more search from above.
     *Guarantee*: ``optimal`` is a proof; the bound holds at any time. With one worker and no time limit the
     same seed gives the same answer.
-    *Complexity*: exponential; 15-17 applications of Klein's kind take seconds, 18-20 seconds to hours.
+    *Complexity*: exponential; 15-17 applications of Klein's kind take seconds, 18-20 seconds to hours; with
+    expansion ten take seconds, 15 half a minute.
 
     References
     ----------
