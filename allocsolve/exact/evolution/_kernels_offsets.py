@@ -43,6 +43,9 @@ ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
 #: to once more, for this one number.)
 NO_REASON: int = np.int64(-1)  # type: ignore[assignment]  # kernels take it for an int
 
+#: Reasons up to this one: from the limit on the sum of the starts, see `_kernels_sum`.
+SUM_REASON: int = np.int64(-2)  # type: ignore[assignment]  # as above
+
 #: Columns of `Engine.watches`: the fact's value, the other watched fact, and 2 * clause + which of the two.
 BAR, OTHER_ARC, OTHER_VALUE, WATCH = range(4)
 

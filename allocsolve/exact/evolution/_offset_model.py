@@ -24,6 +24,7 @@ from allocsolve.exact.evolution._kernels_offsets import (
     STATE_SIZE,
     Engine,
 )
+from allocsolve.exact.evolution._kernels_sum import LIMIT, SumLimit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,6 +98,7 @@ class OffsetModel:
         self._engine.pair_activity[:] /= 1e6 * max(1, horizon)
         for clause in clauses:
             self._append(clause)
+        self._sum = SumLimit.none(self._points)
         self.contradiction = self._ground(horizon)
 
     def _holes(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
@@ -220,9 +222,14 @@ class OffsetModel:
         """Tell the decisions the best schedule known: starts of the applications."""
         self._engine.target[:] = starts
 
+    def must_total(self, total: int) -> None:
+        """Count only answers whose completions add up to `total` or less, from now on."""
+        lengths = sum(offsets[-1] for offsets in self._offsets)
+        self._sum.state[LIMIT] = min(total - lengths, int(self._sum.state[LIMIT]))
+
     def search(self, conflicts: int) -> int:
         """Look for an answer, for so many conflicts."""
-        return search(self._engine, self._points, conflicts)
+        return search(self._engine, self._sum, self._points, conflicts)
 
     def lemmas(self, time: int, span: int) -> Lemmas:
         """Return what the last search learned of answers that end by `time`: clauses of few levels."""
