@@ -38,6 +38,9 @@ ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
 #: to once more, for this one number.)
 NO_REASON: int = np.int64(-1)  # type: ignore[assignment]  # kernels take it for an int
 
+#: Reasons up to this one: from the limit on the sum of the starts, see `_kernels_sum`.
+SUM_REASON: int = np.int64(-2)  # type: ignore[assignment]  # kernels take it for an int
+
 
 class Arcs(NamedTuple):
     """The arrays of an engine that `raise_arc` reads and writes: few, since all are passed at each call."""

@@ -19,9 +19,12 @@ from allocsolve.exact.evolution._kernels_closure import (
     OLD,
     PREVIOUS,
     REASON,
+    SUM_REASON,
     TRAIL,
     before_hole,
 )
+from allocsolve.exact.evolution._kernels_offsets import Engine
+from allocsolve.exact.evolution._kernels_sum import SumLimit, explain_sum
 from allocsolve.kernels.jit import inner_kernel
 
 if TYPE_CHECKING:
@@ -89,7 +92,7 @@ def _need(e: Engine, arc: int, value: int, listed: int, here: int) -> tuple[int,
 
 
 @inner_kernel
-def _explain(e: Engine, n: int, entry: int, value: int) -> int:
+def _explain(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
     """Write premises, all from before `entry`, that imply that its arc has `value`; return their number."""
     trail, latest = e.trail, e.latest
     premise_arcs, premise_values = e.premise_arcs, e.premise_values
@@ -106,6 +109,8 @@ def _explain(e: Engine, n: int, entry: int, value: int) -> int:
                 premise_values[count] = 1 - facts[at, 1]
                 count += 1
         return count
+    if reason <= SUM_REASON:
+        return explain_sum(e, s, n, entry, value)
     first, second = (arc // n) * n + reason, reason * n + arc % n
     first_entry, second_entry = latest[first], latest[second]
     while first_entry >= entry:
@@ -129,7 +134,7 @@ def _explain(e: Engine, n: int, entry: int, value: int) -> int:
 
 
 @inner_kernel
-def _is_implied(e: Engine, n: int, arc: int) -> bool:
+def _is_implied(e: Engine, s: SumLimit, n: int, arc: int) -> bool:
     """Tell whether a premise follows from the others, by a path of two or by its own reason."""
     i, j = arc // n, arc % n
     needed, trail = e.needed, e.trail
@@ -141,7 +146,7 @@ def _is_implied(e: Engine, n: int, arc: int) -> bool:
     entry = e.needed_at[arc]
     if trail[entry, REASON] < 0:
         return False
-    for at in range(_explain(e, n, entry, needed[arc])):
+    for at in range(_explain(e, s, n, entry, needed[arc])):
         premise, value = e.premise_arcs[at], e.premise_values[at]
         if premise != arc and needed[premise] >= value:
             continue
@@ -152,7 +157,7 @@ def _is_implied(e: Engine, n: int, arc: int) -> bool:
 
 
 @inner_kernel
-def learn(e: Engine, n: int) -> int:
+def learn(e: Engine, s: SumLimit, n: int) -> int:
     """Append the clause that the conflict at hand teaches; return the level at which it acts, -1 if empty.
 
     Its first fact is the one that holds from there on, the second was refuted last. Needs a level above 0
@@ -166,7 +171,7 @@ def learn(e: Engine, n: int) -> int:
         arc = trail[entry, ARC]
         reverse = (arc % n) * n + arc // n
         value = 1 - e.values[reverse]
-        for at in range(_explain(e, n, entry, value)):
+        for at in range(_explain(e, s, n, entry, value)):
             listed, here = _need(e, e.premise_arcs[at], e.premise_values[at], listed, here)
             _bump(e, n, e.premise_arcs[at], e.premise_values[at])
         listed, here = _need(e, reverse, 1 - value, listed, here)
@@ -192,14 +197,14 @@ def learn(e: Engine, n: int) -> int:
         value = e.needed[arc]
         e.needed[arc] = UNNEEDED
         here -= 1
-        for at in range(_explain(e, n, entry, value)):
+        for at in range(_explain(e, s, n, entry, value)):
             listed, here = _need(e, e.premise_arcs[at], e.premise_values[at], listed, here)
             _bump(e, n, e.premise_arcs[at], e.premise_values[at])
-    return _write_clause(e, n, listed, pivot)
+    return _write_clause(e, s, n, listed, pivot)
 
 
 @inner_kernel
-def _write_clause(e: Engine, n: int, listed: int, pivot: int) -> int:
+def _write_clause(e: Engine, s: SumLimit, n: int, listed: int, pivot: int) -> int:
     """Append the negated premises without those that follow from the others; clear the work space."""
     state, trail = e.state, e.trail
     clause = state[CLAUSES]
@@ -215,7 +220,7 @@ def _write_clause(e: Engine, n: int, listed: int, pivot: int) -> int:
         e.touched[arc] = 0
         if arc == pivot or e.needed[arc] == UNNEEDED:
             continue
-        if _is_implied(e, n, arc):
+        if _is_implied(e, s, n, arc):
             e.needed[arc] = UNNEEDED
             continue
         e.clause_facts[end, 0] = (arc % n) * n + arc // n

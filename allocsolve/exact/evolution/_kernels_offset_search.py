@@ -25,13 +25,8 @@ from allocsolve.exact.evolution._kernels_closure import (
     raise_arc,
 )
 from allocsolve.exact.evolution._kernels_conflict import learn
-from allocsolve.exact.evolution._kernels_offsets import (
-    Engine,
-    arcs_of,
-    attach,
-    propagate,
-    undo,
-)
+from allocsolve.exact.evolution._kernels_offsets import Engine, arcs_of, attach, propagate, undo
+from allocsolve.exact.evolution._kernels_sum import CONFLICT, LIMIT, RAISED, UNLIMITED, SumLimit, hold_sum
 from allocsolve.kernels.jit import inner_kernel, kernel
 from allocsolve.kernels.search import select
 
@@ -189,7 +184,7 @@ def _luby(index: int) -> int:
 
 
 @kernel
-def search(e: Engine, n: int, conflicts: int) -> int:
+def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
     """Search on for `conflicts` more of them: an answer, or a proof that there is none.
 
     All decisions of an earlier call are undone, clauses and activities stay. Clauses appended since then
@@ -213,11 +208,16 @@ def search(e: Engine, n: int, conflicts: int) -> int:
                 return NO_ANSWER
             _settle(e)
             cleaning = False
+        if not conflict and s.state[LIMIT] < UNLIMITED:
+            outcome = hold_sum(e, s, n)
+            if outcome == RAISED:
+                continue
+            conflict = outcome == CONFLICT
         if conflict:
             state[CONFLICTS] += 1
             if state[LEVEL] == 0:
                 return NO_ANSWER
-            level = learn(e, n)
+            level = learn(e, s, n)
             if level < 0:
                 return NO_ANSWER
             undo(e, level)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._offset_model import Lemmas
-    from allocsolve.model import Clock, EvolutionProblem, IntArray
+    from allocsolve.model import Clock, EvolutionObjective, EvolutionProblem, IntArray
 
     class Lane(Protocol):
         """One search of several."""
@@ -54,7 +54,9 @@ _LOOKS = 16
 
 
 class Knowledge:
-    """The best schedule and the bound, shared by the lanes of one solve (threads).
+    """The best schedule and the bound on its makespan, shared by the lanes of one solve (threads).
+
+    What is said of a time by which a schedule ends holds for the value of another objective in a child class.
 
     Parameters
     ----------
@@ -72,23 +74,41 @@ class Knowledge:
         self.stop = threading.Event()
         #: Why the search ends, if it is not done by then.
         self.limit = Limit.TIME
-        self.bound = makespan_bound(problem)
+        self.bound = self.combinatorial_bound()
         self.starts = starts
-        self.makespan = self._ends(starts)
-        #: Seconds and makespan of each better schedule.
+        self.value = self.measure(starts)
+        #: Seconds and value of each better schedule.
         self.incumbents: list[tuple[float, int]] = []
         self._lock = threading.Lock()
 
-    def _ends(self, starts: IntArray) -> int:
+    @property
+    def objective(self) -> EvolutionObjective:
+        """What is minimised."""
+        return ("makespan",)
+
+    def combinatorial_bound(self) -> int:
+        """Return a bound that takes no search."""
+        return makespan_bound(self.problem)
+
+    def measure(self, starts: IntArray) -> int:
+        """Return the value of a schedule, as step starts."""
         return int((starts + self.problem.packed.durations).max())
+
+    def new_model(self, time: int, seed: int) -> OffsetModel:
+        """Return a model of the schedules that end by a time."""
+        return OffsetModel(self.problem, time, self.clock, seed=seed)
+
+    def lower(self, model: OffsetModel, time: int) -> None:
+        """Keep, of a model, only the schedules that end by an earlier time."""
+        model.must_end_by(time)
 
     def offer(self, starts: IntArray) -> None:
         """Keep a feasible schedule, as step starts, if it is better than the best."""
-        makespan = self._ends(starts)
+        value = self.measure(starts)
         with self._lock:
-            if makespan < self.makespan:
-                self.makespan, self.starts = makespan, starts
-                self.incumbents.append((self.clock.elapsed, makespan))
+            if value < self.value:
+                self.value, self.starts = value, starts
+                self.incumbents.append((self.clock.elapsed, value))
 
     def take(self, starts: IntArray, ends: IntArray, covers: set[tuple[Block, ...]]) -> None:
         """Offer an answer of the relaxation, or list schedules in its order if it violates covers."""
@@ -113,7 +133,7 @@ class Knowledge:
     @property
     def open(self) -> bool:
         """Whether there is a gap left, and time."""
-        return self.bound < self.makespan and self.clock.remaining > 0 and not self.stop.is_set()
+        return self.bound < self.value and self.clock.remaining > 0 and not self.stop.is_set()
 
 
 class Refutation:
@@ -122,19 +142,19 @@ class Refutation:
     def __init__(self, shared: Knowledge, time: int, seed: int) -> None:
         self._shared = shared
         self.time = time
-        self.model = OffsetModel(shared.problem, time, shared.clock, seed=seed)
+        self.model = shared.new_model(time, seed)
         self._slice = max(20, _SLICE // self.model.points**2)
 
     def lower(self, time: int) -> None:
         """Look only for schedules that end by this time, if it is earlier."""
         if time < self.time:
             self.time = time
-            self.model.must_end_by(time)
+            self._shared.lower(self.model, time)
 
     def advance(self) -> None:
         """Search for one slice of conflicts and share what comes of it."""
         shared, model = self._shared, self.model
-        self.lower(shared.makespan - 1)
+        self.lower(shared.value - 1)
         model.lean_away_from(shared.starts)
         try:
             outcome = NO_ANSWER if model.contradiction else model.search(self._slice)
@@ -159,7 +179,7 @@ class FromAbove(Refutation):
     """
 
     def __init__(self, shared: Knowledge, seed: int) -> None:
-        super().__init__(shared, shared.makespan - 1, seed)
+        super().__init__(shared, shared.value - 1, seed)
         self._inbox: deque[Lemmas] = deque()
         self._others: list[FromAbove] = []
 
@@ -169,7 +189,7 @@ class FromAbove(Refutation):
 
     def advance(self) -> None:
         """Search for one slice of conflicts, with what the others have learned."""
-        self.lower(self._shared.makespan - 1)
+        self.lower(self._shared.value - 1)
         while self._inbox:
             lemmas = self._inbox.popleft()
             if lemmas.time >= self.time:  # else they hold for fewer answers than are looked for
@@ -191,7 +211,7 @@ class FromBelow:
 
     def __init__(self, shared: Knowledge, seed: int) -> None:
         self._shared, self._seed = shared, seed
-        self._step = (shared.makespan - shared.bound) / _PART
+        self._step = (shared.value - shared.bound) / _PART
         #: Where the last step began, and its conflicts.
         self._begin, self._effort = shared.bound, _LEAST
         #: Conflicts after which, and seconds left at which, it is cut short.
@@ -203,7 +223,7 @@ class FromBelow:
         """Search for one slice of conflicts; go on if the time is refuted, go back if it takes too long."""
         shared = self._shared
         if self._now is None:
-            time = min(shared.bound + int(self._step), shared.makespan - 1)
+            time = min(shared.bound + int(self._step), shared.value - 1)
             self._now = Refutation(shared, time, self._seed)
             self._begin, self._limit = shared.bound, _PATIENCE * _GROWTH * self._effort
             self._alarm = shared.clock.remaining / 2
@@ -255,7 +275,7 @@ class Orders:
 
     def __init__(self, shared: Knowledge, seed: int) -> None:
         self._shared = shared
-        rounds = anneal_in_rounds(shared.problem, ("makespan",), max_schedules=math.inf, seed=seed)
+        rounds = anneal_in_rounds(shared.problem, shared.objective, max_schedules=math.inf, seed=seed)
         self._walk = itertools.chain.from_iterable(rounds)
 
     def advance(self) -> None:
@@ -278,7 +298,7 @@ class CpSatLane:
         from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - imports ortools
 
         shared = self._shared
-        horizon = shared.makespan - 1
+        horizon = shared.value - 1
         model = OrderModel(shared.problem, horizon, shared.clock, largest_cover=3)
         for cover in sorted(self._covers):
             model.exclude(cover)
@@ -295,7 +315,7 @@ class CpSatLane:
             Budget(seed=self._seed),
             shared.clock,
             take,
-            stop=lambda: not shared.open or shared.makespan <= horizon,
+            stop=lambda: not shared.open or shared.value <= horizon,
         )
         if outcome.infeasible:
             shared.prove(horizon + 1)

@@ -23,9 +23,8 @@ from allocsolve.exact.evolution._kernels_closure import (
 )
 from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
 from allocsolve.exact.evolution._kernels_offset_search import add_fact, search
-from allocsolve.exact.evolution._kernels_offsets import (
-    Engine,
-)
+from allocsolve.exact.evolution._kernels_offsets import Engine
+from allocsolve.exact.evolution._kernels_sum import LIMIT, SumLimit
 from allocsolve.exact.evolution._segments import segments_of
 
 if TYPE_CHECKING:
@@ -98,6 +97,7 @@ class OffsetModel:
         self._lean(seed, horizon)
         for clause in clauses:
             self._append(clause)
+        self._sum = SumLimit.none(self._points)
         self.contradiction = self._ground(horizon)
 
     def _separated(self) -> tuple[dict[tuple[int, int], list[tuple[int, int]]], list[list[Fact]]]:
@@ -297,9 +297,14 @@ class OffsetModel:
             first.setdefault(point, start - offset)
         self._engine.target[:] = [first[point] for point in range(self._points - 1)]
 
+    def must_total(self, total: int) -> None:
+        """Count only answers whose completions add up to `total` or less, from now on."""
+        lengths = sum(app.duration for app in self._problem.applications)
+        self._sum.state[LIMIT] = min(total - lengths, int(self._sum.state[LIMIT]))
+
     def search(self, conflicts: int) -> int:
         """Look for an answer, for so many conflicts."""
-        return search(self._engine, self._points, conflicts)
+        return search(self._engine, self._sum, self._points, conflicts)
 
     def lemmas(self, time: int, span: int) -> Lemmas:
         """Return what the last search learned of answers that end by `time`: clauses of few levels."""

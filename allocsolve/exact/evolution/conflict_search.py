@@ -1,4 +1,4 @@
-"""Evolution-profile scheduling: makespan by clause learning over differences of times."""
+"""Evolution-profile scheduling by clause learning over differences of times."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from allocsolve.exact.evolution._completion_lanes import TotalKnowledge
+from allocsolve.exact.evolution._kernels_sum import MAX_APPS
 from allocsolve.exact.evolution._makespan_lanes import (
     Beside,
     CpSatLane,
@@ -19,9 +21,10 @@ from allocsolve.exact.evolution._makespan_lanes import (
 from allocsolve.exact.evolution._offset_model import LATEST
 from allocsolve.exact.evolution.cpsat import EvolutionCpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing
+from allocsolve.heuristics.evolution.annealing import reported_value
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
 from allocsolve.kernels.threads import run_in_threads
-from allocsolve.model import Limit, Result, Status, parse_evolution_objective, terms
+from allocsolve.model import Limit, Result, Status, parse_evolution_objective
 from allocsolve.model.checks import natural
 
 if TYPE_CHECKING:
@@ -33,10 +36,10 @@ __all__ = ["EvolutionConflictSearch"]
 
 @dataclass(frozen=True, slots=True)
 class EvolutionConflictSearch:
-    """Prove the least makespan, within any expand limit, by clause learning over differences of times.
+    """Prove the least makespan, or without expansion the least mean completion time, by clause learning.
 
-    Whatever else is asked for (the mean completion time, with expansion the waste) is handed to
-    `EvolutionCpSat`.
+    Whatever else is asked for (with expansion the mean completion time or the waste, one of makespan and mean
+    completion time among the optima of the other) is handed to `EvolutionCpSat`.
 
     Parameters
     ----------
@@ -60,7 +63,10 @@ class EvolutionConflictSearch:
     by covers, added when an answer violates them. One search looks for a better schedule than the best
     known, from above; one refutes times from below, while annealing goes on. With one worker they take turns;
     with two, the second thread has a second search from above besides, and the two tell each other short
-    clauses. A third worker runs CP-SAT on the same relaxation; more search from above.
+    clauses. For the makespan a third worker runs CP-SAT on the same relaxation; more search from above.
+    For the mean completion time a limit on the sum of the starts joins the clauses: applications that one
+    start moves, and pairs of applications of which one is late whichever comes first, add up to more than the
+    limit, or bound a start (`_kernels_sum`).
     *Guarantee*: ``optimal`` is a proof; the bound holds at any time. With one worker and no time limit the
     same seed gives the same answer.
     *Complexity*: exponential; 15-17 applications of Klein's kind take seconds, 18-20 seconds to hours; with
@@ -84,19 +90,22 @@ class EvolutionConflictSearch:
         """Solve within the budget."""
         packed = problem.packed
         rigid = bool((packed.durations == packed.max_durations).all())
+        leading = next((term for term in self.objective if term != "waste"), None)
         if (
             (not rigid and self.objective != ("makespan",))
-            or "makespan" not in self.objective
-            or "completion" in self.objective
+            or leading is None
+            or {"makespan", "completion"} <= set(self.objective)
             or not len(packed.releases)
             or problem.horizon > LATEST
         ):
             return EvolutionCpSat(self.objective)(problem, budget)
         clock = budget.start()
-        start = Annealing()(problem, start_budget(problem, budget, clock))
+        start = Annealing(self.objective)(problem, start_budget(problem, budget, clock))
         assert start.answer is not None
-        shared = Knowledge(problem, clock, step_starts(start.answer))
-        small = len(packed.releases) <= self.max_applications
+        knowledge = Knowledge if leading == "makespan" else TotalKnowledge
+        shared = knowledge(problem, clock, step_starts(start.answer))
+        most = self.max_applications if leading == "makespan" else min(self.max_applications, MAX_APPS)
+        small = len(packed.releases) <= most
         if not small:
             shared.limit = Limit.SIZE
         elif start.limit is Limit.INTERRUPTED:
@@ -106,28 +115,30 @@ class EvolutionConflictSearch:
                 _run(shared, budget)
             except KeyboardInterrupt:
                 shared.limit = Limit.INTERRUPTED
-        proven = shared.bound >= shared.makespan
+        proven = shared.bound >= shared.value
         # Terms after the first open one have no bound; waste is never open.
-        open_at = len(self.objective) if proven else self.objective.index("makespan") + 1
+        open_at = len(self.objective) if proven else self.objective.index(leading) + 1
         bounds = (*(self._terms(shared.bound)[:open_at]), *(-math.inf,) * (len(self.objective) - open_at))
-        met = [(seconds, terms(value)[0]) for seconds, value in start.incumbents] + shared.incumbents
+
+        def shown(values: tuple[float, ...]) -> Value:
+            return reported_value(values, self.objective, len(packed.releases))
+
         return Result(
             Status.OPTIMAL if proven else Status.FEASIBLE,
             schedule_of(problem, shared.starts),
-            self._value(self._terms(shared.makespan)),
-            self._value(bounds),
+            shown(self._terms(shared.value)),
+            shown(bounds),
             None if proven else shared.limit,
             clock.elapsed,
-            tuple((seconds, self._value(self._terms(makespan))) for seconds, makespan in met),
+            (
+                *start.incumbents,
+                *((seconds, shown(self._terms(value))) for seconds, value in shared.incumbents),
+            ),
         )
 
-    def _terms(self, makespan: float) -> tuple[float, ...]:
+    def _terms(self, value: float) -> tuple[float, ...]:
         """Return the terms of a schedule without expansion, thus without waste."""
-        return tuple(0 if term == "waste" else makespan for term in self.objective)
-
-    @staticmethod
-    def _value(values: tuple[float, ...]) -> Value:
-        return values[0] if len(values) == 1 else values
+        return tuple(0 if term == "waste" else value for term in self.objective)
 
 
 def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
@@ -147,7 +158,7 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
     first, second, *more = searches
     beside = Beside(shared, below, second)
     turns: list[tuple[Lane, ...]] = [(first,), (beside, beside, beside, orders)]
-    if budget.workers > 2:
+    if budget.workers > 2 and shared.objective == ("makespan",):
         turns.append((CpSatLane(shared, budget.seed),))
     return [*turns, *((lane,) for lane in more)]
 
