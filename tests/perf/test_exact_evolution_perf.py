@@ -51,7 +51,7 @@ AIMS = {
     "unlimited-10-apps": Aim(10, (10, 10), math.inf, ("makespan",), 60, 16),
     "limit-2-10-apps": Aim(10, (10, 10), 2, ("makespan",), 60, 18),
     "completion-10-apps": Aim(10, (10, 10), 1, ("completion",), 60, 20),
-    "completion-12-apps": Aim(12, (12, 12), 1, ("completion",), 60, 0),
+    "completion-12-apps": Aim(12, (12, 12), 1, ("completion",), 60, 18),
 }
 
 #: Proven makespans of `klein2011` instances with seed [2011, index], limit 1.
