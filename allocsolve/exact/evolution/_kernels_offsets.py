@@ -32,9 +32,10 @@ __all__ = ["Arcs", "Engine", "arcs_of", "attach", "before_hole", "propagate", "r
 #: Entries of `Engine.state`: lengths of the trail, of its part that is propagated, and of the decisions;
 #: number of clauses; why there is a conflict (a clause, or -1: the last raise contradicts the reverse arc);
 #: totals of conflicts and restarts; learned clauses to keep at a clean-up; clauses at the last clean-up;
-#: conflicts between restarts, times Luby's sequence.
-TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES = range(11)
-STATE_SIZE = 11
+#: conflicts between restarts, times Luby's sequence; length of the list of watches; length of the log, and
+#: clauses in it.
+TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES, LOGGED, NOTED = range(13)
+STATE_SIZE = 13
 
 #: Columns of `Engine.trail`.
 ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
@@ -76,6 +77,9 @@ class Engine(NamedTuple):
     #: Decision levels that a learned clause spans (the fewer, the better); 0 for a clause of the problem.
     clause_span: IntArray
     clause_activity: NDArray[np.float64]
+    #: What a proof calls a clause, and what is noted for it; see `_kernels_proof_log`.
+    clause_number: IntArray
+    log: NDArray[np.int32]
     #: The watches of an arc and a range of values (*bucket*) stand together. Like the facts in 32 bits:
     #: reading them is most of the work, and this way most of them stay in the cache.
     watches: NDArray[np.int32]

@@ -17,6 +17,7 @@ from allocsolve.exact.evolution._makespan_lanes import (
     Orders,
 )
 from allocsolve.exact.evolution._offset_model import LATEST
+from allocsolve.exact.evolution._proof_log import ProofLog
 from allocsolve.exact.evolution.cpsat import EvolutionCpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.list_scheduling import schedule_of
@@ -43,6 +44,9 @@ class EvolutionConflictSearch:
         As for `EvolutionCpSat`.
     max_applications
         Larger problems get the start schedule and a combinatorial bound only (limit ``size``).
+    max_proof_mb
+        Megabytes of the log from which the judge recomputes the bound; a longer one is given up, with 0 there
+        is none. Results of the makespan as the first term have the best bound that is left as `certificate`.
 
     Raises
     ------
@@ -71,10 +75,12 @@ class EvolutionConflictSearch:
 
     objective: EvolutionObjective = ("makespan",)
     max_applications: int = 40
+    max_proof_mb: int = 8
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
         object.__setattr__(self, "max_applications", natural("max_applications", self.max_applications))
+        object.__setattr__(self, "max_proof_mb", natural("max_proof_mb", self.max_proof_mb))
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget."""
@@ -91,7 +97,7 @@ class EvolutionConflictSearch:
         clock = budget.start()
         start = Annealing()(problem, start_budget(problem, budget, clock))
         assert start.answer is not None
-        shared = Knowledge(problem, clock, step_starts(start.answer))
+        shared = Knowledge(problem, clock, step_starts(start.answer), self.max_proof_mb * 10**6)
         small = len(packed.releases) <= self.max_applications
         if not small:
             shared.limit = Limit.SIZE
@@ -115,6 +121,7 @@ class EvolutionConflictSearch:
             None if proven else shared.limit,
             clock.elapsed,
             tuple((seconds, self._value(self._terms(makespan))) for seconds, makespan in met),
+            shared.certificate if self.objective[0] == "makespan" else None,
         )
 
     def _terms(self, makespan: float) -> tuple[float, ...]:
@@ -134,10 +141,11 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
 
     # The start was the walk of the seed itself.
     below, orders = FromBelow(shared, budget.seed), Orders(shared, seed(1))
+    log = ProofLog(shared.max_proof_bytes)
     if budget.workers == 1:
-        above = FromAbove(shared, budget.seed)
+        above = FromAbove(shared, budget.seed, log)
         return [(above, above, below, above, above, below, orders)]
-    searches = [FromAbove(shared, seed(number)) for number in (0, *range(2, max(3, budget.workers)))]
+    searches = [FromAbove(shared, seed(number), log) for number in (0, *range(2, max(3, budget.workers)))]
     for search in searches:
         search.share_with(searches)
     first, second, *more = searches
