@@ -17,9 +17,11 @@ HORIZON, COVER, CLAUSE, DELETION = range(4)
 #: Its kind, then: the horizon; blocks (application, first, last); facts (arc, value); the number of a clause.
 Item: TypeAlias = tuple[int, Any]
 Fact: TypeAlias = tuple[int, int]
+#: Greatest lower bounds of differences.
+Values: TypeAlias = dict[tuple[int, int], int]
 
 
-def items_of(certificate: Any) -> list[Item]:  # noqa: ANN401 - as JSON holds it
+def items_of(certificate: Any) -> list[Item]:
     """Return the items of a log."""
     data = iter(zlib.decompress(base64.b64decode(certificate["log"])))
 
@@ -94,84 +96,103 @@ class _Contradiction(Exception):  # noqa: N818 - no error: what is looked for
 
 def refuted_horizon(problem: EvolutionProblem, items: list[Item]) -> int | None:
     """Return the horizon that a log refutes, None if an item is wrong or nothing is refuted in the end."""
-    n = len(problem.applications) + 1
-    ground: dict[tuple[int, int], int] = {}
-    clauses: list[list[Fact] | None] = []
-    horizon: int | None = None
-    bad = _bad_differences(problem)
+    checker = _Checker(problem)
+    for item in items:
+        try:
+            if not checker.take(*item):
+                return None
+        except _Contradiction:
+            return checker.horizon
+    return None
 
-    def close(values: dict[tuple[int, int], int]) -> None:
+
+class _Checker:
+    """What a proof has shown so far."""
+
+    def __init__(self, problem: EvolutionProblem) -> None:
+        self.problem = problem
+        self.n = len(problem.applications) + 1
+        self.horizon: int | None = None
+        self.ground: Values = {}
+        self.clauses: list[list[Fact] | None] = []
+        self.bad = _bad_differences(problem)
+
+    def take(self, kind: int, content: Any) -> bool:
+        """Take an item, False if it is wrong."""
+        if kind == HORIZON:
+            is_right = self.lower(content)
+        elif kind == DELETION:
+            is_right = 0 <= content < len(self.clauses)
+            if is_right:
+                self.clauses[content] = None
+        else:
+            clause = _cover_clause(self.problem, content) if kind == COVER else self.learned(content)
+            is_right = clause is not None
+            self.clauses.append(clause)
+        if is_right:
+            self.close(self.ground)
+        return is_right
+
+    def lower(self, horizon: int) -> bool:
+        """Count only what ends by the horizon."""
+        if self.horizon is not None and horizon >= self.horizon:
+            return False
+        self.horizon = horizon
+        origin = self.n - 1
+        for app, profile in enumerate(self.problem.applications):
+            self.raise_to(self.ground, origin, app, self.problem.releases[app])
+            self.raise_to(self.ground, app, origin, profile.duration - horizon)
+        return True
+
+    def learned(self, facts: list[Fact]) -> list[Fact] | None:
+        """Return a clause whose negation leads to a contradiction, else None."""
+        arcs, size = [arc for arc, _ in facts], self.n * self.n
+        if arcs != sorted({*arcs} & {*range(size)} - {*range(0, size, self.n + 1)}):
+            return None
+        assumed = dict(self.ground)
+        try:
+            for arc, value in facts:
+                self.raise_to(assumed, arc % self.n, arc // self.n, 1 - value)
+            self.close(assumed)
+        except _Contradiction:
+            return list(facts)
+        return None
+
+    def close(self, values: Values) -> None:
         """Raise values until nothing changes."""
-        before = None
+        before: Values | None = None
         while values != before:
             before = dict(values)
-            for k, i, j in itertools.product(range(n), repeat=3):
+            for k, i, j in itertools.product(range(self.n), repeat=3):
                 if (i, k) in values and (k, j) in values:
-                    raise_to(values, i, j, values[i, k] + values[k, j])
-            for clause in clauses:
+                    self.raise_to(values, i, j, values[i, k] + values[k, j])
+            for clause in self.clauses:
                 if clause is not None:
-                    force(values, clause)
+                    self.force(values, clause)
 
-    def force(values: dict[tuple[int, int], int], clause: list[Fact]) -> None:
+    def force(self, values: Values, clause: list[Fact]) -> None:
         """Raise the last fact of a clause that is not refuted."""
-        none = -(10**12)
+        n, none = self.n, -(10**12)
         left = [(arc, value) for arc, value in clause if values.get((arc % n, arc // n), none) < 1 - value]
         if not left:
             raise _Contradiction
         if len(left) == 1:
             (arc, value), *_ = left
-            raise_to(values, arc // n, arc % n, value)
+            self.raise_to(values, arc // n, arc % n, value)
 
-    def raise_to(values: dict[tuple[int, int], int], i: int, j: int, value: int) -> None:
+    def raise_to(self, values: Values, i: int, j: int, value: int) -> None:
+        """Raise a difference, past what is bad."""
         if i == j:
             if value > 0:
                 raise _Contradiction
             return
-        while (i, j) in bad and value in bad[i, j]:
+        while (i, j) in self.bad and value in self.bad[i, j]:
             value += 1
         values[i, j] = max(value, values.get((i, j), value))
 
-    for kind, content in items:
-        try:
-            if kind == HORIZON:
-                if horizon is not None and content >= horizon:
-                    return None
-                horizon = content
-                for app, (release, profile) in enumerate(
-                    zip(problem.releases, problem.applications, strict=True)
-                ):
-                    raise_to(ground, n - 1, app, release)
-                    raise_to(ground, app, n - 1, profile.duration - content)
-            elif kind == COVER:
-                clause = _cover_clause(problem, content)
-                if clause is None:
-                    return None
-                clauses.append(clause)
-            elif kind == CLAUSE:
-                arcs = [arc for arc, _ in content]
-                if arcs != sorted(set(arcs)) or any(not 0 <= arc < n * n or arc % (n + 1) == 0 for arc in arcs):
-                    return None
-                assumed = dict(ground)
-                try:
-                    for arc, value in content:
-                        raise_to(assumed, arc % n, arc // n, 1 - value)
-                    close(assumed)
-                except _Contradiction:
-                    clauses.append(list(content))
-                else:
-                    return None
-            else:
-                if not 0 <= content < len(clauses):
-                    return None
-                clauses[content] = None
-            close(ground)
-        except _Contradiction:
-            return horizon
-    return None
-
 
 def _bad_differences(problem: EvolutionProblem) -> dict[tuple[int, int], set[int]]:
-    """Return the differences of starts at which two applications over-commit the cluster, second by second."""
+    """Return the differences of starts at which two applications over-commit the cluster."""
     held = [
         [nodes for duration, nodes in profile.steps for _ in range(duration)]
         for profile in problem.applications

@@ -253,9 +253,7 @@ class _Standing(NamedTuple):
     text: str
 
 
-def _standing(
-    args: argparse.Namespace, problem: Problem, proof: Proof, answer: Answer | None
-) -> _Standing:
+def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: Answer | None) -> _Standing:
     """Hold an answer, None if it is not feasible, to the bound that the judge recomputes."""
     from allocsolve.judge import value  # noqa: PLC0415 - when the command runs
 
@@ -265,7 +263,8 @@ def _standing(
     unit = family.view.units[name]
     text = f"certified: {name} is at least {short_number(bound)} {unit}"
     if answer is None:
-        return _Standing(False, {**fields, "objective": None, "proven": False}, text)
+        none = {"objective": None, "proven": False}
+        return _Standing(proven=False, fields={**fields, **none}, text=text)
     reached = value(problem, answer, proof.objective)
     first = terms(reached)[0]
     met = abs(first - bound) <= family.rules.tolerance * abs(first)
@@ -274,7 +273,9 @@ def _standing(
         raise FormatError(str(args.proof), [msg])
     proven = met and len(proof.objective) == 1
     if proven:
-        text = f"optimal: {name} is {short_number(first)} {unit}, and the certificate proves that none is lower"
+        text = (
+            f"optimal: {name} is {short_number(first)} {unit}, and the certificate proves that none is lower"
+        )
     elif met:
         text += f", as here; nothing is proven of {' and '.join(proof.objective[1:])}"
     else:

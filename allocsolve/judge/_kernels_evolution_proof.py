@@ -1,304 +1,51 @@
-"""Proofs of makespans, item by item: each learned clause follows from what came before by propagation.
-
-Variables are times of N points: starts of steps, then the *origin*, time 0. A fact is "x_j - x_i >= v", on
-the *arc* i * N + j; its negation is "x_i - x_j >= 1 - v", on the reverse arc. The value of an arc is the
-greatest lower bound of its difference that has been derived: first of what always holds (`ground`), then
-under the negation of the clause that is being checked.
-"""
-# ruff: noqa: PLR0911, PLR0915
-# Kernels take their arguments by position, a call is one loop, and each fault of an item has a code of its own.
+"""Proofs of makespans, item by item: each learned clause follows from what came before by propagation."""
+# ruff: noqa: PLR0911
+# Each fault of an item has an outcome of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from allocsolve.judge._kernels_evolution_bounds import (
+    BEGIN,
+    BEYOND,
+    CLAUSES,
+    CONTRADICTION,
+    COUNT,
+    CRAMPED,
+    DEAD,
+    DELETED,
+    FACTS,
+    FIXPOINT,
+    HORIZON,
+    ITEMS,
+    LIST_ROOM,
+    NO_ROOM,
+    POSITION,
+    SLOTS,
+    WATCHES,
+    Base,
+    is_refuted,
+    propagate,
+    settle,
+    take_back,
+    want,
+    watch,
+)
 from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-    from allocsolve.model import IntArray
+__all__ = ["MORE", "PROVEN", "ROOM", "check_items"]
 
-__all__ = [
-    "BEYOND",
-    "FITS",
-    "HORIZON",
-    "ITEMS",
-    "MALFORMED",
-    "MORE",
-    "NOT_IMPLIED",
-    "NOT_LOWER",
-    "NO_BLOCK",
-    "NO_CLAUSE",
-    "NO_FACT",
-    "POSITION",
-    "PROVEN",
-    "ROOM",
-    "STATE_SIZE",
-    "UNSET",
-    "Base",
-    "check_items",
-]
-
-#: Values and horizons of proofs are below this, so that no sum leaves 64 bits and facts fit 32.
-BEYOND = 1 << 30
-#: No value.
-UNSET = -(1 << 62)
-
-#: What `check_items` says: all bytes are read that are whole items; the horizon is refuted; the arrays are too
-#: short to go on; or what is wrong with an item.
+#: What `check_items` says: all bytes are read that are whole items; the horizon is refuted; the arrays are
+#: too short to go on; or what is wrong with an item.
 MORE, PROVEN, ROOM, MALFORMED, NOT_LOWER, NO_BLOCK, FITS, NO_FACT, NOT_IMPLIED, NO_CLAUSE = range(10)
 
 #: The last two bits of an item.
 _HORIZON_ITEM, _COVER_ITEM, _CLAUSE_ITEM = range(3)
-
-#: Entries of `Base.state`: the horizon; items and clauses so far; lengths of the lists of clauses that are
-#: kept, of their facts and of watches; kept clauses that were deleted since the last clean-up; whether watches
-#: had no room; bytes read; the clause that was deleted last; lengths of the lists of work space.
-HORIZON, ITEMS, CLAUSES, SLOTS, FACTS, WATCHES, DEAD, CRAMPED = range(8)
-POSITION, DELETED, _QUEUED, _CHANGED, _TOUCHED = range(8, 13)
-STATE_SIZE = 13
-
-#: Columns of `Base.watches`: the fact's value, the other watched fact, and 2 * slot + which of the two.
-_BAR, _OTHER_ARC, _OTHER_VALUE, _WATCH = range(4)
-#: Columns of `Base.lists`: where the watches of an arc begin, how many there are, and room for them.
-_BEGIN, _COUNT, _LIST_ROOM = range(3)
-
-#: Outcomes of a propagation.
-_FIXPOINT, _CONTRADICTION, _NO_ROOM = range(3)
-
-
-class Base(NamedTuple):
-    """What is known of the problem and of the proof so far."""
-
-    #: Value of each arc, closed under paths; shape (N * N,).
-    values: IntArray
-    ground: IntArray
-    #: Up to which value the watches of an arc have been looked at.
-    seen: IntArray
-    #: The holes of arc a, differences that no schedule has: rows ``hole_offsets[a]:hole_offsets[a + 1]``.
-    hole_offsets: IntArray
-    holes: IntArray
-    #: Steps of application a are ``steps[a]:steps[a + 1]``; of each its nodes, its duration, the point that it
-    #: moves with and the seconds from there to its start.
-    steps: IntArray
-    nodes: IntArray
-    durations: IntArray
-    point: IntArray
-    delay: IntArray
-    #: Seconds from each point but the origin to the completion of its application.
-    tail: IntArray
-    num_nodes: int
-    #: Where the clause of a number is kept, or -1.
-    place: IntArray
-    #: Kept clauses: number (-1 if deleted), and rows of facts (arc, value), of which the first two are watched.
-    slot_number: IntArray
-    slot_begin: IntArray
-    slot_end: IntArray
-    facts: NDArray[np.int32]
-    watches: NDArray[np.int32]
-    lists: IntArray
-    #: Values that arcs are to be raised to, arcs that have one, and whether an arc is among them.
-    wanted: IntArray
-    queue: IntArray
-    queued: NDArray[np.bool_]
-    #: Arcs whose watches are to be looked at, and whether an arc is among them; those that differ from ground.
-    changed: IntArray
-    is_changed: NDArray[np.bool_]
-    touched: IntArray
-    is_touched: NDArray[np.bool_]
-    #: Work space: points; facts of the clause at hand.
-    ends: IntArray
-    clause: IntArray
-    state: IntArray
-
-
-@inner_kernel
-def _want(b: Base, arc: int, value: int) -> None:
-    """Note that an arc is to have a value."""
-    if value <= b.values[arc] or value <= b.wanted[arc]:
-        return
-    b.wanted[arc] = value
-    if not b.queued[arc]:
-        b.queued[arc] = True
-        b.queue[b.state[_QUEUED]] = arc
-        b.state[_QUEUED] += 1
-
-
-@inner_kernel
-def _hole_end(b: Base, arc: int, value: int) -> int:
-    """Return the least difference from `value` on that is in no hole. O(log holes)."""
-    first, last = b.hole_offsets[arc], b.hole_offsets[arc + 1]
-    while first < last:
-        middle = (first + last) >> 1
-        if b.holes[middle, 1] < value:
-            first = middle + 1
-        else:
-            last = middle
-    if first < b.hole_offsets[arc + 1] and b.holes[first, 0] <= value:
-        return int(b.holes[first, 1]) + 1
-    return value
-
-
-@inner_kernel
-def _append_watch(b: Base, arc: int, bar: int, other_arc: int, other_value: int, watch: int) -> bool:
-    """Append a watch to the list of an arc; a full list moves to where there is twice the room, if any."""
-    lists, watches, state = b.lists, b.watches, b.state
-    count = lists[arc, _COUNT]
-    if count == lists[arc, _LIST_ROOM]:
-        old, new = lists[arc, _BEGIN], state[WATCHES]
-        room = 2 * count + 4
-        if new + room > len(watches):
-            state[CRAMPED] = 1
-            return False
-        for at in range(count):
-            for column in range(4):
-                watches[new + at, column] = watches[old + at, column]
-        lists[arc, _BEGIN], lists[arc, _LIST_ROOM] = new, room
-        state[WATCHES] = new + room
-    at = lists[arc, _BEGIN] + count
-    watches[at, _BAR] = bar
-    watches[at, _OTHER_ARC] = other_arc
-    watches[at, _OTHER_VALUE] = other_value
-    watches[at, _WATCH] = watch
-    lists[arc, _COUNT] = count + 1
-    return True
-
-
-@inner_kernel
-def _look(b: Base, n: int, arc: int) -> bool:
-    """Visit the clauses in which the new value of an arc refutes a watched fact; False: no room."""
-    values, facts, watches = b.values, b.facts, b.watches
-    reverse = (arc % n) * n + arc // n
-    lowest, highest = 1 - values[arc], -b.seen[arc]
-    at = b.lists[reverse, _BEGIN]
-    end = at + b.lists[reverse, _COUNT]
-    while at < end:
-        bar = watches[at, _BAR]
-        if bar < lowest or bar > highest or values[watches[at, _OTHER_ARC]] >= watches[at, _OTHER_VALUE]:
-            at += 1
-            continue
-        slot, side = watches[at, _WATCH] >> 1, watches[at, _WATCH] & 1
-        moved = b.slot_number[slot] < 0
-        if not moved:
-            begin = b.slot_begin[slot]
-            other_arc, other_value = facts[begin + 1 - side, 0], facts[begin + 1 - side, 1]
-            watches[at, _OTHER_ARC], watches[at, _OTHER_VALUE] = other_arc, other_value
-            if values[other_arc] >= other_value:
-                at += 1
-                continue
-            for rest in range(begin + 2, b.slot_end[slot]):
-                new_arc, new_bar = facts[rest, 0], facts[rest, 1]
-                if values[(new_arc % n) * n + new_arc // n] < 1 - new_bar:
-                    if not _append_watch(b, new_arc, new_bar, other_arc, other_value, 2 * slot + side):
-                        return False
-                    facts[rest, 0], facts[rest, 1] = facts[begin + side, 0], facts[begin + side, 1]
-                    facts[begin + side, 0], facts[begin + side, 1] = new_arc, new_bar
-                    moved = True
-                    break
-        if moved:
-            end -= 1
-            for column in range(4):
-                watches[at, column] = watches[end, column]
-            b.lists[reverse, _COUNT] -= 1
-            continue
-        _want(b, other_arc, np.int64(other_value))
-        at += 1
-    b.seen[arc] = values[arc]
-    return True
-
-
-@called_kernel
-def _propagate(b: Base, n: int) -> int:
-    """Raise what is wanted and close the values under paths, holes and clauses.
-
-    The values are closed under paths whenever an arc is taken from the queue. Raising it then changes, in all,
-    the arcs from points k to points l for which the path through it is longer than the arcs (k, j) and (i, l)
-    were: O(N) and one step for each such pair.
-    """
-    values, state = b.values, b.state
-    while True:
-        while state[_QUEUED] > 0:
-            state[_QUEUED] -= 1
-            arc = b.queue[state[_QUEUED]]
-            value = _hole_end(b, arc, b.wanted[arc])
-            b.queued[arc] = False
-            b.wanted[arc] = UNSET
-            if value <= values[arc]:
-                continue
-            i, j = arc // n, arc % n
-            if value + values[j * n + i] > 0:
-                return _CONTRADICTION
-            count = 0
-            for point in range(n):
-                if value + values[j * n + point] > values[i * n + point]:
-                    b.ends[count] = point
-                    count += 1
-            for start in range(n):
-                length = values[start * n + i] + value
-                if length <= values[start * n + j]:
-                    continue
-                for at in range(count):
-                    point = b.ends[at]
-                    path = length + values[j * n + point]
-                    raised = start * n + point
-                    if path <= values[raised]:
-                        continue
-                    values[raised] = path
-                    if not b.is_touched[raised]:
-                        b.is_touched[raised] = True
-                        b.touched[state[_TOUCHED]] = raised
-                        state[_TOUCHED] += 1
-                    if not b.is_changed[raised]:
-                        b.is_changed[raised] = True
-                        b.changed[state[_CHANGED]] = raised
-                        state[_CHANGED] += 1
-                    _want(b, raised, _hole_end(b, raised, path))
-        if state[_CHANGED] == 0:
-            return _FIXPOINT
-        state[_CHANGED] -= 1
-        arc = b.changed[state[_CHANGED]]
-        b.is_changed[arc] = False
-        if not _look(b, n, arc):
-            return _NO_ROOM
-
-
-@called_kernel
-def _take_back(b: Base) -> None:
-    """Return to ground."""
-    state = b.state
-    for at in range(state[_QUEUED]):
-        b.queued[b.queue[at]] = False
-        b.wanted[b.queue[at]] = UNSET
-    for at in range(state[_CHANGED]):
-        b.is_changed[b.changed[at]] = False
-    for at in range(state[_TOUCHED]):
-        arc = b.touched[at]
-        b.is_touched[arc] = False
-        b.values[arc] = b.seen[arc] = b.ground[arc]
-    state[_QUEUED] = state[_CHANGED] = state[_TOUCHED] = 0
-
-
-@called_kernel
-def _settle(b: Base, n: int) -> int:
-    """Make what is wanted, and all that follows, part of ground."""
-    outcome = _propagate(b, n)
-    if outcome == _NO_ROOM:
-        _take_back(b)
-    if outcome == _FIXPOINT:
-        for at in range(b.state[_TOUCHED]):
-            arc = b.touched[at]
-            b.is_touched[arc] = False
-            b.ground[arc] = b.values[arc]
-        b.state[_TOUCHED] = 0
-    return outcome
-
-
-@inner_kernel
-def _is_refuted(b: Base, n: int, arc: int, value: int) -> bool:
-    return bool(b.values[(arc % n) * n + arc // n] >= 1 - value)
 
 
 @called_kernel
@@ -314,7 +61,7 @@ def _clean_up(b: Base, n: int) -> None:
         for at in range(b.slot_begin[slot], b.slot_end[slot]):
             arc, value = facts[at, 0], facts[at, 1]
             holds = holds or b.values[arc] >= value
-            if not _is_refuted(b, n, arc, value):
+            if not is_refuted(b, n, arc, value):
                 facts[stop, 0], facts[stop, 1] = arc, value
                 stop += 1
         if holds:
@@ -326,31 +73,18 @@ def _clean_up(b: Base, n: int) -> None:
         kept += 1
     state[SLOTS], state[FACTS], state[DEAD], state[CRAMPED] = kept, stop, 0, 0
     for arc in range(len(lists)):
-        lists[arc, _COUNT] = 0
+        lists[arc, COUNT] = 0
     for slot in range(kept):
         for at in range(b.slot_begin[slot], b.slot_begin[slot] + 2):
-            lists[facts[at, 0], _COUNT] += 1
+            lists[facts[at, 0], COUNT] += 1
     state[WATCHES] = 0
     for arc in range(len(lists)):
-        lists[arc, _BEGIN] = state[WATCHES]
-        lists[arc, _LIST_ROOM] = 2 * lists[arc, _COUNT]
-        state[WATCHES] += lists[arc, _LIST_ROOM]
-        lists[arc, _COUNT] = 0
+        lists[arc, BEGIN] = state[WATCHES]
+        lists[arc, LIST_ROOM] = 2 * lists[arc, COUNT]
+        state[WATCHES] += lists[arc, LIST_ROOM]
+        lists[arc, COUNT] = 0
     for slot in range(kept):
-        _watch(b, slot)
-
-
-@inner_kernel
-def _watch(b: Base, slot: int) -> bool:
-    """Watch the first two facts of a clause; False: no room."""
-    facts, begin = b.facts, b.slot_begin[slot]
-    for side in range(2):
-        fact, other = begin + side, begin + 1 - side
-        if not _append_watch(
-            b, facts[fact, 0], facts[fact, 1], facts[other, 0], facts[other, 1], 2 * slot + side
-        ):
-            return False
-    return True
+        watch(b, slot)
 
 
 @called_kernel
@@ -362,28 +96,28 @@ def _add(b: Base, n: int, count: int) -> int:
     for at in range(count):
         arc, value = clause[2 * at], clause[2 * at + 1]
         if b.values[arc] >= value:
-            return _FIXPOINT
+            return FIXPOINT
         # The open ones first.
         facts[begin + at, 0], facts[begin + at, 1] = arc, value
-        if not _is_refuted(b, n, arc, value):
+        if not is_refuted(b, n, arc, value):
             for column in range(2):
                 facts[begin + at, column] = facts[begin + open_facts, column]
                 facts[begin + open_facts, column] = clause[2 * at + column]
             open_facts += 1
     if open_facts == 0:
-        return _CONTRADICTION
+        return CONTRADICTION
     if open_facts == 1:
-        _want(b, np.int64(facts[begin, 0]), np.int64(facts[begin, 1]))
-        return _settle(b, n)
+        want(b, int(facts[begin, 0]), int(facts[begin, 1]))
+        return settle(b, n)
     b.slot_number[slot], b.slot_begin[slot], b.slot_end[slot] = state[CLAUSES], begin, begin + open_facts
-    if not _watch(b, slot):
+    if not watch(b, slot):
         b.slot_number[slot] = -1  # of whichever watch it has already
         state[SLOTS] += 1
-        return _NO_ROOM
+        return NO_ROOM
     b.place[state[CLAUSES]] = slot
     state[SLOTS] += 1
     state[FACTS] += open_facts
-    return _FIXPOINT
+    return FIXPOINT
 
 
 @called_kernel
@@ -391,32 +125,32 @@ def _follows(b: Base, n: int, count: int) -> int:
     """Propagate the negation of the clause at hand; the outcome."""
     for at in range(count):
         arc, value = b.clause[2 * at], b.clause[2 * at + 1]
-        _want(b, (arc % n) * n + arc // n, 1 - value)
-    outcome = _propagate(b, n)
-    _take_back(b)
+        want(b, (arc % n) * n + arc // n, 1 - value)
+    outcome = propagate(b, n)
+    take_back(b)
     return outcome
 
 
 @inner_kernel
 def _read_number(data: NDArray[np.uint8], at: int) -> tuple[int, int]:
     """Return a number >= 0 and the place behind it; -1 if it is not whole, -2 if it has more than 35 bits."""
-    number = np.int64(0)
+    number = 0
     for idx in range(5):
         if at + idx >= len(data):
-            return np.int64(-1), at
-        number |= np.int64(data[at + idx] & 127) << (7 * idx)
+            return -1, at
+        number |= int(data[at + idx] & 127) << (7 * idx)
         if data[at + idx] < 128:
             return number, at + idx + 1
-    return np.int64(-2), at
+    return -2, at
 
 
 @called_kernel
 def _read_cover(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -> tuple[int, int]:
-    """Read the blocks of a cover, and write its clause; return what is wrong, or MORE, and the place behind."""
+    """Read the blocks of a cover, write its clause; return what is wrong, or MORE, and the place behind."""
     blocks, total = b.ends, 0
     if count < 2 or 3 * count > len(blocks):
-        return np.int64(NO_BLOCK), at
-    before = np.int64(-1)
+        return NO_BLOCK, at
+    before = -1
     for idx in range(count):
         for part in range(3):
             number, at = _read_number(data, at)
@@ -425,18 +159,18 @@ def _read_cover(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -
             blocks[3 * idx + part] = number
         app, first, last = blocks[3 * idx], blocks[3 * idx + 1], blocks[3 * idx + 2]
         if app <= before or app >= len(b.steps) - 1 or first > last:
-            return np.int64(NO_BLOCK), at
+            return NO_BLOCK, at
         before = app
         first, last = b.steps[app] + first, b.steps[app] + last
         if last >= b.steps[app + 1]:
-            return np.int64(NO_BLOCK), at
+            return NO_BLOCK, at
         least = b.nodes[first]
         for step in range(first, last + 1):
             least = min(least, b.nodes[step])
         total += least
         blocks[3 * idx + 1], blocks[3 * idx + 2] = first, last
     if total <= b.num_nodes:
-        return np.int64(FITS), at
+        return FITS, at
     to = 0
     for one in range(count):
         for two in range(count):
@@ -445,15 +179,15 @@ def _read_cover(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -
                 b.clause[to] = b.point[last] * n + b.point[first]
                 b.clause[to + 1] = b.delay[last] + b.durations[last] - b.delay[first]
                 to += 2
-    return np.int64(MORE), at
+    return MORE, at
 
 
 @called_kernel
 def _read_clause(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -> tuple[int, int]:
     """Read the facts of a clause; return what is wrong, or MORE, and the place behind."""
     if count > n * n:
-        return np.int64(NO_FACT), at
-    before = np.int64(-1)
+        return NO_FACT, at
+    before = -1
     for idx in range(count):
         arc, at = _read_number(data, at)
         if arc < 0:
@@ -463,10 +197,10 @@ def _read_clause(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) 
             return coded, at
         value = coded >> 1 if coded & 1 == 0 else -(coded >> 1) - 1
         if arc <= before or arc >= n * n or arc % (n + 1) == 0 or not -BEYOND < value < BEYOND:
-            return np.int64(NO_FACT), at
+            return NO_FACT, at
         before = arc
         b.clause[2 * idx], b.clause[2 * idx + 1] = arc, value
-    return np.int64(MORE), at
+    return MORE, at
 
 
 @inner_kernel
@@ -489,7 +223,7 @@ def check_items(b: Base, n: int, data: NDArray[np.uint8]) -> int:
     """
     state = b.state
     state[POSITION] = 0
-    cramped_at = np.int64(-1)
+    cramped_at = -1
     while True:
         if not _has_room(b, n, 1) or state[DEAD] > 1000 + state[SLOTS] // 2:
             _clean_up(b, n)
@@ -501,16 +235,16 @@ def check_items(b: Base, n: int, data: NDArray[np.uint8]) -> int:
         if head < 0:
             return MORE if head == -1 else MALFORMED
         kind, count = head & 3, head >> 2
-        outcome = np.int64(_FIXPOINT)
+        outcome = FIXPOINT
         if kind == _HORIZON_ITEM:
             if count >= state[HORIZON]:
                 return NOT_LOWER
             for point in range(n - 1):
-                _want(b, point * n + n - 1, b.tail[point] - count)
-            outcome = _settle(b, n)
-            if outcome != _NO_ROOM:
+                want(b, point * n + n - 1, b.tail[point] - count)
+            outcome = settle(b, n)
+            if outcome != NO_ROOM:
                 state[HORIZON] = count
-        elif kind == _COVER_ITEM or kind == _CLAUSE_ITEM:
+        elif kind in (_COVER_ITEM, _CLAUSE_ITEM):
             if kind == _COVER_ITEM:
                 fault, at = _read_cover(b, n, data, at, count)
                 count *= count - 1
@@ -520,11 +254,11 @@ def check_items(b: Base, n: int, data: NDArray[np.uint8]) -> int:
                 return MORE if fault == -1 else MALFORMED if fault == -2 else fault
             if kind == _CLAUSE_ITEM:
                 outcome = _follows(b, n, count)
-                if outcome == _FIXPOINT:
+                if outcome == FIXPOINT:
                     return NOT_IMPLIED
-            if outcome != _NO_ROOM:
+            if outcome != NO_ROOM:
                 outcome = _add(b, n, count)
-            if outcome != _NO_ROOM:
+            if outcome != NO_ROOM:
                 state[CLAUSES] += 1
         else:
             step = count >> 1 if count & 1 == 0 else -(count >> 1) - 1
@@ -536,9 +270,9 @@ def check_items(b: Base, n: int, data: NDArray[np.uint8]) -> int:
             if slot >= 0:
                 b.slot_number[slot] = b.place[number] = -1
                 state[DEAD] += 1
-        if outcome == _CONTRADICTION:
+        if outcome == CONTRADICTION:
             return PROVEN
-        if outcome == _NO_ROOM:  # the same item again, after a clean-up
+        if outcome == NO_ROOM:  # the same item again, after a clean-up
             if cramped_at == state[POSITION]:
                 return ROOM
             cramped_at = state[POSITION]

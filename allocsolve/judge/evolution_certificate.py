@@ -6,7 +6,7 @@ import base64
 import binascii
 import zlib
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from allocsolve.model.checks import shown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from allocsolve.judge._kernels_evolution_proof import Base
+    from numpy.typing import NDArray
+
+    from allocsolve.judge._kernels_evolution_bounds import Base
     from allocsolve.model import EvolutionObjective, EvolutionProblem, IntArray
 
 __all__ = ["evolution_certified_bound"]
+
+T = TypeVar("T", bound=np.generic)
 
 #: Bytes of a log that are looked at together.
 _PART: Final = 1 << 20
@@ -99,6 +103,7 @@ def _area(problem: EvolutionProblem) -> int:
 
 def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> int:
     """Return the horizon that a log refutes."""
+    from allocsolve.judge import _kernels_evolution_bounds as state  # noqa: PLC0415 - loads numba
     from allocsolve.judge import _kernels_evolution_proof as kernels  # noqa: PLC0415 - loads numba
 
     packed = problem.packed
@@ -111,7 +116,7 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> in
         msg = f"points {shown(points)} of the certificate are not the first steps of all applications"
         raise InvalidAnswer(msg)
     total = float(packed.releases.astype(float).max()) + float(packed.durations.astype(float).sum())
-    if total >= kernels.BEYOND:
+    if total >= state.BEYOND:
         msg = f"times of the problem add up to {total:.3g} s, learned clauses prove bounds below 2^30 s"
         raise InvalidAnswer(msg)
     base = _base(problem)
@@ -121,16 +126,17 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> in
         while True:
             outcome = kernels.check_items(base, count + 1, np.frombuffer(bytearray(data), dtype=np.uint8))
             if outcome == kernels.PROVEN:
-                return int(base.state[kernels.HORIZON])
-            data = data[int(base.state[kernels.POSITION]) :]
+                return int(base.state[state.HORIZON])
+            data = data[int(base.state[state.POSITION]) :]
             if outcome != kernels.ROOM:
                 break
             base = _with_room(base)
         if outcome != kernels.MORE:
-            msg = f"item {int(base.state[kernels.ITEMS])} of the log {_FAULTS[outcome]}"
+            msg = f"item {int(base.state[state.ITEMS])} of the log {_FAULTS[outcome]}"
             raise InvalidAnswer(msg)
         left = data
-    msg = f"the log ends {'within' if left else 'after'} item {int(base.state[kernels.ITEMS])}, nothing is refuted"
+    place = f"{'within' if left else 'after'} item {int(base.state[state.ITEMS])}"
+    msg = f"the log ends {place}, nothing is refuted"
     raise InvalidAnswer(msg)
 
 
@@ -169,7 +175,7 @@ def _parts(log: object) -> Iterator[bytes]:
 
 def _base(problem: EvolutionProblem) -> Base:
     """Return what is known of the problem, with a horizon beyond all."""
-    from allocsolve.judge import _kernels_evolution_proof as kernels  # noqa: PLC0415 - loads numba
+    from allocsolve.judge import _kernels_evolution_bounds as kernels  # noqa: PLC0415 - loads numba
 
     packed = problem.packed
     n = len(packed.releases) + 1
@@ -184,7 +190,7 @@ def _base(problem: EvolutionProblem) -> Base:
     hole_offsets, holes = _holes(problem, delay)
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.HORIZON] = kernels.BEYOND
-    base = kernels.Base(
+    return kernels.Base(
         values=values.ravel(),
         ground=values.ravel().copy(),
         seen=values.ravel().copy(),
@@ -215,20 +221,26 @@ def _base(problem: EvolutionProblem) -> Base:
         clause=np.zeros(2 * arcs, dtype=np.int64),
         state=state,
     )
-    return base
 
 
 def _with_room(base: Base) -> Base:
     """Return the same with twice the room for clauses."""
-    names = ("place", "slot_number", "slot_begin", "slot_end", "facts", "watches")
-    arrays = {name: getattr(base, name) for name in names}
+
+    def twice(array: NDArray[T]) -> NDArray[T]:
+        return np.concatenate([array, np.zeros_like(array)])
+
     return base._replace(
-        **{name: np.concatenate([array, np.zeros_like(array)]) for name, array in arrays.items()}
+        place=twice(base.place),
+        slot_number=twice(base.slot_number),
+        slot_begin=twice(base.slot_begin),
+        slot_end=twice(base.slot_end),
+        facts=twice(base.facts),
+        watches=twice(base.watches),
     )
 
 
 def _holes(problem: EvolutionProblem, delay: IntArray) -> tuple[IntArray, IntArray]:
-    """Return for each arc the differences at which two steps that exceed the cluster would overlap, merged."""
+    """Return for each arc the differences at which two steps that exceed the cluster overlap, merged."""
     packed = problem.packed
     ends = delay + packed.durations
     own = [slice(*ends_of) for ends_of in pairwise(packed.offsets.tolist())]

@@ -198,9 +198,7 @@ EVOLUTION: Final = Family(
     problem=EvolutionProblem,
     answer=EvolutionSchedule,
     objectives=EVOLUTION_OBJECTIVES,
-    rules=Rules(
-        evolution_violations, evolution_metrics, value_of_evolution_metrics, _certified_bound
-    ),
+    rules=Rules(evolution_violations, evolution_metrics, value_of_evolution_metrics, _certified_bound),
     codec=Codec(
         answer_kind="evolution-schedule",
         decode_problem=codec.decode_problem,

@@ -15,6 +15,7 @@ from sample_records import RECORD
 from allocsolve.bench import SolverLike, best, plan, run
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
+from allocsolve.families import family_of
 from allocsolve.instances import uniform_occupancy, write_problem
 from allocsolve.judge import assess, certify, partition_certificate_bound
 from allocsolve.model import Budget, Mesh, Partition, PartitionProblem, Result, Status, terms
@@ -49,7 +50,10 @@ def test_what_is_no_certificate_is_refused(certificate: Mapping[str, object]) ->
         certify(PROBLEM, replace(_solved(), certificate=certificate), OBJECTIVE)
 
 
-def test_a_family_without_certificates_takes_none() -> None:
+def test_a_family_without_certificates_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    family = family_of(EVOLUTION)
+    without = replace(family, rules=replace(family.rules, certified_bound=None))
+    monkeypatch.setattr("allocsolve.judge.verdict.family_of", lambda _: without)
     result = make_solver("noX", EVOLUTION)(EVOLUTION, Budget())
     with pytest.raises(InvalidAnswer, match="bounds of evolution problems carry none"):
         certify(EVOLUTION, replace(result, certificate={}), ("makespan",))

@@ -21,7 +21,7 @@ from allocsolve.instances import (
     write_problem,
     write_solution,
 )
-from allocsolve.judge import Verdict, assess, metrics, value, violations
+from allocsolve.judge import Verdict, metrics, value, violations
 from allocsolve.model import (
     EvolutionProblem,
     EvolutionProfile,
@@ -182,7 +182,8 @@ def test_solve_interrupted_shows_what_there_is(
             starts = [sum(app.duration for app in problem.applications[:idx]) for idx in range(5)]
             answer = EvolutionSchedule.of(starts, problem.applications)
             result = replace(result, status=Status.FEASIBLE, answer=answer, objective=(200, 0))
-        return assess(problem, result, ("makespan", "waste"))
+        measures = metrics(problem, result.answer) if with_answer else None
+        return Verdict(result, measures, (-math.inf,))
 
     monkeypatch.setattr("allocsolve.registry.solve_and_assess", interrupted)
     out = tmp_path / "solution.json"

@@ -34,7 +34,8 @@ __all__ = ["Arcs", "Engine", "arcs_of", "attach", "before_hole", "propagate", "r
 #: totals of conflicts and restarts; learned clauses to keep at a clean-up; clauses at the last clean-up;
 #: conflicts between restarts, times Luby's sequence; length of the list of watches; length of the log, and
 #: clauses in it.
-TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES, LOGGED, NOTED = range(13)
+TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES = range(11)
+LOGGED, NOTED = 11, 12
 STATE_SIZE = 13
 
 #: Columns of `Engine.trail`.

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from allocsolve.exact.evolution._kernels_offsets import LOGGED, NOTED, Engine
 from allocsolve.kernels.jit import inner_kernel, kernel
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from allocsolve.model import IntArray
@@ -62,7 +61,7 @@ def encode(log: NDArray[np.int32], deleted: IntArray, last: int, out: NDArray[np
     while at < len(log):
         count = log[at]
         begin, end = at + 1, at + 1 + 2 * count
-        to = _put(out, to, np.int64(count) << 2 | CLAUSE)
+        to = _put(out, to, int(count) << 2 | CLAUSE)
         for fact in range(begin + 2, end, 2):
             arc, value = log[fact], log[fact + 1]
             place = fact
@@ -71,8 +70,8 @@ def encode(log: NDArray[np.int32], deleted: IntArray, last: int, out: NDArray[np
                 place -= 2
             log[place], log[place + 1] = arc, value
         for fact in range(begin, end, 2):
-            value = np.int64(log[fact + 1])
-            to = _put(out, to, np.int64(log[fact]))
+            value = int(log[fact + 1])
+            to = _put(out, to, int(log[fact]))
             to = _put(out, to, 2 * value if value >= 0 else -2 * value - 1)
         at = end
     for number in deleted:

@@ -250,9 +250,7 @@ class OffsetModel:
         engine = self._engine
         if self._log:
             noted, numbers = engine.log[: engine.state[LOGGED]], engine.clause_number[: engine.state[CLAUSES]]
-            self._held = self._log.add_slice(
-                self._time, noted, int(engine.state[NOTED]), numbers, self._held
-            )
+            self._held = self._log.add_slice(self._time, noted, int(engine.state[NOTED]), numbers, self._held)
         engine.state[LOGGED] = engine.state[NOTED] = 0
         return outcome
 
@@ -291,7 +289,9 @@ class OffsetModel:
 
     def certificate(self, time: int) -> dict[str, Any] | None:
         """Return the proof that no answer ends by `time`, which the search has just met; None: not kept."""
-        return self._log.certificate(time, [[app, 0] for app in range(self._points - 1)]) if self._log else None
+        return (
+            self._log.certificate(time, [[app, 0] for app in range(self._points - 1)]) if self._log else None
+        )
 
     @property
     def conflicts(self) -> int:

@@ -141,7 +141,8 @@ class ProofLog:
     def _without(self, numbers: IntArray) -> IntArray:
         """Take a holder from each clause; return those that have none left."""
         self._holders[numbers] -= 1
-        return numbers[self._holders[numbers] == 0]
+        left: IntArray = numbers[self._holders[numbers] == 0]
+        return left
 
     def _lower(self, time: int) -> None:
         if self._time is None or time < self._time:
