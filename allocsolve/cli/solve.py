@@ -273,9 +273,7 @@ def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: 
         raise FormatError(str(args.proof), [msg])
     proven = met and len(proof.objective) == 1
     if proven:
-        text = (
-            f"optimal: {name} is {short_number(first)} {unit}, and the certificate proves that none is lower"
-        )
+        text = f"optimal: {name} is {short_number(first)} {unit}, the certificate proves that none is lower"
     elif met:
         text += f", as here; nothing is proven of {' and '.join(proof.objective[1:])}"
     else:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from allocsolve.kernels.jit import called_kernel, inner_kernel
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from allocsolve.model import IntArray
