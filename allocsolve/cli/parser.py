@@ -130,6 +130,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
     help_text = "a solution of it, or a certificate of a bound"
     parser.add_argument("solution", metavar="SOLUTION", help=help_text)
+    help_text = "a certificate: do the two of them prove that the solution is optimal?"
+    parser.add_argument("--proof", type=Path, metavar="FILE", help=help_text)
     _add_set(parser, "judge under this value of a field instead of that of the file")
     add_exports(parser)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)

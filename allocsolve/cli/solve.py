@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.cli.earlier import certified, earlier_of
 from allocsolve.cli.exports import check_exports, export_paths, write_exports
@@ -13,12 +13,13 @@ from allocsolve.cli.output import plain, remark, say, show_fields, show_lines, t
 from allocsolve.cli.progress import time_bar
 from allocsolve.errors import (
     AllocsolveError,
+    FormatError,
     InvalidAnswer,
     InvalidOption,
     SolverUnavailable,
 )
 from allocsolve.families import family_of, with_settings
-from allocsolve.model import Limit, terms
+from allocsolve.model import Budget, Limit, terms
 from allocsolve.pictures.text import counted, percent, short_number, time_text
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from allocsolve.families import AnyFamily
     from allocsolve.instances import Proof
-    from allocsolve.model import Problem, Result, Value
+    from allocsolve.model import Answer, Problem, Result, Value
 
 __all__ = ["check", "solve"]
 
@@ -47,14 +48,13 @@ def solve(args: argparse.Namespace) -> int:
     """Solve one problem, have the judge confirm the answer, show and write it."""
     from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
     from allocsolve.instances import solution_document  # noqa: PLC0415 - when the command runs
-    from allocsolve.judge import certify, metrics  # noqa: PLC0415 - when the command runs
     from allocsolve.registry import (  # noqa: PLC0415 - when the command runs
         canonical_name,
         make_solver,
         ready,
         resumed,
+        solve_and_assess,
     )
-    from allocsolve.registry import solve as solve_problem  # noqa: PLC0415 - when the command runs
 
     source = source_name(args.file)
     written = [args.out, args.certificate, args.plot, *export_paths(args).values()]
@@ -74,7 +74,7 @@ def solve(args: argparse.Namespace) -> int:
     ready(solver, problem, announce=remark)
     try:
         with time_bar(f"{args.solver} on {source}", args.seconds):
-            result = solve_problem(problem, solver, args.objective, **budget)
+            verdict = solve_and_assess(problem, solver, args.objective, Budget(**budget))
     except AllocsolveError:
         raise
     except (Exception, SystemExit) as error:  # whatever else a solver raises is its failure, as in `score`
@@ -84,10 +84,9 @@ def solve(args: argparse.Namespace) -> int:
         hint = "" if args.verbose else "; -v shows the traceback"
         msg = f"{args.solver} failed: {type(error).__name__}: {error}{hint}"
         raise SolverUnavailable(msg) from error
-    certified_bound = certify(problem, result, tuple(args.objective.split(",")))
+    result, measures, certified_bound = verdict
     claims = {**_claims(args, result), "certified_bound": certified_bound}
     answer = result.answer
-    measures = None if answer is None else metrics(problem, answer)
     meta = plain({**claims, **family.features(problem), **budget})
     _write(args, stored, problem, result, meta)
     if args.json:
@@ -198,18 +197,22 @@ def _values(
 
 
 def check(args: argparse.Namespace) -> int:
-    """Judge a solution; the exit status says whether it is feasible."""
+    """Judge a solution; the exit status says whether it is feasible, and optimal if a proof is given."""
     from allocsolve.families import family_of  # noqa: PLC0415 - when the command runs
-    from allocsolve.instances import read_outcome  # noqa: PLC0415 - when the command runs
+    from allocsolve.instances import read_certificate, read_outcome  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import metrics, violations  # noqa: PLC0415 - when the command runs
 
-    inputs = [args.file, args.solution]
+    inputs = [args.file, args.solution, *([args.proof] if args.proof else [])]
     check_outputs(*export_paths(args).values(), inputs=inputs, force=args.force)
     problem = problem_from(args.file)
     check_exports(args, problem)
     answer, proof = read_outcome(args.solution, problem)
+    beside = None if args.proof is None else read_certificate(args.proof, problem)
     problem = with_settings(problem, dict(args.set), source_name(args.file))
     if proof is not None:
+        if beside is not None:
+            msg = f"--proof: {args.solution} is no solution"
+            raise InvalidOption(msg)
         return _check_certificate(args, problem, proof)
     measures = None
     faults: tuple[str, ...] = ()
@@ -218,11 +221,14 @@ def check(args: argparse.Namespace) -> int:
         measures = metrics(problem, answer)
     except InvalidAnswer as error:  # numbers too large to be added up, or no metrics of such an answer
         faults = faults or (str(error),)
+    standing = None if beside is None else _standing(args, problem, beside, None if faults else answer)
     written = write_exports(args, problem, answer)
+    status = 1 if faults or (standing is not None and not standing.proven) else 0
     if args.json:
         features = family_of(problem).features(problem)
-        write_json({"feasible": not faults, **features, "violations": faults, "metrics": measures})
-        return 1 if faults else 0
+        proven = {} if standing is None else standing.fields
+        write_json({"feasible": not faults, **features, "violations": faults, "metrics": measures, **proven})
+        return status
     if faults:
         say(f"not feasible, {counted(len(faults), 'violation')}:")
         say(*(f"  {violation}" for violation in faults[:VIOLATIONS_SHOWN]))
@@ -230,11 +236,49 @@ def check(args: argparse.Namespace) -> int:
             say(f"  and {len(faults) - VIOLATIONS_SHOWN} more (all of them with --json)")
     else:
         say(f"feasible ({family_of(problem).view.describe(problem)})")
+    if standing is not None:
+        say(standing.text)
     if measures is not None:
         say("")
         show_fields(family_of(problem).view.metric_fields(problem, measures))
     say(*(f"{what} written to {path}" for what, path in written))
-    return 1 if faults else 0
+    return status
+
+
+class _Standing(NamedTuple):
+    """What a solution and the certificate of a bound prove together."""
+
+    proven: bool  #: no solution is better
+    fields: dict[str, object]
+    text: str
+
+
+def _standing(args: argparse.Namespace, problem: Problem, proof: Proof, answer: Answer | None) -> _Standing:
+    """Hold an answer, None if it is not feasible, to the bound that the judge recomputes."""
+    from allocsolve.judge import value  # noqa: PLC0415 - when the command runs
+
+    family, name = family_of(problem), proof.objective[0]
+    bound = terms(certified(args.proof, problem, proof.certificate, proof.objective))[0]
+    fields = {"objective_name": ",".join(proof.objective), "certified_bound": bound}
+    unit = family.view.units[name]
+    text = f"certified: {name} is at least {short_number(bound)} {unit}"
+    if answer is None:
+        none = {"objective": None, "proven": False}
+        return _Standing(proven=False, fields={**fields, **none}, text=text)
+    reached = value(problem, answer, proof.objective)
+    first = terms(reached)[0]
+    met = abs(first - bound) <= family.rules.tolerance * abs(first)
+    if bound > first and not met:
+        msg = f"proves that {name} is at least {bound}, {args.solution} has {first}"
+        raise FormatError(str(args.proof), [msg])
+    proven = met and len(proof.objective) == 1
+    if proven:
+        text = f"optimal: {name} is {short_number(first)} {unit}, the certificate proves that none is lower"
+    elif met:
+        text += f", as here; nothing is proven of {' and '.join(proof.objective[1:])}"
+    else:
+        text += f", here it is {short_number(first)} {unit}: not proven optimal"
+    return _Standing(proven, {**fields, "objective": reached, "proven": proven}, text)
 
 
 def _check_certificate(args: argparse.Namespace, problem: Problem, proof: Proof) -> int:

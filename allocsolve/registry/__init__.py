@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from allocsolve.registry.allocators import make_allocator
 from allocsolve.registry.code import code_of
-from allocsolve.registry.front_door import solve
+from allocsolve.registry.front_door import solve, solve_and_assess
 from allocsolve.registry.names import split_names
 from allocsolve.registry.options import SolverOption, solver_options
 from allocsolve.registry.plugins import identity, is_reference, plugins, provider, solver_fault
@@ -41,6 +41,7 @@ __all__ = [
     "ready",
     "resumed",
     "solve",
+    "solve_and_assess",
     "solver_fault",
     "solver_names",
     "solver_options",

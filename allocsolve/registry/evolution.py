@@ -6,7 +6,7 @@ import functools
 import math
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
 from allocsolve.instances.formats import evolution as codec
@@ -20,10 +20,13 @@ from allocsolve.model import (
     EvolutionProfile,
     EvolutionSchedule,
     expand_ratio,
+    parse_evolution_objective,
 )
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allocsolve.model import Solver
 
 __all__ = ["EVOLUTION"]
@@ -123,6 +126,16 @@ def _bound(problem: EvolutionProblem, term: str) -> float:
     return 0
 
 
+def _certified_bound(
+    problem: EvolutionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
+) -> int:
+    from allocsolve.judge.evolution_certificate import (  # noqa: PLC0415 - loaded when asked for
+        evolution_certified_bound,
+    )
+
+    return evolution_certified_bound(problem, certificate, parse_evolution_objective(objective))
+
+
 #: Nodes of the steps, of a second each, of a problem for two nodes whose optimum, 8 s with any expand limit,
 #: is above the combinatorial bounds: exact solvers have to search.
 _TINY_NODES: Final = ((1, 1, 2, 1), (2, 1, 2), (1, 2))
@@ -185,7 +198,7 @@ EVOLUTION: Final = Family(
     problem=EvolutionProblem,
     answer=EvolutionSchedule,
     objectives=EVOLUTION_OBJECTIVES,
-    rules=Rules(evolution_violations, evolution_metrics, value_of_evolution_metrics),
+    rules=Rules(evolution_violations, evolution_metrics, value_of_evolution_metrics, _certified_bound),
     codec=Codec(
         answer_kind="evolution-schedule",
         decode_problem=codec.decode_problem,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from allocsolve.errors import AllocsolveError, InvalidOption
 from allocsolve.families import family_of
-from allocsolve.judge import confirm
+from allocsolve.judge import assess
 from allocsolve.model import Budget, Result
 from allocsolve.model.checks import shown
 from allocsolve.registry.plugins import identity
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from allocsolve.families import AnyFamily, AnySolver
+    from allocsolve.judge import Verdict
     from allocsolve.model import Answerable, Problem, Solver
 
-__all__ = ["solve"]
+__all__ = ["solve", "solve_and_assess"]
 
 P = TypeVar("P", bound="Problem")
 A = TypeVar("A")
@@ -110,8 +111,18 @@ def solve(
     >>> solve(PartitionProblem.of(Mesh((4, 2)), busy=[1, 6], size=4), "branch-and-bound").objective
     11
     """
-    family = family_of(problem)
     budget = Budget(seconds=seconds, workers=workers, seed=seed)
+    return solve_and_assess(problem, solver, objective, budget).result
+
+
+def solve_and_assess(
+    problem: Problem,
+    solver: str | AnySolver | Callable[[], AnySolver],
+    objective: str | Sequence[str] | None,
+    budget: Budget,
+) -> Verdict:
+    """Solve a problem as `solve` does, and return all that the judge says of the result."""
+    family = family_of(problem)
     if isinstance(solver, str):
         terms = family.parse_objective(objective)
         made = make_solver(solver, problem, terms)
@@ -123,7 +134,8 @@ def solve(
     clock = budget.start()
     result = made(problem, budget)
     runtime = clock.elapsed
-    return replace(confirm(problem, result, terms), runtime=runtime)
+    verdict = assess(problem, result, terms)
+    return verdict._replace(result=replace(verdict.result, runtime=runtime))
 
 
 def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - also what is no solver

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cli_tools import refused, run_json
 from cli_tools import run as run_command
-from cli_tools import run_json
 from sample_records import PROBLEM as EVOLUTION
 from sample_records import RECORD
 
 from allocsolve.bench import SolverLike, best, plan, run
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
-from allocsolve.instances import uniform_occupancy, write_problem
+from allocsolve.families import family_of
+from allocsolve.instances import klein2011, uniform_occupancy, write_certificate, write_problem
 from allocsolve.judge import assess, certify, partition_certificate_bound
 from allocsolve.model import Budget, Mesh, Partition, PartitionProblem, Result, Status, terms
 from allocsolve.registry import make_solver
@@ -49,7 +51,10 @@ def test_what_is_no_certificate_is_refused(certificate: Mapping[str, object]) ->
         certify(PROBLEM, replace(_solved(), certificate=certificate), OBJECTIVE)
 
 
-def test_a_family_without_certificates_takes_none() -> None:
+def test_a_family_without_certificates_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    family = family_of(EVOLUTION)
+    without = replace(family, rules=replace(family.rules, certified_bound=None))
+    monkeypatch.setattr("allocsolve.judge.verdict.family_of", lambda _: without)
     result = make_solver("noX", EVOLUTION)(EVOLUTION, Budget())
     with pytest.raises(InvalidAnswer, match="bounds of evolution problems carry none"):
         certify(EVOLUTION, replace(result, certificate={}), ("makespan",))
@@ -98,3 +103,61 @@ def test_solve_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert f"claimed bound {shown['bound']} hops, gap" in text
     score = run_json(capsys, "score", file, "--solvers", "growth", "--out", tmp_path / "out")
     assert score["bounds_certified"] == 0
+
+
+def test_a_solution_and_a_proof_are_checked_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = replace(klein2011([77, 3], num_apps=(8, 8)), expand_limit=1)
+    names = ("p.json", "best.json", "worse.json", "c.json.gz")
+    file, best, worse, proof = (tmp_path / name for name in names)
+    write_problem(problem, file)
+    solved = run_json(
+        capsys, "solve", file, "--solver", "conflict-search", "--out", best, "--certificate", proof
+    )
+    assert solved["certified_bound"] == solved["bound"] == solved["objective"]
+    run_command(capsys, "solve", file, "--solver", "rigid", "--out", worse)
+    text = run_command(capsys, "check", file, best, "--proof", proof)
+    assert f"optimal: makespan is {solved['objective']} s, the certificate proves that none is lower" in text
+    shown = run_json(capsys, "check", file, best, "--proof", proof)
+    assert (shown["proven"], shown["certified_bound"]) == (True, solved["objective"])
+    text = run_command(capsys, "check", file, worse, "--proof", proof, status=1)
+    assert f"makespan is at least {solved['objective']} s, here it is " in text
+    assert "feasible" in text
+    assert "not proven optimal" in text
+    # What is not feasible proves nothing, whatever the bound.
+    document = json.loads(best.read_text(encoding="utf-8"))
+    document["applications"][0]["start"] = -5
+    best.write_text(json.dumps(document), encoding="utf-8")
+    shown = run_json(capsys, "check", file, best, "--proof", proof, status=1)
+    assert (shown["feasible"], shown["proven"], shown["objective"]) == (False, False, None)
+    # A certificate of something else, or none at all.
+    assert "is no solution" in refused(capsys, "check", file, proof, "--proof", proof)
+    assert "worse.json: " in refused(capsys, "check", file, worse, "--proof", worse)
+    write_certificate(proof, problem, ("makespan",), {"kind": "learned-clauses", "points": [], "log": ""})
+    assert "c.json.gz: points []" in refused(capsys, "check", file, worse, "--proof", proof)
+
+
+def test_a_proof_of_the_first_term_says_nothing_of_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, best, proof = (tmp_path / name for name in ("p.json", "best.json", "c.json"))
+    write_problem(replace(klein2011([77, 3], num_apps=(6, 6)), expand_limit=1), file)
+    asked = ("--solver", "conflict-search", "--objective", "makespan,waste")
+    run_command(capsys, "solve", file, *asked, "--out", best, "--certificate", proof)
+    text = run_command(capsys, "check", file, best, "--proof", proof, status=1)
+    assert "as here; nothing is proven of waste" in text
+
+
+def test_a_bound_above_a_feasible_value_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No certificate can prove that: the judge itself would be wrong."""
+    file, best, proof = (tmp_path / name for name in ("p.json", "best.json", "c.json"))
+    problem = replace(klein2011([77, 3], num_apps=(4, 4)), expand_limit=1)
+    write_problem(problem, file)
+    run_command(capsys, "solve", file, "--solver", "noX", "--out", best)
+    write_certificate(proof, problem, ("makespan",), {"kind": "area"})
+    monkeypatch.setattr("allocsolve.judge.certify", lambda *_: 10**6)
+    said = refused(capsys, "check", file, best, "--proof", proof)
+    assert "proves that makespan is at least 1000000" in said

@@ -21,7 +21,7 @@ from allocsolve.instances import (
     write_problem,
     write_solution,
 )
-from allocsolve.judge import metrics, value, violations
+from allocsolve.judge import Verdict, metrics, value, violations
 from allocsolve.model import (
     EvolutionProblem,
     EvolutionProfile,
@@ -176,14 +176,16 @@ def test_solve_to_optimality(problem_file: Path, capsys: Capture, tmp_path: Path
 def test_solve_interrupted_shows_what_there_is(
     *, with_answer: bool, problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def interrupted(problem: EvolutionProblem, *_: object, **__: object) -> Result[Any]:
-        if not with_answer:
-            return Result(Status.UNKNOWN, bound=(120.5, -math.inf), limit=Limit.INTERRUPTED)
-        starts = [sum(app.duration for app in problem.applications[:idx]) for idx in range(5)]
-        answer = EvolutionSchedule.of(starts, problem.applications)
-        return Result(Status.FEASIBLE, answer, (200, 0), (120.5, -math.inf), Limit.INTERRUPTED)
+    def interrupted(problem: EvolutionProblem, *_: object) -> Verdict:
+        result: Result[Any] = Result(Status.UNKNOWN, bound=(120.5, -math.inf), limit=Limit.INTERRUPTED)
+        if with_answer:
+            starts = [sum(app.duration for app in problem.applications[:idx]) for idx in range(5)]
+            answer = EvolutionSchedule.of(starts, problem.applications)
+            result = replace(result, status=Status.FEASIBLE, answer=answer, objective=(200, 0))
+        measures = metrics(problem, result.answer) if with_answer else None
+        return Verdict(result, measures, (-math.inf,))
 
-    monkeypatch.setattr("allocsolve.registry.solve", interrupted)
+    monkeypatch.setattr("allocsolve.registry.solve_and_assess", interrupted)
     out = tmp_path / "solution.json"
     args = ["solve", str(problem_file), "--solver", "cpsat", "--objective", "makespan,waste"]
     assert main([*args, "--out", str(out)]) == 130
@@ -203,7 +205,8 @@ def test_solve_without_an_answer_writes_nothing(
     problem_file: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     result: Result[Any] = Result(Status.UNKNOWN, limit=Limit.SIZE)
-    monkeypatch.setattr("allocsolve.registry.solve", lambda *_, **__: result)
+    verdict = Verdict(result, None, -math.inf)
+    monkeypatch.setattr("allocsolve.registry.solve_and_assess", lambda *_: verdict)
     out = tmp_path / "solution.json"
     text = run(capsys, "solve", problem_file, "--solver", "milp", "--out", out)
     assert "unknown, the problem is too large" in text

@@ -224,7 +224,7 @@ def test_solution_of_another_problem(file: Path, tmp_path: Path, capsys: Capture
 def test_unwritable_solution_is_refused_before_solving(
     place: str, file: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("allocsolve.registry.solve", lambda *_, **__: pytest.fail("it was solved first"))
+    monkeypatch.setattr("allocsolve.registry.solve_and_assess", lambda *_: pytest.fail("it was solved first"))
     out = tmp_path / place
     err = refused(capsys, "solve", file, "--solver", "noX", "--out", out)
     assert f"{out}: cannot be written" in err

@@ -26,7 +26,7 @@ from allocsolve.instances import (
     write_problem,
     write_solution,
 )
-from allocsolve.judge import certify, value
+from allocsolve.judge import Verdict, assess, certify, value
 from allocsolve.model import (
     Amdahl,
     Budget,
@@ -200,12 +200,13 @@ def test_without_a_certificate_none_is_written(files: Path, capsys: Capture) -> 
 def test_interrupted_both_files_are_written(
     files: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(problem: WorkloadProblem, *_: object, **__: object) -> Result[Any]:
+    def interrupted(problem: WorkloadProblem, *_: object) -> Verdict:
         start = SerialGeneration()(problem, Budget()).answer
         certificate = {**PROOF, "edges": [0, 1], "prices": [0]}
-        return Result(Status.FEASIBLE, start, limit=Limit.INTERRUPTED, certificate=certificate)
+        result = Result(Status.FEASIBLE, start, limit=Limit.INTERRUPTED, certificate=certificate)
+        return assess(problem, result, ("turnaround",))
 
-    monkeypatch.setattr("allocsolve.registry.solve", interrupted)
+    monkeypatch.setattr("allocsolve.registry.solve_and_assess", interrupted)
     out, proof = files / "best.json", files / "best-proof.json.gz"
     args = ["solve", str(files / "log.json"), "--solver", "prices", "--out", str(out)]
     assert main([*args, "--certificate", str(proof)]) == 130

@@ -9,6 +9,7 @@ from allocsolve.exact.evolution._makespan_lanes import Knowledge
 from allocsolve.exact.evolution._offset_model import OffsetModel
 
 if TYPE_CHECKING:
+    from allocsolve.exact.evolution._proof_log import ProofLog
     from allocsolve.model import EvolutionObjective, IntArray
 
 __all__ = ["TotalKnowledge"]
@@ -32,7 +33,7 @@ class TotalKnowledge(Knowledge):
         last = offsets[1:] - 1
         return int((starts[last] + durations[last]).sum())
 
-    def new_model(self, time: int, seed: int) -> OffsetModel:
+    def new_model(self, time: int, seed: int, log: ProofLog | None = None) -> OffsetModel:
         """Return a model of the schedules whose completions add up to `time` or less.
 
         Applications that complete as soon as they can, all but one, leave that one the rest. The horizon of
@@ -42,7 +43,7 @@ class TotalKnowledge(Knowledge):
         pairs = zip(problem.releases, problem.applications, strict=True)
         least = max(release + app.duration for release, app in pairs)
         horizon = min(problem.horizon, least + time - total_completion(problem))
-        model = OffsetModel(problem, horizon, self.clock, seed=seed)
+        model = OffsetModel(problem, horizon, self.clock, seed=seed, log=log)
         model.must_total(time)
         return model
 

@@ -27,9 +27,11 @@ __all__ = ["Arcs", "before_hole", "raise_arc"]
 #: Entries of `Engine.state`: lengths of the trail, of its part that is propagated, and of the decisions;
 #: number of clauses; why there is a conflict (a clause, or -1: the last raise contradicts the reverse arc);
 #: totals of conflicts and restarts; learned clauses to keep at a clean-up; clauses at the last clean-up;
-#: conflicts between restarts, times Luby's sequence.
+#: conflicts between restarts, times Luby's sequence; length of the list of watches; length of the log, and
+#: clauses in it.
 TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES = range(11)
-STATE_SIZE = 11
+LOGGED, NOTED = 11, 12
+STATE_SIZE = 13
 
 #: Columns of `Engine.trail`.
 ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)

@@ -17,6 +17,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     HEAD,
     KEEP,
     LEVEL,
+    LOGGED,
     NO_REASON,
     PACE,
     RESTARTS,
@@ -26,6 +27,7 @@ from allocsolve.exact.evolution._kernels_closure import (
 )
 from allocsolve.exact.evolution._kernels_conflict import learn
 from allocsolve.exact.evolution._kernels_offsets import Engine, arcs_of, attach, propagate, undo
+from allocsolve.exact.evolution._kernels_proof_log import note_clause
 from allocsolve.exact.evolution._kernels_sum import CONFLICT, LIMIT, RAISED, UNLIMITED, SumLimit, hold_sum
 from allocsolve.kernels.jit import inner_kernel, kernel
 from allocsolve.kernels.search import select
@@ -104,6 +106,7 @@ def _drop_clauses(e: Engine, n: int) -> bool:
                 return True
             continue
         e.clause_span[to], e.clause_activity[to] = e.clause_span[clause], e.clause_activity[clause]
+        e.clause_number[to] = e.clause_number[clause]
         to += 1
         begin = e.clause_offsets[to] = stop
     state[CLAUSES] = state[CLEANED] = to
@@ -188,7 +191,7 @@ def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
     """Search on for `conflicts` more of them: an answer, or a proof that there is none.
 
     All decisions of an earlier call are undone, clauses and activities stay. Clauses appended since then
-    take part.
+    take part. The call ends early when what it notes for a proof fills the buffer.
     """
     state = e.state
     undo(e, 0)
@@ -222,6 +225,7 @@ def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
                 return NO_ANSWER
             undo(e, level)
             clause = state[CLAUSES] - 1
+            note_clause(e, clause)
             begin = e.clause_offsets[clause]
             reason = n + clause
             if e.clause_offsets[clause + 1] == begin + 1:
@@ -244,9 +248,10 @@ def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
             or state[CLAUSES] + 2 > len(e.clause_span)
             or 2 * state[WATCHES] > len(e.watches)
         )
-        if state[CONFLICTS] >= min(restart, last) or crowded:
+        noted = state[LOGGED] + 2 * n * n >= len(e.log)
+        if state[CONFLICTS] >= min(restart, last) or crowded or noted:
             undo(e, 0)
-            if state[CONFLICTS] >= last:
+            if state[CONFLICTS] >= last or noted:
                 return MORE
             cleaning = crowded
             state[RESTARTS] += 1

@@ -72,6 +72,9 @@ class Engine(NamedTuple):
     #: Decision levels that a learned clause spans (the fewer, the better); 0 for a clause of the problem.
     clause_span: IntArray
     clause_activity: NDArray[np.float64]
+    #: What a proof calls a clause, and what is noted for it; see `_kernels_proof_log`.
+    clause_number: IntArray
+    log: NDArray[np.int32]
     #: The watches of an arc and a range of values (*bucket*) stand together. Like the facts in 32 bits:
     #: reading them is most of the work, and this way most of them stay in the cache.
     watches: NDArray[np.int32]

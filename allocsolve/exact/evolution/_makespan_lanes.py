@@ -6,7 +6,7 @@ import itertools
 import math
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from allocsolve.bounds import makespan_bound
 from allocsolve.exact.evolution._conflicts import violated_covers
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact.evolution._offset_model import OffsetModel
+from allocsolve.exact.evolution._proof_log import ProofLog
 from allocsolve.heuristics import Fit, list_starts
 from allocsolve.heuristics.evolution.order_search import anneal_in_rounds, mirrored, mirrored_starts
 from allocsolve.model import Budget, Limit
@@ -66,15 +67,23 @@ class Knowledge:
         Of the solve.
     starts
         Of all steps, in a feasible schedule.
+    max_proof_bytes
+        A longer log of a search is given up.
     """
 
-    def __init__(self, problem: EvolutionProblem, clock: Clock, starts: IntArray) -> None:
+    def __init__(
+        self, problem: EvolutionProblem, clock: Clock, starts: IntArray, max_proof_bytes: int = 0
+    ) -> None:
         self.problem = problem
         self.clock = clock
         self.stop = threading.Event()
         #: Why the search ends, if it is not done by then.
         self.limit = Limit.TIME
         self.bound = self.combinatorial_bound()
+        self.max_proof_bytes = max_proof_bytes
+        #: What proves the best of the bounds that can be checked.
+        self.certificate: dict[str, Any] = {"kind": "area"}
+        self._certified = self.bound
         self.starts = starts
         self.value = self.measure(starts)
         #: Seconds and value of each better schedule.
@@ -94,9 +103,9 @@ class Knowledge:
         """Return the value of a schedule, as step starts."""
         return int((starts + self.problem.packed.durations).max())
 
-    def new_model(self, time: int, seed: int) -> OffsetModel:
+    def new_model(self, time: int, seed: int, log: ProofLog | None = None) -> OffsetModel:
         """Return a model of the schedules that end by a time."""
-        return OffsetModel(self.problem, time, self.clock, seed=seed)
+        return OffsetModel(self.problem, time, self.clock, seed=seed, log=log)
 
     def lower(self, model: OffsetModel, time: int) -> None:
         """Keep, of a model, only the schedules that end by an earlier time."""
@@ -125,10 +134,12 @@ class Knowledge:
                 backward = list_starts(mirrored(problem), order[::-1].copy(), fit)
                 self.offer(mirrored_starts(problem, backward))
 
-    def prove(self, bound: int) -> None:
-        """Note a lower bound."""
+    def prove(self, bound: int, certificate: dict[str, Any] | None = None) -> None:
+        """Note a lower bound, and what proves it if that was kept."""
         with self._lock:
             self.bound = max(self.bound, bound)
+            if certificate is not None and bound > self._certified:
+                self._certified, self.certificate = bound, certificate
 
     @property
     def open(self) -> bool:
@@ -139,10 +150,11 @@ class Knowledge:
 class Refutation:
     """Conflict search for a schedule that ends by a time and is better than the best one known."""
 
-    def __init__(self, shared: Knowledge, time: int, seed: int) -> None:
+    def __init__(self, shared: Knowledge, time: int, seed: int, log: ProofLog) -> None:
         self._shared = shared
         self.time = time
-        self.model = shared.new_model(time, seed)
+        self.log = log
+        self.model = shared.new_model(time, seed, log)
         self._slice = max(20, _SLICE // self.model.points**2)
 
     def lower(self, time: int) -> None:
@@ -163,7 +175,7 @@ class Refutation:
             shared.stop.set()
             return
         if outcome == NO_ANSWER:
-            shared.prove(self.time + 1)
+            shared.prove(self.time + 1, model.certificate(self.time))
         elif outcome == ANSWER:
             starts, ends = model.read_times()
             covers = model.violated(starts, ends)
@@ -175,11 +187,11 @@ class Refutation:
 class FromAbove(Refutation):
     """Looks for a schedule better than the best one; in the end its absence is proven.
 
-    Several of them, in threads of their own, tell each other what they learn.
+    Several of them, in threads of their own, tell each other what they learn; they have one log.
     """
 
-    def __init__(self, shared: Knowledge, seed: int) -> None:
-        super().__init__(shared, shared.value - 1, seed)
+    def __init__(self, shared: Knowledge, seed: int, log: ProofLog) -> None:
+        super().__init__(shared, shared.value - 1, seed, log)
         self._inbox: deque[Lemmas] = deque()
         self._others: list[FromAbove] = []
 
@@ -194,10 +206,13 @@ class FromAbove(Refutation):
             lemmas = self._inbox.popleft()
             if lemmas.time >= self.time:  # else they hold for fewer answers than are looked for
                 self.model.adopt(lemmas)
+            else:
+                self.log.release(lemmas.numbers)
         super().advance()
         if self._others:
             lemmas = self.model.lemmas(self.time, _SHARED)
             for other in self._others:
+                self.log.hold(lemmas.numbers)
                 other._inbox.append(lemmas)  # noqa: SLF001 - another lane of this class
 
 
@@ -224,7 +239,7 @@ class FromBelow:
         shared = self._shared
         if self._now is None:
             time = min(shared.bound + int(self._step), shared.value - 1)
-            self._now = Refutation(shared, time, self._seed)
+            self._now = Refutation(shared, time, self._seed, ProofLog(shared.max_proof_bytes))
             self._begin, self._limit = shared.bound, _PATIENCE * _GROWTH * self._effort
             self._alarm = shared.clock.remaining / 2
         now = self._now

@@ -8,7 +8,7 @@ segment each (see `_segments`), such a clause is a hole in the difference of the
 from __future__ import annotations
 
 from itertools import permutations, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from allocsolve.exact.evolution._kernels_closure import (
     CLEANED,
     CONFLICTS,
     KEEP,
+    LOGGED,
+    NOTED,
     PACE,
     STATE_SIZE,
 )
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from allocsolve.exact.evolution._conflicts import Block
+    from allocsolve.exact.evolution._proof_log import ProofLog
     from allocsolve.exact.evolution._segments import Fact
     from allocsolve.model import Clock, EvolutionProblem, IntArray
 
@@ -47,6 +50,8 @@ _ROOM_WATCHES = 40
 _ROOM_TRAIL = 400
 #: And at most so many of them: half a gigabyte.
 _MOST_TRAIL = 10_000_000
+#: Room for what is noted for a proof, beside that of one clause with all arcs.
+_ROOM_LOG = 300_000
 #: Learned clauses to keep at a clean-up; conflicts between restarts.
 _KEEP, _PACE = 12_000, 128
 #: Ranges in which the watches of an arc without holes are grouped, times the arcs: some watches in each.
@@ -63,6 +68,8 @@ class Lemmas(NamedTuple):
     facts: NDArray[np.int32]
     lengths: IntArray
     spans: IntArray
+    #: What the proof calls them.
+    numbers: IntArray
     #: The least difference of each arc.
     ground: IntArray
 
@@ -80,23 +87,40 @@ class OffsetModel:
         Clauses are collected while it has time left; what is missing only makes the relaxation weaker.
     seed
         Of the first decisions.
+    log
+        Where what the search learns is written; None: nowhere.
     """
 
-    def __init__(self, problem: EvolutionProblem, horizon: int, clock: Clock, *, seed: int) -> None:
+    def __init__(
+        self,
+        problem: EvolutionProblem,
+        horizon: int,
+        clock: Clock,
+        *,
+        seed: int,
+        log: ProofLog | None = None,
+    ) -> None:
         self.blocks = blocks_of(problem)
         self._problem = problem
         self._segments = segments_of(problem, horizon)
         self._points = self._segments.num_points
         self._covers: set[tuple[Block, ...]] = set()
+        self._time, self._log = horizon, log
+        #: The numbers of the clauses when the last slice had ended.
+        self._held = np.empty(0, dtype=np.int64)
         holes, pairs = self._separated()
         triples = takewhile(
             lambda _: clock.remaining > 0, conflicting_sets(self.blocks, problem.num_nodes, 3)
         )
-        clauses = [*pairs, *map(list, self._segments.clauses), *map(self._clause, triples)]
-        self._engine = self._empty(holes, pairs, horizon, len(clauses), sum(map(len, clauses)))
+        clauses = [(cover, self._clause(cover)) for cover in triples]
+        given = [*pairs, *map(list, self._segments.clauses)]
+        facts = sum(map(len, given)) + sum(len(clause) for _, clause in clauses)
+        self._engine = self._empty(holes, pairs, horizon, len(given) + len(clauses), facts)
         self._lean(seed, horizon)
-        for clause in clauses:
-            self._append(clause)
+        for clause in given:
+            self._append(clause, 0)
+        for cover, clause in clauses:
+            self._append(clause, self._number(cover))
         self._sum = SumLimit.none(self._points)
         self.contradiction = self._ground(horizon)
 
@@ -176,6 +200,8 @@ class OffsetModel:
             clause_facts=small_zeros(facts, 2),
             clause_span=zeros(clauses),
             clause_activity=np.zeros(clauses),
+            clause_number=zeros(clauses),
+            log=small_zeros(_ROOM_LOG + 4 * arcs),
             watches=small_zeros(_ROOM_WATCHES * clauses, 4),
             buckets=small_zeros(len(ends), 3),
             bucket_offsets=np.cumsum([0, *(len(cut) + 1 for cut in cuts)]),
@@ -265,25 +291,31 @@ class OffsetModel:
         facts += [(fact.before * n + fact.after, fact.seconds) for fact in self._segments.facts]
         return any(add_fact(engine, n, arc, value) for arc, value in facts)
 
-    def _append(self, clause: list[Fact]) -> None:
+    def _number(self, cover: tuple[Block, ...]) -> int:
+        """Return what the proof calls the clause of a cover."""
+        return self._log.add_cover(cover) if self._log else 0
+
+    def _append(self, clause: list[Fact], number: int) -> None:
         """Add a clause of the problem; the next search takes it up."""
-        engine, number = self._engine, int(self._engine.state[CLAUSES])
-        begin = int(engine.clause_offsets[number])
+        engine, place = self._engine, int(self._engine.state[CLAUSES])
+        begin = int(engine.clause_offsets[place])
         for at, (before, after, seconds) in enumerate(clause, begin):
             engine.clause_facts[at] = before * self._points + after, seconds
-        engine.clause_offsets[number + 1] = begin + len(clause)
-        engine.clause_span[number] = 0
-        engine.state[CLAUSES] = number + 1
+        engine.clause_offsets[place + 1] = begin + len(clause)
+        engine.clause_span[place] = 0
+        engine.clause_number[place] = number
+        engine.state[CLAUSES] = place + 1
 
     def exclude(self, cover: tuple[Block, ...]) -> None:
         """Add the clause of blocks that do not all fit, unless it is there already."""
         if cover not in self._covers:
             self._covers.add(cover)
-            self._append(self._clause(cover))
+            self._append(self._clause(cover), self._number(cover))
 
     def must_end_by(self, time: int) -> None:
         """Count only answers that end at `time` or earlier, from now on."""
         n = self._points
+        self._time = min(self._time, time)
         for point, (_, left) in enumerate(self._segments.extents):
             if add_fact(self._engine, n, point * n + n - 1, left - time):
                 self.contradiction = True
@@ -304,7 +336,13 @@ class OffsetModel:
 
     def search(self, conflicts: int) -> int:
         """Look for an answer, for so many conflicts."""
-        return search(self._engine, self._sum, self._points, conflicts)
+        outcome = search(self._engine, self._sum, self._points, conflicts)
+        engine = self._engine
+        if self._log:
+            noted, numbers = engine.log[: engine.state[LOGGED]], engine.clause_number[: engine.state[CLAUSES]]
+            self._held = self._log.add_slice(self._time, noted, int(engine.state[NOTED]), numbers, self._held)
+        engine.state[LOGGED] = engine.state[NOTED] = 0
+        return outcome
 
     def lemmas(self, time: int, span: int) -> Lemmas:
         """Return what the last search learned of answers that end by `time`: clauses of few levels."""
@@ -314,7 +352,8 @@ class OffsetModel:
         lengths = np.diff(offsets)
         good = (spans > 0) & (spans <= span)
         facts = engine.clause_facts[offsets[0] : offsets[-1]][np.repeat(good, lengths)]
-        return Lemmas(time, facts, lengths[good], spans[good], engine.ground.copy())
+        numbers = engine.clause_number[first:last][good]
+        return Lemmas(time, facts, lengths[good], spans[good], numbers, engine.ground.copy())
 
     def adopt(self, lemmas: Lemmas) -> None:
         """Use from now on what was learned about answers that end by the same time or later."""
@@ -327,12 +366,22 @@ class OffsetModel:
             number + count >= len(engine.clause_span) // 2
             or begin + len(lemmas.facts) > len(engine.clause_facts) // 2
         ):
+            if self._log:
+                self._log.release(lemmas.numbers)
             return  # nothing is lost but help
         engine.clause_facts[begin : begin + len(lemmas.facts)] = lemmas.facts
         engine.clause_offsets[number + 1 : number + count + 1] = begin + np.cumsum(lemmas.lengths)
         engine.clause_span[number : number + count] = lemmas.spans
+        engine.clause_number[number : number + count] = lemmas.numbers
+        self._held = np.concatenate([self._held, lemmas.numbers])
         engine.clause_activity[number : number + count] = engine.growth[1]
         engine.state[CLAUSES] = number + count
+
+    def certificate(self, time: int) -> dict[str, Any] | None:
+        """Return the proof that no answer ends by `time`, which the search has just met; None: not kept."""
+        return (
+            self._log.certificate(time, [[app, 0] for app in range(self._points - 1)]) if self._log else None
+        )
 
     @property
     def points(self) -> int:

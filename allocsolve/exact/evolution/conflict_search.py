@@ -19,6 +19,7 @@ from allocsolve.exact.evolution._makespan_lanes import (
     Orders,
 )
 from allocsolve.exact.evolution._offset_model import LATEST
+from allocsolve.exact.evolution._proof_log import ProofLog
 from allocsolve.exact.evolution.cpsat import EvolutionCpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.annealing import reported_value
@@ -47,6 +48,9 @@ class EvolutionConflictSearch:
         As for `EvolutionCpSat`.
     max_applications
         Larger problems get the start schedule and a combinatorial bound only (limit ``size``).
+    max_proof_mb
+        Megabytes of the log from which the judge recomputes the bound; a longer one is given up, with 0 there
+        is none. Results of the makespan as the first term have the best bound that is left as `certificate`.
 
     Raises
     ------
@@ -81,10 +85,12 @@ class EvolutionConflictSearch:
 
     objective: EvolutionObjective = ("makespan",)
     max_applications: int = 40
+    max_proof_mb: int = 8
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", parse_evolution_objective(self.objective))
         object.__setattr__(self, "max_applications", natural("max_applications", self.max_applications))
+        object.__setattr__(self, "max_proof_mb", natural("max_proof_mb", self.max_proof_mb))
 
     def __call__(self, problem: EvolutionProblem, budget: Budget, /) -> Result[EvolutionSchedule]:
         """Solve within the budget."""
@@ -103,7 +109,9 @@ class EvolutionConflictSearch:
         start = Annealing(self.objective)(problem, start_budget(problem, budget, clock))
         assert start.answer is not None
         knowledge = Knowledge if leading == "makespan" else TotalKnowledge
-        shared = knowledge(problem, clock, step_starts(start.answer))
+        # The judge's checker knows neither segments nor sums.
+        proof_bytes = self.max_proof_mb * 10**6 if rigid and leading == "makespan" else 0
+        shared = knowledge(problem, clock, step_starts(start.answer), proof_bytes)
         most = self.max_applications if leading == "makespan" else min(self.max_applications, MAX_APPS)
         small = len(packed.releases) <= most
         if not small:
@@ -134,6 +142,7 @@ class EvolutionConflictSearch:
                 *start.incumbents,
                 *((seconds, shown(self._terms(value))) for seconds, value in shared.incumbents),
             ),
+            shared.certificate if self.objective[0] == "makespan" else None,
         )
 
     def _terms(self, value: float) -> tuple[float, ...]:
@@ -149,10 +158,11 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
 
     # The start was the walk of the seed itself.
     below, orders = FromBelow(shared, budget.seed), Orders(shared, seed(1))
+    log = ProofLog(shared.max_proof_bytes)
     if budget.workers == 1:
-        above = FromAbove(shared, budget.seed)
+        above = FromAbove(shared, budget.seed, log)
         return [(above, above, below, above, above, below, orders)]
-    searches = [FromAbove(shared, seed(number)) for number in (0, *range(2, max(3, budget.workers)))]
+    searches = [FromAbove(shared, seed(number), log) for number in (0, *range(2, max(3, budget.workers)))]
     for search in searches:
         search.share_with(searches)
     first, second, *more = searches

@@ -1,0 +1,268 @@
+"""Bounds on makespans that the judge recomputes: from the areas, or from what a search has learned."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.model.checks import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from allocsolve.judge._kernels_evolution_bounds import Base
+    from allocsolve.model import EvolutionObjective, EvolutionProblem, IntArray
+
+__all__ = ["evolution_certified_bound"]
+
+T = TypeVar("T", bound=np.generic)
+
+#: Bytes of a log that are looked at together.
+_PART: Final = 1 << 20
+#: Clauses, and facts in them, that there is room for at first.
+_CLAUSES, _FACTS = 1 << 14, 1 << 18
+#: Room for watches per clause.
+_ROOM_WATCHES: Final = 16
+
+
+def evolution_certified_bound(
+    problem: EvolutionProblem, certificate: Mapping[str, object], objective: EvolutionObjective
+) -> int:
+    """Return a lower bound on the makespan, recomputed from a certificate.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    certificate
+        ``kind`` says which one. ``area``: nothing else. ``learned-clauses``, of problems without room for
+        expansion: ``points``, for each application the pair [application, 0] of its first step; ``log``, in
+        base 64 and compressed by zlib, the items that docs/formats.md describes.
+    objective
+        Its first term is the makespan.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the certificate has not this form, an item of it does not follow, or it proves nothing.
+
+    Notes
+    -----
+    *Proof (area).* Let r be a release. What is released at r or later takes its area on all nodes, after r;
+    and no application ends before its release plus its duration.
+
+    *Proof (learned clauses).* Consider the schedules that end by the horizon: the last one of the log up to
+    the item at hand. (1) The differences of the starts of their applications, with time 0 as one more point,
+    obey the triangle inequality and the windows [release, horizon - duration] of all starts. (2) Where two
+    steps that exceed the cluster together would overlap, a difference is in a hole: recomputed here for
+    all pairs of steps. (3) A block, steps in a row, holds its least number of nodes all the time. If those of
+    blocks of different applications exceed the cluster, they do not all overlap; intervals that overlap in
+    pairs share an instant; so one of them ends before another starts: the clause of a cover, whose sum is
+    recomputed. (4) The negation of a learned clause is a set of bounds on differences. Together with all
+    clauses before, the holes and the triangle inequality it leads to a contradiction, by raising bounds only:
+    so the clause holds. What held for a horizon holds for an earlier one. (5) In the end there is a
+    contradiction without any assumption: no schedule ends by the horizon, and the bound is one second more.
+
+    *Complexity*: pairs of steps; then, for each learned clause, the propagation of its negation.
+
+    References
+    ----------
+    Goldberg & Novikov, "Verification of proofs of unsatisfiability for CNF formulas", DATE 2003 (clauses
+    checked by unit propagation).
+    """
+    if objective[0] != "makespan":
+        msg = f"the certificate bounds makespan, not {objective[0]}"
+        raise InvalidAnswer(msg)
+    kind = certificate.get("kind")
+    if kind == "area":
+        return _area(problem)
+    if kind == "learned-clauses":
+        return _refuted(problem, certificate) + 1
+    msg = f"kind {shown(kind)} of the certificate is none of area and learned-clauses"
+    raise InvalidAnswer(msg)
+
+
+def _area(problem: EvolutionProblem) -> int:
+    """Return the bound by areas and by single applications."""
+    bound = area = 0
+    released = sorted(zip(problem.releases, problem.applications, strict=True), key=lambda pair: -pair[0])
+    for release, profile in released:
+        area += sum(duration * nodes for duration, nodes in profile.steps)
+        length = sum(duration for duration, _ in profile.steps)
+        bound = max(bound, release + max(length, -(-area // problem.num_nodes)))
+    return bound
+
+
+def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> int:
+    """Return the horizon that a log refutes."""
+    from allocsolve.judge import _kernels_evolution_bounds as state  # noqa: PLC0415 - loads numba
+    from allocsolve.judge import _kernels_evolution_proof as kernels  # noqa: PLC0415 - loads numba
+
+    packed = problem.packed
+    if (packed.max_durations != packed.durations).any():
+        msg = "learned clauses prove bounds without expansion only"
+        raise InvalidAnswer(msg)
+    count = len(problem.applications)
+    points = certificate.get("points")
+    if points != [[app, 0] for app in range(count)] or not count:
+        msg = f"points {shown(points)} of the certificate are not the first steps of all applications"
+        raise InvalidAnswer(msg)
+    total = float(packed.releases.astype(float).max()) + float(packed.durations.astype(float).sum())
+    if total >= state.BEYOND:
+        msg = f"times of the problem add up to {total:.3g} s, learned clauses prove bounds below 2^30 s"
+        raise InvalidAnswer(msg)
+    base = _base(problem)
+    left = b""
+    for part in _parts(certificate.get("log")):
+        data = left + part
+        while True:
+            outcome = kernels.check_items(base, count + 1, np.frombuffer(bytearray(data), dtype=np.uint8))
+            if outcome == kernels.PROVEN:
+                return int(base.state[state.HORIZON])
+            data = data[int(base.state[state.POSITION]) :]
+            if outcome != kernels.ROOM:
+                break
+            base = _with_room(base)
+        if outcome != kernels.MORE:
+            msg = f"item {int(base.state[state.ITEMS])} of the log {_FAULTS[outcome]}"
+            raise InvalidAnswer(msg)
+        left = data
+    place = f"{'within' if left else 'after'} item {int(base.state[state.ITEMS])}"
+    msg = f"the log ends {place}, nothing is refuted"
+    raise InvalidAnswer(msg)
+
+
+#: What is wrong with an item, in the order of the outcomes of `check_items`.
+_FAULTS: Final = (
+    *("",) * 3,
+    "has a number of more than 35 bits",
+    "is a horizon that is not below the one before",
+    "names blocks that are none, or not of different applications in rising order",
+    "is a cover that fits on the cluster",
+    "has facts that are none, or not in rising order",
+    "is a clause that does not follow by propagation",
+    "deletes a clause that is not there",
+)
+
+
+def _parts(log: object) -> Iterator[bytes]:
+    """Yield the bytes of a log, so many at a time."""
+    if not isinstance(log, str):
+        msg = f"log {shown(log)} of the certificate is not a text"
+        raise InvalidAnswer(msg)
+    try:
+        packed = base64.b64decode(log, validate=True)
+        stream = zlib.decompressobj()
+        while not stream.eof:
+            part = stream.decompress(packed, _PART)
+            packed = stream.unconsumed_tail
+            if not part and not packed and not stream.eof:
+                msg = "log of the certificate is cut short"
+                raise InvalidAnswer(msg)
+            yield part
+    except (ValueError, binascii.Error, zlib.error) as error:
+        msg = f"log of the certificate is not compressed by zlib in base 64: {error}"
+        raise InvalidAnswer(msg) from error
+
+
+def _base(problem: EvolutionProblem) -> Base:
+    """Return what is known of the problem, with a horizon beyond all."""
+    from allocsolve.judge import _kernels_evolution_bounds as kernels  # noqa: PLC0415 - loads numba
+
+    packed = problem.packed
+    n = len(packed.releases) + 1
+    arcs = n * n
+    tail = np.add.reduceat(packed.durations, packed.offsets[:-1])
+    before = np.cumsum(packed.durations) - packed.durations
+    sizes = np.diff(packed.offsets)
+    delay = before - np.repeat(before[packed.offsets[:-1]], sizes)
+    earliest, latest = np.append(packed.releases, 0), np.append(kernels.BEYOND - tail, 0)
+    values = earliest[None, :] - latest[:, None]
+    np.fill_diagonal(values, 0)
+    hole_offsets, holes = _holes(problem, delay)
+    state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
+    state[kernels.HORIZON] = kernels.BEYOND
+    return kernels.Base(
+        values=values.ravel(),
+        ground=values.ravel().copy(),
+        seen=values.ravel().copy(),
+        hole_offsets=hole_offsets,
+        holes=holes,
+        steps=packed.offsets.astype(np.int64),
+        nodes=packed.nodes.astype(np.int64),
+        durations=packed.durations.astype(np.int64),
+        point=np.repeat(np.arange(n - 1), sizes),
+        delay=delay,
+        tail=tail,
+        num_nodes=problem.num_nodes,
+        place=np.zeros(_CLAUSES, dtype=np.int64),
+        slot_number=np.zeros(_CLAUSES, dtype=np.int64),
+        slot_begin=np.zeros(_CLAUSES, dtype=np.int64),
+        slot_end=np.zeros(_CLAUSES, dtype=np.int64),
+        facts=np.zeros((_FACTS + 4 * arcs, 2), dtype=np.int32),
+        watches=np.zeros((_ROOM_WATCHES * _CLAUSES + 8 * arcs, 4), dtype=np.int32),
+        lists=np.zeros((arcs, 3), dtype=np.int64),
+        wanted=np.full(arcs, kernels.UNSET, dtype=np.int64),
+        queue=np.zeros(arcs, dtype=np.int64),
+        queued=np.zeros(arcs, dtype=np.bool_),
+        changed=np.zeros(arcs, dtype=np.int64),
+        is_changed=np.zeros(arcs, dtype=np.bool_),
+        touched=np.zeros(arcs, dtype=np.int64),
+        is_touched=np.zeros(arcs, dtype=np.bool_),
+        ends=np.zeros(3 * n, dtype=np.int64),
+        clause=np.zeros(2 * arcs, dtype=np.int64),
+        state=state,
+    )
+
+
+def _with_room(base: Base) -> Base:
+    """Return the same with twice the room for clauses."""
+
+    def twice(array: NDArray[T]) -> NDArray[T]:
+        return np.concatenate([array, np.zeros_like(array)])
+
+    return base._replace(
+        place=twice(base.place),
+        slot_number=twice(base.slot_number),
+        slot_begin=twice(base.slot_begin),
+        slot_end=twice(base.slot_end),
+        facts=twice(base.facts),
+        watches=twice(base.watches),
+    )
+
+
+def _holes(problem: EvolutionProblem, delay: IntArray) -> tuple[IntArray, IntArray]:
+    """Return for each arc the differences at which two steps that exceed the cluster overlap, merged."""
+    packed = problem.packed
+    ends = delay + packed.durations
+    own = [slice(*ends_of) for ends_of in pairwise(packed.offsets.tolist())]
+    holes: list[tuple[int, int]] = []
+    offsets = [0]
+    for one in (*own, None):
+        for two in (*own, None):
+            if one is not None and two is not None and one is not two:
+                exceeding = packed.nodes[one, None] + packed.nodes[None, two] > problem.num_nodes
+                low = (delay[one, None] - ends[None, two] + 1)[exceeding]
+                high = (ends[one, None] - delay[None, two] - 1)[exceeding]
+                holes += _merged(sorted(zip(low.tolist(), high.tolist(), strict=True)))
+            offsets.append(len(holes))
+    return np.array(offsets, dtype=np.int64), np.array(holes, dtype=np.int64).reshape(-1, 2)
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return sorted ranges of integers, joined where nothing is between them."""
+    joined: list[tuple[int, int]] = []
+    for low, high in ranges:
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(high, joined[-1][1])
+        else:
+            joined.append((low, high))
+    return joined

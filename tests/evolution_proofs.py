@@ -1,0 +1,227 @@
+"""Proofs of makespans for tests: their items as lists, and a slow, obvious checker of them."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import zlib
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from allocsolve import EvolutionProblem
+
+__all__ = ["CLAUSE", "COVER", "DELETION", "HORIZON", "certificate_of", "items_of", "refuted_horizon"]
+
+HORIZON, COVER, CLAUSE, DELETION = range(4)
+
+#: Its kind, then: the horizon; blocks (application, first, last); facts (arc, value); the number of a clause.
+Item: TypeAlias = tuple[int, Any]
+Fact: TypeAlias = tuple[int, int]
+#: Greatest lower bounds of differences.
+Values: TypeAlias = dict[tuple[int, int], int]
+
+
+def items_of(certificate: Any) -> list[Item]:
+    """Return the items of a log."""
+    data = iter(zlib.decompress(base64.b64decode(certificate["log"])))
+
+    def number() -> int:
+        total = shift = 0
+        for byte in data:
+            total |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return total
+        raise StopIteration
+
+    def signed(coded: int) -> int:
+        return coded // 2 if coded % 2 == 0 else -(coded // 2) - 1
+
+    items: list[Item] = []
+    last = 0
+    while True:
+        try:
+            head = number()
+        except StopIteration:
+            return items
+        kind, rest = head % 4, head // 4
+        if kind == HORIZON:
+            items.append((kind, rest))
+        elif kind == COVER:
+            items.append((kind, [(number(), number(), number()) for _ in range(rest)]))
+        elif kind == CLAUSE:
+            items.append((kind, [(number(), signed(number())) for _ in range(rest)]))
+        else:
+            last += signed(rest)
+            items.append((kind, last))
+
+
+def certificate_of(problem: EvolutionProblem, items: list[Item]) -> dict[str, Any]:
+    """Return the certificate with these items."""
+    out = bytearray()
+
+    def put(number: int) -> None:
+        while number > 127:
+            out.append(number & 127 | 128)
+            number >>= 7
+        out.append(number)
+
+    def coded(value: int) -> int:
+        return 2 * value if value >= 0 else -2 * value - 1
+
+    last = 0
+    for kind, content in items:
+        if kind == HORIZON:
+            put(4 * content)
+        elif kind == COVER:
+            put(4 * len(content) + COVER)
+            for part in itertools.chain.from_iterable(content):
+                put(part)
+        elif kind == CLAUSE:
+            put(4 * len(content) + CLAUSE)
+            for arc, value in content:
+                put(arc)
+                put(coded(value))
+        else:
+            put(4 * coded(content - last) + DELETION)
+            last = content
+    points = [[app, 0] for app in range(len(problem.applications))]
+    log = base64.b64encode(zlib.compress(bytes(out))).decode()
+    return {"kind": "learned-clauses", "points": points, "log": log}
+
+
+class _Contradiction(Exception):  # noqa: N818 - no error: what is looked for
+    """A difference has no value left."""
+
+
+def refuted_horizon(problem: EvolutionProblem, items: list[Item]) -> int | None:
+    """Return the horizon that a log refutes, None if an item is wrong or nothing is refuted in the end."""
+    checker = _Checker(problem)
+    for item in items:
+        try:
+            if not checker.take(*item):
+                return None
+        except _Contradiction:
+            return checker.horizon
+    return None
+
+
+class _Checker:
+    """What a proof has shown so far."""
+
+    def __init__(self, problem: EvolutionProblem) -> None:
+        self.problem = problem
+        self.n = len(problem.applications) + 1
+        self.horizon: int | None = None
+        self.ground: Values = {}
+        self.clauses: list[list[Fact] | None] = []
+        self.bad = _bad_differences(problem)
+
+    def take(self, kind: int, content: Any) -> bool:
+        """Take an item, False if it is wrong."""
+        if kind == HORIZON:
+            is_right = self.lower(content)
+        elif kind == DELETION:
+            is_right = 0 <= content < len(self.clauses)
+            if is_right:
+                self.clauses[content] = None
+        else:
+            clause = _cover_clause(self.problem, content) if kind == COVER else self.learned(content)
+            is_right = clause is not None
+            self.clauses.append(clause)
+        if is_right:
+            self.close(self.ground)
+        return is_right
+
+    def lower(self, horizon: int) -> bool:
+        """Count only what ends by the horizon."""
+        if self.horizon is not None and horizon >= self.horizon:
+            return False
+        self.horizon = horizon
+        origin = self.n - 1
+        for app, profile in enumerate(self.problem.applications):
+            self.raise_to(self.ground, origin, app, self.problem.releases[app])
+            self.raise_to(self.ground, app, origin, profile.duration - horizon)
+        return True
+
+    def learned(self, facts: list[Fact]) -> list[Fact] | None:
+        """Return a clause whose negation leads to a contradiction, else None."""
+        arcs, size = [arc for arc, _ in facts], self.n * self.n
+        if arcs != sorted({*arcs} & {*range(size)} - {*range(0, size, self.n + 1)}):
+            return None
+        assumed = dict(self.ground)
+        try:
+            for arc, value in facts:
+                self.raise_to(assumed, arc % self.n, arc // self.n, 1 - value)
+            self.close(assumed)
+        except _Contradiction:
+            return list(facts)
+        return None
+
+    def close(self, values: Values) -> None:
+        """Raise values until nothing changes."""
+        before: Values | None = None
+        while values != before:
+            before = dict(values)
+            for k, i, j in itertools.product(range(self.n), repeat=3):
+                if (i, k) in values and (k, j) in values:
+                    self.raise_to(values, i, j, values[i, k] + values[k, j])
+            for clause in self.clauses:
+                if clause is not None:
+                    self.force(values, clause)
+
+    def force(self, values: Values, clause: list[Fact]) -> None:
+        """Raise the last fact of a clause that is not refuted."""
+        n, none = self.n, -(10**12)
+        left = [(arc, value) for arc, value in clause if values.get((arc % n, arc // n), none) < 1 - value]
+        if not left:
+            raise _Contradiction
+        if len(left) == 1:
+            (arc, value), *_ = left
+            self.raise_to(values, arc // n, arc % n, value)
+
+    def raise_to(self, values: Values, i: int, j: int, value: int) -> None:
+        """Raise a difference, past what is bad."""
+        if i == j:
+            if value > 0:
+                raise _Contradiction
+            return
+        while (i, j) in self.bad and value in self.bad[i, j]:
+            value += 1
+        values[i, j] = max(value, values.get((i, j), value))
+
+
+def _bad_differences(problem: EvolutionProblem) -> dict[tuple[int, int], set[int]]:
+    """Return the differences of starts at which two applications over-commit the cluster."""
+    held = [
+        [nodes for duration, nodes in profile.steps for _ in range(duration)]
+        for profile in problem.applications
+    ]
+    bad = {}
+    for (a, one), (b, two) in itertools.permutations(enumerate(held), 2):
+        bad[a, b] = {
+            s - t
+            for s, t in itertools.product(range(len(one)), range(len(two)))
+            if one[s] + two[t] > problem.num_nodes
+        }
+    return bad
+
+
+def _cover_clause(problem: EvolutionProblem, blocks: list[tuple[int, int, int]]) -> list[Fact] | None:
+    """Return the clause of some blocks; None if they are none, or fit."""
+    n, apps = len(problem.applications) + 1, [app for app, _, _ in blocks]
+    if len(blocks) < 2 or apps != sorted(set(apps)) or apps[-1] >= n - 1:
+        return None
+    total, clause = 0, []
+    for app, first, last in blocks:
+        nodes = [nodes for _, nodes in problem.applications[app].steps]
+        if not first <= last < len(nodes):
+            return None
+        total += min(nodes[first : last + 1])
+    if total <= problem.num_nodes:
+        return None
+    for (one, _, last), (two, first, _) in itertools.permutations(blocks, 2):
+        end = sum(duration for duration, _ in problem.applications[one].steps[: last + 1])
+        start = sum(duration for duration, _ in problem.applications[two].steps[:first])
+        clause.append((one * n + two, end - start))
+    return clause

@@ -1,0 +1,305 @@
+"""Laws of proofs of makespans: what is proven is so, what was tampered with proves no more than is true."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from base64 import b64encode
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from evolution_proofs import CLAUSE, COVER, DELETION, HORIZON, certificate_of, items_of, refuted_horizon
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from naive_optimum import optimum
+from strategies import evolution_problems
+
+from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
+from allocsolve.errors import InvalidAnswer
+from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
+from allocsolve.exact.evolution import _makespan_lanes
+from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
+from allocsolve.exact.evolution._makespan_lanes import FromAbove, FromBelow, Knowledge
+from allocsolve.exact.evolution._offset_model import OffsetModel
+from allocsolve.exact.evolution._proof_log import ProofLog
+from allocsolve.exact.evolution.cpsat import step_starts
+from allocsolve.heuristics import ListScheduling
+from allocsolve.instances import klein2011
+from allocsolve.judge import assess, certify, evolution_certificate
+from allocsolve.judge.evolution_certificate import evolution_certified_bound
+
+if TYPE_CHECKING:
+    from allocsolve.model import EvolutionObjective, EvolutionSchedule, Result
+
+rigid_problems = evolution_problems(
+    min_apps=2, max_apps=4, max_steps=4, max_nodes=6, expand_limits=(1,), releases=True
+)
+MAKESPAN: EvolutionObjective = ("makespan",)
+SIZE = 10**8
+
+
+def bound_of(problem: EvolutionProblem, certificate: Any) -> int | None:
+    """Return the bound of a certificate, None if it is refused."""
+    try:
+        return evolution_certified_bound(problem, certificate, MAKESPAN)
+    except InvalidAnswer:
+        return None
+
+
+def refutation(problem: EvolutionProblem, time: int, slices: int) -> dict[str, Any]:
+    """Return the proof that nothing ends by a time."""
+    model = OffsetModel(problem, time, Budget().start(), seed=0, log=ProofLog(SIZE))
+    while not model.contradiction:
+        outcome = model.search(slices)
+        if outcome == NO_ANSWER:
+            break
+        if outcome == ANSWER:
+            for cover in model.violated(*model.read_times()):
+                model.exclude(cover)
+    certificate = model.certificate(time)
+    assert certificate is not None
+    return certificate
+
+
+@settings(max_examples=200)
+@given(rigid_problems, st.sampled_from((1, 7, 1000)))
+def test_every_refutation_is_confirmed_by_the_judge_and_by_its_twin(
+    problem: EvolutionProblem, slices: int
+) -> None:
+    (least,) = optimum(problem, MAKESPAN)
+    certificate = refutation(problem, int(least) - 1, slices)
+    assert bound_of(problem, certificate) == least
+    assert refuted_horizon(problem, items_of(certificate)) == least - 1
+
+
+@settings(max_examples=100)
+@given(rigid_problems, st.sampled_from((1, 2, 3)))
+def test_what_is_called_optimal_is_certified(problem: EvolutionProblem, workers: int) -> None:
+    result = EvolutionConflictSearch()(problem, Budget(seconds=600, workers=workers))
+    verdict = assess(problem, result, MAKESPAN)
+    assert verdict.result.status is Status.OPTIMAL
+    if workers < 3:  # a third one is CP-SAT, which leaves no log
+        assert verdict.certified_bound == verdict.result.objective
+
+
+def tampered(items: list[Any], data: st.DataObject) -> list[Any]:
+    """Return items of which one is missing, twice there, at another place or otherwise than it was."""
+    items = [(kind, list(content) if isinstance(content, list) else content) for kind, content in items]
+    place = data.draw(st.integers(0, len(items) - 1))
+    kind, content = items[place]
+    change = data.draw(st.sampled_from(("drop", "twice", "swap", "cut", "inside")))
+    if change == "drop":
+        del items[place]
+    elif change == "twice":
+        items.insert(place, items[place])
+    elif change == "swap":
+        other = data.draw(st.integers(0, len(items) - 1))
+        items[place], items[other] = items[other], items[place]
+    elif change == "cut":
+        del items[place:]
+    elif kind in (HORIZON, DELETION):
+        items[place] = kind, max(0, content + data.draw(st.integers(-3, 3)))
+    elif content:
+        part = data.draw(st.integers(0, len(content) - 1))
+        if data.draw(st.booleans()):
+            del content[part]
+        else:
+            numbers = list(content[part])
+            which = data.draw(st.integers(0, len(numbers) - 1))
+            numbers[which] += data.draw(st.integers(-3, 3))
+            if kind == COVER or which == 0:
+                numbers[which] = max(0, numbers[which])
+            content[part] = tuple(numbers)
+    return items
+
+
+@settings(max_examples=300)
+@given(rigid_problems, st.integers(0, 2), st.data())
+def test_no_tampered_proof_says_more_than_is_true(
+    problem: EvolutionProblem, raised: int, data: st.DataObject
+) -> None:
+    """Whether the judge refuses it or not, its twin says the same."""
+    (least,) = optimum(problem, MAKESPAN)
+    items = items_of(refutation(problem, int(least) - 1, 7))
+    items = [(kind, content + raised if kind == HORIZON else content) for kind, content in items]
+    for _ in range(data.draw(st.integers(0, 2))):
+        assume(items)
+        items = tampered(items, data)
+    bound = bound_of(problem, certificate_of(problem, items))
+    assert bound is None or bound <= least
+    horizon = refuted_horizon(problem, items)
+    assert bound == (None if horizon is None else horizon + 1)
+
+
+def test_searches_that_tell_each_other_have_one_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Horizons fall on the way, clauses are sent, held and deleted."""
+    monkeypatch.setattr(_makespan_lanes, "_SLICE", 1)
+    problem = replace(klein2011([77, 2], num_apps=(10, 10)), expand_limit=1)
+    start = ListScheduling()(problem, Budget()).answer
+    assert start is not None
+    known = Knowledge(problem, Budget().start(), step_starts(start), SIZE)
+    log = ProofLog(SIZE)
+    lanes = [FromAbove(known, seed, log) for seed in range(3)]
+    for lane in lanes:
+        lane.share_with(lanes)
+    for lane in itertools.cycle(lanes):
+        if not known.open:
+            break
+        lane.advance()
+    items = items_of(known.certificate)
+    kinds = [kind for kind, _ in items]
+    assert kinds.count(HORIZON) > 2
+    assert kinds.count(DELETION) > 100
+    assert bound_of(problem, known.certificate) == known.value == known.bound
+
+
+def test_bounds_from_below_have_certificates_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_PART": 3, "_LEAST": 10, "_SLICE": 1}.items():
+        monkeypatch.setattr(_makespan_lanes, name, value)
+    problem = replace(klein2011([78, 1], num_apps=(10, 10)), expand_limit=1)
+    best = EvolutionCpSat()(problem, Budget(seconds=600, workers=2))
+    assert best.answer is not None
+    known = Knowledge(problem, Budget().start(), step_starts(best.answer), SIZE)
+    below = FromBelow(known, 0)
+    bounds = {known.bound}
+    while known.open:
+        below.advance()
+        if known.bound not in bounds:
+            bounds.add(known.bound)
+            assert bound_of(problem, known.certificate) == known.bound
+    assert len(bounds) > 2
+    assert known.bound == best.objective
+
+
+def test_a_log_that_grows_too_long_is_given_up() -> None:
+    problem = replace(klein2011([77, 2], num_apps=(10, 10)), expand_limit=1)
+    none = EvolutionConflictSearch(max_proof_mb=0)(problem, Budget(seconds=600))
+    assert none.status is Status.OPTIMAL
+    assert none.certificate == {"kind": "area"}
+    log = ProofLog(1)
+    model = OffsetModel(problem, int(none.objective or 0) - 1, Budget().start(), seed=0, log=log)  # type: ignore[arg-type]  # a number
+    while model.search(50) != NO_ANSWER:
+        pass
+    assert model.certificate(0) is None
+
+
+#: Of ten applications; its proof has thousands of items.
+LONG = replace(klein2011([77, 3], num_apps=(9, 9)), expand_limit=1)
+
+
+@pytest.fixture(scope="module")
+def proven() -> Result[EvolutionSchedule]:
+    result = EvolutionConflictSearch()(LONG, Budget())
+    assert result.status is Status.OPTIMAL
+    return result
+
+
+def test_a_hundred_of_a_hundred_tampered_proofs_are_refused(proven: Result[EvolutionSchedule]) -> None:
+    """Twenty each: later horizons, false clauses, covers that fit, logs cut short, other problems."""
+    assert proven.certificate is not None
+    assert proven.answer is not None
+    assert isinstance(proven.objective, int)
+    items, n = items_of(proven.certificate), len(LONG.applications) + 1
+    starts = [*proven.answer.starts.tolist(), 0]
+    draw = np.random.default_rng(5)
+    refused = 0
+    for idx in range(20):
+        # Each claims more than is true, or leaves something out that is needed.
+        later = [(kind, content + 1 + idx if kind == HORIZON else content) for kind, content in items]
+        arcs = sorted(draw.choice([arc for arc in range(n * n) if arc % (n + 1)], 1 + idx % 4, replace=False))
+        false = [(int(arc), starts[arc % n] - starts[arc // n] + 1) for arc in arcs]
+        covers = [place for place, (kind, _) in enumerate(items) if kind == COVER]
+        place = covers[int(draw.integers(len(covers)))]
+        fitting = [*items[:place], (COVER, items[place][1][1:]), *items[place + 1 :]]
+        cut = items[: int(draw.integers(len(items) // 2))]
+        profiles = tuple(
+            EvolutionProfile(tuple((duration - 1 - idx, nodes) for duration, nodes in app.steps))
+            for app in LONG.applications
+        )
+        for problem, changed in (
+            (LONG, later),
+            (LONG, [(HORIZON, proven.objective), (CLAUSE, false)]),
+            (LONG, fitting),
+            (LONG, cut),
+            (replace(LONG, applications=profiles), items),
+        ):
+            refused += bound_of(problem, certificate_of(problem, changed)) is None
+    assert bound_of(LONG, certificate_of(LONG, items)) == proven.objective
+    assert refused == 100
+
+
+def test_covers_are_needed_where_pairs_fit() -> None:
+    apps = (EvolutionProfile([(10, 1)]),) * 3
+    problem = EvolutionProblem(2, apps, expand_limit=1)
+    cover = (COVER, [(0, 0, 0), (1, 0, 0), (2, 0, 0)])
+    assert bound_of(problem, certificate_of(problem, [cover, (HORIZON, 19)])) == 20
+    assert bound_of(problem, certificate_of(problem, [(HORIZON, 19), cover])) == 20
+    assert bound_of(problem, certificate_of(problem, [(HORIZON, 19)])) is None
+    assert bound_of(problem, certificate_of(problem, [(HORIZON, 20), cover])) is None
+
+
+def test_little_room_changes_nothing(
+    proven: Result[EvolutionSchedule], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_CLAUSES": 2, "_FACTS": 2, "_ROOM_WATCHES": 0, "_PART": 100}.items():
+        monkeypatch.setattr(evolution_certificate, name, value)
+    assert bound_of(LONG, proven.certificate) == proven.objective
+
+
+def log_of(data: bytes) -> str:
+    return b64encode(zlib.compress(data)).decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "faith"}, "kind 'faith' of the certificate is none of area and learned-clauses"),
+        ({"points": [[0, 0]]}, "are not the first steps of all applications"),
+        ({"points": None}, "points None"),
+        ({"log": 3}, "log 3 of the certificate is not a text"),
+        ({"log": "%"}, "not compressed by zlib in base 64"),
+        ({"log": "AAAA"}, "not compressed by zlib in base 64"),
+        ({"log": b64encode(zlib.compress(b"\x78")[:-5]).decode()}, "cut short"),
+        ({"log": log_of(b"")}, "the log ends after item 0"),
+        ({"log": log_of(b"\x80")}, "the log ends within item 0"),
+        ({"log": log_of(b"\xff" * 6)}, "item 0 of the log has a number of more than 35 bits"),
+        ({"log": log_of(bytes([4 * 30, 4 * 30]))}, "item 1 of the log is a horizon that is not below"),
+        ({"log": log_of(bytes([4 * 1 + 1, 0, 0, 0]))}, "item 0 of the log names blocks that are none"),
+        ({"log": log_of(bytes([4 * 2 + 1, 0, 0, 0, 0, 0, 0]))}, "names blocks that are none"),
+        ({"log": log_of(bytes([4 * 2 + 1, 0, 0, 1, 1, 0, 0]))}, "names blocks that are none"),
+        ({"log": log_of(bytes([4 * 2 + 1, 0, 0, 0, 7, 0, 0]))}, "names blocks that are none"),
+        ({"log": log_of(bytes([4 * 2 + 1, 0, 0, 0, 1, 0, 0]))}, "item 0 of the log is a cover that fits"),
+        ({"log": log_of(bytes([4 * 1 + 2, 0, 0]))}, "item 0 of the log has facts that are none"),
+        ({"log": log_of(bytes([4 * 1 + 2, 16, 0]))}, "has facts that are none"),
+        ({"log": log_of(bytes([4 * 2 + 2, 2, 0, 1, 0]))}, "has facts that are none"),
+        ({"log": log_of(bytes([4 * 1 + 2, 1, 0]))}, "item 0 of the log is a clause that does not follow"),
+        ({"log": log_of(bytes([4 * 0 + 2]))}, "item 0 of the log is a clause that does not follow"),
+        ({"log": log_of(bytes([4 * 0 + 3]))}, "item 0 of the log deletes a clause that is not there"),
+    ],
+)
+def test_malformed_certificates_are_refused(change: dict[str, Any], message: str) -> None:
+    problem = EvolutionProblem(2, (EvolutionProfile([(10, 1)]),) * 3, expand_limit=1)
+    good = certificate_of(problem, [(COVER, [(0, 0, 0), (1, 0, 0), (2, 0, 0)]), (HORIZON, 19)])
+    with pytest.raises(InvalidAnswer, match=message):
+        evolution_certified_bound(problem, {**good, **change}, MAKESPAN)
+
+
+def test_certificates_are_of_the_makespan_without_expansion() -> None:
+    problem = EvolutionProblem(2, (EvolutionProfile([(10, 1)]),) * 3, expand_limit=2)
+    assert evolution_certified_bound(problem, {"kind": "area"}, MAKESPAN) == 15
+    with pytest.raises(InvalidAnswer, match="without expansion only"):
+        evolution_certified_bound(problem, certificate_of(problem, []), MAKESPAN)
+    with pytest.raises(InvalidAnswer, match="bounds makespan, not completion"):
+        evolution_certified_bound(problem, {"kind": "area"}, ("completion",))
+    empty = EvolutionProblem(2, (), expand_limit=1)
+    with pytest.raises(InvalidAnswer, match="first steps"):
+        evolution_certified_bound(empty, certificate_of(empty, []), MAKESPAN)
+    long = EvolutionProblem(2, (EvolutionProfile([(2**30, 1)]),), expand_limit=1)
+    with pytest.raises(InvalidAnswer, match="below 2"):
+        evolution_certified_bound(long, certificate_of(long, []), MAKESPAN)
+    result = EvolutionConflictSearch(("waste", "makespan"))(replace(problem, expand_limit=1), Budget())
+    assert result.certificate is None
+    several = EvolutionConflictSearch(("makespan", "waste"))(replace(problem, expand_limit=1), Budget())
+    assert certify(replace(problem, expand_limit=1), several, ("makespan", "waste")) == (20,)
