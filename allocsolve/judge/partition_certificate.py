@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge._partition_axes import is_ring, stars
+from allocsolve.judge.partition_tree import partition_tree_bound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.model import IntArray, PartitionProblem
+    from allocsolve.model import PartitionProblem
 
 __all__ = ["partition_certificate_bound"]
 
@@ -23,21 +25,22 @@ _MAX_STEPS: Final = 10**8
 
 
 def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
-    """Return a lower bound on the pairwise distance, recomputed from a certificate of multipliers.
+    """Return a lower bound on the pairwise distance, recomputed from a certificate of trees or of multipliers.
 
     Parameters
     ----------
     problem
-        On a mesh: without an axis that is a ring of more than two nodes.
+        With a certificate of multipliers on a mesh: without an axis that is a ring of more than two nodes.
     certificate
-        ``axes``: all axes, the *main* one first. ``scale``: the units of a hop, at least 1. ``roots``: a list
+        Of trees: ``kind`` is ``"cut-tree"``, see `allocsolve.judge.partition_tree.partition_tree_bound` for all
+        else. Of multipliers: ``axes``: all axes, the *main* one first. ``scale``: the units of a hop, at least 1. ``roots``: a list
         of ``medians``, one layer for each axis but the main one, in the order of ``axes``, and of
         ``multipliers``, one list for each of these axes with an integer for each of its layers and one more.
 
     Raises
     ------
     InvalidAnswer
-        If the certificate has not this form, or the problem is not on a mesh.
+        If the certificate has not this form, or the problem is not on a mesh, or a tree does not prove its bound.
 
     Notes
     -----
@@ -65,21 +68,25 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
     from anybody: multipliers for which more than 10^8 steps would be needed are not looked at, those of the
     least stars first, and beyond 2^16 nodes the bound is 0. It shares no code with the solver.
     """
+    if certificate.get("kind") == "cut-tree":
+        return partition_tree_bound(problem, certificate)
     if problem.topology.num_nodes > _MAX_NODES:
         return 0
     shape, axes, scale, roots = _parsed(problem, certificate)
     k = problem.size
     ids = np.flatnonzero(problem.free)
     cells = [tuple(cell) for cell in problem.topology.coordinates(ids)[:, axes].tolist()]
-    stars = _stars(shape, cells, k)
+    totals = stars(shape, [False] * len(shape), np.array(cells), k).min(axis=0)
+    least_stars = {tuple(map(int, medians)): int(star) for medians, star in np.ndenumerate(totals)}
     bounds: list[int] = []
     layer = min(k, len(cells), math.prod(shape) // min(shape))
     steps = 0
-    for medians in sorted(stars, key=stars.__getitem__):
-        bound: int | None = (k + 1) // 2 * stars[medians]
+    for medians in sorted(least_stars, key=least_stars.__getitem__):
+        by_star = (k + 1) // 2 * least_stars[medians]
+        bound: int | None = by_star
         if medians in roots and (steps := steps + sum(shape) * k * layer) <= _MAX_STEPS:
             units = _relaxed(shape, cells, k, scale, medians, roots[medians])
-            bound = None if units is None else max((k + 1) // 2 * stars[medians], -(-units // scale))
+            bound = None if units is None else max(by_star, -(-units // scale))
         if bound is not None:
             bounds.append(bound)
     least = min(bounds, default=0)
@@ -130,41 +137,12 @@ def _least_walk(
     return reached.get(k)
 
 
-def _stars(shape: Sequence[int], cells: Sequence[tuple[int, ...]], k: int) -> dict[tuple[int, ...], int]:
-    """Return the least total distance to the k nearest free nodes, for each choice of medians."""
-    free = np.zeros(tuple(shape), dtype=np.int64)
-    free[tuple(np.array(cells).T)] = 1
-    reach = 1  # how far the k nearest are away, doubled until all nodes have them
-    while (shells := _shells(free, reach)).sum(axis=0).min() < k:
-        reach *= 2
-    within = np.minimum(np.cumsum(shells, axis=0), k)
-    # Whoever is not within a distance is further away by one, at least.
-    distances = (k - within).sum(axis=0)
-    least = distances.min(axis=0)
-    return {tuple(map(int, medians)): int(star) for medians, star in np.ndenumerate(least)}
-
-
-def _shells(free: IntArray, reach: int) -> IntArray:
-    """Return how many free nodes are 0, 1, ..., `reach` hops from each node, on the first axis."""
-    shells = np.zeros((reach + 1, *free.shape), dtype=np.int64)
-    shells[0] = free
-    for axis in range(free.ndim):
-        before = np.moveaxis(shells, axis + 1, 1)
-        shells = np.zeros_like(shells)
-        after = np.moveaxis(shells, axis + 1, 1)
-        for step in range(min(reach, free.shape[axis] - 1) + 1):
-            after[step:, step:] += before[: reach + 1 - step, : before.shape[1] - step]
-            if step:
-                after[step:, :-step] += before[: reach + 1 - step, step:]
-    return shells
-
-
 def _parsed(
     problem: PartitionProblem, certificate: Mapping[str, object]
 ) -> tuple[list[int], list[int], int, dict[tuple[int, ...], list[list[int]]]]:
     """Return the sides in the order of the axes, the axes, the scale and the multipliers by medians."""
     topology = problem.topology
-    if any(wrap and side > 2 for side, wrap in zip(topology.shape, topology.wrap, strict=True)):
+    if any(is_ring(problem)):
         msg = f"a certificate of multipliers is for meshes, not for {topology}"
         raise InvalidAnswer(msg)
     axes, scale, listed = (certificate.get(key) for key in ("axes", "scale", "roots"))
