@@ -48,8 +48,9 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
     certificate
         ``axes``: all axes, the *main* one first: a line, if there is one. ``scale``: the units of a hop, even.
         ``bound``: what is proved. ``roots``: a list of ``medians``, one layer for each axis (without rings for
-        each but the main one), in the order of ``axes``; of ``multipliers``, lists of one integer for each
-        count of the axes but the main one; and of ``steps``, three integers each, see below.
+        each but the main one), in the order of ``axes``; of ``multipliers``, one integer for each count of the
+        axes but the main one, and again so many for each of further ones; and of ``steps``, three integers each,
+        see below.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
     axes = PartitionAxes.of(problem, order, scale)
     _check_size(axes, bound)
     target = (bound - 1) // axes.parity * axes.parity
-    roots = _roots(certificate.get("roots"))
+    roots = _roots(certificate.get("roots"), int(axes.counts[-1] - axes.counts[1]))
     for medians, star in axes.stars() if len(axes.cells) >= k else ():
         if axes.least_cost(star) > target:
             continue
@@ -145,12 +146,8 @@ def _check_root(axes: PartitionAxes, root: _Root, medians: Medians, target: int)
         return
     steps, depth = _checked_steps(axes, root)
     counts, num = int(axes.counts[-1]), len(axes.cells)
-    width = counts - int(axes.counts[1])
-    if root.multipliers.shape[1] != width:
-        msg = f"{root.name} has {root.multipliers.shape[1]} multipliers for {width} counts"
-        raise InvalidAnswer(msg)
     largest = max(map(abs, (int(root.multipliers.max(initial=0)), int(root.multipliers.min(initial=0)))))
-    if 2 * axes.size * width * largest + _walk_cost(axes) >= _MAX_UNITS:
+    if 2 * axes.size * root.multipliers.shape[1] * largest + _walk_cost(axes) >= _MAX_UNITS:
         msg = f"{root.name} has the multiplier {largest}, too large for sums of 64 bits"
         raise InvalidAnswer(msg)
     if depth * (2 * counts + num) > _MAX_TABLE:
@@ -241,8 +238,8 @@ def _parsed(problem: PartitionProblem, certificate: Mapping[str, object]) -> tup
     return axes, scale, bound
 
 
-def _roots(listed: object) -> dict[Medians, _Root]:
-    """Return the roots by medians."""
+def _roots(listed: object, width: int) -> dict[Medians, _Root]:
+    """Return the roots by medians, of so many multipliers at a time."""
     if not isinstance(listed, list):
         msg = f"roots of the certificate are {type(listed).__name__}, not a list"
         raise InvalidAnswer(msg)
@@ -256,23 +253,21 @@ def _roots(listed: object) -> dict[Medians, _Root]:
         if not isinstance(medians, list) or not all(type(m) is int for m in medians):
             msg = f"{name} has the medians {medians}, which are not a list of integers"
             raise InvalidAnswer(msg)
-        steps, multipliers = (_table(f"{key} of {name}", root.get(key)) for key in ("steps", "multipliers"))
-        if len(steps) and steps.shape[1] != _STEP:
-            msg = f"{name} has steps of {steps.shape[1]} integers instead of {_STEP}"
-            raise InvalidAnswer(msg)
+        steps = _table(f"steps of {name}", root.get("steps"), _STEP)
+        multipliers = _table(f"multipliers of {name}", root.get("multipliers"), width)
         roots[tuple(medians)] = _Root(name, steps, multipliers)
     return roots
 
 
-def _table(name: str, rows: object) -> IntArray:
-    """Return lists of integers as one array."""
+def _table(name: str, numbers: object, width: int) -> IntArray:
+    """Return a list of integers in rows of this width; of width 0 there is one row, which is empty."""
     try:
-        table = np.array(rows if isinstance(rows, list) else None)
-    except (ValueError, OverflowError):  # rows of several lengths
+        table = np.array(numbers)
+    except ValueError:  # lists of several lengths
         table = np.array(None)
-    if isinstance(rows, list) and not rows:
-        return np.zeros((0, 0), dtype=np.int64)
-    if table.dtype != np.int64 or table.ndim != 2:
-        msg = f"{name} are not lists of integers, all of one length"
+    if table.size == 0:
+        table = table.astype(np.int64)
+    if not isinstance(numbers, list) or table.dtype != np.int64 or table.ndim != 1 or len(table) % max(width, 1):
+        msg = f"{name} are not a list of integers, {width} at a time"
         raise InvalidAnswer(msg)
-    return table
+    return table.reshape(-1, width) if width else np.zeros((1, 0), dtype=np.int64)

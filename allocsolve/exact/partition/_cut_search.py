@@ -166,8 +166,8 @@ class CutSearch:
             roots.append(
                 {
                     "medians": listed if any(model.rings) else listed[1:],
-                    "steps": steps.tolist(),
-                    "multipliers": multipliers.tolist(),
+                    "steps": steps.ravel().tolist(),
+                    "multipliers": multipliers.ravel().tolist(),
                 }
             )
         return {"kind": "cut-tree", "axes": self._axes, "scale": SCALE, "bound": value, "roots": roots}

@@ -89,5 +89,5 @@ def note_multipliers(log: Log, multipliers: IntArray) -> None:
         if state[CURRENT] < 0:
             copy(multipliers, log.multipliers[state[KEPT]])
             state[CURRENT] = state[KEPT]
-            state[KEPT] += 1
+            state[KEPT] += min(1, len(multipliers))  # of a single axis there are none
         note(log, NARROW, state[CURRENT], 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ __all__ = ["PartitionBranchAndBound"]
 _START = 0.25
 #: Seconds after which the bounds of `partition_bound` are computed, which takes about as long.
 _PATIENCE = 0.3
+#: How many times as long a search may take that goes on for its certificate when such a bound is met.
+_PROOF = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ class _Run:
     def _follow(self, search: CutSearch, nodes: IntArray) -> bool:
         """Follow a search to its end, or to a proof; False if the time is up."""
         clock = self._clock
-        patient = True
+        patient, until = True, math.inf
         for value, cells in search.run(self._value, nodes):
             if value < self._value:
                 self._take(cells)
@@ -122,9 +125,12 @@ class _Run:
                 patient = False
                 self._floor = max(self._floor, partition_bound(self._problem))
             if self._floor >= self._value:
-                return True
+                if not patient:
+                    until = min(until, _PROOF * clock.elapsed)
+                if patient or clock.elapsed > until:
+                    return True
             if not clock.remaining:
-                return False
+                return self._floor >= self._value
         return True
 
     def _take(self, nodes: IntArray) -> None:
