@@ -23,7 +23,7 @@ _START = 0.25
 #: Seconds after which the bounds of `partition_bound` are computed, which takes about as long.
 _PATIENCE = 0.3
 #: How many times as long a search may take that goes on for its certificate when such a bound is met.
-_PROOF = 3
+_PROOF = 10
 
 
 @dataclass(frozen=True, slots=True)
