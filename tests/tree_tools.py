@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.exact import PartitionBranchAndBound
@@ -63,7 +64,7 @@ def _drop_a_child(certificate: dict[str, Any], random: Random) -> None:
     rows = _rows(root)
     splits = [i for i, row in enumerate(rows) if row[0] >= 3] or [-1]  # or all there is
     at = random.choice(splits) + 1
-    root["steps"] = sum(rows[:at] + rows[_end(rows, at) :], [])
+    root["steps"] = [*itertools.chain(*rows[:at], *rows[_end(rows, at) :])]
 
 
 def _end_a_branch_early(certificate: dict[str, Any], random: Random) -> None:
@@ -72,7 +73,7 @@ def _end_a_branch_early(certificate: dict[str, Any], random: Random) -> None:
     root = random.choice(certificate["roots"])
     rows = _rows(root)
     at = random.randrange(len(rows))
-    root["steps"] = sum([*rows[:at], [0, 0, 0], *rows[_end(rows, at) :]], [])
+    root["steps"] = [*itertools.chain(*rows[:at], (0, 0, 0), *rows[_end(rows, at) :])]
 
 
 def _change_multipliers(certificate: dict[str, Any], random: Random) -> None:

@@ -6,12 +6,15 @@ kept by depth: of each depth there is one at a time, the one that the next steps
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.judge._kernels_partition_walks import (
+    FORCED,
     NEVER,
+    OPEN,
+    OUT,
     Branch,
     Tables,
     Windows,
@@ -27,18 +30,27 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray
 
-__all__ = ["CELL", "FORCED", "LEAF", "LOWER_FIRST", "NARROW", "OPEN", "OUT", "REACH", "UPPER_FIRST", "open_leaf"]
+__all__ = [
+    "CELL",
+    "FORCED",
+    "LEAF",
+    "LOWER_FIRST",
+    "NARROW",
+    "OPEN",
+    "OUT",
+    "REACH",
+    "UPPER_FIRST",
+    "open_leaf",
+    "relaxed_cost",
+]
 
 #: What a step says: the end of a branch, that multipliers or connectivity narrow it, or how it is split.
 LEAF, NARROW, REACH, LOWER_FIRST, UPPER_FIRST, CELL = range(6)
 
-#: States of a cell: in no set of the branch, in some, in all.
-OUT, OPEN, FORCED = 0, 1, 2
-
 
 @called_kernel
 def _count(windows: Windows, branch: Branch, tables: Tables, size: int) -> bool:
-    """Count the cells of each layer, and narrow the counts to those that they allow; False if none is left."""
+    """Count the cells of each layer, and narrow the counts to what they allow; False if no set is left."""
     least, greatest, layers, counts = tables.least, tables.greatest, windows.layers, windows.counts
     for j in range(layers[-1]):
         least[j] = greatest[j] = 0
@@ -141,26 +153,32 @@ def _decide(windows: Windows, branch: Branch, tables: Tables, size: int, limit: 
 
 
 @called_kernel
-def _narrow(
-    windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int, target: int
-) -> bool:
-    """Exclude what costs more than the target with these multipliers; False if no set is left."""
+def _relax(windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int) -> int:
+    """Return what all sets of the branch cost at least, by these multipliers; NEVER if there is none."""
     if not _count(windows, branch, tables, size):
-        return False
+        return NEVER
     first = windows.counts[1]
     for i in range(len(multipliers)):
         tables.paid[first + i] = multipliers[i]
     _weigh(windows, branch, tables)
-    num_axes = len(windows.layers) - 1
     total = 0
-    for t in range(num_axes):
+    for t in range(len(windows.layers) - 1):
         tables.bests[t] = forward(windows, branch, tables, size, t)
         if tables.bests[t] >= NEVER // 2:
-            return False
+            return NEVER
         total += tables.bests[t]
+    return total
+
+
+@called_kernel
+def _narrow(
+    windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int, target: int
+) -> bool:
+    """Exclude what costs more than the target with these multipliers; False if no set is left."""
+    total = _relax(windows, branch, tables, multipliers, size)
     if total > target:
         return False
-    for t in range(num_axes):
+    for t in range(len(windows.layers) - 1):
         limit = tables.bests[t] + target - total
         backward(windows, branch, tables, size, t)
         if t == 0:
@@ -237,7 +255,7 @@ def _copy(branches: Branch, source: int, target: int) -> None:
 
 @called_kernel
 def _take(branch: Branch, kind: int, first: int, second: int, turn: int) -> bool:
-    """Make a branch the first (turn 0) or the second of those that a split makes of it; False if it is empty."""
+    """Make a branch the first (turn 0) or the second one of a split; False if it is empty."""
     if kind == CELL:
         wanted = FORCED if turn == 0 else OUT
         other = OUT if turn == 0 else FORCED
@@ -299,10 +317,17 @@ def open_leaf(
             closed[depth + 1] = closed[depth]
             if not closed[depth]:
                 _copy(branches, depth, depth + 1)
-                ahead = Branch(
-                    branches.low[depth + 1], branches.high[depth + 1], branches.status[depth + 1]
-                )
+                ahead = Branch(branches.low[depth + 1], branches.high[depth + 1], branches.status[depth + 1])
                 closed[depth + 1] = not _take(ahead, kind, first, second, 0)
                 closed[depth] = not _take(branch, kind, first, second, 1)
             depth += 1
     return -1
+
+
+@kernel
+def relaxed_cost(windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int) -> int:
+    """Return what all sets of a branch cost at least, in units, by these multipliers; NEVER if there is none.
+
+    O(sum over the layers of counts * choices).
+    """
+    return _relax(windows, branch, tables, multipliers, size)

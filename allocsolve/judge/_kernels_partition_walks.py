@@ -11,12 +11,27 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from allocsolve.kernels import called_kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     import numpy as np
+    from numpy.typing import NDArray
 
     from allocsolve.model import IntArray
 
-__all__ = ["NEVER", "Branch", "Tables", "Windows", "backward", "forward", "least_through", "trim"]
+__all__ = [
+    "FORCED",
+    "NEVER",
+    "OPEN",
+    "OUT",
+    "Branch",
+    "Tables",
+    "Windows",
+    "backward",
+    "forward",
+    "least_through",
+    "trim",
+]
+
+#: States of a cell: in no set of the branch, in some, in all.
+OUT, OPEN, FORCED = 0, 1, 2
 
 #: Above all costs; a few of it still fit 64 bits.
 NEVER: Final = 2**60
@@ -30,7 +45,7 @@ class Windows(NamedTuple):
     counts: IntArray
     #: Shape (counts,): units that a pair of nodes costs of which one is in the window.
     price: IntArray
-    #: Shape (layers,): the layer that enters or leaves between the first and the second count of its axis, ...
+    #: Shape (layers,): what enters or leaves between the first and the second count of the axis, and so on.
     passed: IntArray
     #: Shape (layers,): the layer is in the windows of the counts enter, ..., leave - 1.
     enter: IntArray
@@ -74,12 +89,12 @@ class Tables(NamedTuple):
 
 @called_kernel
 def _cost(windows: Windows, tables: Tables, size: int, p: int, count: int) -> int:
-    return windows.price[p] * count * (size - count) - tables.paid[p] * count
+    return int(windows.price[p] * count * (size - count) - tables.paid[p] * count)
 
 
 @called_kernel
 def forward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int) -> int:
-    """Fill the table of walks up to each count; return the least cost of a walk, NEVER or so if there is none.
+    """Fill the table of walks up to each count; return the least cost, about NEVER if there is no walk.
 
     O(sum over the layers of counts * choices).
     """

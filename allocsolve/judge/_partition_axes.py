@@ -1,13 +1,14 @@
-"""What the judge knows of the axes of a mesh or torus: windows of layers, stars, and the sets with given medians."""
+"""What the judge knows of the axes of a mesh or torus: windows of layers, stars, sets with given medians."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from allocsolve.judge._kernels_partition_walks import Tables, Windows
+from allocsolve.errors import InvalidAnswer
+from allocsolve.judge._kernels_partition_walks import OPEN, Branch, Tables, Windows
 from allocsolve.judge.partition import component_labels, topology_links
 
 if TYPE_CHECKING:
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray, PartitionProblem
 
-__all__ = ["Medians", "PartitionAxes", "is_ring", "stars"]
+__all__ = ["Medians", "PartitionAxes", "checked_axes", "checked_sums", "is_ring", "stars"]
+
+#: Entries of a table at most; all sums stay below.
+_MAX_TABLE: Final = 2**26
+_MAX_UNITS: Final = 2**58
 
 #: One layer for each axis; without rings for each but the main one.
 Medians: TypeAlias = tuple[int, ...]
@@ -124,6 +129,12 @@ class PartitionAxes:
                     passed[layers[t] + end - 1] = layer
         return Windows(layers, counts, price, passed, enter, leave, layer_of)
 
+    def first_branch(self, counts: tuple[IntArray, IntArray], depth: int) -> Branch:
+        """Return room for the branches of so many depths, the first of which has these counts."""
+        low, high = np.zeros((2, depth, int(self.counts[-1])), dtype=np.int64)
+        low[0], high[0] = counts
+        return Branch(low, high, np.full((depth, len(self.cells)), OPEN, dtype=np.int8))
+
     def tables(self) -> Tables:
         """Return memory for kernels."""
         layers, counts, num = int(self.layers[-1]), int(self.counts[-1]), len(self.cells)
@@ -149,11 +160,11 @@ class PartitionAxes:
         )
 
     def first_counts(
-        self, medians: Medians, windows: Windows, target: int
+        self, medians: Medians, windows: Windows, target: int | None
     ) -> tuple[IntArray, IntArray] | None:
         """Return the least and greatest counts of sets with these medians and a cost of at most `target`.
 
-        None if there is no such set.
+        None if there is no such set. Without a target, those of all sets with these medians.
         """
         k, h = self.size, (self.size + 1) // 2
         low, high = np.zeros((2, self.counts[-1]), dtype=np.int64)
@@ -170,7 +181,7 @@ class PartitionAxes:
                 high[begin : begin + m + 1] = h - 1
                 low[begin + m + 1 : begin + side + 1] = h
             high[begin], low[begin + side] = 0, k
-        if not any(self.rings):
+        if target is None or not any(self.rings):
             return low, high
         away = self._away(medians)
         for t, ring in enumerate(self.rings):
@@ -251,3 +262,42 @@ def _shells(free: IntArray, rings: Sequence[bool], reach: int) -> IntArray:
             if step:
                 after[step:, :-step] += come[:, step:]
     return shells
+
+
+def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
+    """Return the axes that a certificate gives, all of them, a line first if there is one.
+
+    Raises
+    ------
+    InvalidAnswer
+        If they are not.
+    """
+    rings = is_ring(problem)
+    if (
+        not isinstance(axes, list)
+        or not all(type(axis) is int for axis in axes)
+        or sorted(axes) != list(range(len(rings)))
+        or rings[axes[0]] > min(rings)
+    ):
+        msg = f"axes {axes} of the certificate are not those of {problem.topology}, a line first"
+        raise InvalidAnswer(msg)
+    return axes
+
+
+def checked_sums(axes: PartitionAxes, multipliers: IntArray, name: str) -> None:
+    """Refuse multipliers, shape (..., counts), with which the tables or the sums of costs would be too large.
+
+    Raises
+    ------
+    InvalidAnswer
+        That says of what.
+    """
+    counts = int(axes.counts[-1])
+    if counts * (axes.size + 1) > _MAX_TABLE:
+        msg = f"{axes.size} nodes on sides of {[*axes.sides]} are too many for {name}"
+        raise InvalidAnswer(msg)
+    most, least = int(multipliers.max(initial=0)), int(multipliers.min(initial=0))
+    paid = 2 * axes.size * multipliers.shape[-1] * max(most, -least)
+    if paid + axes.scale * axes.size**2 * counts >= _MAX_UNITS:
+        msg = f"multipliers or scale of {name} are too large for sums of 64 bits"
+        raise InvalidAnswer(msg)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = [
     "PartitionMetrics",
     "component_labels",
-    "topology_links",
     "partition_metrics",
     "partition_value",
     "partition_violations",
+    "topology_links",
     "value_of_partition_metrics",
 ]
 

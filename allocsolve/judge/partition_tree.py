@@ -12,13 +12,11 @@ from allocsolve.judge._kernels_partition_tree import (
     LEAF,
     LOWER_FIRST,
     NARROW,
-    OPEN,
     REACH,
     UPPER_FIRST,
     open_leaf,
 )
-from allocsolve.judge._kernels_partition_walks import Branch
-from allocsolve.judge._partition_axes import PartitionAxes, is_ring
+from allocsolve.judge._partition_axes import PartitionAxes, checked_axes, checked_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +28,8 @@ __all__ = ["partition_tree_bound"]
 
 #: Nodes of a machine at most: the stars of all nodes are recomputed.
 _MAX_NODES: Final = 2**16
-#: Entries of the tables at most, and of what is kept of the branches that are open at one time.
+#: What is kept of the branches that are open at one time, at most.
 _MAX_TABLE: Final = 2**26
-#: All sums stay below.
-_MAX_UNITS: Final = 2**58
 #: Integers of a step.
 _STEP: Final = 3
 
@@ -46,11 +42,11 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
     problem
         Any mesh or torus of at most 2^16 nodes.
     certificate
-        ``axes``: all axes, the *main* one first: a line, if there is one. ``scale``: the units of a hop, even.
-        ``bound``: what is proved. ``roots``: a list of ``medians``, one layer for each axis (without rings for
-        each but the main one), in the order of ``axes``; of ``multipliers``, one integer for each count of the
-        axes but the main one, and again so many for each of further ones; and of ``steps``, three integers each,
-        see below.
+        ``axes``: all axes, the *main* one first: a line, if there is one. ``scale``: the units of a hop,
+        even. ``bound``: what is proved. ``roots``: a list of ``medians``, one layer for each axis (without
+        rings for each but the main one), in the order of ``axes``; of ``multipliers``, one integer for each
+        count of the axes but the main one, and again so many for each of further ones; and of ``steps``,
+        three integers each, see below.
 
     Returns
     -------
@@ -60,45 +56,47 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
     Raises
     ------
     InvalidAnswer
-        If the certificate has not this form, or does not prove its bound: the line names the root and the step.
+        If the certificate has not this form, or does not prove its bound: that names the root and the step.
 
     Notes
     -----
-    *Counts.* On a line of n layers count p, 0 <= p <= n, is that of the chosen nodes in the first p layers. A
-    ring (of more than two layers) is unrolled a quarter (n // 4) before its median; the window of count r, 0
-    <= r <= n, is the layers r // 2 .. n // 2 + (r + 1) // 2 - 1 from there on. If all axes are rings, the main
-    axis is a line of one layer more, that of all nodes. Counts are numbered through, in the order of the axes.
+    *Counts.* On a line of n layers count p, 0 <= p <= n, is that of the chosen nodes in the first p layers.
+    A ring (of more than two layers) is unrolled a quarter (n // 4) before its median; the window of count
+    r, 0 <= r <= n, is the layers r // 2 .. n // 2 + (r + 1) // 2 - 1 from there on. If all axes are rings,
+    the main axis is a line of one layer more, that of all nodes. Counts are numbered through, in the order
+    of the axes.
 
-    *Claim.* No set of k free nodes (connected, if it is to be) costs less than the bound: its cost is the sum
-    of s (k - s) over all counts s of lines and the even ones, r < n, of even rings, and half the sum over all
-    r < n on odd rings. This is even for odd k, unless a ring is odd. Let T be the largest cost below the bound
-    that is left.
+    *Claim.* No set of k free nodes (connected, if it is to be) costs less than the bound: its cost is the
+    sum of s (k - s) over all counts s of lines and the even ones, r < n, of even rings, and half the sum
+    over all r < n on odd rings. This is even for odd k, unless a ring is odd. Let T be the largest cost
+    below the bound that is left.
 
     *Roots.* Let m be a layer of an axis from which the sum of distances to the set is least; on a line the
-    first one. Then, with h = ceil(k / 2), a line has at most h - 1 nodes before m and at least h up to m; on
-    a ring at least h are in the half ring from m on (odd rings: one layer more), at most k - h in that from
-    m + 1 on: else its neighbour had a smaller sum. So each set belongs to one choice of medians. The sum of
-    distances from the node v there is at least that of the k free nodes nearest to v. The cost is at least h
-    times this sum on a mesh, since s (k - s) >= h min(s, k - s). With rings it is at least k / 2 times, since
-    the cost is half the sum over the nodes of the set, none of which has a smaller one. Medians with which
-    this is above T need no root. With rings the sum is thus at most 2 T / k, so that a count c of a ring for
-    which the c nearest in its window and the k - c nearest beyond have more in total is left out.
+    first one. Then, with h = ceil(k / 2), a line has at most h - 1 nodes before m and at least h up to m;
+    on a ring at least h are in the half ring from m on (odd rings: one layer more), at most k - h in that
+    from m + 1 on: else its neighbour had a smaller sum. So each set belongs to one choice of medians. The
+    sum of distances from the node v there is at least that of the k free nodes nearest to v. The cost is at
+    least h times this sum on a mesh, since s (k - s) >= h min(s, k - s). With rings it is at least k / 2
+    times, since the cost is half the sum over the nodes of the set, none of which has a smaller one.
+    Medians with which this is above T need no root. With rings the sum is thus at most 2 T / k, so that a
+    count c of a ring for which the c nearest in its window and the k - c nearest beyond have more in total
+    is left out.
 
     *Steps.* A branch is an interval for each count and a state for each free node: in no set, in some, in
-    all. The first one of a root is that of its medians. ``[1, i, 0]``: what costs more than T with multipliers
-    i is excluded. ``[2, v, 0]``: so is what no connected set reaches from node v, or without one, -1, the
-    nodes in components below k. ``[3, c, s]``: the branch is split into that of count c up to s and that above
-    s; ``[4, c, s]``: the same, the upper one first. ``[5, v, 0]``: split into the sets with node v and those
-    without. All steps of the first one follow, then those of the second. ``[0, 0, 0]`` ends a branch, in which
-    nothing may be left.
+    all. The first one of a root is that of its medians. ``[1, i, 0]``: what costs more than T with
+    multipliers i is excluded. ``[2, v, 0]``: so is what no connected set reaches from node v, or without
+    one, -1, the nodes in components below k. ``[3, c, s]``: the branch is split into that of count c up to
+    s and that above s; ``[4, c, s]``: the same, the upper one first. ``[5, v, 0]``: split into the sets
+    with node v and those without. All steps of the first one follow, then those of the second. ``[0, 0,
+    0]`` ends a branch, in which nothing may be left.
 
-    *Exclusion.* For whatever multipliers u the cost of a set, in units, is the sum over the main axis of scale
-    s (k - s), plus the weights of its nodes (the sum of u over the windows that a node is in), plus, on each
-    other axis, the sum of scale s (k - s) - u s: the u cancel. Each of these parts is at least the least cost
-    of its walk, of which forward and backward programs tell how little it is for each count, and on the main
-    axis for each node that is in the set or is not. What makes the sum of the parts more than T is excluded.
-    No step takes away a set that costs T or less: whatever the multipliers and splits, a tree whose branches
-    are all empty is a proof.
+    *Exclusion.* For whatever multipliers u the cost of a set, in units, is the sum over the main axis of
+    scale s (k - s), plus the weights of its nodes (the sum of u over the windows that a node is in), plus,
+    on each other axis, the sum of scale s (k - s) - u s: the u cancel. Each of these parts is at least the
+    least cost of its walk, of which forward and backward programs tell how little it is for each count, and
+    on the main axis for each node that is in the set or is not. What makes the sum of the parts more than T
+    is excluded. No step takes away a set that costs T or less: whatever the multipliers and splits, a tree
+    whose branches are all empty is a proof.
 
     *Complexity*: of each step O(sum over the layers of counts * choices), of a root O(nodes * sum of sides).
     It shares no code with the solver.
@@ -111,7 +109,6 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
     if bound <= k * (k - 1) // 2:  # no two nodes are closer than one hop
         return bound
     axes = PartitionAxes.of(problem, order, scale)
-    _check_size(axes, bound)
     target = (bound - 1) // axes.parity * axes.parity
     roots = _roots(certificate.get("roots"), int(axes.counts[-1] - axes.counts[1]))
     for medians, star in axes.stars() if len(axes.cells) >= k else ():
@@ -146,22 +143,13 @@ def _check_root(axes: PartitionAxes, root: _Root, medians: Medians, target: int)
         return
     steps, depth = _checked_steps(axes, root)
     counts, num = int(axes.counts[-1]), len(axes.cells)
-    largest = max(map(abs, (int(root.multipliers.max(initial=0)), int(root.multipliers.min(initial=0)))))
-    if 2 * axes.size * root.multipliers.shape[1] * largest + _walk_cost(axes) >= _MAX_UNITS:
-        msg = f"{root.name} has the multiplier {largest}, too large for sums of 64 bits"
-        raise InvalidAnswer(msg)
+    checked_sums(axes, root.multipliers, root.name)
     if depth * (2 * counts + num) > _MAX_TABLE:
         msg = f"{root.name} is {depth} splits deep, too deep to be checked"
         raise InvalidAnswer(msg)
-    branches = Branch(
-        np.zeros((depth, counts), dtype=np.int64),
-        np.zeros((depth, counts), dtype=np.int64),
-        np.full((depth, num), OPEN, dtype=np.int8),
-    )
-    branches.low[0], branches.high[0] = first
     row = open_leaf(
         windows,
-        branches,
+        axes.first_branch(first, depth),
         axes.tables(),
         axes.links,
         steps,
@@ -202,38 +190,16 @@ def _checked_steps(axes: PartitionAxes, root: _Root) -> tuple[IntArray, int]:
     return steps, int(left.max(initial=1))
 
 
-def _walk_cost(axes: PartitionAxes) -> int:
-    """Return what the counts of all axes cost at most."""
-    return axes.scale * axes.size**2 * int(axes.counts[-1])
-
-
-def _check_size(axes: PartitionAxes, bound: int) -> None:
-    """Refuse what would need too much memory, or numbers too large."""
-    if int(axes.counts[-1]) * (axes.size + 1) > _MAX_TABLE or _walk_cost(axes) >= _MAX_UNITS:
-        msg = f"{axes.size} nodes on sides of {axes.sides} are too many for a certificate of trees"
-        raise InvalidAnswer(msg)
-    if bound * axes.scale >= _MAX_UNITS:
-        msg = f"bound {bound} of the certificate is above the cost of all sets"
-        raise InvalidAnswer(msg)
-
-
 def _parsed(problem: PartitionProblem, certificate: Mapping[str, object]) -> tuple[list[int], int, int]:
     """Return the axes, the scale and the bound."""
-    axes, scale, bound = (certificate.get(key) for key in ("axes", "scale", "bound"))
-    rings = is_ring(problem)
-    if (
-        not isinstance(axes, list)
-        or not all(type(axis) is int for axis in axes)
-        or sorted(axes) != list(range(len(rings)))
-        or rings[axes[0]] > min(rings)
-    ):
-        msg = f"axes {axes} of the certificate are not those of {problem.topology}, a line first"
-        raise InvalidAnswer(msg)
+    axes = checked_axes(problem, certificate.get("axes"))
+    scale, bound = certificate.get("scale"), certificate.get("bound")
     if type(scale) is not int or scale < 2 or scale % 2:
         msg = f"scale {scale} of the certificate is not an even integer above 0"
         raise InvalidAnswer(msg)
-    if type(bound) is not int:
-        msg = f"bound {bound} of the certificate is not an integer"
+    most = problem.topology.diameter * problem.size**2
+    if type(bound) is not int or bound > most:
+        msg = f"bound {bound} of the certificate is not an integer, or above the cost {most} of all sets"
         raise InvalidAnswer(msg)
     return axes, scale, bound
 
@@ -267,7 +233,12 @@ def _table(name: str, numbers: object, width: int) -> IntArray:
         table = np.array(None)
     if table.size == 0:
         table = table.astype(np.int64)
-    if not isinstance(numbers, list) or table.dtype != np.int64 or table.ndim != 1 or len(table) % max(width, 1):
+    if (
+        not isinstance(numbers, list)
+        or table.dtype != np.int64
+        or table.ndim != 1
+        or len(table) % max(width, 1)
+    ):
         msg = f"{name} are not a list of integers, {width} at a time"
         raise InvalidAnswer(msg)
     return table.reshape(-1, width) if width else np.zeros((1, 0), dtype=np.int64)

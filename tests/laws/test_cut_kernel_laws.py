@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import naive_cuts
 import naive_partition as naive
 import numpy as np
@@ -20,10 +18,6 @@ from allocsolve.exact.partition import _kernels_ring as rings
 from allocsolve.exact.partition._kernels_star import stars
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import PartitionProblem, frozen
-
-if TYPE_CHECKING:
-    from allocsolve.model import IntArray
-
 
 forward = entry(cuts.forward)
 backward = entry(cuts.backward)

@@ -12,8 +12,8 @@ from allocsolve.exact.partition._kernels_cuts import SCALE
 from allocsolve.exact.partition._kernels_log import CELL, KEPT, ON, REACH, STEPS, new_log
 from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_work
 from allocsolve.exact.partition._kernels_search import DONE, FULL, MORE, search
-from allocsolve.exact.partition._kernels_state import ACTIVE, BEST, BOUND, ROOT, TOP, Search
 from allocsolve.exact.partition._kernels_star import stars
+from allocsolve.exact.partition._kernels_state import ACTIVE, BEST, BOUND, ROOT, TOP, Search
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import frozen
 
@@ -125,34 +125,36 @@ class CutSearch:
     def certificate(self) -> dict[str, object] | None:
         """Return what the judge takes as a proof: the trees of a search that came to its end.
 
-        Else, or if the trees are too large, the multipliers of the nodes without a parent; None with rings.
+        Else, or if the trees are too large, the multipliers of the nodes without a parent.
         See `allocsolve.judge.partition_certificate_bound`.
         """
-        model, memory = self._model, self._memory
+        size, memory = self._model.size, self._memory
         if memory is None:
             return None
         best = int(memory.state[BEST])
-        if best <= model.size * (model.size - 1) // 2:
+        if best <= size * (size - 1) // 2:
             self._trees.clear()  # nothing to prove: no two nodes are closer than one hop
         elif not (self._complete and memory.log.state[ON]):
             return self._multipliers()
         return self._proof(best)
 
-    def _multipliers(self) -> dict[str, object] | None:
-        """Return the multipliers of the nodes without a parent; None with rings."""
-        model = self._model
-        if any(model.rings):
-            return None
+    def _multipliers(self) -> dict[str, object]:
+        """Return the multipliers of the nodes without a parent."""
         self._record_root()
-        ends = np.cumsum(model.lengths)
+        ends = np.cumsum(self._model.lengths)
         roots = [
             {
-                "medians": list(medians[1:]),
+                "medians": self._listed(medians),
                 "multipliers": [part.tolist() for part in np.split(multipliers, ends[:-1])[1:]],
             }
             for medians, multipliers in self._roots.items()
         ]
-        return {"axes": list(model.axes), "scale": SCALE, "roots": roots}
+        return {"axes": self._axes, "scale": SCALE, "roots": roots}
+
+    def _listed(self, medians: tuple[int, ...]) -> list[int]:
+        """Return the medians of the axes that have one, without the line that was added to rings."""
+        listed = [m for m, axis in zip(medians, self._model.axes, strict=True) if axis in self._axes]
+        return listed if any(self._model.rings) else listed[1:]
 
     def _proof(self, value: int) -> dict[str, object]:
         """Return the trees: together they prove that no set is below `value`."""
@@ -162,10 +164,9 @@ class CutSearch:
             steps = logged.copy()
             of_cell = np.isin(steps[:, 0], (REACH, CELL)) & (steps[:, 1] >= 0)
             steps[of_cell, 1] = model.nodes[steps[of_cell, 1]]
-            listed = [m for m, axis in zip(medians, model.axes, strict=True) if axis in self._axes]
             roots.append(
                 {
-                    "medians": listed if any(model.rings) else listed[1:],
+                    "medians": self._listed(medians),
                     "steps": steps.ravel().tolist(),
                     "multipliers": multipliers.ravel().tolist(),
                 }
@@ -284,7 +285,10 @@ class CutSearch:
         assert memory is not None
         log = memory.log
         if memory.state[TOP] + 2 > len(memory.bounds):
-            stack = Node(*map(_doubled, memory.stack))
+            low, high, multipliers, status = memory.stack
+            stack = Node(
+                _doubled(low), _doubled(high), _doubled(multipliers), np.concatenate([status, status])
+            )
             bounds, origins = _doubled(memory.bounds), _doubled(memory.origins)
             memory = memory._replace(stack=stack, bounds=bounds, origins=origins)
         elif log.state[KEPT] * log.multipliers.shape[1] + self._logged > _MAX_LOG:

@@ -36,8 +36,8 @@ __all__ = [
     "note_multipliers",
 ]
 
-#: What a step may be: the end of a node without children; what multipliers exclude; what connected sets cannot
-#: reach from a cell; a node split at a count or at a cell.
+#: What a step may be: the end of a node without children; what multipliers exclude; what connected sets
+#: cannot reach from a cell; a node split at a count or at a cell.
 LEAF, NARROW, REACH, LOWER_FIRST, UPPER_FIRST, CELL = range(6)
 
 #: Entries of `Log.state`: whether there is a log; how many steps and multipliers it has; the row of the
@@ -66,7 +66,7 @@ def new_log(width: int) -> Log:
 def has_room(log: Log) -> bool:
     """Return whether there is room for all that the search writes between two looks."""
     state = log.state
-    return state[STEPS] + 16 <= len(log.steps) and state[KEPT] + 4 <= len(log.multipliers)
+    return bool(state[STEPS] + 16 <= len(log.steps) and state[KEPT] + 4 <= len(log.multipliers))
 
 
 @called_kernel

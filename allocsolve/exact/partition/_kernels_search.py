@@ -69,6 +69,7 @@ ROUNDS, ROOT_ROUNDS = 10, 15
 #: Largest multiplier: with the tables of `_cut_search`, no sum of charges comes near 2^60 then.
 _MOST = 2.0**30
 
+
 @called_kernel
 def _push(search: Search, bound: int) -> None:
     top = search.state[TOP]
