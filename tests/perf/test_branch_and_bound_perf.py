@@ -102,7 +102,7 @@ PROOFS = {
 
 @pytest.mark.parametrize("name", PROOFS)
 def test_checking_a_proof(benchmark: BenchmarkFixture, name: str) -> None:
-    """CPU seconds of the search and of the judge are in ``extra_info``; aim: no more than 10 times the search.
+    """CPU seconds of the search and of the judge are in ``extra_info``; aim: at most 10 times the search.
 
     Had: 0.3 to 0.8 times.
     """

@@ -1,4 +1,4 @@
-"""The optima of the library's partition problems are checked: the judge confirms each from its certificate."""
+"""Optima of the library's partition problems are checked: the judge confirms each from its certificate."""
 
 from __future__ import annotations
 
