@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PartitionMetrics",
+    "component_labels",
     "partition_metrics",
     "partition_value",
     "partition_violations",
+    "topology_links",
     "value_of_partition_metrics",
 ]
 
@@ -44,12 +46,12 @@ def partition_violations(problem: PartitionProblem, partition: Partition) -> tup
     nodes = nodes[inside]
     violations += [f"node {node} is busy" for node in nodes[~problem.free[nodes]].tolist()]
     if problem.contiguous and len(nodes):
-        labels = _labels(_mask(topology, nodes), *_links(topology))[nodes]
-        apart = np.flatnonzero(labels != labels[0])
+        components = component_labels(_mask(topology, nodes), *topology_links(topology))[nodes]
+        apart = np.flatnonzero(components != components[0])
         if len(apart):
             violations.append(
                 f"node {nodes[apart[0]]} is not connected to node {nodes[0]}: "
-                f"the set has {len(np.unique(labels))} components"
+                f"the set has {len(np.unique(components))} components"
             )
     return tuple(violations)
 
@@ -132,7 +134,7 @@ def partition_metrics(
     size = len(coordinates)
     members = _mask(topology, partition.nodes)
     left = problem.free & ~members
-    links = _links(topology)
+    links = topology_links(topology)
     total = _total_distance(topology, coordinates)
     farthest = _farthest(topology, members)
     box = tuple(
@@ -197,7 +199,7 @@ def _mask(topology: Topology, nodes: IntArray) -> BoolArray:
     return mask
 
 
-def _links(topology: Topology) -> tuple[IntArray, IntArray]:
+def topology_links(topology: Topology) -> tuple[IntArray, IntArray]:
     """Return the two ends of every link, each link once."""
     ids = np.arange(topology.num_nodes).reshape(topology.shape, order="F")
     one, other = [], []
@@ -211,7 +213,7 @@ def _links(topology: Topology) -> tuple[IntArray, IntArray]:
     return np.concatenate(one), np.concatenate(other)
 
 
-def _labels(members: BoolArray, one: IntArray, other: IntArray) -> IntArray:
+def component_labels(members: BoolArray, one: IntArray, other: IntArray) -> IntArray:
     """Return for each node the least node of its component within `members`; itself outside.
 
     Every root joins the least root next to it until no link is left between two: O(log nodes) rounds.
@@ -231,7 +233,7 @@ def _labels(members: BoolArray, one: IntArray, other: IntArray) -> IntArray:
 
 def _component_sizes(members: BoolArray, links: tuple[IntArray, IntArray]) -> IntArray:
     """Return the size of each component of `members`."""
-    return np.unique(_labels(members, *links)[members], return_counts=True)[1]
+    return np.unique(component_labels(members, *links)[members], return_counts=True)[1]
 
 
 def _extent(along: IntArray, side: int, *, ring: bool) -> int:

@@ -1,183 +1,121 @@
-"""Bounds of partitions that the judge recomputes from multipliers, in integers."""
+"""Bounds of partitions that the judge recomputes from certificates, in integers."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge._kernels_partition_tree import relaxed_cost
+from allocsolve.judge._kernels_partition_walks import NEVER, Branch
+from allocsolve.judge._partition_axes import PartitionAxes, checked_axes, checked_sums, is_ring
+from allocsolve.judge.partition_tree import partition_tree_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
+    from allocsolve.judge._kernels_partition_walks import Tables
+    from allocsolve.judge._partition_axes import Medians
     from allocsolve.model import IntArray, PartitionProblem
 
 __all__ = ["partition_certificate_bound"]
 
-#: What is recomputed at most: nodes of a mesh, and steps along its axes.
+#: What is recomputed at most: nodes of a machine, and steps along its axes.
 _MAX_NODES: Final = 2**16
-_MAX_STEPS: Final = 10**8
+_MAX_STEPS: Final = 10**9
 
 
 def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
-    """Return a lower bound on the pairwise distance, recomputed from a certificate of multipliers.
+    """Return a lower bound on the pairwise distance, recomputed from a certificate of trees or multipliers.
 
     Parameters
     ----------
     problem
-        On a mesh: without an axis that is a ring of more than two nodes.
+        Any problem.
     certificate
-        ``axes``: all axes, the *main* one first. ``scale``: the units of a hop, at least 1. ``roots``: a list
-        of ``medians``, one layer for each axis but the main one, in the order of ``axes``, and of
-        ``multipliers``, one list for each of these axes with an integer for each of its layers and one more.
+        Of trees, which prove an optimum: ``kind`` is ``"cut-tree"``, all else is told by
+        `allocsolve.judge.partition_tree_bound`. Of multipliers: ``axes``: all axes, the *main* one first: a
+        line, if there is one. ``scale``: the units of a hop, at least 1; even if a ring is odd. ``roots``: a
+        list of ``medians``, one layer for each axis (without rings for each but the main one), in the order
+        of ``axes``, and of ``multipliers``, one list for each axis but the main one (if all are rings, for
+        each) with an integer for each of its layers and one more.
 
     Raises
     ------
     InvalidAnswer
-        If the certificate has not this form, or the problem is not on a mesh.
+        If the certificate has not this form, or trees do not prove their bound.
 
     Notes
     -----
-    *Proof.* Let S be any set of k free nodes, h = ceil(k / 2), and on each axis s(p) the number of its nodes
-    in the first p layers. Its cost is the sum of s(p) (k - s(p)) over all axes and p.
+    *Proof.* Let S be any set of k free nodes, h = ceil(k / 2). The counts of an axis, what S costs, the
+    medians that it belongs to and the bound by stars are those of `allocsolve.judge.partition_tree_bound`.
+    The least bound of all choices of medians is a bound.
 
-    (1) On each axis there is one layer m with s(m) <= h - 1 and s(m + 1) >= h. So S belongs to one choice of
-    such medians of all axes but the main one, and the least bound of all choices is a bound.
+    *Multipliers.* For whatever integers u(t, p), the cost in units of 1/scale is the sum over the main axis
+    of scale s (k - s), plus the sum of the weights of the nodes of S, plus, on each other axis t, the sum of
+    scale s (k - s) - u(t, p) s. Here the weight of a node is the sum of u(t, p) over the windows in which it
+    lies: by this the u cancel. Each part is at least its own minimum: on axis t over all counts that respect
+    the median and the free nodes of each layer; on the main axis together with the weights, where q nodes of
+    a layer weigh at least what its q lightest free ones do.
 
-    (2) *Multipliers.* For whatever integers u(t, p), the cost in units of 1/scale is the sum over the main
-    axis of scale s (k - s), plus the sum of the weights of the nodes of S, plus, on each other axis t, the
-    sum of scale s (k - s) - u(t, p) s. Here the weight of a node is the sum of u(t, p) over the p and t in
-    whose first p layers it lies: by this the u cancel. Each part is at least its own minimum: on axis t over
-    all s(0) = 0 <= s(1) <= ... = k that respect the median and the free nodes of each layer; on the main axis
-    together with the weights, where q nodes of a layer weigh at least what its q lightest free ones do.
-
-    (3) *Stars.* Let v be the node at the medians of all axes. The total distance from v to S is the sum of
-    min(s, k - s) over all cuts, and s (k - s) >= h min(s, k - s). So the cost is at least h times the total
-    distance from v to the k free nodes nearest to it: a bound for choices of medians without multipliers.
-
-    (4) For odd k all s (k - s) are even, so the bound is rounded up to an even number.
+    For odd k the bound is rounded up to an even number, unless a ring is odd.
 
     *Complexity*: O(choices of medians * sum of sides * k * min(k, nodes of a layer)), and O(nodes * sum of
     sides * r) for the stars, where no node is further than r from its k nearest free nodes. Certificates come
-    from anybody: multipliers for which more than 10^8 steps would be needed are not looked at, those of the
+    from anybody: multipliers for which more than 10^9 steps would be needed are not looked at, those of the
     least stars first, and beyond 2^16 nodes the bound is 0. It shares no code with the solver.
     """
+    if certificate.get("kind") == "cut-tree":
+        return partition_tree_bound(problem, certificate)
     if problem.topology.num_nodes > _MAX_NODES:
         return 0
-    shape, axes, scale, roots = _parsed(problem, certificate)
-    k = problem.size
-    ids = np.flatnonzero(problem.free)
-    cells = [tuple(cell) for cell in problem.topology.coordinates(ids)[:, axes].tolist()]
-    stars = _stars(shape, cells, k)
-    bounds: list[int] = []
-    layer = min(k, len(cells), math.prod(shape) // min(shape))
-    steps = 0
-    for medians in sorted(stars, key=stars.__getitem__):
-        bound: int | None = (k + 1) // 2 * stars[medians]
-        if medians in roots and (steps := steps + sum(shape) * k * layer) <= _MAX_STEPS:
-            units = _relaxed(shape, cells, k, scale, medians, roots[medians])
-            bound = None if units is None else max((k + 1) // 2 * stars[medians], -(-units // scale))
+    axes, roots = _parsed(problem, certificate)
+    if len(axes.cells) < axes.size:
+        return 0
+    tables = axes.tables()
+    most = np.sort(np.bincount(axes.places[:, 0]))[-1]
+    steps, bounds = 0, []
+    for medians, star in sorted(axes.stars(), key=lambda each: each[1]):
+        bound: int | None = axes.least_cost(star)
+        steps += int(axes.counts[-1]) * axes.size * min(axes.size, int(most))
+        if medians in roots and steps <= _MAX_STEPS:
+            units = _relaxed(axes, tables, medians, roots[medians])
+            bound = None if units is None else max(axes.least_cost(star), -(-units // axes.scale))
         if bound is not None:
             bounds.append(bound)
-    least = min(bounds, default=0)
-    return least + least % 2 if k % 2 else least
+    return -(-min(bounds, default=0) // axes.parity) * axes.parity
 
 
-def _relaxed(
-    shape: Sequence[int],
-    cells: Sequence[tuple[int, ...]],
-    k: int,
-    scale: int,
-    medians: tuple[int, ...],
-    multipliers: Sequence[Sequence[int]],
-) -> int | None:
-    """Return the bound (2) in units; None if no set has these medians."""
-    total = 0
-    for t, (side, median, paid) in enumerate(zip(shape[1:], medians, multipliers, strict=True), start=1):
-        held = [sum(cell[t] == layer for cell in cells) for layer in range(side)]
-        least = _least_walk([[0] * (num + 1) for num in held], k, scale, paid, median)
-        if least is None:
-            return None
-        total += least
-    behind = [[sum(paid[layer + 1 :]) for layer in range(len(paid) - 1)] for paid in multipliers]
-    weights: list[list[int]] = [[] for _ in range(shape[0])]
-    for cell in cells:
-        weights[cell[0]].append(sum(sums[layer] for sums, layer in zip(behind, cell[1:], strict=True)))
-    lightest = [[0, *itertools.accumulate(sorted(layer))] for layer in weights]
-    chosen = _least_walk(lightest, k, scale, [0] * (shape[0] + 1), None)
-    return None if chosen is None else total + chosen
-
-
-def _least_walk(
-    costs: Sequence[Sequence[int]], k: int, scale: int, paid: Sequence[int], median: int | None
-) -> int | None:
-    """Return the least cost of counts along an axis whose layer j with q nodes costs ``costs[j][q]``."""
-    reached = {0: 0}
-    for p, layer in enumerate(costs, start=1):
-        ahead: dict[int, int] = {}
-        for count, cost in reached.items():
-            for q in range(min(len(layer) - 1, k - count) + 1):
-                s = count + q
-                if median is not None and (s >= (k + 1) // 2) != (p > median):
-                    continue
-                value = cost + layer[q] + scale * s * (k - s) - paid[p] * s
-                if s not in ahead or value < ahead[s]:
-                    ahead[s] = value
-        reached = ahead
-    return reached.get(k)
-
-
-def _stars(shape: Sequence[int], cells: Sequence[tuple[int, ...]], k: int) -> dict[tuple[int, ...], int]:
-    """Return the least total distance to the k nearest free nodes, for each choice of medians."""
-    free = np.zeros(tuple(shape), dtype=np.int64)
-    free[tuple(np.array(cells).T)] = 1
-    reach = 1  # how far the k nearest are away, doubled until all nodes have them
-    while (shells := _shells(free, reach)).sum(axis=0).min() < k:
-        reach *= 2
-    within = np.minimum(np.cumsum(shells, axis=0), k)
-    # Whoever is not within a distance is further away by one, at least.
-    distances = (k - within).sum(axis=0)
-    least = distances.min(axis=0)
-    return {tuple(map(int, medians)): int(star) for medians, star in np.ndenumerate(least)}
-
-
-def _shells(free: IntArray, reach: int) -> IntArray:
-    """Return how many free nodes are 0, 1, ..., `reach` hops from each node, on the first axis."""
-    shells = np.zeros((reach + 1, *free.shape), dtype=np.int64)
-    shells[0] = free
-    for axis in range(free.ndim):
-        before = np.moveaxis(shells, axis + 1, 1)
-        shells = np.zeros_like(shells)
-        after = np.moveaxis(shells, axis + 1, 1)
-        for step in range(min(reach, free.shape[axis] - 1) + 1):
-            after[step:, step:] += before[: reach + 1 - step, : before.shape[1] - step]
-            if step:
-                after[step:, :-step] += before[: reach + 1 - step, step:]
-    return shells
+def _relaxed(axes: PartitionAxes, tables: Tables, medians: Medians, multipliers: IntArray) -> int | None:
+    """Return what sets with these medians cost at least, in units; None if there are none."""
+    windows = axes.windows(axes.layers_from(medians))
+    first = axes.first_counts(medians, windows, None)
+    if first is None:
+        return None
+    branches = axes.first_branch(first, 1)
+    branch = Branch(branches.low[0], branches.high[0], branches.status[0])
+    units = relaxed_cost(windows, branch, tables, multipliers, axes.size)
+    return None if units >= NEVER // 2 else units
 
 
 def _parsed(
     problem: PartitionProblem, certificate: Mapping[str, object]
-) -> tuple[list[int], list[int], int, dict[tuple[int, ...], list[list[int]]]]:
-    """Return the sides in the order of the axes, the axes, the scale and the multipliers by medians."""
-    topology = problem.topology
-    if any(wrap and side > 2 for side, wrap in zip(topology.shape, topology.wrap, strict=True)):
-        msg = f"a certificate of multipliers is for meshes, not for {topology}"
-        raise InvalidAnswer(msg)
-    axes, scale, listed = (certificate.get(key) for key in ("axes", "scale", "roots"))
-    if not _integers(axes) or sorted(axes) != list(range(len(topology.shape))):
-        msg = f"axes {axes} of the certificate are not those of {topology}"
-        raise InvalidAnswer(msg)
-    if not _integers([scale]) or not isinstance(scale, int) or scale < 1:
-        msg = f"scale {scale} of the certificate is not an integer above 0"
+) -> tuple[PartitionAxes, dict[Medians, IntArray]]:
+    """Return the axes and the multipliers by medians."""
+    order = checked_axes(problem, certificate.get("axes"))
+    scale, listed = certificate.get("scale"), certificate.get("roots")
+    odd_ring = any(
+        ring and side % 2 for ring, side in zip(is_ring(problem), problem.topology.shape, strict=True)
+    )
+    if type(scale) is not int or scale < 1 or (scale % 2 and odd_ring):
+        msg = f"scale {scale} of the certificate is not an integer above 0, or odd with an odd ring"
         raise InvalidAnswer(msg)
     if not isinstance(listed, list):
         msg = f"roots of the certificate are {type(listed).__name__}, not a list"
         raise InvalidAnswer(msg)
-    shape = [topology.shape[axis] for axis in axes]
+    axes = PartitionAxes.of(problem, order, scale)
+    sides = axes.sides[axes.first_median :]
     roots = {}
     for i, root in enumerate(listed):
         medians, multipliers = (
@@ -185,20 +123,24 @@ def _parsed(
         )
         if not (
             _integers(medians)
-            and len(medians) == len(shape) - 1
-            and all(0 <= median < side for median, side in zip(medians, shape[1:], strict=True))
+            and len(medians) == len(sides)
+            and all(0 <= median < side for median, side in zip(medians, sides, strict=True))
         ):
-            msg = f"root {i} of the certificate has no medians in {shape[1:]}"
+            msg = f"root {i} of the certificate has no medians in {[*sides]}"
             raise InvalidAnswer(msg)
         if not (
             isinstance(multipliers, list)
             and all(map(_integers, multipliers))
-            and [len(each) for each in multipliers] == [side + 1 for side in shape[1:]]
+            and [len(each) for each in multipliers] == [side + 1 for side in axes.sides[1:]]
         ):
-            msg = f"root {i} of the certificate has not one multiplier for each position of {shape[1:]}"
+            msg = (
+                f"root {i} of the certificate has not one multiplier for each position of {[*axes.sides[1:]]}"
+            )
             raise InvalidAnswer(msg)
-        roots[tuple(medians)] = multipliers
-    return shape, axes, scale, roots
+        flat = np.array([u for each in multipliers for u in each], dtype=np.int64)
+        checked_sums(axes, flat, f"root {i} of the certificate")
+        roots[tuple(medians)] = flat
+    return axes, roots
 
 
 def _integers(value: object) -> TypeGuard[list[int]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import naive_cuts
 import naive_partition as naive
 import numpy as np
+from cut_tools import assert_through, assert_trimmed, axes
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_tools import entry
@@ -20,12 +19,6 @@ from allocsolve.exact.partition._kernels_star import stars
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import PartitionProblem, frozen
 
-if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn
-
-    from allocsolve.model import IntArray
-
-
 forward = entry(cuts.forward)
 backward = entry(cuts.backward)
 trace = entry(cuts.trace)
@@ -38,26 +31,6 @@ fill = entry(leaf.fill)
 keep_reachable = entry(leaf.keep_reachable)
 least_component = entry(leaf.least_component)
 is_connected = entry(leaf.is_connected)
-
-
-@st.composite
-def axes(draw: DrawFn, *, ring: bool) -> tuple[naive_cuts.Axis, int]:
-    side = draw(st.integers(3, 6) if ring else st.integers(1, 5))
-    size = draw(st.integers(1, 6))
-    length = side + 1
-    small = st.integers(0, size)
-    # mostly loose
-    low = [max(0, draw(small) - draw(st.sampled_from((0, size)))) for _ in range(length)]
-    high = [min(size, draw(small) + draw(st.sampled_from((0, size)))) for _ in range(length)]
-    if not ring:
-        low[0] = high[0] = 0
-        low[side] = high[side] = size
-    least = [draw(st.integers(0, 1)) for _ in range(side)]
-    greatest = [draw(st.integers(a, max(size, a))) for a in least]
-    prices = st.integers(-300, 300)
-    costs = [[0 if ring else draw(prices) for _ in range(b + 1)] for b in greatest]
-    multipliers = [draw(prices) for _ in range(side + 1)]
-    return naive_cuts.Axis(side, ring, low, high, multipliers, least, greatest, costs), size
 
 
 def arrays(axis: naive_cuts.Axis, size: int) -> cuts.Axis:
@@ -116,32 +89,6 @@ def test_programs_of_a_ring(drawn: tuple[naive_cuts.Axis, int], slack: int) -> N
     assert_trimmed(axis, walks, best + slack, packed.low, packed.high, removed)
 
 
-def assert_through(axis: naive_cuts.Axis, walks: list[naive_cuts.Walk], through: IntArray) -> None:
-    """Each entry is the least cost of the walks with so many nodes in the layer."""
-    for layer in range(axis.side):
-        for q in range(axis.least[layer], axis.greatest[layer] + 1):
-            costs = [walk.cost for walk in walks if walk.held[layer] == q]
-            if costs:
-                assert through[layer, q] == min(costs)
-            else:
-                assert through[layer, q] > cuts.INFINITE // 3
-
-
-def assert_trimmed(
-    axis: naive_cuts.Axis,
-    walks: list[naive_cuts.Walk],
-    limit: int,
-    low: IntArray,
-    high: IntArray,
-    removed: int,
-) -> None:
-    """The intervals are the hull of the counts of the walks within the limit."""
-    within = np.array([walk.counts for walk in walks if walk.cost <= limit])
-    assert low.tolist() == within.min(axis=0).tolist()
-    assert high.tolist() == within.max(axis=0).tolist()
-    assert removed == (low - axis.low + axis.high - high).sum()
-
-
 @given(partition_problems(max_nodes=24))
 def test_stars_are_sums_of_the_nearest(problem: PartitionProblem) -> None:
     topology, num = problem.topology, problem.topology.num_nodes
@@ -174,10 +121,21 @@ def test_fill_finds_cells_for_counts(drawn: list[tuple[int, int, int]], data: st
     ]
     chosen = np.zeros(len(cells), dtype=np.int64)
     ends = np.array(cells, dtype=np.int64)
-    is_filled = fill(states, ends, np.array(demands, dtype=np.int64), chosen)
+    scarce = np.zeros(len(demands), dtype=np.bool_)
+    is_filled = fill(states, ends, np.array(demands, dtype=np.int64), chosen, scarce)
     assert is_filled == bool(possible)
     if is_filled:
         assert set(chosen[: sum(demands[:3])].tolist()) in possible
+    elif scarce.any():  # layers of the first axis must have more cells in these of the second than fit
+        left = np.array(demands)
+        for cell in np.flatnonzero(states == relaxation.FORCED):
+            left[ends[cell]] -= 1
+        first = np.arange(len(demands)) < 3
+        elsewhere = sum(
+            scarce[one] and not scarce[other] and state == relaxation.OPEN
+            for (one, other), state in zip(cells, states.tolist(), strict=True)
+        )
+        assert left[scarce & first].sum() - elsewhere > left[scarce & ~first].sum()
 
 
 @given(partition_problems(max_nodes=14, contiguous=True), st.data())
@@ -189,9 +147,10 @@ def test_reach_keeps_every_connected_set(problem: PartitionProblem, data: st.Dat
     status[list(forced)] = relaxation.FORCED
     before = status.copy()
     sets = [chosen for chosen in naive.answers(problem) if forced <= set(chosen)]
-    left = keep_reachable(grid.offsets, grid.neighbours, status, problem.size)
-    assert left or not sets
-    if left:
+    gone = keep_reachable(grid.offsets, grid.neighbours, status, problem.size, max(forced, default=-1))
+    assert gone >= 0 or not sets
+    if gone >= 0:
+        assert gone == (status != before).sum()
         present = set(np.flatnonzero(status != relaxation.OUT).tolist())
         assert all(set(chosen) <= present for chosen in sets)
         assert (status[status != relaxation.OUT] == before[status != relaxation.OUT]).all()

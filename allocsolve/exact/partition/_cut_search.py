@@ -9,20 +9,11 @@ import numpy as np
 
 from allocsolve.exact.partition._cut_model import cut_model, with_line
 from allocsolve.exact.partition._kernels_cuts import SCALE
+from allocsolve.exact.partition._kernels_log import CELL, KEPT, ON, REACH, STEPS, new_log
 from allocsolve.exact.partition._kernels_relaxation import OPEN, Node, new_work
-from allocsolve.exact.partition._kernels_search import (
-    ACTIVE,
-    BEST,
-    BOUND,
-    DONE,
-    FULL,
-    MORE,
-    ROOT,
-    TOP,
-    Search,
-    search,
-)
+from allocsolve.exact.partition._kernels_search import DONE, FULL, MORE, search
 from allocsolve.exact.partition._kernels_star import stars
+from allocsolve.exact.partition._kernels_state import ACTIVE, BEST, BOUND, ROOT, TOP, Search
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import frozen
 
@@ -41,6 +32,8 @@ _MAX_TABLE = 2**23
 _MAX_EVALUATION = 5e8
 #: Open nodes that there is room for to begin with; doubled when they are not enough.
 _FIRST_ROOM = 32
+#: Multipliers that the log holds at most, 8 bytes each; a search that needs more leaves no tree.
+_MAX_LOG = 2**22
 
 
 class CutSearch:
@@ -51,6 +44,7 @@ class CutSearch:
         self._topology, self._free = with_line(problem.topology), free
         self._contiguous = problem.contiguous
         self._model = model = cut_model(self._topology, free, problem.size)
+        self._axes = [axis for axis in model.axes if axis < len(problem.topology.shape)]
         #: The cell of each node.
         self._cell_of = np.full(len(free), -1, dtype=np.int64)
         self._cell_of[model.nodes] = np.arange(len(model.nodes))
@@ -60,6 +54,10 @@ class CutSearch:
         #: Multipliers of the nodes without a parent, by medians; the medians of the last one.
         self._roots: dict[tuple[int, ...], IntArray] = {}
         self._planted: tuple[int, ...] | None = None
+        #: Steps and multipliers of the trees that are done, by medians; how many multipliers they hold.
+        self._trees: dict[tuple[int, ...], tuple[IntArray, IntArray]] = {}
+        self._logged = 0
+        self._complete = False
 
     def fits(self) -> bool:
         """Whether the tables are not too large, and one evaluation does not take too long."""
@@ -109,7 +107,9 @@ class CutSearch:
             self._pending = int(state[BEST] if last else self._stars[self._order[n + 1]])
             yield from self._slices(medians)
             self._record_root()
+            self._record_tree(medians)
         self._pending = int(state[BEST])
+        self._complete = True
 
     def bound(self) -> int:
         """Return a bound on all sets."""
@@ -123,23 +123,72 @@ class CutSearch:
         return min(int(state[BEST]), self._pending, *hops)
 
     def certificate(self) -> dict[str, object] | None:
-        """Return the multipliers of the nodes without a parent, as the judge takes them; None with rings.
+        """Return what the judge takes as a proof: the trees of a search that came to its end.
 
+        Else, or if the trees are too large, the multipliers of the nodes without a parent.
         See `allocsolve.judge.partition_certificate_bound`.
         """
-        model = self._model
-        if self._memory is None or any(model.rings):
+        size, memory = self._model.size, self._memory
+        if memory is None:
             return None
+        best = int(memory.state[BEST])
+        if best <= size * (size - 1) // 2:
+            self._trees.clear()  # nothing to prove: no two nodes are closer than one hop
+        elif not (self._complete and memory.log.state[ON]):
+            return self._multipliers()
+        return self._proof(best)
+
+    def _multipliers(self) -> dict[str, object]:
+        """Return the multipliers of the nodes without a parent."""
         self._record_root()
-        ends = np.cumsum(model.lengths)
+        ends = np.cumsum(self._model.lengths)
         roots = [
             {
-                "medians": list(medians[1:]),
+                "medians": self._listed(medians),
                 "multipliers": [part.tolist() for part in np.split(multipliers, ends[:-1])[1:]],
             }
             for medians, multipliers in self._roots.items()
         ]
-        return {"axes": list(model.axes), "scale": SCALE, "roots": roots}
+        return {"axes": self._axes, "scale": SCALE, "roots": roots}
+
+    def _listed(self, medians: tuple[int, ...]) -> list[int]:
+        """Return the medians of the axes that have one, without the line that was added to rings."""
+        listed = [m for m, axis in zip(medians, self._model.axes, strict=True) if axis in self._axes]
+        return listed if any(self._model.rings) else listed[1:]
+
+    def _proof(self, value: int) -> dict[str, object]:
+        """Return the trees: together they prove that no set is below `value`."""
+        model = self._model
+        roots = []
+        for medians, (logged, multipliers) in self._trees.items():
+            steps = logged.copy()
+            of_cell = np.isin(steps[:, 0], (REACH, CELL)) & (steps[:, 1] >= 0)
+            steps[of_cell, 1] = model.nodes[steps[of_cell, 1]]
+            roots.append(
+                {
+                    "medians": self._listed(medians),
+                    "steps": steps.ravel().tolist(),
+                    "multipliers": multipliers.ravel().tolist(),
+                }
+            )
+        return {"kind": "cut-tree", "axes": self._axes, "scale": SCALE, "bound": value, "roots": roots}
+
+    def _record_tree(self, medians: tuple[int, ...]) -> None:
+        """Keep the log of the node without a parent that is done, unless there is too much of it."""
+        assert self._memory is not None
+        log = self._memory.log
+        if log.state[ON]:
+            steps, multipliers = log.steps[: log.state[STEPS]], log.multipliers[: log.state[KEPT]]
+            self._logged += multipliers.size
+            self._trees[medians] = steps.copy(), multipliers.copy()
+            log.state[[STEPS, KEPT]] = 0
+            if self._logged > _MAX_LOG:
+                self._drop_log()
+
+    def _drop_log(self) -> None:
+        assert self._memory is not None
+        self._trees.clear()
+        self._memory.log.state[[ON, STEPS, KEPT]] = 0
 
     def _record_root(self) -> None:
         """Record the multipliers of a node without a parent: the best if it was split, else the last ones."""
@@ -164,6 +213,7 @@ class CutSearch:
             node=_nodes(positions, cells),
             stack=_nodes(positions, cells, _FIRST_ROOM),
             bounds=np.zeros(_FIRST_ROOM, dtype=np.int64),
+            origins=np.zeros(_FIRST_ROOM, dtype=np.int64),
             multipliers=ints(),
             root_multipliers=ints(),
             mean_counts=np.zeros(positions),
@@ -171,6 +221,7 @@ class CutSearch:
             direction=np.zeros(positions),
             pace=np.ones(1),
             cells=self._cell_of[nodes],
+            log=new_log(positions - model.lengths[0]),
         )
         self._memory.state[BEST] = value
 
@@ -202,7 +253,7 @@ class CutSearch:
         if not first:  # what was learned on rings holds for other medians too: they are unrolled at them
             np.copyto(memory.stack.multipliers[0], memory.root_multipliers, where=model.on_ring)
         memory.stack.status[0] = OPEN
-        memory.bounds[0] = bound * SCALE
+        memory.bounds[0], memory.origins[0] = bound * SCALE, -1
         memory.state[[TOP, ACTIVE, ROOT]] = 1, 0, 1
         self._planted = medians
 
@@ -229,11 +280,27 @@ class CutSearch:
             yield int(memory.state[BEST]), model.nodes[memory.cells]
 
     def _make_room(self) -> None:
+        """Double what is full: the stack or the log."""
         memory = self._memory
         assert memory is not None
-        stack = Node(*(np.concatenate([array, np.zeros_like(array)]) for array in memory.stack))
-        bounds = np.concatenate([memory.bounds, np.zeros_like(memory.bounds)])
-        self._memory = memory._replace(stack=stack, bounds=bounds)
+        log = memory.log
+        if memory.state[TOP] + 2 > len(memory.bounds):
+            low, high, multipliers, status = memory.stack
+            stack = Node(
+                _doubled(low), _doubled(high), _doubled(multipliers), np.concatenate([status, status])
+            )
+            bounds, origins = _doubled(memory.bounds), _doubled(memory.origins)
+            memory = memory._replace(stack=stack, bounds=bounds, origins=origins)
+        elif log.state[KEPT] * log.multipliers.shape[1] + self._logged > _MAX_LOG:
+            self._drop_log()
+        else:
+            longer = log._replace(steps=_doubled(log.steps), multipliers=_doubled(log.multipliers))
+            memory = memory._replace(log=longer)
+        self._memory = memory
+
+
+def _doubled(array: IntArray) -> IntArray:
+    return np.concatenate([array, np.zeros_like(array)])
 
 
 def _nodes(positions: int, cells: int, rows: int | None = None) -> Node:

@@ -14,13 +14,13 @@ from allocsolve.kernels.jit import allocating_kernel
 
 if TYPE_CHECKING:
     from allocsolve.exact.partition._kernels_relaxation import States
-    from allocsolve.model import IntArray
+    from allocsolve.model import BoolArray, IntArray
 
 __all__ = ["fill", "is_connected", "keep_reachable", "least_component"]
 
 
 @allocating_kernel
-def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray) -> bool:
+def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray, scarce: BoolArray) -> bool:
     """Choose cells such that each layer of both axes gets what it demands, if that can be done.
 
     Parameters
@@ -33,6 +33,9 @@ def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray) ->
         Shape (layers of both axes,); changed.
     chosen
         The cells, if the answer is True.
+    scarce
+        Shape of the demands, all False; where the search for one more cell ends without one, the layers that
+        it has reached. Those of the first axis demand more of those of the second than these do.
 
     Notes
     -----
@@ -75,6 +78,8 @@ def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray) ->
                             sink = b
                             break
             if sink < 0:
+                for layer in range(num_layers):
+                    scarce[layer] = came_by[layer] != -2
                 return False
             demands[source] -= 1
             demands[sink] -= 1
@@ -126,20 +131,18 @@ def is_connected(offsets: IntArray, links: IntArray, members: IntArray) -> bool:
 
 
 @allocating_kernel
-def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int) -> bool:
+def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int, root: int) -> int:
     """Exclude open cells that no connected set of `size` cells with all forced ones contains.
 
-    Components below `size` go; of cells reached from a forced one, those that take more open cells on the
-    way than are left to choose. False if nothing is left. O(cells + links).
+    Of cells reached from a forced one, `root`, those that take more open cells on the way than are left to
+    choose; if there is none, -1, cells in components below `size`. Returns how many, or -1 if nothing is
+    left. O(cells + links).
     """
     num_cells = len(status)
     far = num_cells + 1
-    forced = 0
-    root = -1
+    forced, gone = 0, 0
     for i in range(num_cells):
-        if status[i] == FORCED:
-            forced += 1
-            root = i
+        forced += status[i] == FORCED
     away = np.empty(num_cells, dtype=np.int64)
     for i in range(num_cells):
         away[i] = far
@@ -172,6 +175,7 @@ def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int
         if root >= 0:
             break
         if reached < size:
+            gone += reached
             for e in range(num_cells, tail):
                 status[deque[e]] = OUT
         else:
@@ -180,7 +184,8 @@ def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int
         for i in range(num_cells):
             if status[i] != OUT and away[i] > size - forced:
                 if status[i] == FORCED:
-                    return False
+                    return -1
                 status[i] = OUT
+                gone += 1
             present += status[i] != OUT
-    return present >= size
+    return gone if present >= size else -1

@@ -9,17 +9,28 @@ call does a given amount of work and comes back, so that its caller can look at 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.exact.partition._kernels_cuts import INFINITE, SCALE
 from allocsolve.exact.partition._kernels_leaf import fill, is_connected, keep_reachable, least_component
+from allocsolve.exact.partition._kernels_log import (
+    BEST_OF_NODE,
+    CELL,
+    CURRENT,
+    LEAF,
+    LOWER_FIRST,
+    REACH,
+    UPPER_FIRST,
+    has_room,
+    note,
+    note_multipliers,
+)
 from allocsolve.exact.partition._kernels_relaxation import (
     FORCED,
     OPEN,
     OUT,
-    Node,
     Work,
     copy,
     estimated_work,
@@ -27,15 +38,27 @@ from allocsolve.exact.partition._kernels_relaxation import (
     restrict,
     sort_cells,
 )
+from allocsolve.exact.partition._kernels_state import (
+    ACTIVE,
+    BEST,
+    BOUND,
+    FINAL,
+    LEVEL,
+    NODES,
+    ROOT,
+    ROUND,
+    STALLED,
+    TOP,
+    Search,
+)
 from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from allocsolve.exact.partition._cut_model import Walks
+    from allocsolve.exact.partition._kernels_relaxation import States
     from allocsolve.model import IntArray
 
-__all__ = ["DONE", "FULL", "MORE", "Search", "search"]
+__all__ = ["DONE", "FULL", "MORE", "search"]
 
 #: What a call of `search` may say: nothing left, work left, or no room for more nodes.
 DONE, MORE, FULL = 0, 1, 2
@@ -46,32 +69,6 @@ ROUNDS, ROOT_ROUNDS = 10, 15
 #: Largest multiplier: with the tables of `_cut_search`, no sum of charges comes near 2^60 then.
 _MOST = 2.0**30
 
-#: Entries of `Search.state`.
-TOP, ACTIVE, ROUND, BEST, NODES, BOUND, LEVEL, STALLED, FINAL, ROOT = range(10)
-
-
-class Search(NamedTuple):
-    """All that the search remembers between two calls."""
-
-    #: Shape (10,): see the names above.
-    state: IntArray
-    #: The node at hand; the stack of open nodes, one row each, and their bounds in 1/SCALE hops.
-    node: Node
-    stack: Node
-    bounds: IntArray
-    #: Multipliers of the best bound of the node at hand.
-    multipliers: IntArray
-    #: Averages over the last evaluations: counts, and their s(k - s); shape (positions,).
-    mean_counts: NDArray[np.float64]
-    mean_values: NDArray[np.float64]
-    #: The same of the last node without a parent, for the next one to begin with.
-    root_multipliers: IntArray
-    #: The last move of the multipliers; shape (1,): its length compared with Polyak's.
-    direction: NDArray[np.float64]
-    pace: NDArray[np.float64]
-    #: The best cells so far, shape (k,).
-    cells: IntArray
-
 
 @called_kernel
 def _push(search: Search, bound: int) -> None:
@@ -81,6 +78,7 @@ def _push(search: Search, bound: int) -> None:
     copy(search.node.multipliers, search.stack.multipliers[top])
     copy(search.node.status, search.stack.status[top])
     search.bounds[top] = bound
+    search.origins[top] = search.log.state[CURRENT]
     search.state[TOP] += 1
 
 
@@ -100,6 +98,7 @@ def _pop(search: Search) -> None:
     state[NODES] += 1
     state[BOUND] = search.bounds[top]
     state[LEVEL] = -INFINITE
+    search.log.state[CURRENT] = search.log.state[BEST_OF_NODE] = search.origins[top]
     copy(search.node.multipliers, search.multipliers)
     for p in range(len(search.direction)):
         search.direction[p] = 0
@@ -107,10 +106,24 @@ def _pop(search: Search) -> None:
 
 
 @called_kernel
+def _anchor(status: States) -> int:
+    """Return the last forced cell, -1 if there is none."""
+    for cell in range(len(status) - 1, -1, -1):
+        if status[cell] == FORCED:
+            return cell
+    return -1
+
+
+@called_kernel
 def _tidy(walks: Walks, search: Search, work: Work, links: tuple[IntArray, IntArray], size: int) -> bool:
     """Bring the cells of the node in order; False if no set is left."""
-    if len(links[1]) > 0 and not keep_reachable(links[0], links[1], search.node.status, size):
-        return False
+    if len(links[1]) > 0:
+        anchor = _anchor(search.node.status)
+        gone = keep_reachable(links[0], links[1], search.node.status, size, anchor)
+        if gone != 0:
+            note(search.log, REACH, anchor, 0)
+        if gone < 0:
+            return False
     return sort_cells(walks, search.node, work, size)
 
 
@@ -156,21 +169,52 @@ def _step(walks: Walks, search: Search, work: Work, gap: int) -> None:
         for i in range(walks.positions[1], walks.positions[-1]):
             moved = search.node.multipliers[i] + length * search.direction[i]
             search.node.multipliers[i] = round(min(max(moved, -_MOST), _MOST))
+    search.log.state[CURRENT] = -1
+
+
+@called_kernel
+def _note_narrowing(walks: Walks, search: Search) -> None:
+    """Write into the log that the multipliers at hand narrow the node."""
+    note_multipliers(search.log, search.node.multipliers[walks.positions[1] :])
+    if search.state[STALLED] == 0:  # they are the best of the node
+        search.log.state[BEST_OF_NODE] = search.log.state[CURRENT]
+
+
+@called_kernel
+def _discard(search: Search) -> None:
+    """End the node at hand, of which nothing is left."""
+    search.state[ACTIVE] = 0
+    note(search.log, LEAF, 0, 0)
 
 
 @allocating_kernel
 def _solve_leaf(
-    walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray]
+    walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray], target: int
 ) -> None:
-    """All counts of two axes are fixed: look for cells with these counts."""
+    """All counts of two axes are fixed: look for cells with these counts.
+
+    If there are none, too many cells of some layers of the first axis are in a few of the second: multipliers
+    that charge for these prove it. All others 0 prove the value of the counts.
+    """
     low = search.node.low
     demands = np.zeros(walks.layers[2], dtype=np.int64)
     for t in range(2):
         p = walks.positions[t] - walks.layers[t]
         for j in range(walks.layers[t], walks.layers[t + 1]):
             demands[j] = low[p + j + 1] - low[p + j]
-    if fill(search.node.status, walks.layer_of, demands, work.chosen):
-        _offer(search, work.chosen[:size], _value(walks, low, size), links)
+    scarce = np.zeros(walks.layers[2], dtype=np.bool_)
+    value = _value(walks, low, size)
+    if fill(search.node.status, walks.layer_of, demands, work.chosen, scarce):
+        _offer(search, work.chosen[:size], value, links)
+    charge = max(target - value * SCALE, 0) + 1
+    p = walks.positions[1] - walks.layers[1]
+    search.node.multipliers[p + walks.layers[1]] = 0
+    for j in range(walks.layers[1], walks.layers[2]):
+        ahead = scarce[j + 1] if j + 1 < walks.layers[2] else False
+        search.node.multipliers[p + j + 1] = charge * (int(scarce[j]) - int(ahead))
+    search.log.state[CURRENT] = -1
+    _note_narrowing(walks, search)
+    note(search.log, LEAF, 0, 0)
 
 
 @called_kernel
@@ -217,7 +261,9 @@ def _split_cell(search: Search, work: Work, size: int, links: tuple[IntArray, In
 
 
 @called_kernel
-def _branch(walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray]) -> None:
+def _branch(
+    walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray], target: int
+) -> None:
     node, state = search.node, search.state
     bound = state[BOUND]
     agreed = True
@@ -227,11 +273,12 @@ def _branch(walks: Walks, search: Search, work: Work, size: int, links: tuple[In
     if not agreed:
         at, value = _split_position(walks, search, work, size)
         if at < 0 and len(walks.ring) == 2 and walks.ring[1] == 0 and len(links[1]) == 0:
-            _solve_leaf(walks, search, work, size, links)
+            _solve_leaf(walks, search, work, size, links, target)
             return
     if at >= 0:
         low, high = node.low[at], node.high[at]
         upper_first = work.actual[at] > value
+        note(search.log, UPPER_FIRST if upper_first else LOWER_FIRST, at, value)
         for turn in range(2):
             upper = (turn == 1) == upper_first
             node.low[at] = value + 1 if upper else low
@@ -240,7 +287,12 @@ def _branch(walks: Walks, search: Search, work: Work, size: int, links: tuple[In
         return
     cell = _split_cell(search, work, size, links)
     if cell < 0:  # all cells are decided, and what they make was offered
+        if len(links[1]) > 0:
+            note(search.log, REACH, _anchor(node.status), 0)
+        _note_narrowing(walks, search)
+        note(search.log, LEAF, 0, 0)
         return
+    note(search.log, CELL, cell, 0)
     node.status[cell] = OUT
     _push(search, bound)
     node.status[cell] = FORCED
@@ -270,29 +322,34 @@ def search(
     spent = 0
     while spent < budget:
         target = (state[BEST] - 1) // parity * parity * SCALE
+        if not has_room(memory.log):
+            return FULL
         if state[ACTIVE] == 0:
             if state[TOP] == 0:
                 return DONE
             _pop(memory)
             spent += 1000
             if state[BOUND] > target or not _tidy(walks, memory, work, links, size):
-                state[ACTIVE] = 0
+                _discard(memory)
                 continue
         spent += estimated_work(walks, node, work, size)
         bound = evaluate(walks, node, work, size)
         if bound > target:
-            state[ACTIVE] = 0
+            _note_narrowing(walks, memory)
+            _discard(memory)
             continue
         _offer(memory, work.chosen[:size], _value(walks, work.actual, size), links)
         target = (state[BEST] - 1) // parity * parity * SCALE
         if bound > target:
-            state[ACTIVE] = 0
+            _note_narrowing(walks, memory)
+            _discard(memory)
             continue
         if bound > state[LEVEL]:  # of these multipliers; the parent may have a better one
             state[LEVEL] = bound
             state[BOUND] = max(bound, state[BOUND])
             copy(node.multipliers, memory.multipliers)
             state[STALLED] = 0
+            memory.log.state[BEST_OF_NODE] = memory.log.state[CURRENT]
             if state[ROOT] == 1:
                 copy(node.multipliers, memory.root_multipliers)
         else:
@@ -305,13 +362,16 @@ def search(
             state[ROUND] += 1
             if state[ROUND] % 3 == 0 and state[ROUND] < last:
                 gone = restrict(walks, node, work, size, target - bound)
+                if gone != 0:
+                    _note_narrowing(walks, memory)
                 if gone < 0 or (gone > 0 and not _tidy(walks, memory, work, links, size)):
-                    state[ACTIVE] = 0
+                    _discard(memory)
                     continue
             if state[ROUND] < last:
                 _step(walks, memory, work, target + SCALE - bound)
             else:
                 copy(memory.multipliers, node.multipliers)
+                memory.log.state[CURRENT] = memory.log.state[BEST_OF_NODE]
                 state[FINAL] = 1
             continue
         if state[TOP] + 2 > len(memory.bounds):
@@ -319,7 +379,9 @@ def search(
         state[ACTIVE] = 0
         state[ROOT] = 0
         gone = restrict(walks, node, work, size, target - bound)
+        _note_narrowing(walks, memory)
         if gone < 0:
+            note(memory.log, LEAF, 0, 0)
             continue
-        _branch(walks, memory, work, size, links)
+        _branch(walks, memory, work, size, links, target)
     return MORE

@@ -1,0 +1,333 @@
+"""Compiled, for the judge: whether a tree of splits and multipliers leaves no set of nodes open.
+
+A *branch* is an interval for each count and a state for each cell (free node). Branches that are open are
+kept by depth: of each depth there is one at a time, the one that the next steps belong to is the deepest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.judge._kernels_partition_walks import (
+    FORCED,
+    NEVER,
+    OPEN,
+    OUT,
+    Branch,
+    Tables,
+    Windows,
+    backward,
+    forward,
+    least_through,
+    trim,
+)
+from allocsolve.kernels import allocating_kernel, called_kernel, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from allocsolve.model import BoolArray, IntArray
+
+__all__ = [
+    "CELL",
+    "FORCED",
+    "LEAF",
+    "LOWER_FIRST",
+    "NARROW",
+    "OPEN",
+    "OUT",
+    "REACH",
+    "UPPER_FIRST",
+    "open_leaf",
+    "relaxed_cost",
+]
+
+#: What a step says: the end of a branch, that multipliers or connectivity narrow it, or how it is split.
+LEAF, NARROW, REACH, LOWER_FIRST, UPPER_FIRST, CELL = range(6)
+
+
+@called_kernel
+def _count(windows: Windows, branch: Branch, tables: Tables, size: int) -> bool:
+    """Count the cells of each layer, and narrow the counts to what they allow; False if no set is left."""
+    least, greatest, layers, counts = tables.least, tables.greatest, windows.layers, windows.counts
+    for j in range(layers[-1]):
+        least[j] = greatest[j] = 0
+    forced, present = 0, 0
+    for cell in range(len(branch.status)):
+        if branch.status[cell] != OUT:
+            sure = int(branch.status[cell] == FORCED)
+            present += 1
+            forced += sure
+            for t in range(windows.layer_of.shape[1]):
+                j = windows.layer_of[cell, t]
+                greatest[j] += 1
+                least[j] += sure
+    if forced > size or present < size:
+        return False
+    for t in range(len(layers) - 1):
+        must, may = 0, 0
+        for j in range(layers[t], layers[t + 1]):
+            if windows.enter[j] == counts[t]:
+                must += least[j]
+                may += greatest[j]
+        for p in range(counts[t], counts[t + 1]):
+            if p > counts[t]:
+                j = windows.passed[layers[t] + p - counts[t] - 1]
+                sign = 1 if windows.enter[j] == p else -1
+                must += sign * least[j]
+                may += sign * greatest[j]
+            branch.low[p] = max(branch.low[p], must, size - (present - may))
+            branch.high[p] = min(branch.high[p], may, size - (forced - must))
+            if branch.low[p] > branch.high[p]:
+                return False
+    return True
+
+
+@called_kernel
+def _weigh(windows: Windows, branch: Branch, tables: Tables) -> None:
+    """Weigh each cell by what the multipliers charge for it, and sort those of each layer of the main axis.
+
+    Cells that are in all sets come first, those in none last.
+    """
+    paid, sums = tables.paid, tables.sums
+    for p in range(len(paid)):
+        sums[p + 1] = sums[p] + paid[p]
+    for cell in range(len(branch.status)):
+        weight = 0
+        for t in range(1, windows.layer_of.shape[1]):
+            j = windows.layer_of[cell, t]
+            weight += sums[windows.leave[j]] - sums[windows.enter[j]]
+        tables.weights[cell] = weight
+    order, begins = tables.order, tables.begins
+    for j in range(windows.layers[1]):
+        for i in range(begins[j] + 1, begins[j + 1]):  # nearly sorted by the step before
+            cell = order[i]
+            state, weight = branch.status[cell], tables.weights[cell]
+            at = i
+            while at > begins[j]:
+                other = order[at - 1]
+                if branch.status[other] > state:
+                    break
+                if branch.status[other] == state and tables.weights[other] <= weight:
+                    break
+                order[at] = other
+                at -= 1
+            order[at] = cell
+        total = 0
+        for q in range(tables.greatest[j]):
+            tables.costs[tables.offsets[j] + q] = total
+            total += tables.weights[order[begins[j] + q]]
+        tables.costs[tables.offsets[j] + tables.greatest[j]] = total
+
+
+@called_kernel
+def _decide(windows: Windows, branch: Branch, tables: Tables, size: int, limit: int) -> bool:
+    """Decide on the cells whose other choice costs more than the limit; False if both choices of one do."""
+    for j in range(windows.layers[1]):
+        first, num, fewest = tables.begins[j], tables.greatest[j], tables.least[j]
+        for r in range(fewest, num):
+            cell = tables.order[first + r]
+            weight = tables.weights[cell]
+            within, without = NEVER, NEVER
+            for q in range(fewest, min(num, size) + 1):
+                cost = tables.through[j, q]
+                if cost > limit:
+                    continue
+                if r < q:
+                    within = min(within, cost)
+                    if q < num:  # the next one instead
+                        without = min(without, cost - weight + tables.weights[tables.order[first + q]])
+                else:
+                    without = min(without, cost)
+                    if q > fewest:  # instead of the heaviest that may be left
+                        within = min(within, cost + weight - tables.weights[tables.order[first + q - 1]])
+            if within > limit and without > limit:
+                return False
+            if within > limit:
+                branch.status[cell] = OUT
+            elif without > limit:
+                branch.status[cell] = FORCED
+    return True
+
+
+@called_kernel
+def _relax(windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int) -> int:
+    """Return what all sets of the branch cost at least, by these multipliers; NEVER if there is none."""
+    if not _count(windows, branch, tables, size):
+        return NEVER
+    first = windows.counts[1]
+    for i in range(len(multipliers)):
+        tables.paid[first + i] = multipliers[i]
+    _weigh(windows, branch, tables)
+    total = 0
+    for t in range(len(windows.layers) - 1):
+        tables.bests[t] = forward(windows, branch, tables, size, t)
+        if tables.bests[t] >= NEVER // 2:
+            return NEVER
+        total += tables.bests[t]
+    return total
+
+
+@called_kernel
+def _narrow(
+    windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int, target: int
+) -> bool:
+    """Exclude what costs more than the target with these multipliers; False if no set is left."""
+    total = _relax(windows, branch, tables, multipliers, size)
+    if total > target:
+        return False
+    for t in range(len(windows.layers) - 1):
+        limit = tables.bests[t] + target - total
+        backward(windows, branch, tables, size, t)
+        if t == 0:
+            least_through(windows, branch, tables, size)
+            if not _decide(windows, branch, tables, size, limit):
+                return False
+        if not trim(windows, branch, tables, size, t, limit):
+            return False
+    return True
+
+
+@allocating_kernel
+def _reach(links: tuple[IntArray, IntArray], status: NDArray[np.int8], size: int, source: int) -> bool:
+    """Exclude the cells that are in no connected set of the branch, seen from a cell that is in all of them.
+
+    Those to which each way takes more open cells than are left to choose. Without such a cell, -1: those in
+    components of fewer than `size`. False if a cell goes that is in all sets.
+    """
+    offsets, ends = links
+    num = len(status)
+    forced = 0
+    for cell in range(num):
+        forced += int(status[cell] == FORCED)
+    seen = np.zeros(num, dtype=np.bool_)
+    kept = np.zeros(num, dtype=np.bool_)
+    queue = np.empty(num, dtype=np.int64)
+    later = np.empty(num, dtype=np.int64)
+    for seed in range(num):
+        if seen[seed] or status[seed] == OUT or (source >= 0 and seed != source):
+            continue
+        seen[seed] = True
+        queue[0] = seed
+        head, tail, waiting, steps = 0, 1, 0, 0
+        while True:
+            while head < tail:
+                for e in range(offsets[queue[head]], offsets[queue[head] + 1]):
+                    other = ends[e]
+                    if seen[other] or status[other] == OUT:
+                        continue
+                    seen[other] = True
+                    if source < 0 or status[other] == FORCED:
+                        queue[tail] = other
+                        tail += 1
+                    else:
+                        later[waiting] = other
+                        waiting += 1
+                head += 1
+            if waiting == 0 or steps >= size - forced:
+                break
+            steps += 1
+            for i in range(waiting):
+                queue[tail] = later[i]
+                tail += 1
+            waiting = 0
+        if source >= 0 or tail >= size:
+            for i in range(tail):
+                kept[queue[i]] = True
+    for cell in range(num):
+        if not kept[cell] and status[cell] != OUT:
+            if status[cell] == FORCED:
+                return False
+            status[cell] = OUT
+    return True
+
+
+@called_kernel
+def _copy(branches: Branch, source: int, target: int) -> None:
+    for p in range(branches.low.shape[1]):
+        branches.low[target, p] = branches.low[source, p]
+        branches.high[target, p] = branches.high[source, p]
+    for cell in range(branches.status.shape[1]):
+        branches.status[target, cell] = branches.status[source, cell]
+
+
+@called_kernel
+def _take(branch: Branch, kind: int, first: int, second: int, turn: int) -> bool:
+    """Make a branch the first (turn 0) or the second one of a split; False if it is empty."""
+    if kind == CELL:
+        wanted = FORCED if turn == 0 else OUT
+        other = OUT if turn == 0 else FORCED
+        if branch.status[first] == other:
+            return False
+        branch.status[first] = wanted
+        return True
+    if (turn == 0) == (kind == LOWER_FIRST):
+        branch.high[first] = min(branch.high[first], second)
+    else:
+        branch.low[first] = max(branch.low[first], second + 1)
+    return bool(branch.low[first] <= branch.high[first])
+
+
+@kernel
+def open_leaf(
+    windows: Windows,
+    branches: Branch,
+    tables: Tables,
+    links: tuple[IntArray, IntArray],
+    steps: IntArray,
+    multipliers: IntArray,
+    size: int,
+    target: int,
+    closed: BoolArray,
+) -> int:
+    """Return the first step that ends a branch in which sets may be left; -1 if there is none.
+
+    Parameters
+    ----------
+    branches
+        One row for each depth of the tree; row 0 is what all sets belong to.
+    links
+        Neighbours of the cells as (offsets, neighbours); no neighbours if the set need not be connected.
+    steps, multipliers
+        A whole tree: see `allocsolve.judge.partition_tree_bound`.
+    target
+        The largest cost in question, in units.
+    closed
+        Shape (depths,), written.
+    """
+    depth = 0
+    closed[0] = False
+    for row in range(len(steps)):
+        kind, first, second = steps[row, 0], steps[row, 1], steps[row, 2]
+        branch = Branch(branches.low[depth], branches.high[depth], branches.status[depth])
+        if kind == LEAF:
+            if not closed[depth] and _count(windows, branch, tables, size):
+                return row
+            depth -= 1
+        elif kind == NARROW:
+            if not closed[depth]:
+                closed[depth] = not _narrow(windows, branch, tables, multipliers[first], size, target)
+        elif kind == REACH:
+            known = first < 0 or branch.status[first] == FORCED
+            if not closed[depth] and known and len(links[1]) > 0:
+                closed[depth] = not _reach(links, branch.status, size, first)
+        else:
+            closed[depth + 1] = closed[depth]
+            if not closed[depth]:
+                _copy(branches, depth, depth + 1)
+                ahead = Branch(branches.low[depth + 1], branches.high[depth + 1], branches.status[depth + 1])
+                closed[depth + 1] = not _take(ahead, kind, first, second, 0)
+                closed[depth] = not _take(branch, kind, first, second, 1)
+            depth += 1
+    return -1
+
+
+@kernel
+def relaxed_cost(windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int) -> int:
+    """Return what all sets of a branch cost at least, in units, by these multipliers; NEVER if there is none.
+
+    O(sum over the layers of counts * choices).
+    """
+    return _relax(windows, branch, tables, multipliers, size)

@@ -1,0 +1,360 @@
+"""Laws of certificates of trees: each proven optimum is confirmed, and nothing else proves more."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import json
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import naive_cuts
+import naive_partition as naive
+import numpy as np
+import pytest
+from cut_tools import assert_through, axes
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from kernel_tools import entry
+from strategies import partition_problems, partitions
+from tree_tools import LARGER, TAMPERINGS, proven
+
+from allocsolve.errors import InvalidAnswer
+from allocsolve.exact import PartitionBranchAndBound
+from allocsolve.exact.partition import _cut_search, branch_and_bound
+from allocsolve.instances import uniform_occupancy
+from allocsolve.judge import _kernels_partition_tree as tree
+from allocsolve.judge import _kernels_partition_walks as walks
+from allocsolve.judge import partition_certificate_bound
+from allocsolve.judge._partition_axes import PartitionAxes, is_ring, stars
+from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.judge._kernels_partition_walks import Branch, Windows
+
+SCALE = 2
+problems = partition_problems(max_nodes=16, max_axes=4, max_size=7, contiguous=None)
+
+narrow = entry(tree._narrow)
+reach = entry(tree._reach)
+forward = entry(walks.forward)
+backward = entry(walks.backward)
+least_through = entry(walks.least_through)
+trim = entry(walks.trim)
+
+
+# --- Certificates ---
+
+
+@settings(max_examples=300)
+@given(problems)
+@example(PartitionProblem.of(Torus((5, 3)), busy=[0, 4, 8], size=5))
+@example(PartitionProblem.of(Torus((7, 2)), busy=[0, 4, 8], size=6, contiguous=True))
+@example(PartitionProblem.of(Mesh((3, 1, 3)), busy=[3, 4, 5], size=3, contiguous=True))
+@example(PartitionProblem.of(Topology((4, 1, 2), (True, True, True)), busy=[2], size=5))
+def test_each_optimum_is_confirmed(problem: PartitionProblem) -> None:
+    result = PartitionBranchAndBound()(problem, Budget())
+    best = naive.optimum(problem)
+    if best is None:
+        assert (result.status, result.certificate) == (Status.INFEASIBLE, None)
+        return
+    certificate = json.loads(json.dumps(result.certificate))
+    assert partition_certificate_bound(problem, certificate) == best
+
+
+def test_optima_of_larger_machines_are_confirmed_by_steps_of_all_kinds() -> None:
+    kinds: set[int] = set()
+    for problem in LARGER:
+        optimum, certificate = proven(problem)
+        assert certificate["kind"] == "cut-tree"
+        assert partition_certificate_bound(problem, certificate) == optimum
+        kinds.update(itertools.chain.from_iterable(root["steps"][::3] for root in certificate["roots"]))
+    assert kinds == set(range(6))
+
+
+@settings(max_examples=150)
+@given(problems, st.data())
+def test_no_change_proves_more_than_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
+    best = naive.optimum(problem)
+    if best is None:
+        return
+    certificate = proven(problem)[1]
+    certificate["bound"] += data.draw(st.integers(0, 3))
+    if certificate["roots"]:
+        root = data.draw(st.sampled_from(certificate["roots"]))
+        for key in ("steps", "multipliers", "medians"):
+            for _ in range(data.draw(st.integers(0, 2)) if root[key] else 0):
+                at = data.draw(st.integers(0, len(root[key]) - 1))
+                root[key][at] = data.draw(st.integers(-1, 6) | st.integers(-2000, 2000))
+    with contextlib.suppress(InvalidAnswer):
+        assert partition_certificate_bound(problem, certificate) <= best
+
+
+def test_tampered_proofs_are_refused_100_of_100() -> None:
+    honest = [proven(problem) for problem in LARGER]
+    for number in range(100):
+        problem, (_, certificate) = LARGER[number % len(LARGER)], honest[number % len(LARGER)]
+        tampered = copy.deepcopy(certificate)
+        TAMPERINGS[number % len(TAMPERINGS)](tampered, random.Random(number))
+        with pytest.raises(InvalidAnswer, match="certificate") as refused:
+            partition_certificate_bound(problem, tampered)
+        assert len(str(refused.value).splitlines()) == 1
+
+
+@settings(max_examples=100)
+@given(problems, st.data())
+def test_the_proof_of_another_problem_proves_no_more_than_the_optimum(
+    problem: PartitionProblem, data: st.DataObject
+) -> None:
+    if naive.optimum(problem) is None:
+        return
+    certificate = proven(problem)[1]
+    freed = data.draw(st.sets(st.integers(0, problem.topology.num_nodes - 1)))
+    other = replace(problem, free=problem.free | np.isin(np.arange(problem.topology.num_nodes), [*freed]))
+    best = naive.optimum(other)
+    assert best is not None
+    with contextlib.suppress(InvalidAnswer):
+        assert partition_certificate_bound(other, certificate) <= best
+
+
+@pytest.mark.parametrize("topology", [Mesh((12, 12)), Torus((8, 12))])
+def test_a_tree_that_is_too_large_is_left_out(monkeypatch: pytest.MonkeyPatch, topology: Topology) -> None:
+    problem = uniform_occupancy(topology, 0.3, 12, 1)
+    optimum = proven(problem)[0]
+    monkeypatch.setattr(_cut_search, "_MAX_LOG", 100)
+    result = PartitionBranchAndBound()(problem, Budget())
+    assert (result.status, result.objective) == (Status.OPTIMAL, optimum)
+    assert (result.certificate or {}).get("kind") is None
+
+
+def test_a_search_goes_on_for_its_proof_when_a_cheap_bound_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch_and_bound, "_PATIENCE", 0)
+    monkeypatch.setattr(branch_and_bound, "_PROOF", 1e9)
+    monkeypatch.setattr(_cut_search, "_SLICE", 1e-5)
+    problem = PartitionProblem.of(Mesh((8, 8)), size=10)
+    optimum, certificate = proven(problem)
+    assert partition_certificate_bound(problem, certificate) == optimum == 96
+    monkeypatch.setattr(branch_and_bound, "_PROOF", 0)
+    optimum, certificate = proven(problem)
+    assert optimum == 96
+    assert "kind" not in certificate
+
+
+GOOD: dict[str, Any] = {"kind": "cut-tree", "axes": [0, 1], "scale": 2, "bound": 9, "roots": []}
+ROOT: dict[str, Any] = {"medians": [0], "steps": [0, 0, 0], "multipliers": [0] * 4}
+
+
+@pytest.mark.parametrize(
+    ("change", "root", "message"),
+    [
+        ({"axes": [0, 0]}, {}, "axes"),
+        ({"axes": None}, {}, "axes"),
+        ({"axes": [False, True]}, {}, "axes"),
+        ({"scale": 3}, {}, "scale 3"),
+        ({"scale": 0}, {}, "scale 0"),
+        ({"bound": 8.5}, {}, "bound 8.5"),
+        ({"bound": 2**60}, {}, "bound .* above the cost 80 of all sets"),
+        ({"roots": None}, {}, "not a list"),
+        ({"roots": [3]}, {}, "root 0 .* is int"),
+        ({"roots": []}, {}, "no root for the medians"),
+        ({}, {"medians": 3}, "root 0 .* the medians 3"),
+        ({}, {"multipliers": [0] * 3}, "multipliers of root 0 .* 4 at a time"),
+        ({}, {"multipliers": [0.5] * 4}, "multipliers of root 0 .* 4 at a time"),
+        ({}, {"multipliers": [[0], [0, 0]]}, "multipliers of root 0 .* 4 at a time"),
+        ({}, {"multipliers": [2**57] * 4}, "too large for sums of 64 bits"),
+        ({}, {"steps": [0, 0]}, "steps of root 0 .* 3 at a time"),
+        ({}, {"steps": None}, "steps of root 0 .* 3 at a time"),
+        ({}, {"steps": []}, "make no tree"),
+        ({}, {"steps": [1, 0, 0]}, "make no tree"),
+        ({}, {"steps": [0, 0, 0, 0, 0, 0]}, "make no tree"),
+        ({}, {"steps": [9, 0, 0, 0, 0, 0, 0, 0, 0]}, "make no tree"),
+        ({}, {"steps": [1, 1, 0, 0, 0, 0]}, "names 1 in step 0, which is not in 0..0"),
+        ({}, {"steps": [3, 9, 0, 0, 0, 0, 0, 0, 0]}, "names 9 in step 0, which is not in 0..8"),
+        ({}, {"steps": [5, 3, 0, 0, 0, 0, 0, 0, 0]}, "names node 3, which is in no answer"),
+        ({}, {"steps": [0, 0, 0]}, "proves no bound: step 0 ends"),
+    ],
+)
+def test_malformed_certificates_are_refused(
+    change: dict[str, Any], root: dict[str, Any], message: str
+) -> None:
+    problem = PartitionProblem.of(Mesh((4, 3)), busy=[3], size=4)
+    certificate = {**GOOD, "roots": [{**ROOT, **root}], **change}
+    with pytest.raises(InvalidAnswer, match=message):
+        partition_certificate_bound(problem, certificate)
+
+
+@pytest.mark.parametrize(
+    ("limit", "number", "message"), [("_MAX_TABLE", 60, "too deep"), ("_MAX_NODES", 11, "at most 11 nodes")]
+)
+def test_what_is_too_large_is_refused(
+    monkeypatch: pytest.MonkeyPatch, limit: str, number: int, message: str
+) -> None:
+    monkeypatch.setattr(f"allocsolve.judge.partition_tree.{limit}", number)
+    problem = PartitionProblem.of(Mesh((4, 3)), busy=[3], size=4)
+    certificate = {**GOOD, "roots": [{**ROOT, "steps": [5, 1, 0] * 3 + [0] * 12}]}
+    with pytest.raises(InvalidAnswer, match=message):
+        partition_certificate_bound(problem, certificate)
+
+
+# --- What the judge computes from ---
+
+
+def judged(problem: PartitionProblem, data: st.DataObject) -> PartitionAxes:
+    """The axes in an order that certificates may have."""
+    rings = is_ring(problem)
+    order = data.draw(st.permutations(range(len(rings))))
+    return PartitionAxes.of(problem, sorted(order, key=lambda t: rings[t] > min(rings)), SCALE)
+
+
+def counts_of(windows: Windows, members: list[int]) -> list[int]:
+    """The counts of a set of cells."""
+    layers = [layer for cell in members for layer in windows.layer_of[cell].tolist()]
+    return [
+        sum(windows.enter[layer] <= p < windows.leave[layer] for layer in layers)
+        for p in range(windows.counts[-1])
+    ]
+
+
+@given(partition_problems(max_nodes=24, max_axes=4))
+def test_stars_are_the_least_distances_to_the_nearest_free_nodes(problem: PartitionProblem) -> None:
+    free = naive.free_nodes(problem)
+    topology = problem.topology
+    found = stars(topology.shape, is_ring(problem), topology.coordinates(free), problem.size)
+    for node, star in enumerate(found.ravel(order="F").tolist()):
+        distances = naive.distances(topology, node)
+        assert star == sum(sorted(distances[other] for other in free)[: problem.size])
+
+
+@given(partition_problems(max_nodes=24, max_axes=4, contiguous=None), st.data())
+def test_each_set_has_its_cost_and_belongs_to_the_first_branch_of_some_medians(
+    problem: PartitionProblem, data: st.DataObject
+) -> None:
+    nodes = data.draw(partitions(problem)).nodes
+    if naive.violates(problem, nodes.tolist()):
+        return
+    axes = judged(problem, data)
+    cost = naive.pairwise(problem.topology, nodes.tolist())
+    assert cost % axes.parity == 0
+    members = np.searchsorted(axes.cells, nodes).tolist()
+    covered = False
+    for medians, star in axes.stars():
+        windows = axes.windows(axes.layers_from(medians))
+        counts = counts_of(windows, members)
+        assert sum(windows.price * counts * np.subtract(problem.size, counts)) == SCALE * cost
+        first = axes.first_counts(medians, windows, cost)
+        within = first is not None and bool(((first[0] <= counts) & (counts <= first[1])).all())
+        covered = covered or (within and axes.least_cost(star) <= cost)
+    assert covered
+
+
+def some_branch(
+    windows: Windows, size: int, members: list[int], data: st.DataObject
+) -> tuple[Branch, np.random.Generator]:
+    """A branch that a set of cells belongs to."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**31)))
+    counts = np.array(counts_of(windows, members))
+    status = np.full(len(windows.layer_of), tree.OPEN, dtype=np.int8)
+    for cell in range(len(status)):
+        if rng.random() < 0.3:
+            status[cell] = tree.FORCED if cell in members else tree.OUT
+    low = np.maximum(counts - rng.integers(0, 4, len(counts)), 0)
+    high = np.minimum(counts + rng.integers(0, 4, len(counts)), size)
+    return walks.Branch(low, high, status), rng
+
+
+def sets_in(windows: Windows, branch: Branch, size: int) -> Iterator[tuple[int, ...]]:
+    """All sets of a branch."""
+    cells = np.flatnonzero(branch.status != tree.OUT).tolist()
+    forced = set(np.flatnonzero(branch.status == tree.FORCED).tolist())
+    for members in itertools.combinations(cells, size):
+        counts = counts_of(windows, list(members))
+        if forced <= set(members) and ((branch.low <= counts) & (counts <= branch.high)).all():
+            yield members
+
+
+@settings(max_examples=150)
+@given(partition_problems(max_nodes=12, max_size=5), st.data())
+def test_multipliers_exclude_no_set_within_the_target(problem: PartitionProblem, data: st.DataObject) -> None:
+    axes = judged(problem, data)
+    members = np.searchsorted(axes.cells, data.draw(partitions(problem)).nodes).tolist()
+    medians = data.draw(st.sampled_from([medians for medians, _ in axes.stars()]))
+    windows = axes.windows(axes.layers_from(medians))
+    branch, rng = some_branch(windows, axes.size, members, data)
+    cost = {
+        each: naive.pairwise(problem.topology, axes.cells[list(each)].tolist())
+        for each in sets_in(windows, branch, axes.size)
+    }
+    target = cost[tuple(sorted(members))] + int(rng.integers(-4, 3))
+    multipliers = rng.integers(-20, 20, windows.counts[-1] - windows.counts[1])
+    left = narrow(windows, branch, axes.tables(), multipliers, axes.size, SCALE * target)
+    kept = set(sets_in(windows, branch, axes.size)) if left else set()
+    assert {each for each in cost if cost[each] <= target} <= kept
+
+
+@settings(max_examples=150)
+@given(partition_problems(max_nodes=14, contiguous=True), st.data())
+def test_reach_keeps_every_connected_set(problem: PartitionProblem, data: st.DataObject) -> None:
+    axes = PartitionAxes.of(
+        problem, sorted(range(len(is_ring(problem))), key=is_ring(problem).__getitem__), 2
+    )
+    status = np.full(len(axes.cells), tree.OPEN, dtype=np.int8)
+    cells = {node: cell for cell, node in enumerate(axes.cells.tolist())}
+    answers = [{cells[node] for node in nodes} for nodes in naive.answers(problem)]
+    if not cells:
+        assert not answers
+        return
+    forced = data.draw(st.lists(st.sampled_from(range(len(cells))), max_size=3, unique=True))
+    status[forced] = tree.FORCED
+    source = data.draw(st.sampled_from(forced)) if forced else -1
+    sets = [members for members in answers if set(forced) <= members]
+    left = reach(axes.links, status, problem.size, source)
+    assert left or not sets
+    present = set(np.flatnonzero(status != tree.OUT).tolist())
+    assert all(members <= present for members in sets)
+    assert not left or (status[forced] == tree.FORCED).all()
+
+
+# --- Walks ---
+
+
+@given(axes(ring=False) | axes(ring=True), st.integers(0, 20_000))
+def test_programs_of_walks(drawn: tuple[naive_cuts.Axis, int], slack: int) -> None:
+    axis, size = drawn
+    every = list(naive_cuts.all_walks(axis, size, SCALE))
+    t = int(axis.ring)  # a ring is never the main axis: one layer comes before it
+    sides = (1, axis.side) if axis.ring else (axis.side,)
+    places = np.zeros((1, len(sides)), dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    judge = PartitionAxes(
+        size, SCALE, 1, sides, (False, True)[: len(sides)], none, places, (none, none), first_median=1
+    )
+    windows, tables = judge.windows(places), judge.tables()
+    p, q = int(windows.counts[t]), int(windows.layers[t])
+    low, high = np.zeros((2, windows.counts[-1]), dtype=np.int64)
+    low[p:], high[p:] = axis.low, axis.high
+    branch = walks.Branch(low, high, np.zeros(0, dtype=np.int8))
+    tables.paid[p:] = axis.multipliers
+    tables.least[q:], tables.greatest[q:] = axis.least, axis.greatest
+    flat = [cost for costs in axis.costs for cost in costs]
+    begins = np.cumsum([0, *map(len, axis.costs)])[:-1]
+    tables = tables._replace(costs=np.array(flat, dtype=np.int64), offsets=np.array(begins, dtype=np.int64))
+    best = forward(windows, branch, tables, size, t)
+    if not every:
+        assert best >= walks.NEVER // 2
+        return
+    assert best == min(walk.cost for walk in every)
+    backward(windows, branch, tables, size, t)
+    if not axis.ring:
+        least_through(windows, branch, tables, size)
+        within = axis._replace(greatest=[min(most, size) for most in axis.greatest])
+        assert_through(within, every, tables.through)
+    limit = best + slack
+    assert trim(windows, branch, tables, size, t, limit)
+    counts = np.array([walk.counts for walk in every if walk.cost <= limit])
+    assert low[p:].tolist() == counts.min(axis=0).tolist()
+    assert high[p:].tolist() == counts.max(axis=0).tolist()
+    assert not trim(windows, branch, tables, size, t, best - 1)

@@ -1,0 +1,31 @@
+"""Optima of the library's partition problems are checked: the judge confirms each from its certificate."""
+
+from __future__ import annotations
+
+import pytest
+
+from allocsolve.bench import suite
+from allocsolve.exact import PartitionBranchAndBound
+from allocsolve.judge import assess
+from allocsolve.model import Budget, PartitionProblem, Status
+
+#: Without the tori, some of which take long.
+SUITES = [
+    "mesh-16x8",  # that of `make score`
+    "towns",
+    "counterexamples",
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in ("mesh-16x16", "mesh-32x32", "mesh-8x8x8", "median-worst-case")
+    ),
+]
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_each_optimum_of_a_suite_is_confirmed_by_its_certificate(name: str) -> None:
+    problems = [problem for problem in suite(name) if isinstance(problem, PartitionProblem)]
+    assert problems
+    for problem in problems:
+        verdict = assess(problem, PartitionBranchAndBound()(problem, Budget()), ("pairwise",))
+        assert verdict.result.status is Status.OPTIMAL
+        assert verdict.certified_bound == verdict.result.objective, problem.name
