@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import itertools
+import math
 import zlib
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from naive import longest
 
 if TYPE_CHECKING:
     from allocsolve import EvolutionProblem
@@ -85,9 +88,8 @@ def certificate_of(problem: EvolutionProblem, items: list[Item]) -> dict[str, An
         else:
             put(4 * coded(content - last) + DELETION)
             last = content
-    points = [[app, 0] for app in range(len(problem.applications))]
     log = base64.b64encode(zlib.compress(bytes(out))).decode()
-    return {"kind": "learned-clauses", "points": points, "log": log}
+    return {"kind": "learned-clauses", "points": _Moves(problem).steps, "log": log}
 
 
 class _Contradiction(Exception):  # noqa: N818 - no error: what is looked for
@@ -111,11 +113,12 @@ class _Checker:
 
     def __init__(self, problem: EvolutionProblem) -> None:
         self.problem = problem
-        self.n = len(problem.applications) + 1
+        self.moves = _Moves(problem)
+        self.n = len(self.moves.steps) + 1
         self.horizon: int | None = None
         self.ground: Values = {}
-        self.clauses: list[list[Fact] | None] = []
-        self.bad = _bad_differences(problem)
+        self.clauses: list[list[Fact] | None] = [*self.moves.clauses()]
+        self.bad = self.moves.bad_differences()
 
     def take(self, kind: int, content: Any) -> bool:
         """Take an item, False if it is wrong."""
@@ -126,7 +129,7 @@ class _Checker:
             if is_right:
                 self.clauses[content] = None
         else:
-            clause = _cover_clause(self.problem, content) if kind == COVER else self.learned(content)
+            clause = self.moves.cover_clause(content) if kind == COVER else self.learned(content)
             is_right = clause is not None
             self.clauses.append(clause)
         if is_right:
@@ -140,8 +143,11 @@ class _Checker:
         self.horizon = horizon
         origin = self.n - 1
         for app, profile in enumerate(self.problem.applications):
-            self.raise_to(self.ground, origin, app, self.problem.releases[app])
-            self.raise_to(self.ground, app, origin, profile.duration - horizon)
+            first, (last, length) = self.moves.start(app, 0)[0], self.moves.end(app, len(profile.steps) - 1)
+            self.raise_to(self.ground, origin, first, self.problem.releases[app])
+            self.raise_to(self.ground, last, origin, length - horizon)
+        for before, after, seconds in self.moves.always():
+            self.raise_to(self.ground, before, after, seconds)
         return True
 
     def learned(self, facts: list[Fact]) -> list[Fact] | None:
@@ -191,37 +197,110 @@ class _Checker:
         values[i, j] = max(value, values.get((i, j), value))
 
 
-def _bad_differences(problem: EvolutionProblem) -> dict[tuple[int, int], set[int]]:
-    """Return the differences of starts at which two applications over-commit the cluster."""
-    held = [
-        [nodes for duration, nodes in profile.steps for _ in range(duration)]
-        for profile in problem.applications
-    ]
-    bad = {}
-    for (a, one), (b, two) in itertools.permutations(enumerate(held), 2):
-        bad[a, b] = {
-            s - t
-            for s, t in itertools.product(range(len(one)), range(len(two)))
-            if one[s] + two[t] > problem.num_nodes
-        }
-    return bad
+class _Moves:
+    """Which steps move with which point; nothing that the judge or a solver uses."""
 
+    def __init__(self, problem: EvolutionProblem) -> None:
+        self.problem = problem
+        self.longest = [
+            [longest(duration, problem.expand_limit) for duration, _ in profile.steps]
+            for profile in problem.applications
+        ]
+        #: For each application the steps that may be expanded, and what is at its limit then.
+        self.below = [self._below(app) for app in range(len(problem.applications))]
+        self.steps = [
+            [app, step]
+            for app, profile in enumerate(problem.applications)
+            for step in range(len(profile.steps))
+            if step == 0 or step - 1 in self.below[app]
+        ]
 
-def _cover_clause(problem: EvolutionProblem, blocks: list[tuple[int, int, int]]) -> list[Fact] | None:
-    """Return the clause of some blocks; None if they are none, or fit."""
-    n, apps = len(problem.applications) + 1, [app for app, _, _ in blocks]
-    if len(blocks) < 2 or apps != sorted(set(apps)) or apps[-1] >= n - 1:
-        return None
-    total, clause = 0, []
-    for app, first, last in blocks:
-        nodes = [nodes for _, nodes in problem.applications[app].steps]
-        if not first <= last < len(nodes):
+    def _below(self, app: int) -> dict[int, list[int]]:
+        nodes, durations = zip(*((n, d) for d, n in self.problem.applications[app].steps), strict=True)
+        spare = [most - least for most, least in zip(self.longest[app], durations, strict=True)]
+        below = {}
+        for step in range(len(nodes)):
+            lower, at = [], step
+            while at + 1 < len(nodes) and nodes[at + 1] <= nodes[at]:
+                at += 1
+                if nodes[at] < nodes[step] or at + 1 == len(nodes):
+                    lower.append(at)
+            at = step
+            while at > 0 and nodes[at - 1] <= nodes[at]:
+                at -= 1
+                lower.append(at)
+            ends = {0, len(nodes) - 1}
+            if spare[step] > 0 and not ends & {step, *lower} and math.inf not in [spare[j] for j in lower]:
+                below[step] = [j for j in lower if spare[j] > 0]
+        return below
+
+    def start(self, app: int, step: int) -> tuple[int, int]:
+        """Return the point that a step moves with, and the seconds from there to its start."""
+        first = max(own for one, own in self.steps if one == app and own <= step)
+        seconds = sum(duration for duration, _ in self.problem.applications[app].steps[first:step])
+        return self.steps.index([app, first]), seconds
+
+    def end(self, app: int, step: int) -> tuple[int, int]:
+        """Return the point that the end of a step moves with, and the seconds from there to it."""
+        if step in self.below[app]:
+            return self.start(app, step + 1)
+        point, seconds = self.start(app, step)
+        return point, seconds + self.problem.applications[app].steps[step][0]
+
+    def always(self) -> list[tuple[int, int, int]]:
+        """Return what holds of the differences of points of the same application."""
+        facts = []
+        for app, below in enumerate(self.below):
+            for step in below:
+                point, before = self.start(app, step)
+                facts.append((point, point + 1, before + self.problem.applications[app].steps[step][0]))
+                if not math.isinf(most := self.longest[app][step]):
+                    facts.append((point + 1, point, -before - int(most)))
+        return facts
+
+    def clauses(self) -> list[list[Fact]]:
+        """Return for each step and each one below it: the one is not expanded, or the other to its limit."""
+        n, found = len(self.steps) + 1, []
+        for app, below in enumerate(self.below):
+            for step, lower in below.items():
+                point, before = self.start(app, step)
+                unexpanded = -before - self.problem.applications[app].steps[step][0]
+                for other in lower:
+                    at, passed = self.start(app, other)
+                    full = at * n + at + 1, passed + int(self.longest[app][other])
+                    found.append([((point + 1) * n + point, unexpanded), full])
+        return found
+
+    def bad_differences(self) -> dict[tuple[int, int], set[int]]:
+        """Return the differences of points at which steps that move with them over-commit the cluster."""
+        held: list[dict[int, int]] = [{} for _ in self.steps]
+        for app, profile in enumerate(self.problem.applications):
+            for step, (duration, nodes) in enumerate(profile.steps):
+                point, seconds = self.start(app, step)
+                if self.end(app, step)[0] == point:
+                    held[point] |= dict.fromkeys(range(seconds, seconds + duration), nodes)
+        bad = {}
+        for (a, one), (b, two) in itertools.permutations(enumerate(held), 2):
+            if self.steps[a][0] != self.steps[b][0]:
+                bad[a, b] = {
+                    s - t for s, t in itertools.product(one, two) if one[s] + two[t] > self.problem.num_nodes
+                }
+        return bad
+
+    def cover_clause(self, blocks: list[tuple[int, int, int]]) -> list[Fact] | None:
+        """Return the clause of some blocks; None if they are none, or fit."""
+        n, apps = len(self.steps) + 1, [app for app, _, _ in blocks]
+        if len(blocks) < 2 or apps != sorted(set(apps)) or apps[-1] >= len(self.below):
             return None
-        total += min(nodes[first : last + 1])
-    if total <= problem.num_nodes:
-        return None
-    for (one, _, last), (two, first, _) in itertools.permutations(blocks, 2):
-        end = sum(duration for duration, _ in problem.applications[one].steps[: last + 1])
-        start = sum(duration for duration, _ in problem.applications[two].steps[:first])
-        clause.append((one * n + two, end - start))
-    return clause
+        total, clause = 0, []
+        for app, first, last in blocks:
+            nodes = [nodes for _, nodes in self.problem.applications[app].steps]
+            if not first <= last < len(nodes):
+                return None
+            total += min(nodes[first : last + 1])
+        if total <= self.problem.num_nodes:
+            return None
+        for (one, _, last), (two, first, _) in itertools.permutations(blocks, 2):
+            (before, end), (after, start) = self.end(one, last), self.start(two, first)
+            clause.append((before * n + after, end - start))
+        return clause

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Base", "is_refuted", "propagate", "settle", "take_back", "want", "watch"]
 
 #: Values and horizons of proofs are below this, so that no sum leaves 64 bits and facts fit 32.
-BEYOND = 1 << 30
+BEYOND = 1 << 29
 #: No value.
 UNSET = -(1 << 62)
 
@@ -52,14 +52,13 @@ class Base(NamedTuple):
     #: The holes of arc a, differences that no schedule has: rows ``hole_offsets[a]:hole_offsets[a + 1]``.
     hole_offsets: IntArray
     holes: IntArray
-    #: Steps of application a are ``steps[a]:steps[a + 1]``; of each its nodes, its duration, the point it
-    #: moves with and the seconds from there to its start.
+    #: Steps of application a are ``steps[a]:steps[a + 1]``; of each its nodes, and the rest as in `Points`.
     steps: IntArray
     nodes: IntArray
-    durations: IntArray
-    point: IntArray
+    start: IntArray
     delay: IntArray
-    #: Seconds from each point but the origin to the completion of its application.
+    end: IntArray
+    end_delay: IntArray
     tail: IntArray
     num_nodes: int
     #: Where the clause of a number is kept, or -1.

@@ -176,8 +176,8 @@ def _read_cover(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -
         for two in range(count):
             if one != two:
                 last, first = blocks[3 * one + 2], blocks[3 * two + 1]
-                b.clause[to] = b.point[last] * n + b.point[first]
-                b.clause[to + 1] = b.delay[last] + b.durations[last] - b.delay[first]
+                b.clause[to] = b.end[last] * n + b.start[first]
+                b.clause[to + 1] = b.end_delay[last] - b.delay[first]
                 to += 2
     return MORE, at
 

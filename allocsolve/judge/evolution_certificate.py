@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge._evolution_points import points_of
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from allocsolve.judge._evolution_points import Points
     from allocsolve.judge._kernels_evolution_bounds import Base
     from allocsolve.model import EvolutionObjective, EvolutionProblem, IntArray
 
@@ -43,9 +44,10 @@ def evolution_certified_bound(
     problem
         The problem.
     certificate
-        ``kind`` says which one. ``area``: nothing else. ``learned-clauses``, of problems without room for
-        expansion: ``points``, for each application the pair [application, 0] of its first step; ``log``, in
-        base 64 and compressed by zlib, the items that docs/formats.md describes.
+        ``kind`` says which one. ``area``: nothing else. ``learned-clauses``: ``points``, the pairs
+        [application, step] of the steps that may start by themselves: the first one of each application, and
+        each one before which a step may have to be expanded; ``log``, in base 64 and compressed by zlib, the
+        items that docs/formats.md describes.
     objective
         Its first term is the makespan.
 
@@ -60,16 +62,19 @@ def evolution_certified_bound(
     and no application ends before its release plus its duration.
 
     *Proof (learned clauses).* Consider the schedules that end by the horizon: the last one of the log up to
-    the item at hand. (1) The differences of the starts of their applications, with time 0 as one more point,
-    obey the triangle inequality and the windows [release, horizon - duration] of all starts. (2) Where two
-    steps that exceed the cluster together would overlap, a difference is in a hole: recomputed here for
-    all pairs of steps. (3) A block, steps in a row, holds its least number of nodes all the time. If those of
-    blocks of different applications exceed the cluster, they do not all overlap; intervals that overlap in
-    pairs share an instant; so one of them ends before another starts: the clause of a cover, whose sum is
-    recomputed. (4) The negation of a learned clause is a set of bounds on differences. Together with all
-    clauses before, the holes and the triangle inequality it leads to a contradiction, by raising bounds only:
-    so the clause holds. What held for a horizon holds for an earlier one. (5) In the end there is a
-    contradiction without any assumption: no schedule ends by the horizon, and the bound is one second more.
+    the item at hand. If there are any, some have the form of the lemma in `_evolution_points`: in these only
+    points start by themselves, and of each pair of clauses given there one holds. (1) The differences of the
+    points, with time 0 as one more point, obey the triangle inequality, the windows [release + what is
+    before, horizon - what is left] of all points, and the limits of expansion. (2) Where two steps that
+    exceed the cluster together would overlap, a difference is in a hole: recomputed here for all pairs of
+    steps that start and end with one point each. (3) A block, steps in a row, holds its least number of
+    nodes all the time. If those of blocks of different applications exceed the cluster, they do not all
+    overlap; intervals that overlap in pairs share an instant; so one of them ends before another starts:
+    the clause of a cover, whose sum is recomputed. (4) The negation of a learned clause is a set of bounds
+    on differences. Together with all clauses before, the holes and the triangle inequality it leads to a
+    contradiction, by raising bounds only: so the clause holds. What held for a horizon holds for an earlier
+    one. (5) In the end there is a contradiction without any assumption: no schedule ends by the horizon, and
+    the bound is one second more.
 
     *Complexity*: pairs of steps; then, for each learned clause, the propagation of its negation.
 
@@ -107,19 +112,18 @@ def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> in
     from allocsolve.judge import _kernels_evolution_proof as kernels  # noqa: PLC0415 - loads numba
 
     packed = problem.packed
-    if (packed.max_durations != packed.durations).any():
-        msg = "learned clauses prove bounds without expansion only"
-        raise InvalidAnswer(msg)
-    count = len(problem.applications)
-    points = certificate.get("points")
-    if points != [[app, 0] for app in range(count)] or not count:
-        msg = f"points {shown(points)} of the certificate are not the first steps of all applications"
-        raise InvalidAnswer(msg)
-    total = float(packed.releases.astype(float).max()) + float(packed.durations.astype(float).sum())
+    latest = packed.releases.astype(float).max(initial=0)
+    total = float(latest) + float(packed.durations.astype(float).sum())
     if total >= state.BEYOND:
-        msg = f"times of the problem add up to {total:.3g} s, learned clauses prove bounds below 2^30 s"
+        msg = f"times of the problem add up to {total:.3g} s, learned clauses prove bounds below 2^29 s"
         raise InvalidAnswer(msg)
-    base = _base(problem)
+    own = points_of(problem, state.BEYOND)
+    points = certificate.get("points")
+    if points != own.steps or not points:
+        msg = f"points {shown(points)} of the certificate are not the steps that may start by themselves"
+        raise InvalidAnswer(msg)
+    base = _base(problem, own)
+    count = len(own.steps)
     left = b""
     for part in _parts(certificate.get("log")):
         data = left + part
@@ -173,23 +177,31 @@ def _parts(log: object) -> Iterator[bytes]:
         raise InvalidAnswer(msg) from error
 
 
-def _base(problem: EvolutionProblem) -> Base:
+def _base(problem: EvolutionProblem, points: Points) -> Base:
     """Return what is known of the problem, with a horizon beyond all."""
     from allocsolve.judge import _kernels_evolution_bounds as kernels  # noqa: PLC0415 - loads numba
 
     packed = problem.packed
-    n = len(packed.releases) + 1
+    n = len(points.steps) + 1
     arcs = n * n
-    tail = np.add.reduceat(packed.durations, packed.offsets[:-1])
-    before = np.cumsum(packed.durations) - packed.durations
-    sizes = np.diff(packed.offsets)
-    delay = before - np.repeat(before[packed.offsets[:-1]], sizes)
-    earliest, latest = np.append(packed.releases, 0), np.append(kernels.BEYOND - tail, 0)
+    earliest, latest = np.append(points.earliest, 0), np.append(kernels.BEYOND - points.tail, 0)
     values = earliest[None, :] - latest[:, None]
     np.fill_diagonal(values, 0)
-    hole_offsets, holes = _holes(problem, delay)
+    for i, j, seconds in points.always:
+        values[i, j] = max(values[i, j], seconds)
+    for k in range(n):  # closed under paths; no holes are met yet
+        values = np.maximum(values, values[:, k, None] + values[None, k, :])
+    hole_offsets, holes = _holes(problem, points)
+    given = len(points.clauses)
+    clauses = _CLAUSES + given
+    facts = np.zeros((_FACTS + 2 * given + 4 * arcs, 2), dtype=np.int32)
+    facts[: 2 * given] = [(i * n + j, seconds) for pair in points.clauses for i, j, seconds in pair] or 0
+    # The clauses of the problem are the first; a clean-up will watch them.
+    slots = np.where(np.arange(clauses) < given, np.arange(clauses), 0)
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.HORIZON] = kernels.BEYOND
+    state[kernels.CLAUSES] = state[kernels.SLOTS] = given
+    state[kernels.FACTS], state[kernels.CRAMPED] = 2 * given, 1
     return kernels.Base(
         values=values.ravel(),
         ground=values.ravel().copy(),
@@ -198,17 +210,18 @@ def _base(problem: EvolutionProblem) -> Base:
         holes=holes,
         steps=packed.offsets.astype(np.int64),
         nodes=packed.nodes.astype(np.int64),
-        durations=packed.durations.astype(np.int64),
-        point=np.repeat(np.arange(n - 1), sizes),
-        delay=delay,
-        tail=tail,
+        start=points.start,
+        delay=points.delay,
+        end=points.end,
+        end_delay=points.end_delay,
+        tail=points.tail,
         num_nodes=problem.num_nodes,
-        place=np.zeros(_CLAUSES, dtype=np.int64),
-        slot_number=np.zeros(_CLAUSES, dtype=np.int64),
-        slot_begin=np.zeros(_CLAUSES, dtype=np.int64),
-        slot_end=np.zeros(_CLAUSES, dtype=np.int64),
-        facts=np.zeros((_FACTS + 4 * arcs, 2), dtype=np.int32),
-        watches=np.zeros((_ROOM_WATCHES * _CLAUSES + 8 * arcs, 4), dtype=np.int32),
+        place=slots,
+        slot_number=slots.copy(),
+        slot_begin=2 * slots,
+        slot_end=2 * slots + 2,
+        facts=facts,
+        watches=np.zeros((_ROOM_WATCHES * clauses + 8 * arcs, 4), dtype=np.int32),
         lists=np.zeros((arcs, 3), dtype=np.int64),
         wanted=np.full(arcs, kernels.UNSET, dtype=np.int64),
         queue=np.zeros(arcs, dtype=np.int64),
@@ -239,19 +252,22 @@ def _with_room(base: Base) -> Base:
     )
 
 
-def _holes(problem: EvolutionProblem, delay: IntArray) -> tuple[IntArray, IntArray]:
-    """Return for each arc the differences at which two steps that exceed the cluster overlap, merged."""
-    packed = problem.packed
-    ends = delay + packed.durations
-    own = [slice(*ends_of) for ends_of in pairwise(packed.offsets.tolist())]
+def _holes(problem: EvolutionProblem, points: Points) -> tuple[IntArray, IntArray]:
+    """Return for each arc the differences at which two steps that exceed the cluster overlap, merged.
+
+    Of steps whose start and end move with the same point.
+    """
+    nodes, start, end = problem.packed.nodes, points.delay, points.end_delay
+    own = [np.flatnonzero((points.start == at) & (points.end == at)) for at in range(len(points.steps))]
     holes: list[tuple[int, int]] = []
     offsets = [0]
-    for one in (*own, None):
-        for two in (*own, None):
-            if one is not None and two is not None and one is not two:
-                exceeding = packed.nodes[one, None] + packed.nodes[None, two] > problem.num_nodes
-                low = (delay[one, None] - ends[None, two] + 1)[exceeding]
-                high = (ends[one, None] - delay[None, two] - 1)[exceeding]
+    for i in range(len(own) + 1):
+        for j in range(len(own) + 1):
+            if max(i, j) < len(own) and points.steps[i][0] != points.steps[j][0]:
+                one, two = own[i][:, None], own[j][None, :]
+                exceeding = nodes[one] + nodes[two] > problem.num_nodes
+                low = (start[one] - end[two] + 1)[exceeding]
+                high = (end[one] - start[two] - 1)[exceeding]
                 holes += _merged(sorted(zip(low.tolist(), high.tolist(), strict=True)))
             offsets.append(len(holes))
     return np.array(offsets, dtype=np.int64), np.array(holes, dtype=np.int64).reshape(-1, 2)

@@ -25,13 +25,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionProblem
 
-__all__ = ["expansion_order"]
+__all__ = ["LATEST", "expansion_order"]
+
+#: Seconds up to which schedules are looked at, so that all differences of times fit 32 bits.
+LATEST = 1 << 29
 
 
-def expansion_order(problem: EvolutionProblem, horizon: int) -> list[list[list[int] | None]]:
+def expansion_order(problem: EvolutionProblem) -> list[list[list[int] | None]]:
     """Return for each step of each application what is expanded to its limit before it is expanded.
 
-    None for a step that need not be expanded at all: in some optimal schedule that ends by `horizon`.
+    None for a step that need not be expanded at all: in some optimal schedule that ends by `LATEST`.
     O(steps^2) per application.
     """
     packed = problem.packed
@@ -39,7 +42,7 @@ def expansion_order(problem: EvolutionProblem, horizon: int) -> list[list[list[i
     for (a, b), release in zip(pairwise(packed.offsets.tolist()), problem.releases, strict=True):
         durations, nodes = packed.durations[a:b].tolist(), packed.nodes[a:b].tolist()
         # The most that a step can be held at all.
-        room = horizon - release - sum(durations)
+        room = LATEST - release - sum(durations)
         limits = [
             min(longest - duration, room + 1)
             for longest, duration in zip(packed.max_durations[a:b].tolist(), durations, strict=True)

@@ -1,4 +1,4 @@
-"""What takes part in proving a makespan without expansion: shared knowledge, and searches that add to it."""
+"""What takes part in proving a makespan: shared knowledge, and searches that add to it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from allocsolve.exact.evolution._conflicts import violated_covers
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact.evolution._offset_model import OffsetModel
 from allocsolve.exact.evolution._proof_log import ProofLog
+from allocsolve.exact.evolution._segments import segments_of
 from allocsolve.heuristics import Fit, list_starts
 from allocsolve.heuristics.evolution.order_search import anneal_in_rounds, mirrored, mirrored_starts
 from allocsolve.model import Budget, Limit
@@ -81,6 +82,7 @@ class Knowledge:
         self.limit = Limit.TIME
         self.bound = self.combinatorial_bound()
         self.max_proof_bytes = max_proof_bytes
+        self._given = segments_of(problem).clauses
         #: What proves the best of the bounds that can be checked.
         self.certificate: dict[str, Any] = {"kind": "area"}
         self._certified = self.bound
@@ -106,6 +108,10 @@ class Knowledge:
     def new_model(self, time: int, seed: int, log: ProofLog | None = None) -> OffsetModel:
         """Return a model of the schedules that end by a time."""
         return OffsetModel(self.problem, time, self.clock, seed=seed, log=log)
+
+    def new_log(self) -> ProofLog:
+        """Return an empty log for the models of this problem."""
+        return ProofLog(self.max_proof_bytes, len(self._given))
 
     def lower(self, model: OffsetModel, time: int) -> None:
         """Keep, of a model, only the schedules that end by an earlier time."""
@@ -239,7 +245,7 @@ class FromBelow:
         shared = self._shared
         if self._now is None:
             time = min(shared.bound + int(self._step), shared.value - 1)
-            self._now = Refutation(shared, time, self._seed, ProofLog(shared.max_proof_bytes))
+            self._now = Refutation(shared, time, self._seed, shared.new_log())
             self._begin, self._limit = shared.bound, _PATIENCE * _GROWTH * self._effort
             self._alarm = shared.clock.remaining / 2
         now = self._now

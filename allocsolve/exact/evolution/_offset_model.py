@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from allocsolve.exact.evolution._choices import choices_of, places_of
 from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets, violated_covers
 from allocsolve.exact.evolution._kernels_closure import (
     CLAUSES,
@@ -30,17 +31,17 @@ from allocsolve.exact.evolution._kernels_sum import LIMIT, SumLimit
 from allocsolve.exact.evolution._segments import segments_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from allocsolve.exact.evolution._choices import Holes
     from allocsolve.exact.evolution._conflicts import Block
     from allocsolve.exact.evolution._proof_log import ProofLog
     from allocsolve.exact.evolution._segments import Fact
     from allocsolve.model import Clock, EvolutionProblem, IntArray
 
-__all__ = ["LATEST", "Lemmas", "OffsetModel"]
-
-#: Seconds up to which a horizon is allowed, so that all differences fit 32 bits.
-LATEST = 1 << 29
+__all__ = ["Lemmas", "OffsetModel"]
 
 #: Room for learned clauses, and for facts in them.
 _ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
@@ -102,7 +103,7 @@ class OffsetModel:
     ) -> None:
         self.blocks = blocks_of(problem)
         self._problem = problem
-        self._segments = segments_of(problem, horizon)
+        self._segments = segments_of(problem)
         self._points = self._segments.num_points
         self._covers: set[tuple[Block, ...]] = set()
         self._time, self._log = horizon, log
@@ -112,29 +113,31 @@ class OffsetModel:
         triples = takewhile(
             lambda _: clock.remaining > 0, conflicting_sets(self.blocks, problem.num_nodes, 3)
         )
-        clauses = [(cover, self._clause(cover)) for cover in triples]
-        given = [*pairs, *map(list, self._segments.clauses)]
-        facts = sum(map(len, given)) + sum(len(clause) for _, clause in clauses)
-        self._engine = self._empty(holes, pairs, horizon, len(given) + len(clauses), facts)
+        covers = [*pairs, *((cover, self._clause(cover)) for cover in triples)]
+        given = self._segments.clauses
+        facts = 2 * len(given) + sum(len(clause) for _, clause in covers)
+        self._engine = self._empty(
+            holes, [clause for _, clause in pairs], horizon, len(given) + len(covers), facts
+        )
         self._lean(seed, horizon)
-        for clause in given:
-            self._append(clause, 0)
-        for cover, clause in clauses:
-            self._append(clause, self._number(cover))
+        for number, clause in enumerate(given):
+            self._append(clause, number)
+        for cover, facts_of_cover in covers:
+            self._append(facts_of_cover, self._number(cover))
         self._sum = SumLimit.none(self._points)
         self.contradiction = self._ground(horizon)
 
-    def _separated(self) -> tuple[dict[tuple[int, int], list[tuple[int, int]]], list[list[Fact]]]:
-        """No two blocks that exceed the cluster overlap: merged holes of differences, and clauses."""
-        overlaps: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        clauses = []
+    def _separated(self) -> tuple[Holes, list[tuple[tuple[Block, ...], list[Fact]]]]:
+        """No two blocks that exceed the cluster overlap: merged holes of differences, pairs with clauses."""
+        overlaps: Holes = {}
+        clauses: list[tuple[tuple[Block, ...], list[Fact]]] = []
         for one, two in conflicting_sets(self.blocks, self._problem.num_nodes, 2):
             first, second = self._clause((one, two))
             if (first.before, first.after) == (second.after, second.before):
                 hole = (1 - second.seconds, first.seconds - 1)
                 overlaps.setdefault((first.before, first.after), []).append(hole)
             else:
-                clauses.append([first, second])
+                clauses.append(((one, two), [first, second]))
         holes = {}
         for (before, after), own in overlaps.items():
             merged: list[tuple[int, int]] = []
@@ -156,7 +159,7 @@ class OffsetModel:
 
     def _empty(
         self,
-        holes: dict[tuple[int, int], list[tuple[int, int]]],
+        holes: Holes,
         pairs: list[list[Fact]],
         horizon: int,
         clauses: int,
@@ -166,8 +169,8 @@ class OffsetModel:
         n = self._points
         arcs = n * n
         own = [holes.get(divmod(arc, n), []) for arc in range(arcs)]
-        choices = self._choices(holes, pairs)
-        places = self._places(holes, pairs)
+        choices = choices_of(n, holes, pairs)
+        places = places_of(holes, pairs)
         # Ranges of the watches: between holes, and no longer than a part of the horizon.
         even = np.linspace(-horizon, horizon, max(_FEWEST_RANGES, _RANGES // arcs)).astype(np.int64).tolist()
         cuts = [sorted({*even, *(high for _, high in part)}) for part in own]
@@ -224,45 +227,6 @@ class OffsetModel:
         engine.state[KEEP], engine.state[PACE] = _KEEP, _PACE
         return engine
 
-    def _choices(
-        self, holes: dict[tuple[int, int], list[tuple[int, int]]], pairs: list[list[Fact]]
-    ) -> list[tuple[int, int, int, int]]:
-        """Return the two facts (arc, value) of each hole of a pair, then those of each clause of two."""
-        n = self._points
-        sides = [
-            (i * n + j, high + 1, j * n + i, 1 - low)
-            for (i, j), own in sorted(holes.items())
-            if i < j
-            for low, high in own
-        ]
-        return sides + [
-            (one.before * n + one.after, one.seconds, two.before * n + two.after, two.seconds)
-            for one, two in pairs
-        ]
-
-    @staticmethod
-    def _places(
-        holes: dict[tuple[int, int], list[tuple[int, int]]], pairs: list[list[Fact]]
-    ) -> dict[tuple[int, int], list[tuple[int, int, int]]]:
-        """Return where choices are, for each pair of points: the first and last value of a hole, the choice.
-
-        A clause of two facts has a place at each of them: an empty hole.
-        """
-        places: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
-        count = 0
-        for (i, j), own in sorted(holes.items()):
-            if i < j:
-                for low, high in own:
-                    places.setdefault((i, j), []).append((low, high, count))
-                    count += 1
-        for number, facts in enumerate(pairs, count):
-            for before, after, seconds in facts:
-                if before < after:
-                    places.setdefault((before, after), []).append((seconds, seconds - 1, number))
-                else:
-                    places.setdefault((after, before), []).append((1 - seconds, -seconds, number))
-        return places
-
     def _lean(self, seed: int, horizon: int) -> None:
         """Begin with the pairs of the longest holes, so little that the first conflicts take over."""
         engine = self._engine
@@ -295,7 +259,7 @@ class OffsetModel:
         """Return what the proof calls the clause of a cover."""
         return self._log.add_cover(cover) if self._log else 0
 
-    def _append(self, clause: list[Fact], number: int) -> None:
+    def _append(self, clause: Sequence[Fact], number: int) -> None:
         """Add a clause of the problem; the next search takes it up."""
         engine, place = self._engine, int(self._engine.state[CLAUSES])
         begin = int(engine.clause_offsets[place])
@@ -379,9 +343,7 @@ class OffsetModel:
 
     def certificate(self, time: int) -> dict[str, Any] | None:
         """Return the proof that no answer ends by `time`, which the search has just met; None: not kept."""
-        return (
-            self._log.certificate(time, [[app, 0] for app in range(self._points - 1)]) if self._log else None
-        )
+        return self._log.certificate(time, self._segments.first_steps) if self._log else None
 
     @property
     def points(self) -> int:

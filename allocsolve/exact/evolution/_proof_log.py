@@ -40,9 +40,11 @@ class ProofLog:
     ----------
     max_bytes
         A log that grows beyond it is given up.
+    given
+        Clauses that the judge knows of itself; they have the first numbers.
     """
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, given: int = 0) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._compressor = zlib.compressobj(_LEVEL)
@@ -55,6 +57,7 @@ class ProofLog:
         self._holders = np.zeros(1 << 16, dtype=np.int32)
         self._marks = np.zeros(1 << 16, dtype=np.bool_)
         self._deleted = 0
+        self._add(given, _ALWAYS)
         self.is_kept = max_bytes > 0
 
     def add_cover(self, cover: tuple[Block, ...]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.exact.evolution._expansion import expansion_order
+from allocsolve.exact.evolution._expansion import LATEST, expansion_order
 
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionProblem
@@ -40,20 +40,30 @@ class Segments(NamedTuple):
     facts: list[Fact]
     clauses: list[tuple[Fact, Fact]]
 
+    @property
+    def first_steps(self) -> list[list[int]]:
+        """The pair [application, step] of the first step of each segment."""
+        return [
+            [app, step]
+            for app, own in enumerate(self.times)
+            for step, (_, offset) in enumerate(own[:-1])
+            if offset == 0
+        ]
+
     def ends_before(self, one: tuple[int, int], two: tuple[int, int]) -> Fact:
         """Return the fact that step `one`, an application and its step, ends before step `two` starts."""
         (before, end), (after, start) = self.times[one[0]][one[1] + 1], self.times[two[0]][two[1]]
         return Fact(before, after, end - start)
 
 
-def segments_of(problem: EvolutionProblem, horizon: int) -> Segments:
-    """Return the segments of the schedules that end by `horizon`."""
+def segments_of(problem: EvolutionProblem) -> Segments:
+    """Return the segments of the schedules that end by `LATEST`."""
     packed = problem.packed
     times: list[list[tuple[int, int]]] = []
     extents: list[tuple[int, int]] = []
     facts: list[Fact] = []
     clauses: list[tuple[Fact, Fact]] = []
-    orders = expansion_order(problem, horizon)
+    orders = expansion_order(problem)
     for (a, b), order, release in zip(
         pairwise(packed.offsets.tolist()), orders, problem.releases, strict=True
     ):
@@ -74,7 +84,7 @@ def segments_of(problem: EvolutionProblem, horizon: int) -> Segments:
                 continue
             (point, start), (following, _) = own[step], own[step + 1]
             longest = int(packed.max_durations[a + step])
-            if longest <= horizon:
+            if longest <= LATEST:
                 facts.append(Fact(following, point, -start - longest))
             for taker in full:
                 begin, at = own[taker]

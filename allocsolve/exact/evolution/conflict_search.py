@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from allocsolve.exact.evolution._completion_lanes import TotalKnowledge
+from allocsolve.exact.evolution._expansion import LATEST
 from allocsolve.exact.evolution._kernels_sum import MAX_APPS
 from allocsolve.exact.evolution._makespan_lanes import (
     Beside,
@@ -18,8 +19,6 @@ from allocsolve.exact.evolution._makespan_lanes import (
     Knowledge,
     Orders,
 )
-from allocsolve.exact.evolution._offset_model import LATEST
-from allocsolve.exact.evolution._proof_log import ProofLog
 from allocsolve.exact.evolution.cpsat import EvolutionCpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing
 from allocsolve.heuristics.evolution.annealing import reported_value
@@ -102,15 +101,15 @@ class EvolutionConflictSearch:
             or leading is None
             or {"makespan", "completion"} <= set(self.objective)
             or not len(packed.releases)
-            or problem.horizon > LATEST
+            or problem.horizon >= LATEST
         ):
             return EvolutionCpSat(self.objective)(problem, budget)
         clock = budget.start()
         start = Annealing(self.objective)(problem, start_budget(problem, budget, clock))
         assert start.answer is not None
         knowledge = Knowledge if leading == "makespan" else TotalKnowledge
-        # The judge's checker knows neither segments nor sums.
-        proof_bytes = self.max_proof_mb * 10**6 if rigid and leading == "makespan" else 0
+        # The judge's checker knows no sums.
+        proof_bytes = self.max_proof_mb * 10**6 if leading == "makespan" else 0
         shared = knowledge(problem, clock, step_starts(start.answer), proof_bytes)
         most = self.max_applications if leading == "makespan" else min(self.max_applications, MAX_APPS)
         small = len(packed.releases) <= most
@@ -158,7 +157,7 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
 
     # The start was the walk of the seed itself.
     below, orders = FromBelow(shared, budget.seed), Orders(shared, seed(1))
-    log = ProofLog(shared.max_proof_bytes)
+    log = shared.new_log()
     if budget.workers == 1:
         above = FromAbove(shared, budget.seed, log)
         return [(above, above, below, above, above, below, orders)]
