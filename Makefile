@@ -9,7 +9,7 @@ PARALLEL := --numprocesses logical --dist loadgroup --benchmark-disable
 
 # How far is each published heuristic from the proven optimum, or from a certified bound? A few minutes.
 score: $(VENV)/.installed
-	$(BIN)/allocsolve score klein-5-inf --solvers rigid,noX,2X,2X+c,infX,infX+c --seconds 20 --workers 2 --out out/klein-5
+	$(BIN)/allocsolve score klein-5-inf --solvers rigid,noX,2X,2X+c,infX,infX+c --baseline conflict-search --seconds 20 --workers 2 --out out/klein-5
 	$(BIN)/allocsolve score klein-10-l1 --solvers rigid,noX --baseline conflict-search --seconds 20 --workers 2 --out out/klein-10
 	$(BIN)/allocsolve score mesh-16x8 --solvers manhattan-median,manhattan-median+swaps,growth-best,mc1x1,hilbert-first-fit,random --out out/mesh-16x8
 	$(BIN)/allocsolve score lublin-256 --solvers fcfs,first-fit,easy,conservative --seconds 20 --workers 2 --out out/lublin-256

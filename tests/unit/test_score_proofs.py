@@ -26,17 +26,16 @@ def score_commands() -> Iterator[list[str]]:
             yield words[1:]
 
 
-@pytest.mark.parametrize("suite", ["klein-10-l1"])
+@pytest.mark.parametrize("suite", ["klein-5-inf", "klein-10-l1"])
 def test_all_optima_of_a_suite_are_certified(suite: str, tmp_path: Path, capsys: Capture) -> None:
-    """The others: klein-5-inf has expansion, whose proofs by CP-SAT leave no log."""
     (words,) = (words for words in score_commands() if words[1] == suite)
     words[words.index("--out") + 1] = str(tmp_path)
     shown = run_json(capsys, *words)
-    assert shown["optima_proven"] == shown["bounds_certified"] == shown["problems"] == 10
+    assert shown["optima_proven"] == shown["bounds_certified"] == shown["problems"]
     baseline = words[words.index("--baseline") + 1]
     with RecordStore(tmp_path / "records.sqlite") as store:
         proofs = [record for record in store if record.solver == baseline]
-    assert len(proofs) == 10
+    assert len(proofs) == shown["problems"] >= 10
     for record in proofs:
         assert record.status is Status.OPTIMAL
         assert terms(record.certified_bound) == terms(record.value or 0)

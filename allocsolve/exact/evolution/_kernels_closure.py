@@ -20,6 +20,8 @@ import numpy as np
 from allocsolve.kernels.jit import inner_kernel
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from allocsolve.model import IntArray
 
 __all__ = ["Arcs", "before_hole", "raise_arc"]
@@ -28,10 +30,10 @@ __all__ = ["Arcs", "before_hole", "raise_arc"]
 #: number of clauses; why there is a conflict (a clause, or -1: the last raise contradicts the reverse arc);
 #: totals of conflicts and restarts; learned clauses to keep at a clean-up; clauses at the last clean-up;
 #: conflicts between restarts, times Luby's sequence; length of the list of watches; length of the log, and
-#: clauses in it.
+#: clauses in it. A value `v` of an arc is in range ``(v + BASE) >> SHIFT`` of its `RANGES`.
 TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, RESTARTS, KEEP, CLEANED, PACE, WATCHES = range(11)
-LOGGED, NOTED = 11, 12
-STATE_SIZE = 13
+LOGGED, NOTED, BASE, SHIFT, RANGES = range(11, 16)
+STATE_SIZE = 16
 
 #: Columns of `Engine.trail`.
 ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
@@ -49,7 +51,7 @@ class Arcs(NamedTuple):
 
     values: IntArray
     latest: IntArray
-    trail: IntArray
+    trail: NDArray[np.int32]
     hole_offsets: IntArray
     holes: IntArray
     heads: IntArray

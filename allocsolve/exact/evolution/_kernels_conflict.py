@@ -23,13 +23,14 @@ from allocsolve.exact.evolution._kernels_closure import (
     TRAIL,
     before_hole,
 )
-from allocsolve.exact.evolution._kernels_offsets import Engine
 from allocsolve.exact.evolution._kernels_sum import SumLimit, explain_sum
 from allocsolve.kernels.jit import inner_kernel
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from allocsolve.exact.evolution._kernels_offsets import Engine
-    from allocsolve.model import IntArray
 
 __all__ = ["UNNEEDED", "learn"]
 
@@ -63,7 +64,7 @@ def _bump(e: Engine, n: int, arc: int, value: int) -> None:
 
 
 @inner_kernel
-def _since(trail: IntArray, entry: int, value: int) -> int:
+def _since(trail: NDArray[np.int32], entry: int, value: int) -> int:
     """Return the entry, from `entry` back on its arc, by which the arc first had `value`; -1: always."""
     while entry >= 0 and trail[entry, OLD] >= value:
         entry = trail[entry, PREVIOUS]
@@ -105,7 +106,7 @@ def _explain(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
         for at in range(e.clause_offsets[clause], e.clause_offsets[clause + 1]):
             other = facts[at, 0]
             if other != arc:
-                premise_arcs[count] = (other % n) * n + other // n
+                premise_arcs[count] = e.reverses[other]
                 premise_values[count] = 1 - facts[at, 1]
                 count += 1
         return count
@@ -169,7 +170,7 @@ def learn(e: Engine, s: SumLimit, n: int) -> int:
         # The last raise against the reverse arc: explain it as far as the contradiction needs it.
         entry = state[TRAIL] - 1
         arc = trail[entry, ARC]
-        reverse = (arc % n) * n + arc // n
+        reverse = e.reverses[arc]
         value = 1 - e.values[reverse]
         for at in range(_explain(e, s, n, entry, value)):
             listed, here = _need(e, e.premise_arcs[at], e.premise_values[at], listed, here)
@@ -181,7 +182,7 @@ def learn(e: Engine, s: SumLimit, n: int) -> int:
         e.clause_activity[clause] += e.growth[1]
         for at in range(e.clause_offsets[clause], e.clause_offsets[clause + 1]):
             arc = e.clause_facts[at, 0]
-            reverse = (arc % n) * n + arc // n
+            reverse = e.reverses[arc]
             listed, here = _need(e, reverse, 1 - e.clause_facts[at, 1], listed, here)
             _bump(e, n, reverse, 1 - e.clause_facts[at, 1])
     entry = state[TRAIL]
@@ -211,7 +212,7 @@ def _write_clause(e: Engine, s: SumLimit, n: int, listed: int, pivot: int) -> in
     begin = e.clause_offsets[clause]
     end = begin
     if pivot >= 0:
-        e.clause_facts[end, 0] = (pivot % n) * n + pivot // n
+        e.clause_facts[end, 0] = e.reverses[pivot]
         e.clause_facts[end, 1] = 1 - e.needed[pivot]
         end += 1
     level, span, second = 0, 1, -1
@@ -223,13 +224,13 @@ def _write_clause(e: Engine, s: SumLimit, n: int, listed: int, pivot: int) -> in
         if _is_implied(e, s, n, arc):
             e.needed[arc] = UNNEEDED
             continue
-        e.clause_facts[end, 0] = (arc % n) * n + arc // n
+        e.clause_facts[end, 0] = e.reverses[arc]
         e.clause_facts[end, 1] = 1 - e.needed[arc]
         depth = trail[e.needed_at[arc], DEPTH]
         new = True
         for before in range(begin + 1, end):
             other = e.clause_facts[before, 0]
-            new = new and trail[e.needed_at[(other % n) * n + other // n], DEPTH] != depth
+            new = new and trail[e.needed_at[e.reverses[other]], DEPTH] != depth
         span += new
         if depth > level:
             level, second = depth, end

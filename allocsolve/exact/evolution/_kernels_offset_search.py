@@ -96,7 +96,7 @@ def _drop_clauses(e: Engine, n: int) -> bool:
         stop = begin
         for at in range(start, end):
             arc, value = e.clause_facts[at, 0], e.clause_facts[at, 1]
-            if values[(arc % n) * n + arc // n] < 1 - value:
+            if values[e.reverses[arc]] < 1 - value:
                 e.clause_facts[stop, 0], e.clause_facts[stop, 1] = arc, value
                 stop += 1
         if stop == begin:
@@ -136,8 +136,7 @@ def _decide(e: Engine, n: int) -> tuple[int, int]:
     for choice in range(len(choices)):
         one, two = choices[choice, 0], choices[choice, 2]
         if values[one] < choices[choice, 1] and values[two] < choices[choice, 3]:
-            pair = min(one, (one % n) * n + one // n)
-            other = min(two, (two % n) * n + two // n)
+            pair, other = min(one, e.reverses[one]), min(two, e.reverses[two])
             score = choice_activity[choice] + _PAIR * max(pair_activity[pair], pair_activity[other])
             if score > highest:
                 best, highest = choice, score

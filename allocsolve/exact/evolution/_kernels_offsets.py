@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.exact.evolution._kernels_closure import (
     ARC,
+    BASE,
     CULPRIT,
     HEAD,
     LEVEL,
     NEW,
     OLD,
     PREVIOUS,
+    RANGES,
+    SHIFT,
     TRAIL,
     WATCHES,
     Arcs,
@@ -45,11 +48,13 @@ class Engine(NamedTuple):
     #: Value of each arc, and what it was when nothing was decided; shape (N * N,).
     values: IntArray
     ground: IntArray
+    #: The reverse of each arc: divisions take longer.
+    reverses: IntArray
     #: Last trail entry of each arc, or -1.
     latest: IntArray
     #: Shape (entries, 6), see the columns named in `_kernels_closure`. A reason below N is the point that a
     #: path goes through, one from N on is clause ``reason - N``.
-    trail: IntArray
+    trail: NDArray[np.int32]
     #: Length of the trail before each decision.
     marks: IntArray
     #: The holes of arc a are rows ``hole_offsets[a]:hole_offsets[a + 1]`` of `holes` (first, last value).
@@ -79,8 +84,6 @@ class Engine(NamedTuple):
     #: reading them is most of the work, and this way most of them stay in the cache.
     watches: NDArray[np.int32]
     buckets: NDArray[np.int32]
-    bucket_offsets: IntArray
-    bucket_ends: IntArray
     #: Work space of the analysis, see `_kernels_conflict`; shape (N * N,).
     needed: IntArray
     needed_at: IntArray
@@ -120,16 +123,10 @@ def arcs_of(e: Engine) -> Arcs:
 
 
 @inner_kernel
-def _bucket(offsets: IntArray, ends: IntArray, arc: int, value: int) -> int:
-    """Return the bucket of the watches of an arc in which `value` is: the first that ends at it or later."""
-    a, b = offsets[arc], offsets[arc + 1] - 1
-    while a < b:
-        middle = (a + b) >> 1
-        if ends[middle] < value:
-            a = middle + 1
-        else:
-            b = middle
-    return int(a)
+def _bucket(state: IntArray, arc: int, value: int) -> int:
+    """Return the bucket of the watches of an arc in which `value` is."""
+    part = (value + state[BASE]) >> state[SHIFT]
+    return int(arc * state[RANGES] + max(0, min(state[RANGES] - 1, part)))
 
 
 @inner_kernel
@@ -174,7 +171,7 @@ def attach(e: Engine, clause: int) -> None:
             e.watches,
             e.buckets,
             e.state,
-            _bucket(e.bucket_offsets, e.bucket_ends, arc, value),
+            _bucket(e.state, arc, value),
             value,
             facts[begin + 1 - side, 0],
             facts[begin + 1 - side, 1],
@@ -188,23 +185,21 @@ def propagate(e: Engine, n: int) -> bool:
 
     Each raise of an arc costs the watches whose facts it refutes.
     """
-    values, trail, state = e.values, e.trail, e.state
+    values, reverses, trail, state = e.values, e.reverses, e.trail, e.state
     arcs = arcs_of(e)
     facts, clause_offsets = e.clause_facts, e.clause_offsets
     watches, buckets = e.watches, e.buckets
-    bucket_offsets, bucket_ends = e.bucket_offsets, e.bucket_ends
     state[CULPRIT] = -1
     while state[HEAD] < state[TRAIL]:
         entry = state[HEAD]
         state[HEAD] = entry + 1
         arc, value = trail[entry, ARC], trail[entry, NEW]
-        i, j = arc // n, arc % n
         # Facts on the reverse arc with a bound in lowest..highest became false by this entry.
-        reverse = j * n + i
+        reverse = reverses[arc]
         lowest, highest = 1 - value, -trail[entry, OLD]
         for bucket in range(
-            _bucket(bucket_offsets, bucket_ends, reverse, lowest),
-            _bucket(bucket_offsets, bucket_ends, reverse, highest) + 1,
+            _bucket(state, reverse, lowest),
+            _bucket(state, reverse, highest) + 1,
         ):
             at = int(buckets[bucket, BEGIN])
             end = at + int(buckets[bucket, COUNT])
@@ -228,22 +223,21 @@ def propagate(e: Engine, n: int) -> bool:
                 moved = False
                 for rest in range(begin + 2, clause_offsets[clause + 1]):
                     new_arc, new_bar = facts[rest, 0], facts[rest, 1]
-                    if values[(new_arc % n) * n + new_arc // n] < 1 - new_bar:
+                    if values[reverses[new_arc]] < 1 - new_bar:
                         facts[rest, 0], facts[rest, 1] = facts[begin + side, 0], facts[begin + side, 1]
                         facts[begin + side, 0], facts[begin + side, 1] = new_arc, new_bar
                         end -= 1
                         for column in range(4):
                             watches[at, column] = watches[end, column]
                         buckets[bucket, COUNT] -= 1
-                        to = _bucket(bucket_offsets, bucket_ends, new_arc, new_bar)
+                        to = _bucket(state, new_arc, new_bar)
                         _watch(watches, buckets, state, to, new_bar, other_arc, other_bar, watch)
                         moved = True
                         break
                 if moved:
                     continue
                 at += 1
-                other_reverse = (other_arc % n) * n + other_arc // n
-                if values[other_reverse] >= 1 - other_bar:
+                if values[reverses[other_arc]] >= 1 - other_bar:
                     state[CULPRIT] = clause
                     return True
                 if raise_arc(arcs, n, other_arc, other_bar, n + clause):

@@ -289,7 +289,7 @@ def explain_sum(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
 
 
 @called_kernel
-def _write_culprit(e: Engine, n: int, count: int) -> int:
+def _write_culprit(e: Engine, count: int) -> int:
     """Write behind all clauses that not all premises hold, for `learn`; undo what they do not need."""
     state, trail, facts = e.state, e.trail, e.clause_facts
     clause = state[CLAUSES]
@@ -301,7 +301,7 @@ def _write_culprit(e: Engine, n: int, count: int) -> int:
         while trail[entry, OLD] >= value:
             entry = trail[entry, PREVIOUS]
         deepest = max(deepest, trail[entry, DEPTH])
-        facts[end, 0], facts[end, 1] = (arc % n) * n + arc // n, 1 - value
+        facts[end, 0], facts[end, 1] = e.reverses[arc], 1 - value
         end += 1
     e.clause_offsets[clause + 1] = end
     undo(e, deepest)
@@ -368,7 +368,7 @@ def hold_sum(e: Engine, s: SumLimit, n: int) -> int:
     limit, origin = s.state[LIMIT], (n - 1) * n
     total = _find_heads(values, s, n, -1, 0)
     if total > limit:
-        return _write_culprit(e, n, _explain_total(e, s, n, state[TRAIL], 0, -1, 0))
+        return _write_culprit(e, _explain_total(e, s, n, state[TRAIL], 0, -1, 0))
     if 4 * state[TRAIL] > 3 * len(e.trail):
         return _QUIET
     arcs = arcs_of(e)
@@ -384,10 +384,10 @@ def hold_sum(e: Engine, s: SumLimit, n: int) -> int:
                 return CONFLICT
             total = _find_heads(values, s, n, -1, 0)
             if total > limit:
-                return _write_culprit(e, n, _explain_total(e, s, n, state[TRAIL], 0, -1, 0))
+                return _write_culprit(e, _explain_total(e, s, n, state[TRAIL], 0, -1, 0))
     if outcome == RAISED:
         return outcome
     count = _choose_pairs(e, s, n)
     if _total(values, s, n, count, -1, 0) > limit:
-        return _write_culprit(e, n, _explain_total(e, s, n, state[TRAIL], count, -1, 0))
+        return _write_culprit(e, _explain_total(e, s, n, state[TRAIL], count, -1, 0))
     return _raise_by_pairs(e, s, n, count)

@@ -15,6 +15,7 @@ import numpy as np
 from allocsolve.exact.evolution._choices import choices_of, places_of
 from allocsolve.exact.evolution._conflicts import blocks_of, conflicting_sets, violated_covers
 from allocsolve.exact.evolution._kernels_closure import (
+    BASE,
     CLAUSES,
     CLEANED,
     CONFLICTS,
@@ -22,6 +23,8 @@ from allocsolve.exact.evolution._kernels_closure import (
     LOGGED,
     NOTED,
     PACE,
+    RANGES,
+    SHIFT,
     STATE_SIZE,
 )
 from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
@@ -49,16 +52,14 @@ _ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
 _ROOM_WATCHES = 40
 #: Trail entries per arc.
 _ROOM_TRAIL = 400
-#: And at most so many of them: half a gigabyte.
+#: And at most so many of them: a quarter of a gigabyte.
 _MOST_TRAIL = 10_000_000
 #: Room for what is noted for a proof, beside that of one clause with all arcs.
 _ROOM_LOG = 300_000
 #: Learned clauses to keep at a clean-up; conflicts between restarts.
 _KEEP, _PACE = 12_000, 128
-#: Ranges in which the watches of an arc without holes are grouped, times the arcs: some watches in each.
-_RANGES, _FEWEST_RANGES = 13_000, 4
-#: A boundary above every value.
-_BEYOND = 1 << 60
+#: Ranges in which the watches of an arc are grouped, times the arcs: some watches in each.
+_RANGES, _FEWEST_RANGES = 64_000, 4
 
 
 class Lemmas(NamedTuple):
@@ -171,10 +172,7 @@ class OffsetModel:
         own = [holes.get(divmod(arc, n), []) for arc in range(arcs)]
         choices = choices_of(n, holes, pairs)
         places = places_of(holes, pairs)
-        # Ranges of the watches: between holes, and no longer than a part of the horizon.
-        even = np.linspace(-horizon, horizon, max(_FEWEST_RANGES, _RANGES // arcs)).astype(np.int64).tolist()
-        cuts = [sorted({*even, *(high for _, high in part)}) for part in own]
-        ends = [end for cut in cuts for end in [*cut, _BEYOND]]
+        ranges = max(_FEWEST_RANGES, _RANGES // arcs)
         clauses, facts = clauses + _ROOM_CLAUSES, facts + _ROOM_FACTS
         trail = min(arcs * _ROOM_TRAIL, _MOST_TRAIL)
 
@@ -187,8 +185,9 @@ class OffsetModel:
         engine = Engine(
             values=zeros(arcs),
             ground=zeros(arcs),
+            reverses=np.arange(arcs).reshape(n, n).T.ravel().copy(),
             latest=np.full(arcs, -1, dtype=np.int64),
-            trail=zeros(trail, 6),
+            trail=small_zeros(trail, 6),
             marks=zeros(trail),
             hole_offsets=np.cumsum([0, *map(len, own)]),
             holes=np.array([hole for part in own for hole in part], dtype=np.int64).reshape(-1, 2),
@@ -206,9 +205,7 @@ class OffsetModel:
             clause_number=zeros(clauses),
             log=small_zeros(_ROOM_LOG + 4 * arcs),
             watches=small_zeros(_ROOM_WATCHES * clauses, 4),
-            buckets=small_zeros(len(ends), 3),
-            bucket_offsets=np.cumsum([0, *(len(cut) + 1 for cut in cuts)]),
-            bucket_ends=np.array(ends, dtype=np.int64),
+            buckets=small_zeros(arcs * ranges, 3),
             needed=np.full(arcs, UNNEEDED, dtype=np.int64),
             needed_at=zeros(arcs),
             listed=zeros(arcs),
@@ -225,6 +222,8 @@ class OffsetModel:
             state=zeros(STATE_SIZE),
         )
         engine.state[KEEP], engine.state[PACE] = _KEEP, _PACE
+        engine.state[BASE], engine.state[RANGES] = horizon, ranges
+        engine.state[SHIFT] = (2 * horizon // ranges).bit_length()
         return engine
 
     def _lean(self, seed: int, horizon: int) -> None:
