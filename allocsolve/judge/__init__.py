@@ -16,8 +16,6 @@ from allocsolve.judge.partition import (
     partition_value,
     partition_violations,
 )
-from allocsolve.judge.partition_certificate import partition_certificate_bound
-from allocsolve.judge.partition_tree import partition_tree_bound
 from allocsolve.judge.reservation import (
     EXECUTION_TOLERANCE_S,
     SIZE_CLASSES,
@@ -69,9 +67,7 @@ __all__ = [
     "evolution_value",
     "evolution_violations",
     "metrics",
-    "partition_certificate_bound",
     "partition_metrics",
-    "partition_tree_bound",
     "partition_value",
     "partition_violations",
     "reservation_metrics",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge._evolution_points import points_of
+from allocsolve.judge.evolution_points import points_of
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.judge._evolution_points import Points
     from allocsolve.judge._kernels_evolution_bounds import Base
+    from allocsolve.judge.evolution_points import Points
     from allocsolve.model import EvolutionObjective, EvolutionProblem, IntArray
 
 __all__ = ["evolution_certified_bound"]
@@ -62,7 +62,7 @@ def evolution_certified_bound(
     and no application ends before its release plus its duration.
 
     *Proof (learned clauses).* Consider the schedules that end by the horizon: the last one of the log up to
-    the item at hand. If there are any, some have the form of the lemma in `_evolution_points`: in these only
+    the item at hand. If there are any, some have the form of the lemma in `evolution_points`: in these only
     points start by themselves, and of each pair of clauses given there one holds. (1) The differences of the
     points, with time 0 as one more point, obey the triangle inequality, the windows [release + what is
     before, horizon - what is left] of all points, and the limits of expansion. (2) Where two steps that

@@ -9,14 +9,14 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge._kernels_partition_tree import relaxed_cost
 from allocsolve.judge._kernels_partition_walks import NEVER, Branch
-from allocsolve.judge._partition_axes import PartitionAxes, checked_axes, checked_sums, is_ring
+from allocsolve.judge.partition_axes import PartitionAxes, checked_axes, checked_sums, is_ring
 from allocsolve.judge.partition_tree import partition_tree_bound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allocsolve.judge._kernels_partition_walks import Tables
-    from allocsolve.judge._partition_axes import Medians
+    from allocsolve.judge.partition_axes import Medians
     from allocsolve.model import IntArray, PartitionProblem
 
 __all__ = ["partition_certificate_bound"]
@@ -35,7 +35,7 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
         Any problem.
     certificate
         Of trees, which prove an optimum: ``kind`` is ``"cut-tree"``, all else is told by
-        `allocsolve.judge.partition_tree_bound`. Of multipliers: ``axes``: all axes, the *main* one first: a
+        `partition_tree_bound`. Of multipliers: ``axes``: all axes, the *main* one first: a
         line, if there is one. ``scale``: the units of a hop, at least 1; even if a ring is odd. ``roots``: a
         list of ``medians``, one layer for each axis (without rings for each but the main one), in the order
         of ``axes``, and of ``multipliers``, one list for each axis but the main one (if all are rings, for
@@ -49,7 +49,7 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
     Notes
     -----
     *Proof.* Let S be any set of k free nodes, h = ceil(k / 2). The counts of an axis, what S costs, the
-    medians that it belongs to and the bound by stars are those of `allocsolve.judge.partition_tree_bound`.
+    medians that it belongs to and the bound by stars are those of `partition_tree_bound`.
     The least bound of all choices of medians is a bound.
 
     *Multipliers.* For whatever integers u(t, p), the cost in units of 1/scale is the sum over the main axis

@@ -16,12 +16,12 @@ from allocsolve.judge._kernels_partition_tree import (
     UPPER_FIRST,
     open_leaf,
 )
-from allocsolve.judge._partition_axes import PartitionAxes, checked_axes, checked_sums
+from allocsolve.judge.partition_axes import PartitionAxes, checked_axes, checked_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.judge._partition_axes import Medians
+    from allocsolve.judge.partition_axes import Medians
     from allocsolve.model import IntArray, PartitionProblem
 
 __all__ = ["partition_tree_bound"]

@@ -14,7 +14,6 @@ from allocsolve.instances.formats import partition_table as tables
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.instances.generators.partition_examples import partition_examples
 from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics
-from allocsolve.judge.partition_certificate import partition_certificate_bound
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
 
@@ -126,6 +125,10 @@ def _features(problem: PartitionProblem) -> dict[str, Feature]:
 def _certified_bound(
     problem: PartitionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> int:
+    from allocsolve.judge.partition_certificate import (  # noqa: PLC0415 - loads numba
+        partition_certificate_bound,
+    )
+
     assert objective == ("pairwise",), "the only one"
     return partition_certificate_bound(problem, certificate)
 

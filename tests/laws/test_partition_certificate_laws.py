@@ -21,9 +21,9 @@ from allocsolve.exact.partition import _kernels_relaxation as relaxation
 from allocsolve.exact.partition._cut_model import cut_model, with_line
 from allocsolve.exact.partition._kernels_cuts import SCALE
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge import _partition_axes, partition_certificate_bound
-from allocsolve.judge._partition_axes import PartitionAxes, is_ring
-from allocsolve.judge.partition_certificate import _relaxed
+from allocsolve.judge import partition_axes
+from allocsolve.judge.partition_axes import PartitionAxes, is_ring
+from allocsolve.judge.partition_certificate import _relaxed, partition_certificate_bound
 from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Topology, Torus, terms
 
 MACHINES = (
@@ -176,7 +176,7 @@ def test_malformed_certificates_are_refused(change: dict[str, Any], message: str
 
 
 def test_what_needs_too_large_tables_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_partition_axes, "_MAX_TABLE", 10)
+    monkeypatch.setattr(partition_axes, "_MAX_TABLE", 10)
     with pytest.raises(InvalidAnswer, match=r"4 nodes on sides of .* too many"):
         partition_certificate_bound(PartitionProblem.of(Mesh((4, 3)), size=4), GOOD)
 

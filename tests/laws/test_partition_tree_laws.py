@@ -27,8 +27,8 @@ from allocsolve.exact.partition import _cut_search, branch_and_bound
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import _kernels_partition_tree as tree
 from allocsolve.judge import _kernels_partition_walks as walks
-from allocsolve.judge import partition_certificate_bound
-from allocsolve.judge._partition_axes import PartitionAxes, is_ring, stars
+from allocsolve.judge.partition_axes import PartitionAxes, is_ring, stars
+from allocsolve.judge.partition_certificate import partition_certificate_bound
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.families import family_of
 from allocsolve.instances import klein2011, uniform_occupancy, write_certificate, write_problem
-from allocsolve.judge import assess, certify, partition_certificate_bound
+from allocsolve.judge import assess, certify
+from allocsolve.judge.partition_certificate import partition_certificate_bound
 from allocsolve.model import Budget, Mesh, Partition, PartitionProblem, Result, Status, terms
 from allocsolve.registry import make_solver
 

@@ -2,7 +2,7 @@
 
 A step is three integers. Steps are in the order of the search, which goes into depth first: those of a node,
 then those of its first child and all below it, then those of the second one. The judge says what each of them
-proves: see `allocsolve.judge.partition_tree_bound`.
+proves: see `allocsolve.judge.partition_tree.partition_tree_bound`.
 """
 
 from __future__ import annotations
