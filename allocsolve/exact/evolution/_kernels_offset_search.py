@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from allocsolve.exact.evolution._kernels_closure import (
     ARC,
+    BASE,
     CLAUSES,
     CLEANED,
     CONFLICTS,
@@ -19,8 +20,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     LEVEL,
     LOGGED,
     NO_REASON,
-    PACE,
-    RESTARTS,
+    SINCE,
     TRAIL,
     WATCHES,
     raise_arc,
@@ -42,8 +42,14 @@ NO_ANSWER, ANSWER, MORE = range(3)
 _GLUE = 3
 #: What the activity of a pair counts beside that of one of its holes, in a decision.
 _PAIR = 0.2
+#: A pair that can differ by a share w of the horizon counts as (this + w) ** -2: the tightest first.
+_WIDTH = 0.05
 #: What is left, at the next conflict, of the activities of pairs and choices, and of clauses.
 _DECAY, _CLAUSE_DECAY = 0.9975, 0.999
+#: A restart follows when the clauses learned lately span more levels than this part of the mean of all; not
+#: before so many conflicts. Either mean is over so many clauses.
+_WORSE, _PATIENCE = 1.25, 32
+_LATELY, _ALWAYS = 32, 8192
 
 
 @inner_kernel
@@ -129,15 +135,18 @@ def _settle(e: Engine) -> None:
 
 @inner_kernel
 def _decide(e: Engine, n: int) -> tuple[int, int]:
-    """Return a fact (arc, value): a side of the open choice of highest activity; (-1, 0) if none is open."""
+    """Return a fact (arc, value), a side of an open choice of high activity and little room, or (-1, 0)."""
     values, choices = e.values, e.choices
     pair_activity, choice_activity = e.pair_activity, e.choice_activity
     best, highest = -1, -1.0
+    horizon = max(1.0, float(e.state[BASE]))
     for choice in range(len(choices)):
         one, two = choices[choice, 0], choices[choice, 2]
         if values[one] < choices[choice, 1] and values[two] < choices[choice, 3]:
             pair, other = min(one, e.reverses[one]), min(two, e.reverses[two])
             score = choice_activity[choice] + _PAIR * max(pair_activity[pair], pair_activity[other])
+            share = _WIDTH - (values[one] + values[e.reverses[one]]) / horizon
+            score /= share * share
             if score > highest:
                 best, highest = choice, score
     if best < 0:
@@ -172,17 +181,12 @@ def _open_clause(e: Engine, n: int) -> tuple[int, int]:
 
 
 @inner_kernel
-def _luby(index: int) -> int:
-    """Return term `index` of 1, 1, 2, 1, 1, 2, 4, ... (Luby, Sinclair & Zuckerman 1993)."""
-    index += 1
-    power = 1
-    while power < index + 1:
-        power *= 2
-    while power - 1 != index:
-        power //= 2
-        if index >= power:
-            index -= power - 1
-    return power // 2
+def _note_span(e: Engine, span: int) -> None:
+    """Count a learned clause in the mean spans, from which restarts follow."""
+    state, means = e.state, e.mean_spans
+    state[SINCE] += 1
+    means[0] += (span - means[0]) / min(_LATELY, state[CONFLICTS])
+    means[1] += (span - means[1]) / min(_ALWAYS, state[CONFLICTS])
 
 
 @kernel
@@ -196,7 +200,6 @@ def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
     undo(e, 0)
     cleaning = True
     last = state[CONFLICTS] + conflicts
-    restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
     conflict = False
     while True:
         if cleaning and _drop_clauses(e, n):
@@ -225,6 +228,7 @@ def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
             undo(e, level)
             clause = state[CLAUSES] - 1
             note_clause(e, clause)
+            _note_span(e, e.clause_span[clause])
             begin = e.clause_offsets[clause]
             reason = n + clause
             if e.clause_offsets[clause + 1] == begin + 1:
@@ -248,13 +252,13 @@ def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
             or 2 * state[WATCHES] > len(e.watches)
         )
         noted = state[LOGGED] + 2 * n * n >= len(e.log)
-        if state[CONFLICTS] >= min(restart, last) or crowded or noted:
+        worse = state[SINCE] >= _PATIENCE and e.mean_spans[0] > _WORSE * e.mean_spans[1]
+        if worse or state[CONFLICTS] >= last or crowded or noted:
             undo(e, 0)
             if state[CONFLICTS] >= last or noted:
                 return MORE
             cleaning = crowded
-            state[RESTARTS] += 1
-            restart = state[CONFLICTS] + state[PACE] * _luby(state[RESTARTS])
+            state[SINCE] = 0
             continue
         arc, value = _decide(e, n)
         if arc < 0:

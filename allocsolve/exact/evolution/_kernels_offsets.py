@@ -102,6 +102,8 @@ class Engine(NamedTuple):
     target: IntArray
     #: What the activity of pairs and of clauses grows by.
     growth: NDArray[np.float64]
+    #: Mean span of the clauses learned lately, and of all.
+    mean_spans: NDArray[np.float64]
     state: IntArray
 
 

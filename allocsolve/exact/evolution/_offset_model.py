@@ -22,7 +22,6 @@ from allocsolve.exact.evolution._kernels_closure import (
     KEEP,
     LOGGED,
     NOTED,
-    PACE,
     RANGES,
     SHIFT,
     STATE_SIZE,
@@ -56,8 +55,8 @@ _ROOM_TRAIL = 400
 _MOST_TRAIL = 10_000_000
 #: Room for what is noted for a proof, beside that of one clause with all arcs.
 _ROOM_LOG = 300_000
-#: Learned clauses to keep at a clean-up; conflicts between restarts.
-_KEEP, _PACE = 12_000, 128
+#: Learned clauses to keep at a clean-up.
+_KEEP = 12_000
 #: Ranges in which the watches of an arc are grouped, times the arcs: some watches in each.
 _RANGES, _FEWEST_RANGES = 64_000, 4
 
@@ -219,9 +218,10 @@ class OffsetModel:
             ranked=np.zeros(clauses),
             target=zeros(n - 1),
             growth=np.ones(2),
+            mean_spans=np.zeros(2),
             state=zeros(STATE_SIZE),
         )
-        engine.state[KEEP], engine.state[PACE] = _KEEP, _PACE
+        engine.state[KEEP] = _KEEP
         engine.state[BASE], engine.state[RANGES] = horizon, ranges
         engine.state[SHIFT] = (2 * horizon // ranges).bit_length()
         return engine
