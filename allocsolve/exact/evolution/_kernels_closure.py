@@ -29,11 +29,11 @@ __all__ = ["Arcs", "before_hole", "raise_arc"]
 #: Entries of `Engine.state`: lengths of the trail, of its part that is propagated, and of the decisions;
 #: number of clauses; why there is a conflict (a clause, or -1: the last raise contradicts the reverse arc);
 #: conflicts in all, and since the last restart; learned clauses to keep at a clean-up; clauses at the last
-#: clean-up; length of the list of watches; length of the log, and clauses in it. A value `v` of an arc is in
-#: range ``(v + BASE) >> SHIFT`` of its `RANGES`.
+#: clean-up; length of the list of watches; length of the log, and clauses in it; whether decisions are those
+#: of the target. A value `v` of an arc is in range ``(v + BASE) >> SHIFT`` of its `RANGES`.
 TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, SINCE, KEEP, CLEANED, WATCHES = range(10)
-LOGGED, NOTED, BASE, SHIFT, RANGES = range(10, 15)
-STATE_SIZE = 15
+LOGGED, NOTED, BASE, SHIFT, RANGES, TOWARDS = range(10, 16)
+STATE_SIZE = 16
 
 #: Columns of `Engine.trail`.
 ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)

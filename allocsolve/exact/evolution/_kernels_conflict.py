@@ -37,6 +37,9 @@ __all__ = ["UNNEEDED", "learn"]
 #: Value of `Engine.needed` for an arc that is no premise.
 UNNEEDED = -(1 << 62)
 
+#: Reasons that are looked at before a premise is taken to be needed.
+_REASONS = 40
+
 
 @inner_kernel
 def _bump(e: Engine, n: int, arc: int, value: int) -> None:
@@ -135,26 +138,52 @@ def _explain(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
 
 
 @inner_kernel
-def _is_implied(e: Engine, s: SumLimit, n: int, arc: int) -> bool:
-    """Tell whether a premise follows from the others, by a path of two or by its own reason."""
-    i, j = arc // n, arc % n
-    needed, trail = e.needed, e.trail
-    least = before_hole(e.hole_offsets, e.holes, arc, needed[arc])
-    for k in range(n):
-        one, two = max(needed[i * n + k], e.ground[i * n + k]), max(needed[k * n + j], e.ground[k * n + j])
-        if k not in (i, j) and one + two >= least:
-            return True
-    entry = e.needed_at[arc]
-    if trail[entry, REASON] < 0:
-        return False
-    for at in range(_explain(e, s, n, entry, needed[arc])):
-        premise, value = e.premise_arcs[at], e.premise_values[at]
-        if premise != arc and needed[premise] >= value:
+def _is_implied(e: Engine, s: SumLimit, n: int, own: int, levels: int) -> bool:
+    """Tell whether a premise follows from the others: by paths of two, or from its reasons and theirs.
+
+    Reasons are earlier than what they explain, so nothing is its own reason. Those of a level that no other
+    premise is of, a bit each in `levels`, lead nowhere.
+    """
+    needed, ground, trail = e.needed, e.ground, e.trail
+    arcs, values = e.inside, e.missing
+    arcs[0], values[0] = own, needed[own]
+    missing, reasons = 1, 0
+    while missing > 0:
+        missing -= 1
+        arc, value = arcs[missing], values[missing]
+        if arc != own and needed[arc] >= value:
             continue
-        since = _since(trail, e.latest[premise], value)
-        if since >= 0 and trail[since, DEPTH] > 0:
+        entry = _since(trail, e.latest[arc], value)
+        if entry < 0 or trail[entry, DEPTH] == 0:
+            continue
+        i, j = arc // n, arc % n
+        least = before_hole(e.hole_offsets, e.holes, arc, value)
+        is_path = False
+        for k in range(n):
+            first, second = i * n + k, k * n + j
+            one = ground[first] if first == own else max(needed[first], ground[first])
+            two = ground[second] if second == own else max(needed[second], ground[second])
+            if k not in (i, j) and one + two >= least:
+                is_path = True
+                break
+        if is_path:
+            continue
+        reasons += 1
+        if reasons > _REASONS or trail[entry, REASON] < 0 or (levels >> _bit(trail[entry, DEPTH])) & 1 == 0:
             return False
+        count = _explain(e, s, n, entry, value)
+        if missing + count > len(arcs):
+            return False
+        for at in range(count):
+            arcs[missing], values[missing] = e.premise_arcs[at], e.premise_values[at]
+            missing += 1
     return True
+
+
+@inner_kernel
+def _bit(level: int) -> int:
+    """Return the bit of a level in a set of levels; the last one is of all that are deeper."""
+    return min(int(level), 62)
 
 
 @inner_kernel
@@ -216,12 +245,16 @@ def _write_clause(e: Engine, s: SumLimit, n: int, listed: int, pivot: int) -> in
         e.clause_facts[end, 1] = 1 - e.needed[pivot]
         end += 1
     level, span, second = 0, 1, -1
+    levels = 0
+    for at in range(listed):
+        if e.needed[e.listed[at]] != UNNEEDED:
+            levels |= 1 << _bit(trail[e.needed_at[e.listed[at]], DEPTH])
     for at in range(listed):
         arc = e.listed[at]
         e.touched[arc] = 0
         if arc == pivot or e.needed[arc] == UNNEEDED:
             continue
-        if _is_implied(e, s, n, arc):
+        if _is_implied(e, s, n, arc, levels):
             e.needed[arc] = UNNEEDED
             continue
         e.clause_facts[end, 0] = e.reverses[arc]

@@ -21,6 +21,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     LOGGED,
     NO_REASON,
     SINCE,
+    TOWARDS,
     TRAIL,
     WATCHES,
     raise_arc,
@@ -151,9 +152,8 @@ def _decide(e: Engine, n: int) -> tuple[int, int]:
                 best, highest = choice, score
     if best < 0:
         return -1, 0
-    # Away from the best schedule known: what differs from it is refuted sooner.
     arc, value = choices[best, 0], choices[best, 1]
-    if e.target[arc % n] - e.target[arc // n] >= value:
+    if (e.target[arc % n] - e.target[arc // n] >= value) != (e.state[TOWARDS] == 1):
         return choices[best, 2], choices[best, 3]
     return arc, value
 

@@ -89,6 +89,7 @@ class Engine(NamedTuple):
     needed_at: IntArray
     listed: IntArray
     touched: IntArray
+    missing: IntArray
     #: Work space of the closure, see `raise_arc`; shapes (N,), (N,), (N * N,), (N * N,).
     heads: IntArray
     beyond: IntArray
@@ -98,7 +99,7 @@ class Engine(NamedTuple):
     premise_values: IntArray
     #: Work space of a clean-up; shape (clauses,).
     ranked: NDArray[np.float64]
-    #: Times of the points that decisions lean away from; shape (N - 1,).
+    #: Times of the points that decisions lean towards or away from; shape (N - 1,).
     target: IntArray
     #: What the activity of pairs and of clauses grows by.
     growth: NDArray[np.float64]

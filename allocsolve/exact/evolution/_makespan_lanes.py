@@ -154,10 +154,16 @@ class Knowledge:
 
 
 class Refutation:
-    """Conflict search for a schedule that ends by a time and is better than the best one known."""
+    """Conflict search for a schedule that ends by a time and is better than the best one known.
 
-    def __init__(self, shared: Knowledge, time: int, seed: int, log: ProofLog) -> None:
+    With `towards` it tries first what that one does: better ones are often near. Else the opposite.
+    """
+
+    def __init__(
+        self, shared: Knowledge, time: int, seed: int, log: ProofLog, *, towards: bool = False
+    ) -> None:
         self._shared = shared
+        self._towards = towards
         self.time = time
         self.log = log
         self.model = shared.new_model(time, seed, log)
@@ -173,7 +179,7 @@ class Refutation:
         """Search for one slice of conflicts and share what comes of it."""
         shared, model = self._shared, self.model
         self.lower(shared.value - 1)
-        model.lean_away_from(shared.starts)
+        model.lean(shared.starts, towards=self._towards)
         try:
             outcome = NO_ANSWER if model.contradiction else model.search(self._slice)
         except MemoryError:  # more raises in one branch than there is room for: never met so far
@@ -196,8 +202,8 @@ class FromAbove(Refutation):
     Several of them, in threads of their own, tell each other what they learn; they have one log.
     """
 
-    def __init__(self, shared: Knowledge, seed: int, log: ProofLog) -> None:
-        super().__init__(shared, shared.value - 1, seed, log)
+    def __init__(self, shared: Knowledge, seed: int, log: ProofLog, *, towards: bool = False) -> None:
+        super().__init__(shared, shared.value - 1, seed, log, towards=towards)
         self._inbox: deque[Lemmas] = deque()
         self._others: list[FromAbove] = []
 

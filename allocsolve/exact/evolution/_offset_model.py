@@ -25,6 +25,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     RANGES,
     SHIFT,
     STATE_SIZE,
+    TOWARDS,
 )
 from allocsolve.exact.evolution._kernels_conflict import UNNEEDED
 from allocsolve.exact.evolution._kernels_offset_search import add_fact, search
@@ -209,6 +210,7 @@ class OffsetModel:
             needed_at=zeros(arcs),
             listed=zeros(arcs),
             touched=zeros(arcs),
+            missing=zeros(arcs),
             heads=zeros(n),
             beyond=zeros(n),
             inside=zeros(arcs),
@@ -283,8 +285,9 @@ class OffsetModel:
             if add_fact(self._engine, n, point * n + n - 1, left - time):
                 self.contradiction = True
 
-    def lean_away_from(self, starts: IntArray) -> None:
-        """Tell the decisions the best schedule known: starts of all steps."""
+    def lean(self, starts: IntArray, *, towards: bool) -> None:
+        """Tell the decisions the best schedule known, as starts of all steps, and whether to keep to it."""
+        self._engine.state[TOWARDS] = towards
         first: dict[int, int] = {}
         for (point, offset), start in zip(
             (time for times in self._segments.times for time in times[:-1]), starts.tolist(), strict=True

@@ -161,7 +161,10 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
     if budget.workers == 1:
         above = FromAbove(shared, budget.seed, log)
         return [(above, above, below, above, above, below, orders)]
-    searches = [FromAbove(shared, seed(number), log) for number in (0, *range(2, max(3, budget.workers)))]
+    searches = [
+        FromAbove(shared, seed(number), log, towards=number % 2 == 0 < number)
+        for number in (0, *range(2, max(3, budget.workers)))
+    ]
     for search in searches:
         search.share_with(searches)
     first, second, *more = searches
