@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import naive_cuts
 import naive_partition as naive
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_tools import entry
 from nearest_tools import with_swaps
+from random_toys import partition_toy
 from strategies import partition_problems, partitions
 
 from allocsolve.exact.partition import _kernels_cuts as cuts
@@ -57,6 +60,15 @@ def test_the_optimum_of_larger_machines_is_that_of_brute_force(
 ) -> None:
     problem = replace(problem, contiguous=linked)
     assert optimum(problem) == naive.optimum(problem)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_two_thousand_lines_and_rings_have_the_optima_of_brute_force(part: int) -> None:
+    rng = random.Random(part)
+    for number in range(500):
+        problem = partition_toy(rng)
+        assert optimum(problem) == naive.optimum(problem), (number, problem)
 
 
 @given(problems, st.floats(1e-6, 1e-3))

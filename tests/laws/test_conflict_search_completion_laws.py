@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_optimum import optimum
+from random_toys import evolution_toy
 from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
@@ -90,6 +92,17 @@ def test_a_total_is_refuted_if_and_only_if_it_is_below_the_optimum(
     least = least_total(problem)
     assert verdict(problem, least, slices=slices) == ANSWER
     assert verdict(problem, least - 1, slices=slices) == NO_ANSWER
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_two_thousand_toys_have_the_optima_of_brute_force(part: int) -> None:
+    rng = random.Random(part)
+    for number in range(500):
+        problem = evolution_toy(rng, (1,))
+        least = least_total(problem)
+        assert verdict(problem, least, slices=20) == ANSWER, (number, problem)
+        assert verdict(problem, least - 1, slices=20) == NO_ANSWER, (number, problem)
 
 
 @settings(max_examples=60)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_optimum import optimum
+from random_toys import evolution_toy
 from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
@@ -90,21 +91,12 @@ def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum_with_expansion
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("limits", [(1,), (1.3, 1.5, 2, 3, math.inf)], ids=["rigid", "expansion"])
 @pytest.mark.parametrize("part", range(4))
-def test_two_thousand_toys_have_the_optima_of_brute_force(part: int) -> None:
-    """Steps that hold no nodes, slopes, ties, late releases, five limits."""
+def test_two_thousand_toys_have_the_optima_of_brute_force(part: int, limits: tuple[float, ...]) -> None:
     rng = random.Random(part)
     for number in range(500):
-        num_nodes = rng.randint(1, 6)
-        apps = tuple(
-            EvolutionProfile(
-                [(rng.randint(1, 4), rng.randint(0, num_nodes)) for _ in range(rng.randint(1, 5))]
-            )
-            for _ in range(rng.choice((2, 2, 2, 3)))
-        )
-        releases = tuple(rng.randint(0, 4) for _ in apps) if rng.random() < 0.4 else ()
-        limit = rng.choice((1.3, 1.5, 2, 3, math.inf))
-        problem = EvolutionProblem(num_nodes, apps, releases=releases, expand_limit=limit)
+        problem = evolution_toy(rng, limits)
         (least,) = optimum(problem, ("makespan",))
         assert verdict(problem, int(least), slices=20) == ANSWER, (number, problem)
         assert verdict(problem, int(least) - 1, slices=20) == NO_ANSWER, (number, problem)
