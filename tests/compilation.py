@@ -35,7 +35,7 @@ class ColdStart(NamedTuple):
     status: str
 
 
-class _Compilations(event.Listener):
+class _Compilations(event.Listener):  # type: ignore[misc]  # numba has no types
     """Notes what numba compiles; reading machine code from the cache is no compilation."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ def cold_start(
             stdout=subprocess.PIPE,
             env={
                 **os.environ,
-                "NUMBA_CACHE_DIR": str(cache or empty),
+                "ALLOCSOLVE_KERNELS": str(cache or empty),
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             },
             check=True,
@@ -72,7 +72,7 @@ def cold_start(
 def _main() -> None:
     name, problem, budget, objective = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 - what the parent sent
     compilations = _Compilations()
-    event.register("numba:compile", compilations)  # type: ignore[no-untyped-call]  # numba has no types
+    event.register("numba:compile", compilations)
     begun = time.process_time()
     solver = make_solver(name, problem, objective)
     ready(solver, problem)

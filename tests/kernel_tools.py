@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from numba import njit
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,4 +21,4 @@ def entry(called: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args) -> R:  # type: ignore[valid-type]  # kernels take no keywords
         return called(*args)  # type: ignore[call-arg]  # all by position
 
-    return cast("Callable[P, R]", njit(call))
+    return kernel(call)

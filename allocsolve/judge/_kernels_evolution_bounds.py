@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -180,7 +180,7 @@ def _look(b: Base, n: int, arc: int) -> bool:
     return True
 
 
-@called_kernel
+@inner_kernel
 def propagate(b: Base, n: int) -> int:
     """Raise what is wanted and close the values under paths, holes and clauses.
 
@@ -235,7 +235,7 @@ def propagate(b: Base, n: int) -> int:
             return NO_ROOM
 
 
-@called_kernel
+@inner_kernel
 def take_back(b: Base) -> None:
     """Return to ground."""
     state = b.state
@@ -251,7 +251,7 @@ def take_back(b: Base) -> None:
     state[_QUEUED] = state[_CHANGED] = state[_TOUCHED] = 0
 
 
-@called_kernel
+@inner_kernel
 def settle(b: Base, n: int) -> int:
     """Make what is wanted, and all that follows, part of ground."""
     outcome = propagate(b, n)

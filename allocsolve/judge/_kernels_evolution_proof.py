@@ -32,7 +32,7 @@ from allocsolve.judge._kernels_evolution_bounds import (
     want,
     watch,
 )
-from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +48,7 @@ MORE, PROVEN, ROOM, MALFORMED, NOT_LOWER, NO_BLOCK, FITS, NO_FACT, NOT_IMPLIED, 
 _HORIZON_ITEM, _COVER_ITEM, _CLAUSE_ITEM = range(3)
 
 
-@called_kernel
+@inner_kernel
 def _clean_up(b: Base, n: int) -> None:
     """Drop clauses that were deleted or always hold, and facts that never do; watch the others anew."""
     state, facts, lists = b.state, b.facts, b.lists
@@ -87,7 +87,7 @@ def _clean_up(b: Base, n: int) -> None:
         watch(b, slot)
 
 
-@called_kernel
+@inner_kernel
 def _add(b: Base, n: int, count: int) -> int:
     """Add the clause at hand, of `count` facts; an outcome as of a propagation."""
     state, facts, clause = b.state, b.facts, b.clause
@@ -120,7 +120,7 @@ def _add(b: Base, n: int, count: int) -> int:
     return FIXPOINT
 
 
-@called_kernel
+@inner_kernel
 def _follows(b: Base, n: int, count: int) -> int:
     """Propagate the negation of the clause at hand; the outcome."""
     for at in range(count):
@@ -144,7 +144,7 @@ def _read_number(data: NDArray[np.uint8], at: int) -> tuple[int, int]:
     return -2, at
 
 
-@called_kernel
+@inner_kernel
 def _read_cover(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -> tuple[int, int]:
     """Read the blocks of a cover, write its clause; return what is wrong, or MORE, and the place behind."""
     blocks, total = b.ends, 0
@@ -182,7 +182,7 @@ def _read_cover(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -
     return MORE, at
 
 
-@called_kernel
+@inner_kernel
 def _read_clause(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -> tuple[int, int]:
     """Read the facts of a clause; return what is wrong, or MORE, and the place behind."""
     if count > n * n:

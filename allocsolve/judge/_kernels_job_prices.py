@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray

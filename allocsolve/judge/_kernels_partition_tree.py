@@ -23,7 +23,7 @@ from allocsolve.judge._kernels_partition_walks import (
     least_through,
     trim,
 )
-from allocsolve.kernels import allocating_kernel, called_kernel, kernel
+from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +48,7 @@ __all__ = [
 LEAF, NARROW, REACH, LOWER_FIRST, UPPER_FIRST, CELL = range(6)
 
 
-@called_kernel
+@inner_kernel
 def _count(windows: Windows, branch: Branch, tables: Tables, size: int) -> bool:
     """Count the cells of each layer, and narrow the counts to what they allow; False if no set is left."""
     least, greatest, layers, counts = tables.least, tables.greatest, windows.layers, windows.counts
@@ -85,7 +85,7 @@ def _count(windows: Windows, branch: Branch, tables: Tables, size: int) -> bool:
     return True
 
 
-@called_kernel
+@inner_kernel
 def _weigh(windows: Windows, branch: Branch, tables: Tables) -> None:
     """Weigh each cell by what the multipliers charge for it, and sort those of each layer of the main axis.
 
@@ -122,7 +122,7 @@ def _weigh(windows: Windows, branch: Branch, tables: Tables) -> None:
         tables.costs[tables.offsets[j] + tables.greatest[j]] = total
 
 
-@called_kernel
+@inner_kernel
 def _decide(windows: Windows, branch: Branch, tables: Tables, size: int, limit: int) -> bool:
     """Decide on the cells whose other choice costs more than the limit; False if both choices of one do."""
     for j in range(windows.layers[1]):
@@ -152,7 +152,7 @@ def _decide(windows: Windows, branch: Branch, tables: Tables, size: int, limit: 
     return True
 
 
-@called_kernel
+@inner_kernel
 def _relax(windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int) -> int:
     """Return what all sets of the branch cost at least, by these multipliers; NEVER if there is none."""
     if not _count(windows, branch, tables, size):
@@ -170,7 +170,7 @@ def _relax(windows: Windows, branch: Branch, tables: Tables, multipliers: IntArr
     return total
 
 
-@called_kernel
+@inner_kernel
 def _narrow(
     windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int, target: int
 ) -> bool:
@@ -244,7 +244,7 @@ def _reach(links: tuple[IntArray, IntArray], status: NDArray[np.int8], size: int
     return True
 
 
-@called_kernel
+@inner_kernel
 def _copy(branches: Branch, source: int, target: int) -> None:
     for p in range(branches.low.shape[1]):
         branches.low[target, p] = branches.low[source, p]
@@ -253,7 +253,7 @@ def _copy(branches: Branch, source: int, target: int) -> None:
         branches.status[target, cell] = branches.status[source, cell]
 
 
-@called_kernel
+@inner_kernel
 def _take(branch: Branch, kind: int, first: int, second: int, turn: int) -> bool:
     """Make a branch the first (turn 0) or the second one of a split; False if it is empty."""
     if kind == CELL:

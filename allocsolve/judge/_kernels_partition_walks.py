@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.kernels import called_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,12 +87,12 @@ class Tables(NamedTuple):
     bests: IntArray
 
 
-@called_kernel
+@inner_kernel
 def _cost(windows: Windows, tables: Tables, size: int, p: int, count: int) -> int:
     return int(windows.price[p] * count * (size - count) - tables.paid[p] * count)
 
 
-@called_kernel
+@inner_kernel
 def forward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int) -> int:
     """Fill the table of walks up to each count; return the least cost, about NEVER if there is no walk.
 
@@ -121,7 +121,7 @@ def forward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int)
     return best
 
 
-@called_kernel
+@inner_kernel
 def backward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int) -> None:
     """Fill the table of walks from each count on, its own cost included."""
     low, high = branch.low, branch.high
@@ -143,7 +143,7 @@ def backward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int
             here[s] += _cost(windows, tables, size, p, s)
 
 
-@called_kernel
+@inner_kernel
 def least_through(windows: Windows, branch: Branch, tables: Tables, size: int) -> None:
     """Fill the table of walks of the main axis by the nodes of each layer."""
     low, high = branch.low, branch.high
@@ -155,7 +155,7 @@ def least_through(windows: Windows, branch: Branch, tables: Tables, size: int) -
             tables.through[layer, q] = best + tables.costs[tables.offsets[layer] + q]
 
 
-@called_kernel
+@inner_kernel
 def trim(windows: Windows, branch: Branch, tables: Tables, size: int, t: int, limit: int) -> bool:
     """Narrow the intervals to the counts of walks within the limit; False if none is left."""
     for p in range(windows.counts[t], windows.counts[t + 1]):

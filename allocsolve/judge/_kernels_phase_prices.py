@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.judge._kernels_work_prices import Slots, slot_at
-from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray
@@ -41,7 +41,7 @@ def _delay(run: PhasedRun, end: float) -> float:
     return max(run.floor, run.slope * (end - run.submit))
 
 
-@called_kernel
+@inner_kernel
 def _held_with(held: _Held, count: int, needed: float, price: float, length: float) -> int:
     """Put seconds of one more slot in their place; return how many entries are needed from then on."""
     at = count
@@ -57,7 +57,7 @@ def _held_with(held: _Held, count: int, needed: float, price: float, length: flo
     return count + 1
 
 
-@called_kernel
+@inner_kernel
 def _paid(held: _Held, count: int, needed: float, below: float) -> tuple[float, float]:
     """Return what a node pays for the cheapest seconds below a price, and for how many, at most `needed`."""
     total, paid = 0.0, 0.0
@@ -70,7 +70,7 @@ def _paid(held: _Held, count: int, needed: float, below: float) -> tuple[float, 
     return paid, total
 
 
-@called_kernel
+@inner_kernel
 def _at_once(run: PhasedRun, slots: Slots) -> float:
     """Return what some run costs whose phases follow each other, from the submission or an edge on."""
     best = inf
@@ -92,7 +92,7 @@ def _at_once(run: PhasedRun, slots: Slots) -> float:
     return best
 
 
-@called_kernel
+@inner_kernel
 def _after_phase(
     run: PhasedRun,
     slots: Slots,
@@ -138,7 +138,7 @@ def _after_phase(
     return steps
 
 
-@called_kernel
+@inner_kernel
 def _end_of_phases(
     run: PhasedRun,
     slots: Slots,

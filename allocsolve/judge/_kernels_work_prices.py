@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model import AMDAHL, MALLEABLE, NO_SPEEDUP, OVERHEAD, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def slot_at(slots: Slots, moment: float) -> int:
     return low
 
 
-@called_kernel
+@inner_kernel
 def _trial(
     jobs: PackedJobs, costs: WorkCosts, slots: Slots, j: int, span: tuple[int, int, float], mu: float
 ) -> _Trial:
@@ -200,7 +200,7 @@ def _trial(
     return _Trial(bound - ROUNDING_MARGIN * terms, done, done + rate * length)
 
 
-@called_kernel
+@inner_kernel
 def _proven(
     jobs: PackedJobs,
     costs: WorkCosts,
@@ -258,7 +258,7 @@ def _proven(
     return bound, best, tried + 1
 
 
-@called_kernel
+@inner_kernel
 def _with_earlier(
     jobs: PackedJobs,
     costs: WorkCosts,
@@ -282,7 +282,7 @@ def _with_earlier(
     return best, steps
 
 
-@called_kernel
+@inner_kernel
 def _least(
     jobs: PackedJobs, costs: WorkCosts, slots: Slots, j: int, shortest: float, steps: int
 ) -> tuple[float, int]:

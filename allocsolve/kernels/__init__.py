@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from allocsolve.kernels.compilations import compilations, loaded_kernels
-from allocsolve.kernels.jit import allocating_kernel, called_kernel, inner_kernel, kernel
+from allocsolve.kernels.cache import clear_kernels, kernel_folder
+from allocsolve.kernels.compilations import Compilation, compilation, compilations, loaded_kernels
+from allocsolve.kernels.jit import allocating_kernel, inner_kernel, kernel
 from allocsolve.kernels.search import bisect_right, select
 from allocsolve.kernels.threads import run_in_threads
 
 __all__ = [
+    "Compilation",
     "allocating_kernel",
     "bisect_right",
-    "called_kernel",
+    "clear_kernels",
+    "compilation",
     "compilations",
     "inner_kernel",
     "kernel",
+    "kernel_folder",
     "loaded_kernels",
     "run_in_threads",
     "select",

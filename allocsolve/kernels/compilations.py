@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba.core import event
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numba.core.dispatcher import Dispatcher
 
-__all__ = ["compilations", "loaded_kernels", "note_kernel"]
+__all__ = ["Compilation", "compilation", "compilations", "compiling", "loaded_kernels", "note_kernel"]
+
+
+class Compilation(NamedTuple):
+    """An entry kernel that is being compiled."""
+
+    kernel: str
+    #: Functions that it is made of whose compilation has begun, and all of them, without those of numba.
+    begun: int
+    functions: int
 
 
 class _Counter(event.Listener):
@@ -17,17 +29,21 @@ class _Counter(event.Listener):
 
     def __init__(self) -> None:
         self.started = 0
+        #: Those of functions that are not of numba.
+        self.started_kernels = 0
 
-    def on_start(self, _: Any) -> None:  # noqa: ANN401 - an event of numba, which has no types
+    def on_start(self, compilation: Any) -> None:  # noqa: ANN401 - an event of numba, which has no types
         """Count: a compilation counts from its start."""
         self.started += 1
+        module = compilation.data["dispatcher"].py_func.__module__
+        self.started_kernels += not module.startswith("numba.")
 
     def on_end(self, _: Any) -> None:  # noqa: ANN401 - an event of numba, which has no types
         """Do nothing: it was counted when it started."""
 
 
 _COUNTER = _Counter()
-event.register("numba:compile", _COUNTER)  # type: ignore[no-untyped-call]  # numba has no types
+event.register("numba:compile", _COUNTER)
 
 #: The kernels of this package that have been imported.
 _kernels: list[Dispatcher] = []
@@ -36,6 +52,27 @@ _kernels: list[Dispatcher] = []
 def note_kernel(kernel: Dispatcher) -> None:
     """Have `loaded_kernels` count a kernel."""
     _kernels.append(kernel)
+
+
+#: What is being compiled, each within the one before: name, functions, and how many were begun before.
+_compiling: list[tuple[str, int, int]] = []
+
+
+@contextmanager
+def compiling(kernel: str, functions: int) -> Iterator[None]:
+    """Have `compilation` tell of a kernel, which is made of so many functions, while it is compiled."""
+    _compiling.append((kernel, functions, _COUNTER.started_kernels))
+    try:
+        yield
+    finally:
+        _compiling.pop()
+
+
+def compilation() -> Compilation | None:
+    """Return what is being compiled in this process, in whichever thread; None if nothing is."""
+    for kernel, functions, before in _compiling[-1:]:
+        return Compilation(kernel, min(functions, _COUNTER.started_kernels - before), functions)
+    return None
 
 
 def compilations() -> int:

@@ -1,32 +1,69 @@
-"""The one place that knows how kernels are compiled."""
+"""The one place that knows how kernels are made: three decorators."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar, cast
 
-from numba import njit
+from numba.core import types
+from numba.core.registry import CPUDispatcher
 
+from allocsolve.kernels.cache import KernelCache
 from allocsolve.kernels.compilations import note_kernel
+from allocsolve.kernels.linking import EntryCompiler, InnerCompiler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["allocating_kernel", "called_kernel", "inner_kernel", "kernel"]
+    from numba.core.compiler import CompilerBase
+
+__all__ = ["allocating_kernel", "inner_kernel", "kernel"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: Inner kernels have no entries from Python and from C.
+_INNER: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-#: No entries from Python and from C.
-_NO_ENTRY: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-#: No counting of references either: it would go over all arrays of a tuple at every call.
-_CALLED: Final[dict[str, Any]] = {"_nrt": False, **_NO_ENTRY}
+class _Kernel(CPUDispatcher):
+    """What numba calls a dispatcher: a function with its machine code by types of arguments."""
 
-#: What is not said is taken from the kernel that calls.
-_ALLOCATING: Final[dict[str, Any]] = {"_nrt": True, **_NO_ENTRY}
+    compiler: ClassVar[type[CompilerBase]]
 
-_INNER: Final[dict[str, Any]] = {"forceinline": True, **_CALLED}
+    def __init__(
+        self,
+        py_func: Callable[..., object],
+        locals: Mapping[str, object] | None = None,  # noqa: A002 - numba passes it by this name
+        targetoptions: Mapping[str, object] | None = None,
+    ) -> None:
+        options = {"nopython": True, "boundscheck": None, **(targetoptions or {})}
+        super().__init__(py_func, locals, options, self.compiler)
+
+
+class _EntryKernel(_Kernel):
+    """A kernel that Python calls; its machine code is on disk, by what it was made of."""
+
+    compiler = EntryCompiler
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as `_Kernel`
+        super().__init__(*args, **options)
+        self._cache = KernelCache(self)
+
+    def compile(self, sig: Any) -> Any:  # noqa: ANN401 - numba has no types
+        """Get machine code for types of arguments, from disk or by compiling."""
+        with self._cache.lookup():
+            return super().compile(sig)
+
+
+class _InnerKernel(_Kernel):
+    """A kernel that only kernels call: it becomes part of the machine code of each of them."""
+
+    compiler = InnerCompiler
+
+    def get_call_template(self, args: Sequence[types.Type], kws: Mapping[str, types.Type]) -> Any:  # noqa: ANN401 - numba has no types
+        """Resolve a call: the types of constants do not tell their values, or each would be compiled for."""
+        general = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_template([types.unliteral(kind) for kind in args], general)
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -34,30 +71,21 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
     While it runs, other Python threads go on: it may not share writable arrays with them.
     """
-    compiled = njit(cache=True, nogil=True)(function)
+    compiled = _EntryKernel(function, targetoptions={"nogil": True})
     note_kernel(compiled)
     return cast("Callable[P, R]", compiled)
 
 
 def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that only kernels call: it has no entry from Python, which halves the compilation.
+    """Compile a function that only kernels call.
 
-    Its code is part of the kernels that call it and is cached with them: whoever changes an inner kernel and
-    not its callers clears the cache.
-    """
-    return cast("Callable[P, R]", njit(**_INNER)(function))
-
-
-def called_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that only kernels call, where the compiler decides about inlining.
-
-    As `inner_kernel`, but cheaper to compile where it is called from several places. It may neither allocate
+    It counts no references to arrays, which it is handed by address and shape. So it may neither allocate
     nor assign one array to a slice of another, for which there would have to be a copy. If it returns arrays,
     only its like may call it: another kernel would release references that it does not hold.
     """
-    return cast("Callable[P, R]", njit(**_CALLED)(function))
+    return cast("Callable[P, R]", _InnerKernel(function, targetoptions={"_nrt": False, **_INNER}))
 
 
 def allocating_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that only kernels call and that allocates arrays; else as `called_kernel`."""
-    return cast("Callable[P, R]", njit(**_ALLOCATING)(function))
+    """Compile a function that only kernels call and that allocates arrays."""
+    return cast("Callable[P, R]", _InnerKernel(function, targetoptions={"_nrt": True, **_INNER}))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.kernels.jit import called_kernel
 from allocsolve.model.arrays import frozen
 from allocsolve.simulation._kernels_heap import lower, raise_up
 
@@ -158,14 +157,14 @@ def initial_state(
     )
 
 
-@called_kernel
+@inner_kernel
 def _push_end(state: State, time: float, job: int) -> None:
     """Put a running job on the heap of ends. O(log running)."""
     raise_up(state.end_times, state.end_jobs, state.end_places, state.counts[RUNNING], time, job)
     state.counts[RUNNING] += 1
 
 
-@called_kernel
+@inner_kernel
 def _pop_end(state: State) -> int:
     """Take the running job that ends first off the heap. O(log running)."""
     times, jobs = state.end_times, state.end_jobs
@@ -188,7 +187,7 @@ def _after(keys: FloatArray, low: int, high: int, key: float) -> int:
     return low
 
 
-@called_kernel
+@inner_kernel
 def _move(state: State, source: int, target: int) -> None:
     """Move a running job in the order of keys."""
     state.ordered_keys[target] = state.ordered_keys[source]
@@ -196,7 +195,7 @@ def _move(state: State, source: int, target: int) -> None:
     state.ordered_nodes[target] = state.ordered_nodes[source]
 
 
-@called_kernel
+@inner_kernel
 def _close_up(state: State, dense: int) -> None:
     """Make the list of running jobs dense, from this place on. O(running jobs and gaps)."""
     first, last = state.counts[FIRST], state.counts[LAST]
@@ -208,13 +207,13 @@ def _close_up(state: State, dense: int) -> None:
     state.counts[LAST] = dense
 
 
-@called_kernel
+@inner_kernel
 def close_gaps(state: State) -> None:
     """Make the list of running jobs dense where it is."""
     _close_up(state, state.counts[FIRST])
 
 
-@called_kernel
+@inner_kernel
 def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
     """Put a running job where its key belongs: those between there and the nearest gap move."""
     counts, jobs = state.counts, state.ordered_jobs
@@ -241,7 +240,7 @@ def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
     state.ordered_keys[place], jobs[place], state.ordered_nodes[place] = key, job, nodes
 
 
-@called_kernel
+@inner_kernel
 def take_out_of_order(state: State, job: int) -> None:
     """Leave a gap where a running job was. O(log running) on average."""
     counts, jobs = state.counts, state.ordered_jobs
@@ -259,7 +258,7 @@ def take_out_of_order(state: State, job: int) -> None:
         close_gaps(state)
 
 
-@called_kernel
+@inner_kernel
 def begin(
     state: State, job: int, nodes: int, run_time: float, estimate: float, key: float, why: int, blocked: int
 ) -> None:
@@ -285,7 +284,7 @@ def begin(
     counts[STARTED] += 1
 
 
-@called_kernel
+@inner_kernel
 def complete(state: State) -> int:
     """Take the job that ends first off the nodes."""
     counts = state.counts
@@ -296,7 +295,7 @@ def complete(state: State) -> int:
     return job
 
 
-@called_kernel
+@inner_kernel
 def next_event(state: State, wake: float) -> float:
     """Return when the next job ends or is submitted, or somebody wants to be called; infinite for never."""
     counts = state.counts
@@ -308,7 +307,7 @@ def next_event(state: State, wake: float) -> float:
     return float(now)
 
 
-@called_kernel
+@inner_kernel
 def submit_now(state: State, most: int) -> None:
     """Put jobs that are submitted now into the queue, at most so many, and note them after those that end."""
     counts, count, submitted = state.counts, len(state.arrivals), 0
@@ -324,7 +323,7 @@ def submit_now(state: State, most: int) -> None:
     counts[SUBMITTED] = submitted
 
 
-@called_kernel
+@inner_kernel
 def advance(state: State, wake: float, coalesce: bool) -> bool:
     """Go on to the next event, or to all events of the next instant; False if there is none.
 
@@ -344,7 +343,7 @@ def advance(state: State, wake: float, coalesce: bool) -> bool:
     return True
 
 
-@called_kernel
+@inner_kernel
 def leave_queue(state: State, at: int) -> None:
     """Take the job at this place out of the queue: those before it move up."""
     head = state.counts[HEAD]

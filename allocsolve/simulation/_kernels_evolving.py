@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.kernels import inner_kernel
-from allocsolve.kernels.jit import called_kernel
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
 from allocsolve.simulation._kernels_events import FREE, State
 from allocsolve.simulation._kernels_phases import await_change, change_useful_nodes, go_through_phases
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["answer", "begin_evolving", "happen", "largest_start"]
 
 
-@called_kernel
+@inner_kernel
 def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, most: int) -> int:
     """Return the largest number of nodes, at most so many, on which a job can start; 0 if there is none."""
     if resizing.evolving.numbers[job, READING] == PROFILE:
@@ -57,7 +56,7 @@ def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, most: int) -> 
     return largest_size(jobs, job, most)
 
 
-@called_kernel
+@inner_kernel
 def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
     """Take note of an evolving job that has just started."""
     now, size, numbers = state.clock[0], state.size[job], resizing.evolving.numbers
@@ -113,7 +112,7 @@ def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool
     return False
 
 
-@called_kernel
+@inner_kernel
 def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted: bool) -> None:
     """Answer the open request of a job; if it is granted, there are free nodes for it.
 
@@ -144,7 +143,7 @@ def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted
     await_change(state, resizing, job)
 
 
-@called_kernel
+@inner_kernel
 def _ask_for_change(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
     """Let a job shrink, or ask for more nodes: a moment of its work has come."""
     numbers, size = resizing.evolving.numbers, state.size[job]
@@ -162,7 +161,7 @@ def _ask_for_change(jobs: PackedJobs, state: State, resizing: Resizing, job: int
     return bool(wanted > size)
 
 
-@called_kernel
+@inner_kernel
 def _begin_step(state: State, resizing: Resizing, job: int) -> None:
     """Begin the present step now."""
     now, evolving = state.clock[0], resizing.evolving
@@ -174,7 +173,7 @@ def _begin_step(state: State, resizing: Resizing, job: int) -> None:
     set_next_event(resizing, job, np.inf if is_last else now + seconds)
 
 
-@called_kernel
+@inner_kernel
 def _end_step(state: State, resizing: Resizing, job: int) -> bool:
     """Go on to the next step, or ask for the nodes that it lacks."""
     numbers, size = resizing.evolving.numbers, state.size[job]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["change_time", "lower", "raise_up", "take_out"]
 
 
-@called_kernel
+@inner_kernel
 def raise_up(times: FloatArray, jobs: IntArray, places: IntArray, at: int, time: float, job: int) -> None:
     """Put an entry at a place, whose own one is gone, or above it where it belongs. O(log entries)."""
     tracked = len(places) > 0
@@ -34,7 +34,7 @@ def raise_up(times: FloatArray, jobs: IntArray, places: IntArray, at: int, time:
         places[job] = at
 
 
-@called_kernel
+@inner_kernel
 def lower(
     times: FloatArray, jobs: IntArray, places: IntArray, count: int, at: int, time: float, job: int
 ) -> None:
@@ -60,7 +60,7 @@ def lower(
         places[job] = at
 
 
-@called_kernel
+@inner_kernel
 def change_time(
     times: FloatArray, jobs: IntArray, places: IntArray, count: int, job: int, time: float
 ) -> None:
@@ -72,7 +72,7 @@ def change_time(
         lower(times, jobs, places, count, at, time, job)
 
 
-@called_kernel
+@inner_kernel
 def take_out(times: FloatArray, jobs: IntArray, places: IntArray, count: int, job: int) -> None:
     """Take a job off a heap of so many entries, of which there is one less then. O(log entries)."""
     at, last = places[job], count - 1

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.kernels import inner_kernel
-from allocsolve.kernels.jit import called_kernel
 from allocsolve.simulation._kernels_events import FREE, State
 from allocsolve.simulation._kernels_requests import ask, withdraw
 from allocsolve.simulation._kernels_resizing_state import (
@@ -52,7 +51,7 @@ def change_useful_nodes(state: State, resizing: Resizing, job: int, change: int)
     resizing.rate[job] = min(float(evolving.numbers[job, USEFUL]), most)
 
 
-@called_kernel
+@inner_kernel
 def await_change(state: State, resizing: Resizing, job: int) -> None:
     """Set when the job ends, or what happens next within it."""
     numbers, times = resizing.evolving.numbers, resizing.evolving.times
@@ -67,7 +66,7 @@ def await_change(state: State, resizing: Resizing, job: int) -> None:
     set_next_event(resizing, job, max(state.clock[0], time))
 
 
-@called_kernel
+@inner_kernel
 def go_through_phases(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
     """Let happen what happens now to a job with phases; return whether it asks for a node."""
     now, numbers, times = state.clock[0], resizing.evolving.numbers, resizing.evolving.times

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.simulation._kernels_resizing_state import REQUEST, REQUESTS, Resizing
 
 __all__ = ["ask", "withdraw"]
 
 
-@called_kernel
+@inner_kernel
 def ask(resizing: Resizing, job: int, size: int) -> None:
     """Open a request of a job, which has none, to run on so many nodes."""
     evolving = resizing.evolving
@@ -17,7 +17,7 @@ def ask(resizing: Resizing, job: int, size: int) -> None:
     resizing.counts[REQUESTS] += 1
 
 
-@called_kernel
+@inner_kernel
 def withdraw(resizing: Resizing, job: int) -> None:
     """Take the request of a job off the list of open ones, if it has made one. O(open requests)."""
     evolving = resizing.evolving

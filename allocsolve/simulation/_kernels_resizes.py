@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.search import bisect_right
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
 from allocsolve.simulation._kernels_events import (
@@ -69,7 +69,7 @@ def take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
         _take_in(jobs, state, resizing)
 
 
-@called_kernel
+@inner_kernel
 def _take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     counts = resizing.counts
     for at in range(counts[TAKEN_IN], state.counts[STARTED]):
@@ -90,7 +90,7 @@ def _take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     counts[TAKEN_IN] = state.counts[STARTED]
 
 
-@called_kernel
+@inner_kernel
 def take_running(
     jobs: PackedJobs, state: State, resizing: Resizing, running: IntArray, expected_ends: FloatArray
 ) -> None:
@@ -104,7 +104,7 @@ def take_running(
         state.start[job], resizing.target[job] = start, target
 
 
-@called_kernel
+@inner_kernel
 def _forget(resizing: Resizing, job: int) -> None:
     """Take a malleable job off the list of those that run. O(those)."""
     running = resizing.running
@@ -114,7 +114,7 @@ def _forget(resizing: Resizing, job: int) -> None:
     resizing.counts[MALLEABLE_RUNNING] = last
 
 
-@called_kernel
+@inner_kernel
 def _complete(jobs: PackedJobs, state: State, resizing: Resizing) -> int:
     """Take the job that ends first off the nodes: what it would have given up goes where it was to go."""
     job = complete(state)
@@ -136,7 +136,7 @@ def _complete(jobs: PackedJobs, state: State, resizing: Resizing) -> int:
     return job
 
 
-@called_kernel
+@inner_kernel
 def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: int, promised: int) -> None:
     """Decide that a running malleable job changes to so many nodes at its next point, without points now.
 
@@ -165,7 +165,7 @@ def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: 
         set_next_event(resizing, job, max(now, time))
 
 
-@called_kernel
+@inner_kernel
 def promise(state: State, resizing: Resizing, job: int, nodes: int, from_free: int) -> None:
     """Promise nodes to a job that has left the queue: so many from the free ones, others by `resize`."""
     state.counts[FREE] -= from_free
@@ -175,7 +175,7 @@ def promise(state: State, resizing: Resizing, job: int, nodes: int, from_free: i
     resizing.counts[LAST_PROMISE] += 1
 
 
-@called_kernel
+@inner_kernel
 def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     """Start jobs that were promised nodes while the pool holds them: the first that has to wait ends it."""
     counts, now = resizing.counts, state.clock[0]
@@ -192,7 +192,7 @@ def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     take_in(jobs, state, resizing)
 
 
-@called_kernel
+@inner_kernel
 def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: float, coalesce: bool) -> bool:
     """Go on as `advance` does; what happens within running jobs comes after completions.
 

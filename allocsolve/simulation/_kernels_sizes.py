@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.job_kinds import POWERS_OF_TWO
 from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, SPEEDUP_TABLE
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["largest_size", "run_time", "time_ratio"]
 
 
-@called_kernel
+@inner_kernel
 def _in_size_set(size_step: int, most: int) -> int:
     """Return the largest number of nodes of a size set, at most so many, which are >= 1."""
     if size_step != POWERS_OF_TWO:
@@ -25,7 +25,7 @@ def _in_size_set(size_step: int, most: int) -> int:
     return size
 
 
-@called_kernel
+@inner_kernel
 def largest_size(jobs: PackedJobs, job: int, most: int) -> int:
     """Return the largest number of nodes, at most so many, on which a job can run; 0 if there is none.
 
@@ -41,7 +41,7 @@ def largest_size(jobs: PackedJobs, job: int, most: int) -> int:
     return int(jobs.table_nodes[row])
 
 
-@called_kernel
+@inner_kernel
 def _time_factor(jobs: PackedJobs, job: int, nodes: int) -> float:
     """Return the time on so many nodes in a unit that is the same for all numbers of nodes."""
     law, parameter = jobs.speedup[job], jobs.parameter[job]
@@ -57,7 +57,7 @@ def _time_factor(jobs: PackedJobs, job: int, nodes: int) -> float:
     return float(jobs.table_seconds[row])
 
 
-@called_kernel
+@inner_kernel
 def time_ratio(jobs: PackedJobs, job: int, nodes: int) -> float:
     """Return the run time on so many nodes over that on the nodes of the job. O(rows of its table)."""
     if nodes == jobs.nodes[job] or jobs.speedup[job] == NO_SPEEDUP:
@@ -65,7 +65,7 @@ def time_ratio(jobs: PackedJobs, job: int, nodes: int) -> float:
     return _time_factor(jobs, job, nodes) / _time_factor(jobs, job, jobs.nodes[job])
 
 
-@called_kernel
+@inner_kernel
 def run_time(jobs: PackedJobs, job: int, nodes: int) -> float:
     """Return how long a job runs on so many nodes, in seconds; from a table exactly."""
     if jobs.speedup[job] == SPEEDUP_TABLE:

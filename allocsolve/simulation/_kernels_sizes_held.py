@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.evolving import REQUESTED
 from allocsolve.simulation._kernels_events import (
     FREE,
@@ -74,7 +74,7 @@ def work_left(state: State, resizing: Resizing, job: int) -> float:
     return float(resizing.left[job] - resizing.rate[job] * worked)
 
 
-@called_kernel
+@inner_kernel
 def hold(state: State, resizing: Resizing, job: int, size: int, key: float) -> None:
     """Let a running job hold so many nodes from now on, and stand at this key.
 
@@ -97,7 +97,7 @@ def hold(state: State, resizing: Resizing, job: int, size: int, key: float) -> N
     resizing.log_sizes[entry] = size
 
 
-@called_kernel
+@inner_kernel
 def change_size(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
     """Let a job go on with its target now, or at the end of the stall that the change costs it.
 
@@ -142,7 +142,7 @@ def change_size(jobs: PackedJobs, state: State, resizing: Resizing, job: int) ->
         await_moment(jobs, state, resizing, job)
 
 
-@called_kernel
+@inner_kernel
 def await_moment(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
     """Set when a job next asks for another number of nodes."""
     evolving, time = resizing.evolving, np.inf

@@ -149,7 +149,7 @@ def test_the_first_call_on_an_empty_cache(
     )
 
     def run() -> list[str]:
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        environment = os.environ | {"ALLOCSOLVE_KERNELS": str(tmp_path)}
         called = [sys.executable, "-c", code]
         return subprocess.run(
             called, env=environment, check=True, capture_output=True, text=True

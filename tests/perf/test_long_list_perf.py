@@ -19,7 +19,7 @@ from allocsolve.heuristics.evolution._kernels_peaks import change
 from allocsolve.heuristics.evolution._peak_index import duration_classes, make_index
 from allocsolve.instances import klein2011
 from allocsolve.judge import evolution_violations
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -142,7 +142,7 @@ def test_the_first_call_on_an_empty_cache(benchmark: BenchmarkFixture, tmp_path:
 
     def run() -> list[str]:
         called = [sys.executable, "-c", code]
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        environment = os.environ | {"ALLOCSOLVE_KERNELS": str(tmp_path)}
         return subprocess.run(
             called, env=environment, check=True, capture_output=True, text=True
         ).stdout.split()

@@ -33,7 +33,7 @@ def test_from_the_log_to_the_page(
     argv += ["--unit", "processors", "--seconds", "10", "--workers", "2"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     if kernels == "to be compiled":
-        env["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+        env["ALLOCSOLVE_KERNELS"] = str(tmp_path / "cache")
 
     def command() -> str:
         for left in tmp_path.glob("page.*"):  # else nothing would be run again

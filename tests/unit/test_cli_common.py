@@ -133,7 +133,7 @@ def test_a_warmed_solver_is_ready(monkeypatch: pytest.MonkeyPatch, capsys: Captu
 
 @pytest.mark.slow
 def test_what_was_warmed_is_not_compiled_again(tmp_path: Path) -> None:
-    where = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    where = {"ALLOCSOLVE_KERNELS": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
     def compiled() -> int:
         warmed = [sys.executable, "-m", "allocsolve", "warm", "rigid", "--json"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
+from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -43,7 +43,7 @@ def _new_windows(slots: int) -> _Windows:
     return _Windows(np.empty(most), np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64))
 
 
-@called_kernel
+@inner_kernel
 def _slot(edges: FloatArray, moment: float) -> int:
     """Return the slot of a moment that is not before the first edge; the one behind the last is open."""
     low, high = 0, len(edges)
@@ -56,7 +56,7 @@ def _slot(edges: FloatArray, moment: float) -> int:
     return low - 1
 
 
-@called_kernel
+@inner_kernel
 def _later_slot(edges: FloatArray, slot: int, moment: float) -> int:
     """Return the slot of a moment that is not before this slot."""
     while slot + 1 < len(edges) and edges[slot + 1] <= moment:
@@ -64,7 +64,7 @@ def _later_slot(edges: FloatArray, slot: int, moment: float) -> int:
     return slot
 
 
-@called_kernel
+@inner_kernel
 def _paid_until(edges: FloatArray, levels: FloatArray, until: FloatArray, slot: int, moment: float) -> float:
     if slot >= len(levels):
         return float(until[slot])
@@ -72,7 +72,7 @@ def _paid_until(edges: FloatArray, levels: FloatArray, until: FloatArray, slot: 
     return float(until[slot] + levels[slot] * part)
 
 
-@called_kernel
+@inner_kernel
 def _list_windows(
     jobs: PricedJobs, edges: FloatArray, levels: FloatArray, until: FloatArray, job: int, windows: _Windows
 ) -> int:
@@ -106,7 +106,7 @@ def _list_windows(
     return count
 
 
-@called_kernel
+@inner_kernel
 def _add_up(
     jobs: PricedJobs, edges: FloatArray, levels: FloatArray, until: FloatArray, job: int
 ) -> tuple[int, int]:

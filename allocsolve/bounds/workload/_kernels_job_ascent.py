@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["dot", "turned"]
 
 
-@called_kernel
+@inner_kernel
 def _dot(one: FloatArray, other: FloatArray) -> float:
     count = len(one)
     sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0

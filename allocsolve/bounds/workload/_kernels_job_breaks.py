@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
+from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -61,7 +61,7 @@ def new_breaks(slots: int) -> Breaks:
     )
 
 
-@called_kernel
+@inner_kernel
 def _meet(
     jobs: PricedJobs,
     edges: FloatArray,
@@ -99,7 +99,7 @@ def _meet(
     breaks.to_share[row] = to_share
 
 
-@called_kernel
+@inner_kernel
 def break_points(jobs: PricedJobs, edges: FloatArray, levels: FloatArray, breaks: Breaks, job: int) -> int:
     """Fill in the rows of a job and return their number; the first one is the start at submission.
 

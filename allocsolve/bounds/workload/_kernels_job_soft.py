@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.workload._kernels_job_breaks import PricedJobs, break_points, new_breaks
-from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
+from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -83,7 +83,7 @@ def soft_jobs(
     return total
 
 
-@called_kernel
+@inner_kernel
 def _critical_density(odds: FloatArray, nodes: IntArray, count: int, capacity: int) -> float:
     """Return the log odds per node at which the items above just fit; 0 if all positive ones do."""
     low, high = 0.0, 0.0
@@ -108,7 +108,7 @@ def _critical_density(odds: FloatArray, nodes: IntArray, count: int, capacity: i
     return high
 
 
-@called_kernel
+@inner_kernel
 def _log_sum(one: float, other: float) -> float:
     high, low = max(one, other), min(one, other)
     if not low > high - _FAR:  # nearly always at low temperatures, where this is called
@@ -116,7 +116,7 @@ def _log_sum(one: float, other: float) -> float:
     return high + math.log1p(math.exp(low - high))
 
 
-@called_kernel
+@inner_kernel
 def _by_logarithms(
     odds: FloatArray,
     nodes: IntArray,
@@ -154,7 +154,7 @@ def _by_logarithms(
     return total
 
 
-@called_kernel
+@inner_kernel
 def _by_probabilities(
     odds: FloatArray,
     nodes: IntArray,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray

@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.bounds.workload._kernels_prices import PriceList, slot_of
 from allocsolve.bounds.workload._kernels_work_laws import WorkLaw, held_nodes, level_price, work_law
-from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model import MALLEABLE, NO_SPEEDUP
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Held(NamedTuple):
     part: float
 
 
-@called_kernel
+@inner_kernel
 def _sums(
     jobs: PackedJobs,
     job: WorkLaw,
@@ -76,7 +76,7 @@ def _sums(
     return gain, work
 
 
-@called_kernel
+@inner_kernel
 def _at_end(
     jobs: PackedJobs,
     job: WorkLaw,
@@ -149,7 +149,7 @@ def _carried_on(
     return cost + change if cost + min(0.0, change) >= best * (1 - _GAP) else -1.0
 
 
-@called_kernel
+@inner_kernel
 def _cheapest(
     jobs: PackedJobs, job: WorkLaw, listed: PriceList, slope: float, floor: float
 ) -> tuple[float, Held]:

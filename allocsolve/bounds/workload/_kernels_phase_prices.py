@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, paid_until, slot_of
-from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -111,7 +111,7 @@ def _delay(job: Reading, end: float) -> float:
     return float(max(job.floor, job.slope * (end - job.submit)))
 
 
-@called_kernel
+@inner_kernel
 def _with(listed: PriceList, memory: Phased, taken: Taken, needed: float, slot: int, length: float) -> Taken:
     """Return the cheapest seconds, so many of them, when those of one more slot are there, too."""
     prices, lengths = memory.prices, memory.lengths
@@ -141,7 +141,7 @@ def _with(listed: PriceList, memory: Phased, taken: Taken, needed: float, slot: 
     return Taken(head, tail, seconds, paid if prices[head] > 0 else 0.0)
 
 
-@called_kernel
+@inner_kernel
 def _without_waiting(listed: PriceList, rows: PhaseRows, job: Reading) -> float:
     """Return the least cost of a run without waiting, from the submission or an edge on."""
     best = np.inf
@@ -169,7 +169,7 @@ def _is_better(memory: Phased, row: int, first: int, slot: int) -> bool:
     return bool(paid < np.inf and (slot == first or paid < memory.paid[row - 1, slot]))
 
 
-@called_kernel
+@inner_kernel
 def _inner_phase(
     listed: PriceList, rows: PhaseRows, job: Reading, row: int, ready: float, most: float, memory: Phased
 ) -> None:
@@ -210,7 +210,7 @@ def _inner_phase(
             paid[b + 1], begun[b + 1], ended[b + 1] = paid[b], begun[b], ended[b]
 
 
-@called_kernel
+@inner_kernel
 def _last_phase(
     listed: PriceList, rows: PhaseRows, job: Reading, ready: float, most: float, memory: Phased
 ) -> tuple[float, float, int]:
@@ -254,7 +254,7 @@ def _last_phase(
     return best, best_end, best_begun
 
 
-@called_kernel
+@inner_kernel
 def _cheapest(listed: PriceList, rows: PhaseRows, job: Reading, memory: Phased) -> tuple[float, float, int]:
     """Return the least cost of a job, its end, and the slot in which its last phase begins."""
     most = _without_waiting(listed, rows, job) * (1 + _LOOSE)
@@ -265,7 +265,7 @@ def _cheapest(listed: PriceList, rows: PhaseRows, job: Reading, memory: Phased) 
     return _last_phase(listed, rows, job, ready, most, memory)
 
 
-@called_kernel
+@inner_kernel
 def _use(
     listed: PriceList,
     rows: PhaseRows,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, slot_of
-from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -55,7 +55,7 @@ def _until(listed: PriceList, slot: int, moment: float) -> float:
     return float(listed.integral[slot] + listed.prices[slot] * (moment - listed.edges[slot]))
 
 
-@called_kernel
+@inner_kernel
 def _best_until(listed: PriceList, rows: ProfileRows, at: int, delay: float, memory: Sweep) -> float:
     """Return the least price of a run whose last step ends with this delay; remember its other delays."""
     first, count = rows.offsets[at], rows.offsets[at + 1] - rows.offsets[at]
@@ -74,7 +74,7 @@ def _best_until(listed: PriceList, rows: ProfileRows, at: int, delay: float, mem
     return paid
 
 
-@called_kernel
+@inner_kernel
 def _cheapest(
     listed: PriceList, rows: ProfileRows, at: int, submit: float, slope: float, floor: float, memory: Sweep
 ) -> float:
@@ -112,7 +112,7 @@ def _cheapest(
                 slots[i] += edges[slots[i] + 1] - (rows.until[first + i - 1] if i else 0.0) <= delay
 
 
-@called_kernel
+@inner_kernel
 def _use(listed: PriceList, rows: ProfileRows, at: int, memory: Sweep, usage: FloatArray) -> float:
     """Add what the best run takes; return its mean size."""
     edges = listed.edges

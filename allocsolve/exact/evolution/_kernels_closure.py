@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import inner_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,7 +24,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     before_hole,
 )
 from allocsolve.exact.evolution._kernels_sum import SumLimit, explain_sum
-from allocsolve.kernels.jit import inner_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     import numpy as np

@@ -30,7 +30,7 @@ from allocsolve.exact.evolution._kernels_conflict import learn
 from allocsolve.exact.evolution._kernels_offsets import Engine, arcs_of, attach, propagate, undo
 from allocsolve.exact.evolution._kernels_proof_log import note_clause
 from allocsolve.exact.evolution._kernels_sum import CONFLICT, LIMIT, RAISED, UNLIMITED, SumLimit, hold_sum
-from allocsolve.kernels.jit import inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.search import select
 
 __all__ = ["ANSWER", "MORE", "NO_ANSWER", "add_fact", "search"]

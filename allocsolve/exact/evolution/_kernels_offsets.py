@@ -25,7 +25,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     Arcs,
     raise_arc,
 )
-from allocsolve.kernels.jit import inner_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     LOGGED,
     NOTED,
 )
-from allocsolve.kernels.jit import inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     import numpy as np

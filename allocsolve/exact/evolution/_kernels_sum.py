@@ -35,7 +35,7 @@ from allocsolve.exact.evolution._kernels_closure import (
     raise_arc,
 )
 from allocsolve.exact.evolution._kernels_offsets import Engine, arcs_of, undo
-from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -101,7 +101,7 @@ class SumLimit(NamedTuple):
         )
 
 
-@called_kernel
+@inner_kernel
 def _find_heads(values: IntArray, s: SumLimit, n: int, app: int, start: int) -> int:
     """Note the earliest starts if `app` starts at `start` or later (-1: no application); return their sum."""
     heads, origin = s.heads, (n - 1) * n
@@ -117,7 +117,7 @@ def _find_heads(values: IntArray, s: SumLimit, n: int, app: int, start: int) -> 
     return total
 
 
-@called_kernel
+@inner_kernel
 def _find_delays(
     values: IntArray, s: SumLimit, n: int, a: int, c: int, low: int, high: int, members: int
 ) -> tuple[int, int]:
@@ -135,7 +135,7 @@ def _find_delays(
     return one, two
 
 
-@called_kernel
+@inner_kernel
 def _total(values: IntArray, s: SumLimit, n: int, count: int, app: int, start: int) -> int:
     """Return a bound on the sum of starts from values of arcs and the first `count` pairs.
 
@@ -151,7 +151,7 @@ def _total(values: IntArray, s: SumLimit, n: int, count: int, app: int, start: i
     return total
 
 
-@called_kernel
+@inner_kernel
 def _find_candidates(e: Engine, s: SumLimit, n: int) -> int:
     """List the pairs of which one is late at the heads; return their number."""
     heads, holes, candidates = s.heads, e.holes, s.candidates
@@ -172,7 +172,7 @@ def _find_candidates(e: Engine, s: SumLimit, n: int) -> int:
     return count
 
 
-@called_kernel
+@inner_kernel
 def _choose_pairs(e: Engine, s: SumLimit, n: int) -> int:
     """Choose pairs with disjoint members, the longest delay first; return their number. Heads are noted.
 
@@ -224,7 +224,7 @@ def _list(e: Engine, s: SumLimit, arc: int, entry: int, count: int) -> int:
     return count + 1
 
 
-@called_kernel
+@inner_kernel
 def _explain_total(e: Engine, s: SumLimit, n: int, entry: int, count: int, app: int, start: int) -> int:
     """Write premises from before `entry` for which `_total` exceeds the limit; return their number.
 
@@ -275,7 +275,7 @@ def _explain_total(e: Engine, s: SumLimit, n: int, entry: int, count: int, app: 
     return kept
 
 
-@called_kernel
+@inner_kernel
 def explain_sum(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
     """Write premises that imply that the arc of an entry has `value`, for reasons up to `SUM_REASON`."""
     pairs, kept = s.pairs, s.kept
@@ -288,7 +288,7 @@ def explain_sum(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
     return _explain_total(e, s, n, entry, count, e.trail[entry, ARC] // n, 1 - value)
 
 
-@called_kernel
+@inner_kernel
 def _write_culprit(e: Engine, count: int) -> int:
     """Write behind all clauses that not all premises hold, for `learn`; undo what they do not need."""
     state, trail, facts = e.state, e.trail, e.clause_facts
@@ -324,7 +324,7 @@ def _latest_start(values: IntArray, n: int, app: int, last: int, limit: int) -> 
         last -= (total - limit + moved - 1) // moved
 
 
-@called_kernel
+@inner_kernel
 def _raise_by_pairs(e: Engine, s: SumLimit, n: int, count: int) -> int:
     """Lower latest starts as far as the pairs chosen show that the sum would be too large."""
     values, state, kept = e.values, e.state, s.kept
@@ -361,7 +361,7 @@ def _raise_by_pairs(e: Engine, s: SumLimit, n: int, count: int) -> int:
     return RAISED if s.state[_KEPT] > place else _QUIET
 
 
-@called_kernel
+@inner_kernel
 def hold_sum(e: Engine, s: SumLimit, n: int) -> int:
     """Raise what follows from the limit, when all else is propagated; see the module. O(applications^3)."""
     values, state = e.values, e.state

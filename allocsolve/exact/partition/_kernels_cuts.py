@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -46,13 +46,13 @@ class Axis(NamedTuple):
     size: int
 
 
-@called_kernel
+@inner_kernel
 def price(halves: int, multiplier: int, size: int, count: int) -> int:
     """Return the cost of a count at a position."""
     return halves * count * (size - count) * (SCALE // 2) - multiplier * count
 
 
-@called_kernel
+@inner_kernel
 def forward(table: IntArray, axis: Axis) -> int:
     """Write the least cost of reaching each count into `table` and return the least of all walks.
 
@@ -77,7 +77,7 @@ def forward(table: IntArray, axis: Axis) -> int:
     return table[num, size] if low[num] <= size <= high[num] else INFINITE
 
 
-@called_kernel
+@inner_kernel
 def backward(table: IntArray, axis: Axis) -> None:
     """Write the least cost of going on from each count, its own position included, into `table`."""
     low, high, halves, multipliers = axis.low, axis.high, axis.halves, axis.multipliers
@@ -101,7 +101,7 @@ def backward(table: IntArray, axis: Axis) -> None:
             here[s] += price(halves[j], multipliers[j], size, s)
 
 
-@called_kernel
+@inner_kernel
 def trace(table: IntArray, axis: Axis, counts: IntArray) -> None:
     """Write the counts of a least walk into `counts`, shape (positions,), from the table of `forward`."""
     low, high, halves, multipliers = axis.low, axis.high, axis.halves, axis.multipliers
@@ -119,7 +119,7 @@ def trace(table: IntArray, axis: Axis, counts: IntArray) -> None:
         counts[j] = s
 
 
-@called_kernel
+@inner_kernel
 def trim(ahead: IntArray, behind: IntArray, axis: Axis, limit: int) -> int:
     """Narrow the intervals to counts on a walk of at most `limit`; how many counts went, or -1 for all."""
     low, high, halves, multipliers, size = axis.low, axis.high, axis.halves, axis.multipliers, axis.size
@@ -137,7 +137,7 @@ def trim(ahead: IntArray, behind: IntArray, axis: Axis, limit: int) -> int:
     return removed
 
 
-@called_kernel
+@inner_kernel
 def pass_through(ahead: IntArray, behind: IntArray, axis: Axis, through: IntArray) -> None:
     """Write the least cost of all walks with q nodes in layer j into ``through[j, q]``."""
     low, high, least, greatest = axis.low, axis.high, axis.least, axis.greatest

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.exact.partition._kernels_relaxation import FORCED, OPEN, OUT
-from allocsolve.kernels.jit import allocating_kernel
+from allocsolve.kernels import allocating_kernel
 
 if TYPE_CHECKING:
     from allocsolve.exact.partition._kernels_relaxation import States

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.exact.partition._kernels_relaxation import copy
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -62,14 +62,14 @@ def new_log(width: int) -> Log:
     return Log(state, np.zeros((64, 3), dtype=np.int64), np.zeros((32, width), dtype=np.int64))
 
 
-@called_kernel
+@inner_kernel
 def has_room(log: Log) -> bool:
     """Return whether there is room for all that the search writes between two looks."""
     state = log.state
     return bool(state[STEPS] + 16 <= len(log.steps) and state[KEPT] + 4 <= len(log.multipliers))
 
 
-@called_kernel
+@inner_kernel
 def note(log: Log, kind: int, first: int, second: int) -> None:
     """Write a step."""
     state = log.state
@@ -81,7 +81,7 @@ def note(log: Log, kind: int, first: int, second: int) -> None:
         state[STEPS] = row + 1
 
 
-@called_kernel
+@inner_kernel
 def note_multipliers(log: Log, multipliers: IntArray) -> None:
     """Write that the node is narrowed by these multipliers, those at hand, which are kept if they are new."""
     state = log.state

@@ -27,7 +27,7 @@ from allocsolve.exact.partition._kernels_cuts import (
     trim,
 )
 from allocsolve.exact.partition._kernels_ring import backward_ring, forward_ring, trace_ring
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,14 +129,14 @@ def new_work(num_cells: int, sides: tuple[int, ...], size: int) -> Work:
     )
 
 
-@called_kernel
+@inner_kernel
 def copy(source: NDArray[np.integer], target: NDArray[np.integer]) -> None:
     """Write one array into another, which it does not overlap."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
-@called_kernel
+@inner_kernel
 def sort_cells(walks: Walks, node: Node, work: Work, size: int) -> bool:
     """List the cells that may be chosen by layer; False if the forced or the open ones cannot make `size`."""
     layer_of, status = walks.layer_of, node.status
@@ -172,7 +172,7 @@ def sort_cells(walks: Walks, node: Node, work: Work, size: int) -> bool:
     return True
 
 
-@called_kernel
+@inner_kernel
 def _charge_windows(multipliers: IntArray, charges: IntArray) -> None:
     """Write what the windows that a layer of a ring lies in charge it for."""
     num = len(charges)
@@ -190,7 +190,7 @@ def _charge_windows(multipliers: IntArray, charges: IntArray) -> None:
         charges[j] = total
 
 
-@called_kernel
+@inner_kernel
 def _weigh(walks: Walks, node: Node, work: Work) -> None:
     """Sort the cells of each layer of the main axis by what the other axes charge; write the prefix sums."""
     layers, charges = walks.layers, work.charges
@@ -236,7 +236,7 @@ def _weigh(walks: Walks, node: Node, work: Work) -> None:
             work.prefix[work.offsets[j] + i - a + 1] = total
 
 
-@called_kernel
+@inner_kernel
 def _choose(walks: Walks, work: Work) -> None:
     """Take the cells of the least walk of the main axis; write the counts that they cause on every axis."""
     held = work.charges
@@ -270,7 +270,7 @@ def _choose(walks: Walks, work: Work) -> None:
             actual[j + 1] = count
 
 
-@called_kernel
+@inner_kernel
 def _axis(walks: Walks, node: Node, work: Work, size: int, t: int) -> Axis:
     """Return an axis, after `sort_cells`; the main one, t = 0, has the costs of the cells."""
     a, b = walks.layers[t], walks.layers[t + 1]
@@ -289,7 +289,7 @@ def _axis(walks: Walks, node: Node, work: Work, size: int, t: int) -> Axis:
     )
 
 
-@called_kernel
+@inner_kernel
 def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
     """Return the bound of the relaxation at the multipliers of the node, after `sort_cells`.
 
@@ -317,7 +317,7 @@ def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
     return total
 
 
-@called_kernel
+@inner_kernel
 def restrict(walks: Walks, node: Node, work: Work, size: int, slack: int) -> int:
     """Narrow the node to sets whose bound is at most `slack` above that of the last `evaluate`.
 
@@ -342,7 +342,7 @@ def restrict(walks: Walks, node: Node, work: Work, size: int, slack: int) -> int
     return removed
 
 
-@called_kernel
+@inner_kernel
 def estimated_work(walks: Walks, node: Node, work: Work, size: int) -> int:
     """Return about how many nanoseconds `evaluate` takes."""
     total = 3000
@@ -353,7 +353,7 @@ def estimated_work(walks: Walks, node: Node, work: Work, size: int) -> int:
     return total
 
 
-@called_kernel
+@inner_kernel
 def _restrict_cells(walks: Walks, node: Node, work: Work, limit: int) -> int:
     """Exclude and force the cells whose other choice makes the main walk cost more than `limit`; how many."""
     changed = 0

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allocsolve.exact.partition._kernels_cuts import INFINITE, price
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.exact.partition._kernels_cuts import Axis
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["backward_ring", "forward_ring", "trace_ring"]
 
 
-@called_kernel
+@inner_kernel
 def _passed(r: int, num: int) -> tuple[int, int]:
     """Return the layer that step r passes, and 1 if it is taken in, -1 if it is taken out."""
     if r % 2 == 0:
@@ -34,7 +34,7 @@ def _passed(r: int, num: int) -> tuple[int, int]:
     return r // 2, -1
 
 
-@called_kernel
+@inner_kernel
 def forward_ring(table: IntArray, axis: Axis) -> int:
     """Write the least cost of reaching each count into `table` and return the least of all walks.
 
@@ -63,7 +63,7 @@ def forward_ring(table: IntArray, axis: Axis) -> int:
     return best
 
 
-@called_kernel
+@inner_kernel
 def backward_ring(table: IntArray, axis: Axis) -> None:
     """Write the least cost of going on from each count, its own stage included, into `table`."""
     low, high, halves, multipliers = axis.low, axis.high, axis.halves, axis.multipliers
@@ -85,7 +85,7 @@ def backward_ring(table: IntArray, axis: Axis) -> None:
             here[s] += price(halves[r], multipliers[r], size, s)
 
 
-@called_kernel
+@inner_kernel
 def trace_ring(table: IntArray, axis: Axis, counts: IntArray) -> None:
     """Write the counts of a least walk into `counts`, shape (stages,), from the table of `forward_ring`."""
     low, high, halves, multipliers = axis.low, axis.high, axis.halves, axis.multipliers

@@ -51,7 +51,7 @@ from allocsolve.exact.partition._kernels_state import (
     TOP,
     Search,
 )
-from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
+from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.exact.partition._cut_model import Walks
@@ -70,7 +70,7 @@ ROUNDS, ROOT_ROUNDS = 10, 15
 _MOST = 2.0**30
 
 
-@called_kernel
+@inner_kernel
 def _push(search: Search, bound: int) -> None:
     top = search.state[TOP]
     copy(search.node.low, search.stack.low[top])
@@ -82,7 +82,7 @@ def _push(search: Search, bound: int) -> None:
     search.state[TOP] += 1
 
 
-@called_kernel
+@inner_kernel
 def _pop(search: Search) -> None:
     search.state[TOP] -= 1
     top = search.state[TOP]
@@ -105,7 +105,7 @@ def _pop(search: Search) -> None:
     search.pace[0] = 1.0
 
 
-@called_kernel
+@inner_kernel
 def _anchor(status: States) -> int:
     """Return the last forced cell, -1 if there is none."""
     for cell in range(len(status) - 1, -1, -1):
@@ -114,7 +114,7 @@ def _anchor(status: States) -> int:
     return -1
 
 
-@called_kernel
+@inner_kernel
 def _tidy(walks: Walks, search: Search, work: Work, links: tuple[IntArray, IntArray], size: int) -> bool:
     """Bring the cells of the node in order; False if no set is left."""
     if len(links[1]) > 0:
@@ -127,7 +127,7 @@ def _tidy(walks: Walks, search: Search, work: Work, links: tuple[IntArray, IntAr
     return sort_cells(walks, search.node, work, size)
 
 
-@called_kernel
+@inner_kernel
 def _value(walks: Walks, counts: IntArray, size: int) -> int:
     total = 0
     for p in range(len(counts)):
@@ -135,7 +135,7 @@ def _value(walks: Walks, counts: IntArray, size: int) -> int:
     return total // 2
 
 
-@called_kernel
+@inner_kernel
 def _offer(search: Search, cells: IntArray, value: int, links: tuple[IntArray, IntArray]) -> None:
     """Keep the cells if they are an answer and better than the best."""
     if value < search.state[BEST] and (len(links[1]) == 0 or is_connected(links[0], links[1], cells)):
@@ -143,7 +143,7 @@ def _offer(search: Search, cells: IntArray, value: int, links: tuple[IntArray, I
         copy(cells, search.cells)
 
 
-@called_kernel
+@inner_kernel
 def _average(search: Search, work: Work, size: int) -> None:
     rate = max(1.0 / (1.0 + search.state[ROUND]), 0.12)
     for p in range(len(work.counts)):
@@ -152,7 +152,7 @@ def _average(search: Search, work: Work, size: int) -> None:
         search.mean_values[p] += rate * (s * (size - s) - search.mean_values[p])
 
 
-@called_kernel
+@inner_kernel
 def _step(walks: Walks, search: Search, work: Work, gap: int) -> None:
     """Move the multipliers so as to close the gap if the bound were linear (Polyak).
 
@@ -172,7 +172,7 @@ def _step(walks: Walks, search: Search, work: Work, gap: int) -> None:
     search.log.state[CURRENT] = -1
 
 
-@called_kernel
+@inner_kernel
 def _note_narrowing(walks: Walks, search: Search) -> None:
     """Write into the log that the multipliers at hand narrow the node."""
     note_multipliers(search.log, search.node.multipliers[walks.positions[1] :])
@@ -180,7 +180,7 @@ def _note_narrowing(walks: Walks, search: Search) -> None:
         search.log.state[BEST_OF_NODE] = search.log.state[CURRENT]
 
 
-@called_kernel
+@inner_kernel
 def _discard(search: Search) -> None:
     """End the node at hand, of which nothing is left."""
     search.state[ACTIVE] = 0
@@ -217,7 +217,7 @@ def _solve_leaf(
     note(search.log, LEAF, 0, 0)
 
 
-@called_kernel
+@inner_kernel
 def _split_position(walks: Walks, search: Search, work: Work, size: int) -> tuple[int, int]:
     """Return the position to split at and the greatest count of its lower part; -1 if all are fixed."""
     low, high = search.node.low, search.node.high
@@ -260,7 +260,7 @@ def _split_cell(search: Search, work: Work, size: int, links: tuple[IntArray, In
     return -1
 
 
-@called_kernel
+@inner_kernel
 def _branch(
     walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray], target: int
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,7 +162,7 @@ def _cost(instance: Instance, job: int, start: int, time: int) -> float:
     return float(max(instance.floor[job], instance.slope[job] * (end - instance.reference[job])))
 
 
-@called_kernel
+@inner_kernel
 def _bound(instance: Instance, tables: Tables, tree: Tree, depth: int, child: tuple[int, int, int]) -> float:
     """Return a lower bound on all schedules that start this job next, then, on this size.
 
@@ -188,7 +188,7 @@ def _bound(instance: Instance, tables: Tables, tree: Tree, depth: int, child: tu
     return float(total)
 
 
-@called_kernel
+@inner_kernel
 def _expand(instance: Instance, tables: Tables, tree: Tree, depth: int) -> None:
     """List the children of a state by bound: those below the cutoff.
 
@@ -237,7 +237,7 @@ def _expand(instance: Instance, tables: Tables, tree: Tree, depth: int) -> None:
     tree.children[depth] = children
 
 
-@called_kernel
+@inner_kernel
 def _descend(instance: Instance, tree: Tree, depth: int, child: int) -> None:
     """Make the state of a child, one level down."""
     job, size = tree.child_job[depth, child], tree.child_size[depth, child]
@@ -267,7 +267,7 @@ def _descend(instance: Instance, tree: Tree, depth: int, child: int) -> None:
     tree.children[below] = -1
 
 
-@called_kernel
+@inner_kernel
 def _holds_no_more(tree: Tree, at: int, depth: int) -> bool:
     """Tell whether a state seen before holds more nodes at no time: looked at where this one frees some."""
     now, seen = tree.time[depth], tree.seen_running[at]
@@ -291,7 +291,7 @@ def _holds_no_more(tree: Tree, at: int, depth: int) -> bool:
     return True
 
 
-@called_kernel
+@inner_kernel
 def _dominated(tree: Tree, depth: int) -> bool:
     """Tell whether a state seen before is no worse: it is remembered otherwise.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from allocsolve.kernels.jit import inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from allocsolve.heuristics.evolution._kernels_fit import Request, compact
 from allocsolve.heuristics.evolution._kernels_peak_index import PeakIndex, first_busy, has_room
 from allocsolve.heuristics.evolution._kernels_peaks import change
 from allocsolve.heuristics.evolution._kernels_windows import place_in
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray, PackedApplications

@@ -24,7 +24,7 @@ from allocsolve.heuristics.evolution._kernels_peak_index import (
     add_step,
     cut,
 )
-from allocsolve.kernels.jit import inner_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from allocsolve.heuristics.evolution._kernels_fit import compact
 from allocsolve.heuristics.evolution._kernels_peak_index import PeakIndex, first_busy
 from allocsolve.heuristics.evolution._kernels_peaks import change
 from allocsolve.heuristics.evolution._kernels_windows import place_in
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.evolution._kernels_fit import Request

@@ -13,7 +13,7 @@ import numpy as np
 
 from allocsolve.heuristics.partition._kernels_nearest import first_places, take_greedily, total_distance
 from allocsolve.heuristics.partition.lattice import distance_along, line_cost, total_distances
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Lines(NamedTuple):
     before: NDArray[np.int32]
 
 
-@called_kernel
+@inner_kernel
 def _nearby(
     lines: Lines, centre: IntArray, radius: int, greatest: bool, near: IntArray, spare: IntArray
 ) -> int:
@@ -54,7 +54,7 @@ def _nearby(
     return count
 
 
-@called_kernel
+@inner_kernel
 def _interval(lines: Lines, middle: int, reach: int) -> tuple[int, int]:
     """Return from and before which positions a line is at most `reach` from the middle; none if negative."""
     side = lines.shape[-1]
@@ -68,7 +68,7 @@ def _interval(lines: Lines, middle: int, reach: int) -> tuple[int, int]:
     return low, low + 2 * reach + 1
 
 
-@called_kernel
+@inner_kernel
 def _within(lines: Lines, near: IntArray, count: int, middle: int, radius: int, greatest: bool) -> int:
     """Return how many points are at most `radius` from a centre, whose lines up to there are near."""
     total = 0
@@ -81,7 +81,7 @@ def _within(lines: Lines, near: IntArray, count: int, middle: int, radius: int, 
     return total
 
 
-@called_kernel
+@inner_kernel
 def _count_ball(
     lines: Lines, near: IntArray, count: int, middle: int, radius: int, first: IntArray, counts: IntArray
 ) -> None:
@@ -104,7 +104,7 @@ def _count_ball(
                 )
 
 
-@called_kernel
+@inner_kernel
 def _list_shell(
     lines: Lines, near: IntArray, count: int, middle: int, radius: int, most: int, shell: IntArray
 ) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import distance_along
-from allocsolve.kernels.jit import allocating_kernel, kernel
+from allocsolve.kernels import allocating_kernel, kernel
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import distance_along
-from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
+from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-@called_kernel
+@inner_kernel
 def hops(shape: IntArray, wrap: IntArray, one: IntArray, other: IntArray) -> int:
     """Return the hop distance of two points."""
     total = 0
@@ -48,7 +48,7 @@ def first_places(shape: IntArray) -> IntArray:
     return first
 
 
-@called_kernel
+@inner_kernel
 def add_distances(
     shape: IntArray, wrap: IntArray, first: IntArray, point: IntArray, weight: int, totals: IntArray
 ) -> None:
@@ -59,7 +59,7 @@ def add_distances(
             totals[start + c] += weight * distance_along(c, point[axis], side, wrap[axis])
 
 
-@called_kernel
+@inner_kernel
 def total_distance(first: IntArray, totals: IntArray, point: IntArray) -> int:
     """Return the total hop distance of a point."""
     total = 0
@@ -119,7 +119,7 @@ def _last_shell(
     return shell, size - (within - counts[shell]), total - shell * (within - size)
 
 
-@called_kernel
+@inner_kernel
 def take_greedily(
     shape: IntArray,
     wrap: IntArray,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import line_cost, total_distances
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def prefix_sums(points: IntArray, width: int, height: int) -> Sums:
     return sums
 
 
-@called_kernel
+@inner_kernel
 def _rising(sums: Sums, low: int, high: int, shift: int) -> int:
     """Return the number of points with low <= x <= high on y = x + shift."""
     low = max(low, 1, 1 - shift)
@@ -55,7 +55,7 @@ def _rising(sums: Sums, low: int, high: int, shift: int) -> int:
     return count
 
 
-@called_kernel
+@inner_kernel
 def _falling(sums: Sums, low: int, high: int, total: int) -> int:
     """Return the number of points with low <= x <= high on x + y = total."""
     low = max(low, 1, total - (sums.shape[2] - 2))
@@ -66,7 +66,7 @@ def _falling(sums: Sums, low: int, high: int, total: int) -> int:
     return count
 
 
-@called_kernel
+@inner_kernel
 def _ring_count(sums: Sums, x: int, y: int, radius: int) -> int:
     """Return the number of points at this distance (at least 1) from (x, y)."""
     return (

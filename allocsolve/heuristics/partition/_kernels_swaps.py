@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.partition._kernels_nearest import add_distances, first_places, hops, total_distance
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model import Limit, Partition, Result, Status, frozen
 
 if TYPE_CHECKING:
@@ -78,14 +78,14 @@ def nodes_at(shape: Sequence[int], coordinates: Iterable[IntArray]) -> IntArray:
     return nodes
 
 
-@called_kernel
+@inner_kernel
 def distance_along(one: int, other: int, side: int, ring: int) -> int:
     """Return the distance of two coordinates along an axis."""
     direct = abs(one - other)
     return min(direct, side - direct) if ring else direct
 
 
-@called_kernel
+@inner_kernel
 def line_cost(counts: IntArray, start: int, side: int, ring: int, size: int) -> int:
     """Return the sum of distances over all pairs of `size` points along an axis, ``counts[start + c]`` at c.
 
@@ -105,7 +105,7 @@ def line_cost(counts: IntArray, start: int, side: int, ring: int, size: int) -> 
     return cost // 2 if ring else cost
 
 
-@called_kernel
+@inner_kernel
 def total_distances(counts: IntArray, start: int, side: int, ring: int, totals: IntArray) -> None:
     """Write the total distance of each coordinate of an axis to all points; counts as in `line_cost`."""
     half = side // 2 if ring else side

@@ -24,7 +24,7 @@ from allocsolve.heuristics.reservation._kernels_timeline import (
     open_window,
     trailing_zeros,
 )
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels import kernel
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.reservation._kernels_shapes import Machine

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray, PackedDeadlineJobs
@@ -32,7 +32,7 @@ def new_capacity(num_nodes: int, num_jobs: int) -> Capacity:
     return Capacity(times, free, np.ones(1, dtype=np.int64))
 
 
-@called_kernel
+@inner_kernel
 def _step(capacity: Capacity, moment: int) -> int:
     """Return the step of a moment."""
     low, high = 0, capacity.used[0]
@@ -45,7 +45,7 @@ def _step(capacity: Capacity, moment: int) -> int:
     return low - 1
 
 
-@called_kernel
+@inner_kernel
 def earliest_start(capacity: Capacity, first: int, last: int, length: int, nodes: int) -> int:
     """Return the earliest start, from the first to the last, at which nodes are free for a time; or -1."""
     times, free, used = capacity.times, capacity.free, capacity.used[0]
@@ -63,7 +63,7 @@ def earliest_start(capacity: Capacity, first: int, last: int, length: int, nodes
     return REJECTED_START
 
 
-@called_kernel
+@inner_kernel
 def fits(capacity: Capacity, start: int, length: int, nodes: int) -> bool:
     """Return whether nodes are free from a start for a time."""
     step = _step(capacity, start)
@@ -74,7 +74,7 @@ def fits(capacity: Capacity, start: int, length: int, nodes: int) -> bool:
     return True
 
 
-@called_kernel
+@inner_kernel
 def _cut(capacity: Capacity, moment: int) -> int:
     """Make a step begin at a moment; return it."""
     times, free = capacity.times, capacity.free
@@ -88,7 +88,7 @@ def _cut(capacity: Capacity, moment: int) -> int:
     return step + 1
 
 
-@called_kernel
+@inner_kernel
 def _join(capacity: Capacity, step: int) -> None:
     """Join a step to the one before if both have the same free nodes."""
     times, free = capacity.times, capacity.free
@@ -99,7 +99,7 @@ def _join(capacity: Capacity, step: int) -> None:
     capacity.used[0] -= 1
 
 
-@called_kernel
+@inner_kernel
 def book(capacity: Capacity, start: int, length: int, nodes: int) -> None:
     """Take nodes from a start for a time, or give them back if their number is negative."""
     begin = _cut(capacity, start)

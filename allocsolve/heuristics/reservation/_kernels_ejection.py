@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.reservation._kernels_capacity import Capacity, book, earliest_start, fits
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class Walk(NamedTuple):
     random: NDArray[np.uint64]  #: one number, the state of the random numbers
 
 
-@called_kernel
+@inner_kernel
 def draw_uniform(random: NDArray[np.uint64]) -> float:
     """Return a number in [0, 1): xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
     x = random[0]
@@ -60,13 +60,13 @@ def draw_uniform(random: NDArray[np.uint64]) -> float:
     return float((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(11)) / 9007199254740992.0
 
 
-@called_kernel
+@inner_kernel
 def draw_below(random: NDArray[np.uint64], count: int) -> int:
     """Return a number in 0..count - 1."""
     return min(count - 1, int(draw_uniform(random) * count))
 
 
-@called_kernel
+@inner_kernel
 def _paid(guide: Guide, moment: int) -> float:
     """Return what a node costs up to a moment."""
     edges, until = guide.edges, guide.until
@@ -86,14 +86,14 @@ def _paid(guide: Guide, moment: int) -> float:
     return float(until[low] + part * (until[low + 1] - until[low]))
 
 
-@called_kernel
+@inner_kernel
 def _worth_at(guide: Guide, jobs: PackedDeadlineJobs, job: int, start: int) -> float:
     """Return the score of a job less a part of what it costs there."""
     paid = _paid(guide, start + jobs.runtime[job]) - _paid(guide, start)
     return float(guide.score[job] - guide.charge[0] * jobs.nodes[job] * paid)
 
 
-@called_kernel
+@inner_kernel
 def _put(
     jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, job: int, start: int
 ) -> float:
@@ -105,7 +105,7 @@ def _put(
     return _worth_at(guide, jobs, job, start)
 
 
-@called_kernel
+@inner_kernel
 def _take(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, job: int) -> float:
     """Take a job out; return what that loses."""
     start = walk.starts[job]
@@ -116,7 +116,7 @@ def _take(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk
     return _worth_at(guide, jobs, job, start)
 
 
-@called_kernel
+@inner_kernel
 def _list_rejected(jobs: PackedDeadlineJobs, guide: Guide, walk: Walk) -> int:
     """Fill in the rejected jobs that may be accepted; return how many."""
     count = 0
@@ -128,7 +128,7 @@ def _list_rejected(jobs: PackedDeadlineJobs, guide: Guide, walk: Walk) -> int:
     return count
 
 
-@called_kernel
+@inner_kernel
 def _clear(
     jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, job: int, start: int
 ) -> tuple[int, float]:
@@ -150,7 +150,7 @@ def _clear(
     return taken, lost
 
 
-@called_kernel
+@inner_kernel
 def _put_back(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, taken: int) -> float:
     """Put jobs that were taken out back where they fit, in random order; return what that gains."""
     gained = 0.0
@@ -172,7 +172,7 @@ def _put_back(jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: 
     return gained
 
 
-@called_kernel
+@inner_kernel
 def _undo(
     jobs: PackedDeadlineJobs, guide: Guide, capacity: Capacity, walk: Walk, taken: int, added: int
 ) -> None:
@@ -185,7 +185,7 @@ def _undo(
         _put(jobs, guide, capacity, walk, walk.ejected[at], walk.old_starts[at])
 
 
-@called_kernel
+@inner_kernel
 def _note(walk: Walk) -> None:
     """Keep the starts if they are better than the best ones."""
     reached = walk.reached

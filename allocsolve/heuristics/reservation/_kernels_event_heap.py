@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -20,7 +20,7 @@ BITS: Final = 40
 MASK: Final = (1 << BITS) - 1
 
 
-@called_kernel
+@inner_kernel
 def _rise(times: FloatArray, keys: IntArray, places: IntArray, at: int, time: float, key: int) -> None:
     """Put an event at a place, whose own one is gone, or above it."""
     while at > 0:
@@ -34,7 +34,7 @@ def _rise(times: FloatArray, keys: IntArray, places: IntArray, at: int, time: fl
     places[key & MASK] = at
 
 
-@called_kernel
+@inner_kernel
 def _sink(
     times: FloatArray, keys: IntArray, places: IntArray, count: int, at: int, time: float, key: int
 ) -> None:
@@ -57,13 +57,13 @@ def _sink(
     places[key & MASK] = at
 
 
-@called_kernel
+@inner_kernel
 def insert(times: FloatArray, keys: IntArray, places: IntArray, count: int, time: float, key: int) -> None:
     """Add an event to so many, of which there is one more then."""
     _rise(times, keys, places, count, time, key)
 
 
-@called_kernel
+@inner_kernel
 def change(
     times: FloatArray, keys: IntArray, places: IntArray, count: int, at: int, time: float, key: int
 ) -> None:
@@ -74,7 +74,7 @@ def change(
         _sink(times, keys, places, count, at, time, key)
 
 
-@called_kernel
+@inner_kernel
 def remove(times: FloatArray, keys: IntArray, places: IntArray, count: int, at: int) -> None:
     """Take an event out of so many, of which there is one less then."""
     places[keys[at] & MASK] = -1

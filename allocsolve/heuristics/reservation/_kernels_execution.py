@@ -67,7 +67,7 @@ from allocsolve.heuristics.reservation._kernels_processes import (
     take_node,
 )
 from allocsolve.heuristics.reservation._kernels_room import drop
-from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.reservation_schedule import CANCELLED, REJECTED, SUCCESSFUL
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 __all__ = ["run_jobs"]
 
 
-@called_kernel
+@inner_kernel
 def _set_job_event(
     times: FloatArray, keys: IntArray, places: IntArray, counts: IntArray, time: float, key: int
 ) -> None:
@@ -90,7 +90,7 @@ def _set_job_event(
         counts[JOB_EVENTS] += 1
 
 
-@called_kernel
+@inner_kernel
 def _clear_job_event(
     times: FloatArray, keys: IntArray, places: IntArray, counts: IntArray, slot: int
 ) -> None:

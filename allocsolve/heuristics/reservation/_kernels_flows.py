@@ -23,7 +23,7 @@ from allocsolve.heuristics.reservation._kernels_machine import (
     TO,
     seconds,
 )
-from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["begin_flow", "drop_flows", "end_flow", "set_rates"]
 
 
-@called_kernel
+@inner_kernel
 def begin_flow(
     flow: IntArray,
     flow_time: FloatArray,
@@ -56,7 +56,7 @@ def begin_flow(
     counts[FLOWS_CHANGED] = 1
 
 
-@called_kernel
+@inner_kernel
 def end_flow(flow: IntArray, flows: IntArray, counts: IntArray, slot: int) -> None:
     """Take a flow away, if there is one in this slot."""
     index = flow[slot, INDEX]
@@ -71,7 +71,7 @@ def end_flow(flow: IntArray, flows: IntArray, counts: IntArray, slot: int) -> No
         flow[last, INDEX] = index
 
 
-@called_kernel
+@inner_kernel
 def drop_flows(flow: IntArray, flows: IntArray, counts: IntArray, job: int) -> None:
     """Take away all flows of a job."""
     index = counts[FLOWS] - 1
@@ -82,7 +82,7 @@ def drop_flows(flow: IntArray, flows: IntArray, counts: IntArray, job: int) -> N
         index -= 1
 
 
-@called_kernel
+@inner_kernel
 def _forwards(here: int, there: int, side: int, ring: int) -> bool:
     """Return whether a route goes to higher coordinates."""
     if ring:
@@ -91,7 +91,7 @@ def _forwards(here: int, there: int, side: int, ring: int) -> bool:
     return there > here
 
 
-@called_kernel
+@inner_kernel
 def _crosses(lattice: Lattice, one: int, other: int, link: int) -> bool:
     """Return whether the route from node to node, axis by axis, has a link."""
     shape, wrap, coordinates = lattice.shape, lattice.wrap, lattice.coordinates
@@ -114,7 +114,7 @@ def _crosses(lattice: Lattice, one: int, other: int, link: int) -> bool:
     return bool((at - here) % side < (there - here) % side)
 
 
-@called_kernel
+@inner_kernel
 def _walk(
     lattice: Lattice,
     one: int,

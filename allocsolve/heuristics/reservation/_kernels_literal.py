@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import distance_along
-from allocsolve.kernels.jit import allocating_kernel, called_kernel
+from allocsolve.kernels import allocating_kernel, inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["grow_together"]
 
 
-@called_kernel
+@inner_kernel
 def _hops(lattice: Lattice, one: int, other: int) -> int:
     total = 0
     for axis in range(len(lattice.shape)):

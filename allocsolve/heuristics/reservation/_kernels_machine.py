@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
@@ -189,7 +189,7 @@ def new_state(machine: Machine, sizes: dict[str, int], num_jobs: int) -> State:
     )
 
 
-@called_kernel
+@inner_kernel
 def seconds(began: float, limit: float, factor: float, tau: float) -> float:
     """Return when it is tau by the clock of a job, and at its limit a little behind it."""
     at = began + factor * tau

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.heuristics.reservation._kernels_capacity import Capacity, book, earliest_start
 from allocsolve.heuristics.reservation._kernels_ejection import Guide, Walk, draw_below, draw_uniform
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import IntArray, PackedDeadlineJobs
@@ -18,7 +18,7 @@ __all__ = ["search_orders"]
 _DRAWS = 20
 
 
-@called_kernel
+@inner_kernel
 def _replay(
     jobs: PackedDeadlineJobs, guide: Guide, num_nodes: int, capacity: Capacity, walk: Walk, order: IntArray
 ) -> None:

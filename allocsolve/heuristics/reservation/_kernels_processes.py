@@ -49,7 +49,7 @@ from allocsolve.heuristics.reservation._kernels_machine import (
     seconds,
 )
 from allocsolve.heuristics.reservation._kernels_room import hops, room, room_in_partition
-from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.program import COMPUTE, FORK, RECEIVE, SEND
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["add_event", "give_back", "go_on", "stop_computing", "take_node"]
 
 
-@called_kernel
+@inner_kernel
 def add_event(
     times: FloatArray,
     keys: IntArray,
@@ -75,13 +75,13 @@ def add_event(
     job[job_idx, EVENTS] += 1
 
 
-@called_kernel
+@inner_kernel
 def _share(cores: int, computing: int) -> float:
     """Return the speed of each of so many processes on a node."""
     return 1.0 if computing <= cores else cores / computing
 
 
-@called_kernel
+@inner_kernel
 def _foresee(
     times: FloatArray,
     keys: IntArray,
@@ -120,7 +120,7 @@ def _foresee(
     node[here, FIRST] = best
 
 
-@called_kernel
+@inner_kernel
 def take_node(
     node: IntArray, node_time: FloatArray, counts: IntArray, here: int, job_idx: int, at: float
 ) -> None:
@@ -132,7 +132,7 @@ def take_node(
     counts[FREE] -= 1
 
 
-@called_kernel
+@inner_kernel
 def give_back(
     node: IntArray,
     node_time: FloatArray,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.program import COMPUTE, FORK, JOIN, RECEIVE, SEND
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def worker_rounds(
     return all_offsets, all_codes, all_targets, all_amounts
 
 
-@called_kernel
+@inner_kernel
 def _node_of_tree(
     codes: IntArray,
     targets: IntArray,

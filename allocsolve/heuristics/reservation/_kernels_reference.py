@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.heuristics.partition._kernels_growth import grow
 from allocsolve.heuristics.partition.lattice import distance_along
-from allocsolve.kernels.jit import kernel
+from allocsolve.kernels import kernel
 from allocsolve.model.arrays import MAX_INTEGER
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from allocsolve.heuristics.reservation._kernels_machine import (
     OWNER,
     TENANTS,
 )
-from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.kernels import inner_kernel
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["drop", "hops", "room", "room_in_partition"]
 
 
-@called_kernel
+@inner_kernel
 def hops(shape: IntArray, wrap: IntArray, coordinates: IntArray, one: int, other: int) -> int:
     """Return the hop distance of two nodes."""
     total = 0
@@ -91,7 +91,7 @@ def room_in_partition(lattice: Lattice, state: State, nodes: IntArray, parent: i
     return best
 
 
-@called_kernel
+@inner_kernel
 def _free_neighbour(offsets: IntArray, neighbours: IntArray, node: IntArray, here: int) -> int:
     for k in range(offsets[here], offsets[here + 1]):
         other: int = neighbours[k]

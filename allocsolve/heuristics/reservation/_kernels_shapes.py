@@ -10,7 +10,7 @@ from allocsolve.heuristics.partition._kernels_growth import grow, grow_first, sp
 from allocsolve.heuristics.partition.lattice import component_sizes
 from allocsolve.heuristics.reservation._kernels_literal import grow_together
 from allocsolve.heuristics.reservation._kernels_timeline import trailing_zeros
-from allocsolve.kernels.jit import allocating_kernel, called_kernel, kernel
+from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def write_bits(machine: Machine, nodes: IntArray, words: WordArray) -> None:
         words[bit >> 6] |= _ONE << np.uint64(bit & 63)
 
 
-@called_kernel
+@inner_kernel
 def _first_run(words: WordArray, size: int) -> int:
     """Return the first bit of the first `size` consecutive ones, -1 if there are none."""
     length = 0
@@ -112,7 +112,7 @@ def _first_run(words: WordArray, size: int) -> int:
     return -1
 
 
-@called_kernel
+@inner_kernel
 def _first_bits(words: WordArray, node_of: IntArray, nodes: IntArray) -> None:
     """Fill `nodes` with the nodes of the first bits; there must be so many."""
     count, k = 0, 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,7 +92,7 @@ def trailing_zeros(word: np.uint64) -> int:
     return count_bits(~word & (word - _ONE))
 
 
-@called_kernel
+@inner_kernel
 def segment_at(timeline: Timeline, time: int) -> int:
     """Return the segment that a time lies in, which must not lie before the first."""
     low: int = timeline.state[FIRST]
@@ -106,7 +106,7 @@ def segment_at(timeline: Timeline, time: int) -> int:
     return low
 
 
-@called_kernel
+@inner_kernel
 def _copy_segment(timeline: Timeline, source: int, target: int) -> None:
     timeline.times[target] = timeline.times[source]
     timeline.edges[target, BEGINS] = timeline.edges[source, BEGINS]
@@ -138,7 +138,7 @@ def drop_past(timeline: Timeline, now: int) -> None:
     timeline.state[FIRST] = first
 
 
-@called_kernel
+@inner_kernel
 def _breakpoint(timeline: Timeline, time: int) -> int:
     """Return the segment that begins at a time; the one that the time lies in is split if need be."""
     here = segment_at(timeline, time)
@@ -169,7 +169,7 @@ def add_booking(timeline: Timeline, start: int, end: int) -> None:
             timeline.busy[segment, word] += timeline.rows[BOOKING, word]
 
 
-@called_kernel
+@inner_kernel
 def _drop_breakpoint(timeline: Timeline, segment: int) -> None:
     """Join a segment with the one before it if nothing begins or ends between them."""
     if segment == timeline.state[FIRST] or timeline.edges[segment, BEGINS] + timeline.edges[segment, ENDS]:
@@ -197,7 +197,7 @@ def take_booking_away(timeline: Timeline, start: int, end: int, now: int) -> Non
         _drop_breakpoint(timeline, first)
 
 
-@called_kernel
+@inner_kernel
 def open_window(timeline: Timeline, time: int) -> None:
     """Have `next_window` begin with the window that starts at a time."""
     here = segment_at(timeline, time)
@@ -205,7 +205,7 @@ def open_window(timeline: Timeline, time: int) -> None:
     timeline.rows[BACK, :] = np.uint64(0)
 
 
-@called_kernel
+@inner_kernel
 def _move_window(timeline: Timeline, here: int, end: int) -> None:
     """Let the window begin with a segment and reach to a time.
 
@@ -232,7 +232,7 @@ def _move_window(timeline: Timeline, here: int, end: int) -> None:
     state[HERE], state[REACH] = here, reach
 
 
-@called_kernel
+@inner_kernel
 def next_window(
     timeline: Timeline, everything: WordArray, time: int, runtime: int, latest: int, size: int
 ) -> int:

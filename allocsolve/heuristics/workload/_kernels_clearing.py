@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.kernels import inner_kernel
-from allocsolve.kernels.jit import called_kernel
 from allocsolve.model.job_kinds import POWERS_OF_TWO
 from allocsolve.model.speedup import OVERHEAD, SPEEDUP_TABLE
 from allocsolve.simulation.kernels import largest_size
@@ -47,7 +46,7 @@ def cheapness_at(rung: int) -> float:
     return math.exp(_RUNG * rung)
 
 
-@called_kernel
+@inner_kernel
 def _from_table(jobs: PackedJobs, demand: Demand, job: int, price: float) -> int:
     best = jobs.table_offsets[job]
     gain = demand.gain[job]
@@ -65,7 +64,7 @@ def _from_table(jobs: PackedJobs, demand: Demand, job: int, price: float) -> int
     return int(jobs.table_nodes[best])
 
 
-@called_kernel
+@inner_kernel
 def _with_overhead(demand: Demand, job: int, price: float) -> float:
     """Return how many nodes a job wants whose overhead grows with them, as a real number.
 
@@ -87,7 +86,7 @@ def _with_overhead(demand: Demand, job: int, price: float) -> float:
     return float(fastest * math.sqrt(2 * (1 - ratio) / (2 * ratio + 1 + math.sqrt(8 * ratio + 1))))
 
 
-@called_kernel
+@inner_kernel
 def size_at(jobs: PackedJobs, demand: Demand, job: int, cheapness: float) -> int:
     """Return the size that a job wants, among those that it allows."""
     if jobs.speedup[job] == SPEEDUP_TABLE:
@@ -112,7 +111,7 @@ def size_at(jobs: PackedJobs, demand: Demand, job: int, cheapness: float) -> int
     return int(larger if 2 * wanted >= smaller + larger and larger <= high else smaller)
 
 
-@called_kernel
+@inner_kernel
 def wanted_nodes(jobs: PackedJobs, demand: Demand, members: IntArray, count: int, cheapness: float) -> int:
     """Return how many nodes so many members want together. O(those)."""
     total = 0
@@ -121,7 +120,7 @@ def wanted_nodes(jobs: PackedJobs, demand: Demand, members: IntArray, count: int
     return total
 
 
-@called_kernel
+@inner_kernel
 def clearing(
     jobs: PackedJobs, demand: Demand, members: IntArray, count: int, capacity: int, rung: int
 ) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -79,7 +79,7 @@ class Running(NamedTuple):
     in_use: IntArray
 
 
-@called_kernel
+@inner_kernel
 def _segment(free: Free, time: float) -> int:
     """Return the segment that holds this time, which is not before the first one. O(log segments)."""
     low, high = free.range[0], free.range[1]
@@ -92,7 +92,7 @@ def _segment(free: Free, time: float) -> int:
     return int(low)
 
 
-@called_kernel
+@inner_kernel
 def _bound(free: Free, time: float) -> int:
     """Return the segment that begins at this time, which is made if need be. O(segments behind it)."""
     at = _segment(free, time)
@@ -108,7 +108,7 @@ def _bound(free: Free, time: float) -> int:
     return at
 
 
-@called_kernel
+@inner_kernel
 def _merge(free: Free, at: int) -> None:
     """Drop the border at which a segment begins if it is none any longer."""
     if at <= free.range[0] or free.nodes[at] != free.nodes[at - 1]:
@@ -119,7 +119,7 @@ def _merge(free: Free, at: int) -> None:
     free.range[1] -= 1
 
 
-@called_kernel
+@inner_kernel
 def _change(free: Free, begin: float, end: float, released: int) -> None:
     """Have `released` more nodes free from begin to end. O(segments behind begin)."""
     if begin >= end:
@@ -132,7 +132,7 @@ def _change(free: Free, begin: float, end: float, released: int) -> None:
     _merge(free, first)
 
 
-@called_kernel
+@inner_kernel
 def _earliest(free: Free, nodes: int, length: float, known: float) -> float:
     """Return the earliest time from which so many nodes are free for this long, but at most `known`.
 
@@ -153,7 +153,7 @@ def _earliest(free: Free, nodes: int, length: float, known: float) -> float:
             return float(start)
 
 
-@called_kernel
+@inner_kernel
 def _advance(free: Free, now: float) -> None:
     """Forget what is past, and move what is left to the front before the arrays are full."""
     first, last = free.range[0], free.range[1]
@@ -170,7 +170,7 @@ def _advance(free: Free, now: float) -> None:
     free.range[1] = last
 
 
-@called_kernel
+@inner_kernel
 def _reserve(free: Free, jobs: QueuedJobs, waiting: Waiting, job: int) -> None:
     """Give a job without reservation the earliest one."""
     start = _earliest(free, jobs.nodes[job], jobs.estimate[job], np.inf)
@@ -178,7 +178,7 @@ def _reserve(free: Free, jobs: QueuedJobs, waiting: Waiting, job: int) -> None:
     _change(free, start, start + jobs.estimate[job], -jobs.nodes[job])
 
 
-@called_kernel
+@inner_kernel
 def _replan(free: Free, jobs: QueuedJobs, waiting: Waiting, now: float) -> None:
     """Drop all reservations and make them anew in queue order."""
     queue, reserved = waiting.jobs, waiting.reserved
@@ -189,7 +189,7 @@ def _replan(free: Free, jobs: QueuedJobs, waiting: Waiting, now: float) -> None:
         _reserve(free, jobs, waiting, queue[i])
 
 
-@called_kernel
+@inner_kernel
 def _compress(free: Free, jobs: QueuedJobs, waiting: Waiting) -> None:
     """Put each job at its earliest place in queue order, while all others keep theirs."""
     for i in range(waiting.in_use[0]):
@@ -202,7 +202,7 @@ def _compress(free: Free, jobs: QueuedJobs, waiting: Waiting) -> None:
             waiting.reserved[job] = start
 
 
-@called_kernel
+@inner_kernel
 def _is_late(waiting: Waiting, now: float) -> bool:
     """Return whether a job could not start in time because another one runs longer than estimated."""
     late = False
@@ -211,7 +211,7 @@ def _is_late(waiting: Waiting, now: float) -> bool:
     return late
 
 
-@called_kernel
+@inner_kernel
 def _run(running: Running, job: int, end: float) -> None:
     """Add a job to those that run. O(running jobs that end before it)."""
     k = running.in_use[0]

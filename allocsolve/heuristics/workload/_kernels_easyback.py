@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_queue import reservation
-from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.evolving import PROFILE, REQUESTED
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
@@ -75,7 +75,7 @@ def initial_ticking(count: int) -> Ticking:
     return Ticking(np.array([np.inf, -np.inf]), np.zeros(count, dtype=np.int64))
 
 
-@called_kernel
+@inner_kernel
 def _all_can_end(
     state: State, resizing: Resizing, claims: IntArray, unable: IntArray, job: int, more: int
 ) -> bool:
@@ -113,7 +113,7 @@ def _all_can_end(
     return True
 
 
-@called_kernel
+@inner_kernel
 def _grant(jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRule, unable: IntArray) -> bool:
     """Grant requests in the order in which they were made; return whether a later call may do more.
 
@@ -142,7 +142,7 @@ def _grant(jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRul
     return again
 
 
-@called_kernel
+@inner_kernel
 def _start_queued(
     jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRule, unable: IntArray
 ) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_clearing import HIGHEST, Demand, cheapness_at, wanted_nodes
 from allocsolve.heuristics.workload.demand import LINEAR
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.evolving import REACTIVE
 from allocsolve.simulation.kernels import (
     FREE,
@@ -49,7 +49,7 @@ def initial_offers(count: int) -> Offers:
     )
 
 
-@called_kernel
+@inner_kernel
 def paying_cheapness(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> float:
     """Return from which cheapness of a node on the request of a job pays, infinite for never.
 
@@ -67,7 +67,7 @@ def paying_cheapness(jobs: PackedJobs, state: State, resizing: Resizing, job: in
     return float(max(linear, np.sqrt(max(0.0, more_area) / (slower - faster))))
 
 
-@called_kernel
+@inner_kernel
 def accept_requests(
     jobs: PackedJobs,
     state: State,
@@ -110,7 +110,7 @@ def accept_requests(
     return taken
 
 
-@called_kernel
+@inner_kernel
 def grant_accepted(jobs: PackedJobs, state: State, resizing: Resizing, offers: Offers) -> None:
     """Grant accepted requests for which there are free nodes by now; the others stay open."""
     for nth in range(offers.total[0]):

@@ -14,7 +14,7 @@ from allocsolve.heuristics.workload._kernels_lina_victims import (
     was_shrunk,
 )
 from allocsolve.heuristics.workload._kernels_queue import reservation
-from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
@@ -62,7 +62,7 @@ def initial_growing(count: int) -> Growing:
     return Growing(np.zeros(count), np.zeros(count, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
-@called_kernel
+@inner_kernel
 def _answer_requests(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
 ) -> None:
@@ -87,7 +87,7 @@ def _start_size(jobs: PackedJobs, state: State, rule: LinaRule, job: int) -> int
     return int(largest_size(jobs, job, free)) if below else 0
 
 
-@called_kernel
+@inner_kernel
 def _start_queued(jobs: PackedJobs, state: State, resizing: Resizing, rule: LinaRule) -> None:
     """Start jobs in the order of the queue; with EASY only those that do not delay the first that waits."""
     now, counts, at = state.clock[0], state.counts, state.counts[HEAD]
@@ -112,7 +112,7 @@ def _start_queued(jobs: PackedJobs, state: State, resizing: Resizing, rule: Lina
     take_in(jobs, state, resizing)
 
 
-@called_kernel
+@inner_kernel
 def _shrink_for_queue(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
 ) -> None:
@@ -129,7 +129,7 @@ def _shrink_for_queue(
         at += 1
 
 
-@called_kernel
+@inner_kernel
 def _grow(
     jobs: PackedJobs,
     state: State,

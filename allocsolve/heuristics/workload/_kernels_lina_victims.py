@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels.jit import called_kernel, inner_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.kernels import (
     CALLS,
@@ -142,7 +142,7 @@ def _add(
         candidates.counts[_SPARE] += spare
 
 
-@called_kernel
+@inner_kernel
 def _gather(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
 ) -> None:
@@ -163,7 +163,7 @@ def _gather(
     counts[_SEEN] = state.counts[STARTED]
 
 
-@called_kernel
+@inner_kernel
 def _is_forbidden(state: State, rule: LinaRule) -> bool:
     """Return whether the algorithm lets nobody be shrunk as things are."""
     soon = state.counts[RUNNING] > 0 and state.end_times[0] - state.clock[0] <= rule.soon
@@ -184,7 +184,7 @@ def _mixed(bits: np.uint64) -> np.uint64:
     return bits ^ (bits >> np.uint64(31))
 
 
-@called_kernel
+@inner_kernel
 def _set_key(
     jobs: PackedJobs,
     state: State,
@@ -227,7 +227,7 @@ def _comes_first(candidates: Candidates, at: int, other: int) -> bool:
     return bool(candidates.jobs[at] < candidates.jobs[other])
 
 
-@called_kernel
+@inner_kernel
 def shrink_for(
     jobs: PackedJobs,
     state: State,

@@ -20,7 +20,7 @@ from allocsolve.heuristics.workload.malleable_rule import (
     MalleableRule,
     Scratch,
 )
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.simulation.kernels import (
     HEAD,
     MALLEABLE_RUNNING,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["decide_malleable", "run_malleable"]
 
 
-@called_kernel
+@inner_kernel
 def _one_call(
     jobs: PackedJobs,
     state: State,

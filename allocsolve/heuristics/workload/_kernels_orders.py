@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.simulation.kernels import HEAD, TAIL
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ ORDER_CODES: Final = {
 FIRST_AGING: Final = 9
 
 
-@called_kernel
+@inner_kernel
 def _submission_score(nodes: float, submit: float, estimate: float, order: int) -> float:
     """Return F1 to F4 of Carastan-Santos & de Camargo."""
     since = math.log10(max(submit, 1.0))
@@ -44,7 +44,7 @@ def _submission_score(nodes: float, submit: float, estimate: float, order: int) 
     return estimate * math.sqrt(nodes) + 530000.0 * since
 
 
-@called_kernel
+@inner_kernel
 def _aging_score(nodes: float, wait: float, estimate: float, order: int) -> float:
     """Return WFP3, or UNICEF."""
     if order == 9:
@@ -52,7 +52,7 @@ def _aging_score(nodes: float, wait: float, estimate: float, order: int) -> floa
     return -math.inf if nodes == 1.0 else -wait / (math.log2(nodes) * estimate)
 
 
-@called_kernel
+@inner_kernel
 def score_of(jobs: PackedJobs, job: int, estimate: float, now: float, order: int) -> float:
     """Return the score of a queued job; `estimate` is its run time as far as the policy knows, in seconds."""
     nodes = float(jobs.nodes[job])
@@ -69,7 +69,7 @@ def score_of(jobs: PackedJobs, job: int, estimate: float, now: float, order: int
     return _aging_score(nodes, now - float(jobs.submit[job]), estimate, order)
 
 
-@called_kernel
+@inner_kernel
 def sort_queue(
     jobs: PackedJobs, state: State, estimates: FloatArray, scores: FloatArray, order: int, first: int
 ) -> None:

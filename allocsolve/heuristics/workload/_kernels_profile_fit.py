@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.evolution._kernels_fit import Request, Segments, compact, place
-from allocsolve.kernels.jit import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.search import bisect_right
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _bound(plan: Segments, time: float) -> int:
     return at + 1
 
 
-@called_kernel
+@inner_kernel
 def _change(plan: Segments, begin: float, end: float, nodes: int) -> None:
     """Have so many more nodes busy from `begin` to `end`. O(segments)."""
     first = _bound(plan, begin)
@@ -122,7 +122,7 @@ def _change(plan: Segments, begin: float, end: float, nodes: int) -> None:
         plan.usage[k] += nodes
 
 
-@called_kernel
+@inner_kernel
 def _forget(plan: Segments, now: float) -> None:
     """Forget the segments before now, and bounds at which nothing changes. O(segments)."""
     times, usage, count = plan.times, plan.usage, plan.in_use[0]
@@ -149,7 +149,7 @@ def _first_busy(plan: Segments, begin: float, end: float, capacity: int) -> floa
     return -1.0
 
 
-@called_kernel
+@inner_kernel
 def _fit(
     plan: Segments, request: Request, num_nodes: int, earliest: float, compacting: bool, room: Room
 ) -> float:
@@ -190,7 +190,7 @@ def place_jobs(
             _change(plan, starts[step], starts[step + 1] if step + 1 < b else end, jobs.nodes[step])
 
 
-@called_kernel
+@inner_kernel
 def _take_out(plan: Segments, reserved: Reserved, job: int, now: float) -> None:
     """Take what is left of the reservation of a job from now on out of the plan."""
     for at in range(reserved.pieces[job]):
@@ -200,7 +200,7 @@ def _take_out(plan: Segments, reserved: Reserved, job: int, now: float) -> None:
             _change(plan, max(now, reserved.begins[job, at]), end, -reserved.nodes[job, at])
 
 
-@called_kernel
+@inner_kernel
 def _known_rows(jobs: JobSteps, reserved: Reserved, job: int, now: float, request: Request) -> int:
     """Write what is known that a job will need from now on; return the number of rows.
 
@@ -237,7 +237,7 @@ def _known_rows(jobs: JobSteps, reserved: Reserved, job: int, now: float, reques
     return count
 
 
-@called_kernel
+@inner_kernel
 def _put(
     plan: Segments,
     jobs: JobSteps,
@@ -282,7 +282,7 @@ def _next_end(jobs: JobSteps, reserved: Reserved, active: IntArray, count: int) 
     return time
 
 
-@called_kernel
+@inner_kernel
 def _end_step(jobs: JobSteps, reserved: Reserved, job: int, now: float, starts: FloatArray) -> bool:
     """Take note of what a job in the plan has done until now; return whether a step ends now.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
@@ -116,7 +116,7 @@ class Estimates(NamedTuple):
     last_runs: FloatArray
 
 
-@called_kernel
+@inner_kernel
 def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
     """Return the nodes on which a job starts if so many are free; 0 if it does not fit."""
     if moldable == MIN_SIZE:
@@ -128,7 +128,7 @@ def size_now(jobs: PackedJobs, job: int, free: int, moldable: int) -> int:
     return largest_size(jobs, job, free)
 
 
-@called_kernel
+@inner_kernel
 def start(
     jobs: PackedJobs, state: State, estimates: Estimates, job: int, nodes: int, kind: int, blocked: int
 ) -> None:
@@ -139,7 +139,7 @@ def start(
     begin(state, job, nodes, run_time(jobs, job, nodes), estimate, key, why, blocked)
 
 
-@called_kernel
+@inner_kernel
 def reservation(state: State, needed: int) -> tuple[float, int]:
     """Return when so many nodes are expected to be free (the shadow time), and how many more then are.
 
@@ -158,7 +158,7 @@ def reservation(state: State, needed: int) -> tuple[float, int]:
     return shadow_time, free - needed
 
 
-@called_kernel
+@inner_kernel
 def harmless_size(
     jobs: PackedJobs,
     job: int,
@@ -186,7 +186,7 @@ def harmless_size(
     return 0, False
 
 
-@called_kernel
+@inner_kernel
 def backfill(
     jobs: PackedJobs,
     state: State,
@@ -219,7 +219,7 @@ def backfill(
     return extra
 
 
-@called_kernel
+@inner_kernel
 def shadow_by_limit(state: State, needed: int) -> float:
     """Return the shadow time as RAPS has it: running jobs release nodes in the order of their limits."""
     free, shadow_time, at = state.counts[FREE], 0.0, state.counts[FIRST]
@@ -232,7 +232,7 @@ def shadow_by_limit(state: State, needed: int) -> float:
     return shadow_time
 
 
-@called_kernel
+@inner_kernel
 def backfill_raps(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
     """Start the first job that fits and ends by the shadow time, again and again."""
     counts, queue, now = state.counts, state.queue, state.clock[0]
@@ -251,7 +251,7 @@ def backfill_raps(jobs: PackedJobs, state: State, estimates: Estimates, rule: Qu
             at += 1
 
 
-@called_kernel
+@inner_kernel
 def pass_mjs2023(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
     """Start what the schedulers of 2023 start.
 
@@ -269,7 +269,7 @@ def pass_mjs2023(jobs: PackedJobs, state: State, estimates: Estimates, rule: Que
         at += 1
 
 
-@called_kernel
+@inner_kernel
 def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked) -> None:
     """Make the decisions of one call."""
     counts, queue = state.counts, state.queue
@@ -307,7 +307,7 @@ def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRu
         memory.shadow_time[0], memory.extra[0] = shadow_time, extra
 
 
-@called_kernel
+@inner_kernel
 def learn(state: State, estimates: Estimates) -> None:
     """Estimate the jobs that were submitted by the last two run times of their users (Tsafrir et al.)."""
     completed = state.counts[COMPLETED]

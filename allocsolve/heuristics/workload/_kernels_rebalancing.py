@@ -14,7 +14,7 @@ from allocsolve.heuristics.workload._kernels_grants import (
     initial_offers,
 )
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
@@ -129,7 +129,7 @@ class Supply(NamedTuple):
     incoming: int
 
 
-@called_kernel
+@inner_kernel
 def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction) -> Supply:
     """Return who takes part: running jobs, and queued ones that fit if all of those shrink (first fit)."""
     members = auction.members
@@ -169,7 +169,7 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction
     return Supply(running, count, admitted, needed, shared, incoming)
 
 
-@called_kernel
+@inner_kernel
 def _stays(
     jobs: PackedJobs, state: State, resizing: Resizing, job: int, wanted: int, hysteresis: float
 ) -> bool:
@@ -186,7 +186,7 @@ def _stays(
     return bool(stall > gain * _RUNS_ON * (state.clock[0] - state.start[job]))
 
 
-@called_kernel
+@inner_kernel
 def _clear(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply) -> Supply:
     """Find the clearing price, and the requests that are granted; return what is left for the members.
 
@@ -209,7 +209,7 @@ def _clear(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction,
     )
 
 
-@called_kernel
+@inner_kernel
 def _set_sizes(
     jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, supply: Supply, hysteresis: float
 ) -> None:
@@ -238,7 +238,7 @@ def _set_sizes(
                 wanted[job] = size
 
 
-@called_kernel
+@inner_kernel
 def _shrink(
     jobs: PackedJobs, state: State, resizing: Resizing, members: IntArray, wanted: IntArray, supply: Supply
 ) -> int:
@@ -253,7 +253,7 @@ def _shrink(
     return incoming
 
 
-@called_kernel
+@inner_kernel
 def _start(jobs: PackedJobs, state: State, resizing: Resizing, at: int, nodes: int) -> None:
     """Start the job at this place of the queue."""
     job, head = state.queue[at], state.queue[state.counts[HEAD]]
@@ -273,7 +273,7 @@ def _start(jobs: PackedJobs, state: State, resizing: Resizing, at: int, nodes: i
     )
 
 
-@called_kernel
+@inner_kernel
 def shrink_and_start(
     jobs: PackedJobs,
     state: State,
@@ -307,7 +307,7 @@ def shrink_and_start(
     return int(spare)
 
 
-@called_kernel
+@inner_kernel
 def grow(
     jobs: PackedJobs,
     state: State,
@@ -329,7 +329,7 @@ def grow(
                 spare -= nodes - size
 
 
-@called_kernel
+@inner_kernel
 def rebalance(
     jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction, rule: RebalancingRule
 ) -> None:

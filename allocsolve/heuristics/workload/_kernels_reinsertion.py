@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_serial import change, place
-from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,7 +122,7 @@ def put(profile: FreeNodes, sizes: Sizes, submit: FloatArray, order: IntArray, p
         placed.starts[job] = start
 
 
-@called_kernel
+@inner_kernel
 def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, most: int) -> int:
     """Draw a waiting job and others that overlap its wait into `moves.jobs`; return how many.
 
@@ -159,7 +159,7 @@ def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, most: 
     return drawn
 
 
-@called_kernel
+@inner_kernel
 def _arrange(sizes: Sizes, costs: Costs, placed: Placed, moves: Moves, count: int) -> None:
     """Put the jobs of a move in the order in which they go back, drawn from four kinds of order."""
     random, jobs, keys = moves.random, moves.jobs, moves.keys

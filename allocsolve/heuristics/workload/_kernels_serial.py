@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.kernels import called_kernel, inner_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
@@ -103,7 +103,7 @@ def _step_at(profile: FreeNodes, chunk: int, time: float) -> int:
     return low
 
 
-@called_kernel
+@inner_kernel
 def _measure(profile: FreeNodes, chunk: int) -> None:
     """Set the least and the largest number of free nodes of a chunk."""
     free = profile.free
@@ -116,7 +116,7 @@ def _measure(profile: FreeNodes, chunk: int) -> None:
     profile.high[chunk] = high + profile.shift[chunk]
 
 
-@called_kernel
+@inner_kernel
 def _halve(profile: FreeNodes, position: int) -> None:
     """Move the later half of a full chunk into a new one behind it."""
     order, begins = profile.order, profile.begins
@@ -138,7 +138,7 @@ def _halve(profile: FreeNodes, position: int) -> None:
     _measure(profile, new)
 
 
-@called_kernel
+@inner_kernel
 def _drop_chunk(profile: FreeNodes, position: int) -> None:
     """Take a chunk out of the order."""
     order, begins = profile.order, profile.begins
@@ -150,7 +150,7 @@ def _drop_chunk(profile: FreeNodes, position: int) -> None:
     profile.used[0] = last
 
 
-@called_kernel
+@inner_kernel
 def _join(profile: FreeNodes, position: int) -> None:
     """Put the chunk behind this one into it, if both fill half a chunk at most."""
     if position < 0 or position + 1 >= profile.used[0]:
@@ -168,7 +168,7 @@ def _join(profile: FreeNodes, position: int) -> None:
     _measure(profile, chunk)
 
 
-@called_kernel
+@inner_kernel
 def _begin_step(profile: FreeNodes, time: float) -> None:
     """Have a step begin at `time`, with as many free nodes as before."""
     position = _chunk_at(profile, time)
@@ -190,7 +190,7 @@ def _begin_step(profile: FreeNodes, time: float) -> None:
     profile.lengths[chunk] += 1
 
 
-@called_kernel
+@inner_kernel
 def _forget_step(profile: FreeNodes, time: float) -> None:
     """Drop the step that begins at `time` if it has as many free nodes as the one before it."""
     position = _chunk_at(profile, time)
@@ -221,7 +221,7 @@ def _forget_step(profile: FreeNodes, time: float) -> None:
     _join(profile, position - 1)
 
 
-@called_kernel
+@inner_kernel
 def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
     """Add so many free nodes from `start` to `end`; a negative number takes them away."""
     if end <= start:
@@ -252,7 +252,7 @@ def change(profile: FreeNodes, start: float, end: float, nodes: int) -> None:
         _forget_step(profile, start)
 
 
-@called_kernel
+@inner_kernel
 def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float) -> float:
     """Return the first time from `submit` on from which so many nodes are free for so long."""
     times, free, used = profile.times, profile.free, profile.used[0]
@@ -280,7 +280,7 @@ def earliest(profile: FreeNodes, submit: float, nodes: int, seconds: float) -> f
     return start
 
 
-@called_kernel
+@inner_kernel
 def place(profile: FreeNodes, sizes: Sizes, first: int, last: int, submit: float) -> tuple[float, int]:
     """Return start and size of the earliest completion, the least area among equals.
 

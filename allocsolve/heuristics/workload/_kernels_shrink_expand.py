@@ -15,7 +15,7 @@ from allocsolve.heuristics.workload.malleable_rule import (
     MalleableRule,
     Scratch,
 )
-from allocsolve.kernels.jit import called_kernel
+from allocsolve.kernels import inner_kernel
 from allocsolve.model.job_kinds import POWERS_OF_TWO
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.kernels import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["expand_level", "expand_one_by_one", "note", "shrink_for_queue"]
 
 
-@called_kernel
+@inner_kernel
 def _measure(jobs: PackedJobs, job: int, size: int, measure: int) -> float:
     """Return how far above its base a job of this size is."""
     base = jobs.min_nodes[job] if measure in (ABOVE_MIN, SHARE_ABOVE_MIN) else jobs.nodes[job]
@@ -53,7 +53,7 @@ def _measure(jobs: PackedJobs, job: int, size: int, measure: int) -> float:
     return above / span if span else 0.0
 
 
-@called_kernel
+@inner_kernel
 def _larger_size(jobs: PackedJobs, job: int, size: int) -> int:
     """Return the next larger number of nodes on which a job can run, which is not on its most ones."""
     if jobs.speedup[job] == SPEEDUP_TABLE:
@@ -65,7 +65,7 @@ def _larger_size(jobs: PackedJobs, job: int, size: int) -> int:
     return 2 * size if step == POWERS_OF_TWO else size + step
 
 
-@called_kernel
+@inner_kernel
 def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool:
     """Return whether a running job has no change that waits from an earlier call, and is old enough."""
     if resizing.target[job] != state.size[job] and resizing.decided[job] != resizing.counts[CALLS]:
@@ -73,7 +73,7 @@ def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool
     return fresh or state.start[job] != state.clock[0]
 
 
-@called_kernel
+@inner_kernel
 def note(orders: IntArray, noted: IntArray, job: int, nodes: int, other: int) -> None:
     """Note a decision, if there is room: job, nodes, and of a resize whom it is for."""
     if noted[0] < len(orders):
@@ -81,7 +81,7 @@ def note(orders: IntArray, noted: IntArray, job: int, nodes: int, other: int) ->
     noted[0] += 1
 
 
-@called_kernel
+@inner_kernel
 def _give(
     jobs: PackedJobs,
     state: State,
@@ -102,12 +102,12 @@ def _give(
     return int(lack - given)
 
 
-@called_kernel
+@inner_kernel
 def _floor(jobs: PackedJobs, job: int, preferred: bool) -> int:
     return int(jobs.nodes[job] if preferred else jobs.min_nodes[job])
 
 
-@called_kernel
+@inner_kernel
 def _shrinkable(jobs: PackedJobs, state: State, resizing: Resizing, fresh: bool, preferred: bool) -> int:
     """Return how many nodes running jobs can give up in all. O(running jobs)."""
     total = 0
@@ -119,7 +119,7 @@ def _shrinkable(jobs: PackedJobs, state: State, resizing: Resizing, fresh: bool,
     return total
 
 
-@called_kernel
+@inner_kernel
 def _shrink_one_by_one(
     jobs: PackedJobs,
     state: State,
@@ -153,7 +153,7 @@ def _shrink_one_by_one(
     return lack
 
 
-@called_kernel
+@inner_kernel
 def _shrink_level(
     jobs: PackedJobs,
     state: State,
@@ -199,7 +199,7 @@ def _shrink_level(
     return lack
 
 
-@called_kernel
+@inner_kernel
 def _promise_nodes(
     jobs: PackedJobs,
     state: State,
@@ -231,7 +231,7 @@ def _promise_nodes(
     return True
 
 
-@called_kernel
+@inner_kernel
 def shrink_for_queue(
     jobs: PackedJobs,
     state: State,
@@ -265,7 +265,7 @@ def shrink_for_queue(
         at += 1
 
 
-@called_kernel
+@inner_kernel
 def _may_grow(jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scratch, job: int) -> bool:
     """Return whether a job has not been shrunk in this call, and its next size fits into the free nodes."""
     size = resizing.target[job]
@@ -274,7 +274,7 @@ def _may_grow(jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scrat
     return bool(_larger_size(jobs, job, size) - size <= state.counts[FREE])
 
 
-@called_kernel
+@inner_kernel
 def expand_one_by_one(
     jobs: PackedJobs,
     state: State,
@@ -310,7 +310,7 @@ def expand_one_by_one(
         note(orders, noted, chosen, size, FOR_NOBODY)
 
 
-@called_kernel
+@inner_kernel
 def expand_level(
     jobs: PackedJobs,
     state: State,

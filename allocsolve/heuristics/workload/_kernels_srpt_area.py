@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
 from allocsolve.heuristics.workload._kernels_rebalancing import Supply, grow, shrink_and_start
-from allocsolve.kernels.jit import called_kernel, kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.kernels import (
@@ -74,7 +74,7 @@ def initial_ranking(jobs: PackedJobs, seconds: FloatArray, nodes: IntArray) -> R
     )
 
 
-@called_kernel
+@inner_kernel
 def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) -> int:
     """Sort running malleable jobs by what is left of them, then by number; return how many there are.
 
@@ -109,7 +109,7 @@ def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) 
     return count
 
 
-@called_kernel
+@inner_kernel
 def _share_out(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking, count: int) -> Supply:
     """Set what each job wants: those that run keep their least nodes, who has least left comes first."""
     running = incoming = shared = least = 0

@@ -1,0 +1,170 @@
+"""Machine code on disk, named by the digest of all that it was made of: it cannot be stale.
+
+A file holds the code of one entry kernel for one signature. In its name is the digest of what the kernel is
+made of (`allocsolve.kernels.sources`), the types of its arguments, how kernels are compiled, versions,
+processor and settings. There is no index, no time stamp and no path: a folder that CI restores, another
+checkout or a new installation of the same sources is as good. Processes that need the same code at the same
+time wait for the first of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numba
+import numpy as np
+from numba.core import config
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from allocsolve.kernels.compilations import compiling
+from allocsolve.kernels.sources import Source, type_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numba.core.dispatcher import Dispatcher
+
+__all__ = ["KernelCache", "clear_kernels", "kernel_folder"]
+
+try:
+    import fcntl
+except ImportError:  # Windows: processes that need the same code at the same time each compile it
+    fcntl = None  # type: ignore[assignment]
+
+#: Code that nobody has used for so long is removed, in seconds; of one kernel, all but the last used.
+_UNUSED_S: Final = 60 * 86400
+_VERSIONS: Final = 12
+
+#: How kernels are compiled: an edit of these modules compiles all kernels again.
+_COMPILER: Final = hashlib.sha256(
+    b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("arguments", "jit", "linking"))
+).hexdigest()
+
+
+def kernel_folder() -> Path:
+    """Return the folder of compiled kernels: that of ``ALLOCSOLVE_KERNELS``, or one of the user's."""
+    named = os.environ.get("ALLOCSOLVE_KERNELS")
+    if named:
+        return Path(named)
+    caches = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "allocsolve" / "kernels"
+
+
+def clear_kernels() -> int:
+    """Remove all compiled kernels from disk, and return how many there were."""
+    removed = 0
+    for file in _files(kernel_folder(), "*"):
+        with contextlib.suppress(OSError):
+            file.unlink()
+            removed += 1
+    return removed
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    """Return files of kernels, the last used first."""
+    used: list[tuple[float, Path]] = []
+    for file in folder.glob(f"{name}-*.kernel"):
+        with contextlib.suppress(OSError):  # another process has just removed it
+            used.append((file.stat().st_mtime, file))
+    return [file for _, file in sorted(used, reverse=True)]
+
+
+class KernelCache(NullCache):
+    """The cache of one entry kernel, where numba asks for code before it compiles and gives what it made."""
+
+    def __init__(self, kernel: Dispatcher) -> None:
+        self._kernel = kernel
+        self._name = f"{kernel.py_func.__module__}.{kernel.py_func.__name__}"
+        self._held = contextlib.ExitStack()
+
+    @property
+    def cache_path(self) -> str:
+        """Where the code is."""
+        return str(kernel_folder())
+
+    @functools.cached_property
+    def _source(self) -> Source:
+        """At the first call, when all modules have been imported."""
+        return Source.of(self._kernel)
+
+    def _file(self, arguments: Sequence[Any], processor: object) -> Path:
+        versions = numba.__version__, np.__version__, sys.implementation.cache_tag
+        settings = config.OPT, config.BOUNDSCHECK, config.LOOP_VECTORIZE, config.SLP_VECTORIZE
+        about = repr((versions, settings, processor, _COMPILER))
+        text = "\n".join([about, *map(type_text, arguments), self._source.text])
+        return kernel_folder() / f"{self._name}-{hashlib.sha256(text.encode()).hexdigest()[:32]}.kernel"
+
+    @contextlib.contextmanager
+    def lookup(self) -> Iterator[None]:
+        """Surround what numba does to get code: locks that it takes are given back, come what may."""
+        with self._held:
+            yield
+
+    def load_overload(self, signature: Any, target: Any) -> Any:  # noqa: ANN401 - numba has no types
+        """Return code from disk; or None, after which numba compiles it and gives it to `save_overload`."""
+        target.refresh()
+        file = self._file(getattr(signature, "args", signature), target.codegen().magic_tuple())
+        code = _read(file)
+        if code is None:
+            self._held.enter_context(_alone(file))
+            code = _read(file)  # another process may have made it meanwhile
+        if code is None:
+            self._held.enter_context(compiling(self._kernel.py_func.__name__, self._source.functions))
+            return None
+        # From a folder of the user's own, by the hooks of numba's own cache.
+        return CompileResult._rebuild(target, *pickle.loads(code))  # noqa: S301, SLF001
+
+    def save_overload(self, signature: Any, result: Any) -> None:  # noqa: ANN401 - numba has no types
+        """Write what was compiled; where nothing can be written it is compiled again next time."""
+        if result.library.has_dynamic_globals:  # addresses of this process
+            return
+        file = self._file(getattr(signature, "args", signature), result.library.codegen.magic_tuple())
+        with contextlib.suppress(OSError):
+            _write(file, dumps(result._reduce()))  # noqa: SLF001 - a hook of numba's own cache
+            for number, old in enumerate(_files(file.parent, self._name)):
+                if number >= _VERSIONS or old.stat().st_mtime < time.time() - _UNUSED_S:
+                    old.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> bytes | None:
+    """Return the code in a file if it is there and whole, and note that it is of use."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(file)
+    digest, code = content[:32], content[32:]
+    return code if hashlib.sha256(code).digest() == digest else None
+
+
+def _write(file: Path, code: bytes) -> None:
+    """Write a file under another name, then move it: nobody ever sees half of it."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
+        part.write(hashlib.sha256(code).digest() + code)
+    Path(part.name).replace(file)
+
+
+@contextlib.contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Wait until no other process makes the same file; where files cannot be locked, do not wait."""
+    path = file.with_suffix(".lock")
+    with contextlib.ExitStack() as stack:
+        if fcntl is not None:
+            with contextlib.suppress(OSError):
+                file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                fcntl.flock(stack.enter_context(path.open("w")), fcntl.LOCK_EX)
+                stack.callback(path.unlink, missing_ok=True)
+        yield
