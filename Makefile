@@ -24,9 +24,9 @@ test-all: kernels
 	$(BIN)/python -m pytest $(PARALLEL) --ignore=tests/perf --cov --cov-report=term --durations=30
 	$(BIN)/python -m pytest tests/perf --benchmark-disable
 
-# Compiled once and cached, not by several processes at the same time.
+# Compiled once and cached, side by side on all processors.
 kernels: $(VENV)/.installed-dev
-	$(BIN)/python tests/compile_kernels.py
+	$(BIN)/allocsolve warm
 
 # Benchmarks with fixed work; see tests/perf.
 perf: $(VENV)/.installed-dev

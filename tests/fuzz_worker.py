@@ -22,7 +22,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli_tools import COMPILING
+from cli_tools import without_compiling
 from fuzz_cases import draw_case
 from memory_tools import peak_mb
 
@@ -72,7 +72,7 @@ def run_case(case: Case) -> tuple[int | None, list[str]]:
 
 
 def _faults(status: int | None, out: str, err: str) -> Iterator[str]:
-    lines = err.replace(COMPILING, "").splitlines(keepends=True)
+    lines = without_compiling(err).splitlines(keepends=True)
     errors = [line for line in lines if line.startswith("allocsolve: error: ")]
     if status not in (None, 0, 1, 2):
         yield f"exit status {status}"

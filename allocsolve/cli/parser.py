@@ -157,6 +157,8 @@ def _add_solvers(parser: argparse.ArgumentParser) -> None:
 def _add_warm(parser: argparse.ArgumentParser) -> None:
     help_text = "these solvers only (default: all but plug-ins)"
     parser.add_argument("solvers", nargs="?", type=opt.solvers, metavar="A,B,...", help=help_text)
+    help_text = "remove all compiled kernels from disk first, and compile nothing unless solvers are named"
+    parser.add_argument("--clear", action="store_true", help=help_text)
 
 
 def _add_score(parser: argparse.ArgumentParser) -> None:

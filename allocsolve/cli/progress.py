@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
     from rich.progress import Task
 
-__all__ = ["count_bar", "time_bar"]
+__all__ = ["compile_bar", "count_bar", "time_bar"]
 
 #: What takes less is over before anybody wonders.
 DELAY_S = 1.0
+#: From one look at what is being compiled to the next.
+_LOOK_S = 0.1
 
 
 class _ClockBar(ProgressColumn):
@@ -89,6 +91,32 @@ def time_bar(what: str, seconds: float | None = None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def compile_bar() -> Iterator[None]:
+    """Show which kernel is being compiled and how many of its functions were begun, if anything is."""
+    bar = _progress(TextColumn("compiling {task.description}"), BarColumn(), MofNCompleteColumn())
+    task = bar.add_task("kernels", total=None)
+    over = Event()
+
+    def follow() -> None:
+        from allocsolve.kernels import compilation  # noqa: PLC0415 - imports numba
+
+        while not over.wait(_LOOK_S):
+            if (now := compilation()) is not None:
+                bar.update(task, description=now.kernel, completed=now.begun, total=now.functions)
+
+    follower = Thread(target=follow, daemon=True)
+    if not bar.disable:
+        follower.start()
+    try:
+        with _shown(bar, after_s=2 * DELAY_S):
+            yield
+    finally:
+        over.set()
+        if not bar.disable:
+            follower.join()
+
+
 def _progress(*columns: ProgressColumn) -> Progress:
     console = Console(stderr=True)
     return Progress(
@@ -102,8 +130,8 @@ def _progress(*columns: ProgressColumn) -> Progress:
 
 
 @contextmanager
-def _shown(bar: Progress) -> Iterator[None]:
-    timer = Timer(DELAY_S, bar.start)
+def _shown(bar: Progress, after_s: float = DELAY_S) -> Iterator[None]:
+    timer = Timer(after_s, bar.start)
     timer.daemon = True
     if not bar.disable:
         timer.start()

@@ -10,7 +10,7 @@ from allocsolve.cli.earlier import certified, earlier_of
 from allocsolve.cli.exports import check_exports, export_paths, write_exports
 from allocsolve.cli.files import check_outputs, problem_from, source_name
 from allocsolve.cli.output import plain, remark, say, show_fields, show_lines, terminal_width, write_json
-from allocsolve.cli.progress import time_bar
+from allocsolve.cli.progress import compile_bar, time_bar
 from allocsolve.errors import (
     AllocsolveError,
     FormatError,
@@ -71,7 +71,8 @@ def solve(args: argparse.Namespace) -> int:
     args.solver = canonical_name(args.solver)
     solver = make_solver(args.solver, problem, args.objective)
     solver = resumed(args.solver, solver, *earlier_of(args, stored, problem))
-    ready(solver, problem, announce=remark)
+    with compile_bar():
+        ready(solver, problem, announce=remark)
     try:
         with time_bar(f"{args.solver} on {source}", args.seconds):
             verdict = solve_and_assess(problem, solver, args.objective, Budget(**budget))

@@ -61,9 +61,16 @@ class _InnerKernel(_Kernel):
     compiler = InnerCompiler
 
     def get_call_template(self, args: Sequence[types.Type], kws: Mapping[str, types.Type]) -> Any:  # noqa: ANN401 - numba has no types
-        """Resolve a call: the types of constants do not tell their values, or each would be compiled for."""
-        general = {name: types.unliteral(kind) for name, kind in kws.items()}
-        return super().get_call_template([types.unliteral(kind) for kind in args], general)
+        """Resolve a call: constants are of the type of their values, integers have 64 bits."""
+        general = {name: _general(kind) for name, kind in kws.items()}
+        return super().get_call_template([_general(kind) for kind in args], general)
+
+
+def _general(kind: types.Type) -> types.Type:
+    """Return the type that an inner kernel is compiled for: for each other one it would be compiled again."""
+    general = types.unliteral(kind)
+    narrow = isinstance(general, types.Integer) and general.signed and general.bitwidth < 64
+    return types.int64 if narrow else general
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

@@ -33,8 +33,6 @@ _MOMENT_S: Final = 1.0
 #: Solvers, by class and identity, and tiny problems for which this process has compiled and loaded all.
 _warmed_up: set[tuple[type, str, Problem]] = set()
 
-_ANNOUNCEMENT: Final = "compiling kernels: the first call of a solver takes a while"
-
 
 def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None] | None = None) -> None:
     """Have a solver compile its kernels and load its backend for problems of this sort.
@@ -50,7 +48,7 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
         That will be solved; see ``warm_up`` of `allocsolve.families.Family`.
     announce
         Called with a line, once in a process, when kernels are being compiled for longer than a moment; from
-        another thread.
+        another thread. It says which kernel is compiled, and how far it is.
 
     Raises
     ------
@@ -88,15 +86,23 @@ def _made() -> tuple[int, int]:
     return compilations(), loaded_kernels()
 
 
-def announce_once(announce: Callable[[str], None] | None) -> None:
+def announce_once(announce: Callable[[str], None] | None, line: str) -> None:
     """Announce that kernels are being compiled, unless that was announced before in this process."""
     if announce is not None and not _announced:
-        _announced.append(_ANNOUNCEMENT)
-        announce(_ANNOUNCEMENT)
+        _announced.append(line)
+        announce(line)
 
 
 #: What has been announced in this process.
 _announced: list[str] = []
+
+
+def _announcement() -> str:
+    from allocsolve.kernels import compilation  # noqa: PLC0415 - imports numba
+
+    now = compilation()
+    which = f"{now.kernel}, {now.begun} of {now.functions} functions; " if now else ""
+    return f"compiling kernels: {which}the first call of a solver takes a while"
 
 
 @contextlib.contextmanager
@@ -110,7 +116,7 @@ def _watched(announce: Callable[[str], None] | None) -> Iterator[None]:
     def watch() -> None:
         while not over.wait(_MOMENT_S):
             if _made()[0] > before:
-                announce_once(announce)
+                announce_once(announce, _announcement())
                 return
 
     thread = threading.Thread(target=watch, daemon=True)

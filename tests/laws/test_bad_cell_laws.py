@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import COMPILING
+from cli_tools import without_compiling
 from sample_records import ANSWER, PROBLEM, RECORD, VARIANTS
 
 from allocsolve.bench import RecordStore
@@ -108,7 +108,7 @@ def test_one_bad_value_costs_its_row_and_one_line(
             status = main(argv)
             _, err = capsys.readouterr()
             assert status in (0, 1, 2), (spoilt, argv)
-            for line in err.removeprefix(COMPILING).splitlines():
+            for line in without_compiling(err).splitlines():
                 assert line.startswith("allocsolve: "), (spoilt, argv, line)
         path.unlink()
     assert left_out > 100, "most of these values are bad ones"

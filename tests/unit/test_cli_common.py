@@ -105,6 +105,7 @@ def warmed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise SolverUnavailable(msg)
 
     monkeypatch.setattr(warm_module, "make_ready", make_ready)
+    monkeypatch.setattr(warm_module, "cpu_count", lambda: 1)  # in this process
     return made
 
 
@@ -119,6 +120,32 @@ def test_named_solvers_are_warmed_for_each_of_their_families(warmed: list[str], 
     told = run(capsys, "warm", "rigid,milp")
     assert warmed == ["rigid", "milp", "milp"]
     assert told.startswith("milp needs pulp\n1 solver ready: 0 kernels compiled, ")
+
+
+def test_solvers_are_warmed_side_by_side(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm_module, "cpu_count", lambda: 2)
+    told = run_json(capsys, "warm", "rigid,fcfs")
+    assert (told["ready"], told["unavailable"]) == (2, {})
+
+
+def test_what_goes_wrong_side_by_side_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm_module, "cpu_count", lambda: 2)
+    with warm_module._side_by_side([("evolution", "rigid"), ("workload", "nobody")]) as made:
+        reasons = {name: reason for name, _, reason in made}
+    assert reasons["rigid"] == ""
+    assert reasons["nobody"].startswith("nobody: UnknownName: ")
+
+
+def test_compiled_kernels_are_cleared(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALLOCSOLVE_KERNELS", str(tmp_path))
+    for name in ("one", "another"):
+        (tmp_path / f"allocsolve.{name}-0123.kernel").touch()
+    (tmp_path / "notes.txt").touch()
+    assert run(capsys, "warm", "--clear") == "2 compiled kernels removed\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+    assert run_json(capsys, "warm", "--clear")["removed"] == 0
 
 
 def test_a_warmed_solver_is_ready(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocsolve.instances import klein2011
+from allocsolve.kernels import compilation
+from allocsolve.kernels.compilations import compiling
 from allocsolve.model import Budget, Limit, Result, Status
 from allocsolve.registry import make_allocator, readiness, ready, solve
 
@@ -99,8 +101,16 @@ def test_long_compilations_are_announced_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(readiness, "_MOMENT_S", 0.01)
     monkeypatch.setattr(readiness, "_made", lambda: (min(made[0], 1), 0))
     ready(compiling, PROBLEM, announce=announce)
-    readiness.announce_once(announce)
+    readiness.announce_once(announce, "again")
     assert lines == ["compiling kernels: the first call of a solver takes a while"]
+
+
+def test_an_announcement_names_the_kernel_and_how_far_it_is() -> None:
+    with compiling("search", 54):
+        assert readiness._announcement() == (
+            "compiling kernels: search, 0 of 54 functions; the first call of a solver takes a while"
+        )
+    assert compilation() is None
 
 
 def test_what_is_loaded_from_the_cache_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:

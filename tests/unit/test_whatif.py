@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 from browser_tools import open_browser
-from cli_tools import COMPILING, Capture, refused, run, run_json
+from cli_tools import Capture, refused, run, run_json, without_compiling
 from first_fit import in_order
 
 from allocsolve import bench
@@ -164,7 +164,7 @@ def test_an_interrupt_keeps_what_is_done(
         patch.setattr("allocsolve.bench.run_missing", interrupted)
         assert main(argv) == 130
     out, err = capsys.readouterr()
-    assert err.removeprefix(COMPILING) == (
+    assert without_compiling(err) == (
         "allocsolve: interrupted; what is known is in jobs-whatif.html, the same command goes on from there\n"
     )
     assert '"interrupted": true' in out

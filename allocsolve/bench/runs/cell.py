@@ -255,7 +255,7 @@ class _Run:
             if mark not in self._due:
                 raise FormatError("reply", [f"{mark!r} where {self._due!r} should come"])
             if mark == COMPILING:
-                announce_once(self._announce)
+                announce_once(self._announce, reply.decode(errors="replace"))
                 self._due = READY
             elif mark == READY:
                 key = self._task.key

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILING", "DONE", "READY", "REPLY", "Channel", "listen", "packed", "tell"]
 
-#: What a process says of an order, in this order: kernels are being compiled (once or not at all); the clock
-#: starts; the solver has returned; a reply follows, after its length.
+#: What a process says of an order, in this order: kernels are being compiled (once or not at all; a line that
+#: says which follows, after its length); the clock starts; the solver has returned; a reply follows likewise.
 COMPILING: Final = b"c"
 READY: Final = b"r"
 DONE: Final = b"d"
@@ -78,7 +78,7 @@ class Channel:
         return not self._received
 
     def message(self, largest: int) -> tuple[bytes, bytes] | None:
-        """Take the next mark, with the reply that follows it; None as long as it is not complete.
+        """Take the next mark, with the line or reply that follows it; None as long as it is not complete.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Channel:
         """
         mark = bytes(self._received[:1])
         end = begin = 1
-        if mark == REPLY:
+        if mark in (COMPILING, REPLY):
             begin += _LENGTH.size
             if len(self._received) < begin:
                 return None
@@ -115,6 +115,6 @@ def listen(pipe: BinaryIO, take: Callable[[Any], None]) -> None:
 
 
 def tell(pipe: BinaryIO, mark: bytes, reply: bytes | None = None) -> None:
-    """Say something of an order, in the process."""
+    """Say something of an order, in the process: marks, of which the last may have a line or reply."""
     pipe.write(mark if reply is None else mark + _LENGTH.pack(len(reply)) + reply)
     pipe.flush()

@@ -96,7 +96,7 @@ def live() -> None:
 def _carried_out(order: Order, inmate: _Inmate, outward: BinaryIO) -> Call:
     try:
         solver = inmate.solver(order)
-        registry.ready(solver, inmate.problem, announce=lambda _: tell(outward, COMPILING))
+        registry.ready(solver, inmate.problem, announce=lambda line: tell(outward, COMPILING, line.encode()))
     except BaseException as error:  # noqa: BLE001 - this process is there for nothing else
         tell(outward, READY + DONE)
         inmate.restore()  # whatever the solver has done to it

@@ -199,7 +199,7 @@ def _lines_of(field: Field) -> Lines:
     rows = np.tile(free[machine.order].reshape(-1, side), 1 + ring)
     before = np.zeros((len(rows), rows.shape[1] + 1), dtype=np.int32)
     np.cumsum(rows, axis=1, out=before[:, 1:])
-    places = np.ascontiguousarray(machine.points[::side, :-1])
+    places = frozen(np.ascontiguousarray(machine.points[::side, :-1]))
     return Lines(machine.shape, machine.wrap, places, before)
 
 
