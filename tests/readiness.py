@@ -10,12 +10,12 @@ import contextlib
 import gc
 import json
 import os
-import re
 import sys
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from distinct_solvers import distinct_solvers
 from numba.core.dispatcher import Dispatcher
 
 from allocsolve.errors import InvalidOption
@@ -40,7 +40,7 @@ from allocsolve.model import (
     Torus,
     WorkloadProblem,
 )
-from allocsolve.registry import make_solver, ready, solver_names
+from allocsolve.registry import make_solver, ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -147,17 +147,11 @@ def unready(family: AnyFamily, name: str, *, backwards: bool) -> list[str]:
     return sorted(late)
 
 
-def distinct(family: AnyFamily) -> list[str]:
-    """Return the names of solvers that differ in more than an order of nodes: that is data to a kernel."""
-    solvers = {name: repr(make_solver(name, family.problem)) for name in solver_names(family)}
-    return list({re.sub(r"order='[\w-]*'", "", text): name for name, text in solvers.items()}.values())
-
-
 def main(kind: str) -> None:
     """Look at all solvers of a kind, each in processes of its own: a problem may hide what the next needs."""
     family = family_named(kind)
     late: dict[str, list[str]] = {}
-    for name, backwards in product(distinct(family), (False, True)):
+    for name, backwards in product(distinct_solvers(family), (False, True)):
         if backwards and name in BUILT:
             continue
         reading, writing = os.pipe()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import naive_allocators as naive
 import numpy as np
 import pytest
+from offenders import all_offenders
 
 from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
 from allocsolve.heuristics.partition.blocks import (
@@ -281,20 +282,25 @@ def test_random_nodes_differ_by_seed_and_reach_every_node() -> None:
 # Bad requests, unknown options -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("allocate", ALLOCATORS)
-@pytest.mark.parametrize(
-    ("free", "size", "message"),
-    [
-        (np.ones(12, dtype=np.bool_), 0, "size 0 is below 1"),
-        (np.arange(12) < 5, 6, "size 6 is above the 5 free nodes"),
-        (np.zeros(12, dtype=np.bool_), 1, "size 1 is above the 0 free nodes"),
-        (np.ones(11, dtype=np.bool_), 1, r"free is bool of shape \(11,\), not a mask over the 12 nodes"),
-        (np.ones(12, dtype=np.int64), 1, "free is int64 of shape"),
-    ],
-)
-def test_bad_requests_are_named(allocate: Any, free: BoolArray, size: int, message: str) -> None:
-    with pytest.raises(InvalidProblem, match=message):
-        allocate(Mesh((4, 3)), free, size)
+#: Free nodes, a size, and what is said.
+BAD_REQUESTS: list[tuple[Any, int, str]] = [
+    (np.ones(12, dtype=np.bool_), 0, "size 0 is below 1"),
+    (np.arange(12) < 5, 6, "size 6 is above the 5 free nodes"),
+    (np.zeros(12, dtype=np.bool_), 1, "size 1 is above the 0 free nodes"),
+    (np.ones(11, dtype=np.bool_), 1, r"free is bool of shape \(11,\), not a mask over the 12 nodes"),
+    (np.ones(12, dtype=np.int64), 1, "free is int64 of shape"),
+]
+
+
+def test_bad_requests_are_named() -> None:
+    with all_offenders() as offender:
+        for allocate in ALLOCATORS:
+            for free, size, message in BAD_REQUESTS:
+                with (
+                    offender(f"{getattr(allocate, '__name__', allocate)}: {message}"),
+                    pytest.raises(InvalidProblem, match=message),
+                ):
+                    allocate(Mesh((4, 3)), free, size)
 
 
 @pytest.mark.parametrize(

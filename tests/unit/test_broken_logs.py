@@ -11,6 +11,7 @@ import pytest
 from cli_tools import run_json
 from hypothesis import given
 from hypothesis import strategies as st
+from offenders import all_offenders
 
 from allocsolve.cli import main
 from allocsolve.instances import (
@@ -127,16 +128,22 @@ SACCT = {
         counts={"resized": 1},
     ),
 }
-LOGS = {
-    **{f"swf: {name}": one for name, one in SWF.items()},
-    **{f"sacct: {n}": one for n, one in SACCT.items()},
-}
+LOGS = {"swf": SWF, "sacct": SACCT}
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_a_broken_log(name: str, tmp_path: Path, capsys: Capture) -> None:
-    kind, broken = name.partition(":")[0], LOGS[name]
-    path, out, recorded = tmp_path / f"log.{kind}", tmp_path / "p.json", tmp_path / "r.json"
+@pytest.mark.parametrize("kind", LOGS)
+def test_broken_logs(kind: str, tmp_path: Path, capsys: Capture) -> None:
+    with all_offenders() as offender:
+        for number, (name, broken) in enumerate(LOGS[kind].items()):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            with offender(name):
+                _check(kind, broken, folder, capsys)
+            capsys.readouterr()  # what the next one prints is its own
+
+
+def _check(kind: str, broken: Broken, folder: Path, capsys: Capture) -> None:
+    path, out, recorded = folder / f"log.{kind}", folder / "p.json", folder / "r.json"
     path.write_bytes(broken.text.encode("utf-8", "replace"))
     argv = ["import", kind, path, "--out", out, "--recorded", recorded]
     argv += ["--nodes", "8"] if kind == "sacct" else []
@@ -227,7 +234,7 @@ ANSWERS = {
         "Submit Time 7, but job 'j0'",
     ),
 }
-assert len(LOGS) + len(ANSWERS) >= 60
+assert len(SWF) + len(SACCT) + len(ANSWERS) >= 60
 
 
 def test_broken_answers_beside_a_good_one(

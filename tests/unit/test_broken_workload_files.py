@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from cli_tools import refused
+from offenders import all_offenders
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import read_batsim, read_elastisim, write_batsim, write_elastisim
@@ -15,7 +16,7 @@ from allocsolve.instances.formats.checker import show
 from allocsolve.model import Amdahl, Job, WorkloadProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from cli_tools import Capture
@@ -201,8 +202,13 @@ def broken(document: dict[str, Any], path: str, value: object) -> dict[str, Any]
     return changed
 
 
-def check_message(error: FormatError, case: Broken) -> None:
-    text = str(error)
+def check(case: Broken, file: Path, read: Callable[[Path], object], whole: Path) -> None:
+    """Break a file, and read it or the folder that it is in."""
+    document = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(broken(document, case.path, case.value)), encoding="utf-8")
+    with pytest.raises(FormatError) as caught:
+        read(whole)
+    text = str(caught.value)
     assert "\n" not in text
     assert case.said in text
 
@@ -211,26 +217,23 @@ def test_there_are_sixty_of_each() -> None:
     assert min(len(ELASTISIM), len(BATSIM)) >= 60
 
 
-@pytest.mark.parametrize("case", ELASTISIM, ids=lambda case: f"{case.path}={case.value!r:.20}")
-def test_broken_input_of_elastisim(tmp_path: Path, case: Broken) -> None:
-    write_elastisim(PROBLEM, tmp_path)
-    file = tmp_path / case.file
-    document = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps(broken(document, case.path, case.value)), encoding="utf-8")
-    with pytest.raises(FormatError) as caught:
-        read_elastisim(tmp_path)
-    check_message(caught.value, case)
+def test_broken_input_of_elastisim(tmp_path: Path) -> None:
+    with all_offenders() as offender:
+        for number, case in enumerate(ELASTISIM):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            with offender(f"{case.path}={case.value!r:.40}"):
+                write_elastisim(PROBLEM, folder)
+                check(case, folder / case.file, read_elastisim, folder)
 
 
-@pytest.mark.parametrize("case", BATSIM, ids=lambda case: f"{case.path}={case.value!r:.20}")
-def test_broken_workloads_of_batsim(tmp_path: Path, case: Broken) -> None:
-    path = tmp_path / "workload.json"
-    write_batsim(PROBLEM, path)
-    document = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(broken(document, case.path, case.value)), encoding="utf-8")
-    with pytest.raises(FormatError) as caught:
-        read_batsim(path)
-    check_message(caught.value, case)
+def test_broken_workloads_of_batsim(tmp_path: Path) -> None:
+    with all_offenders() as offender:
+        for number, case in enumerate(BATSIM):
+            path = tmp_path / f"{number}.json"
+            with offender(f"{case.path}={case.value!r:.40}"):
+                write_batsim(PROBLEM, path)
+                check(case, path, read_batsim, path)
 
 
 def test_files_that_end_too_early(tmp_path: Path) -> None:

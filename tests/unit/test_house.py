@@ -1,8 +1,12 @@
-"""Guards of the house: rooms, links, imports, public names."""
+"""Guards of the house: rooms, links, imports, public names.
+
+Each rule is one test, which looks at all files and lists every offender with its file and line.
+"""
 
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import importlib
 import inspect
@@ -11,14 +15,25 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 import allocsolve
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: One process has them all: each file is parsed once.
+pytestmark = pytest.mark.xdist_group("house")
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "allocsolve"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+#: A module holds one idea: 60 to 400 lines as a rule, and never more than this.
+MOST_LINES = 700
 
 #: Each room may import those before it.
 ROOMS = (
@@ -45,56 +60,108 @@ ROOMS = (
 LINKS = ("exact", "heuristics", "instances", "bench")
 
 
-def _imported(module: Path, *, typing_too: bool = True) -> set[str]:
-    """Full names of what a module imports, wherever in the module; or without what only type checkers see."""
-    names = set()
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    blocks = [
-        node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-    ]
-    typing = {id(node) for block in blocks for node in ast.walk(block)}
-    for node in ast.walk(tree):
-        if id(node) in typing and not typing_too:
-            continue
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+class Import(NamedTuple):
+    """What a module imports, wherever in the module."""
+
+    name: str  #: in full
+    line: int
+    bound: str  #: what the module itself calls it, if the import stands outside of all blocks
+    for_types: bool  #: only type checkers see it
+
+
+class Said(NamedTuple):
+    """A name, an attribute, an imported name or a text that is no docstring."""
+
+    text: str
+    line: int
+
+
+class Source(NamedTuple):
+    """What the rules ask about a file."""
+
+    length: int  #: in lines
+    imports: tuple[Import, ...]
+    said: tuple[Said, ...]
+
+
+@functools.cache
+def _source(module: Path) -> Source:
+    """Parse a file, once for all rules."""
+    text = module.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    nodes = [*ast.walk(tree)]
+    blocks = [node for node in nodes if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    for_types = {node for block in blocks for node in ast.walk(block)}
+    prose = {node.value for node in nodes if isinstance(node, ast.Expr)}  # docstrings
+    top = {*tree.body}
+    imports: list[Import] = []
+    said: list[Said] = []
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            package = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                bound = (alias.asname or alias.name) if node in top else ""
+                imports.append(Import(package + alias.name, node.lineno, bound, node in for_types))
+                if package:
+                    said.append(Said(alias.name, node.lineno))
+        elif isinstance(node, ast.Name):
+            said.append(Said(node.id, node.lineno))
+        elif isinstance(node, ast.Attribute):
+            said.append(Said(node.attr, node.lineno))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in prose:
+            said.append(Said(node.value, node.lineno))
+    return Source(len(text.splitlines()), tuple(imports), tuple(said))
 
 
 def _room(module: Path) -> str:
     return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
-def test_imports_run_one_way(module: Path) -> None:
-    room = _room(module)
-    if room not in ROOMS:  # __init__ and __main__ stand above all rooms
-        return
-    allowed = {*ROOMS[: ROOMS.index(room) + 1]}
-    if room == "instances":
-        allowed -= {"heuristics", "exact", "bounds"}  # instances never import a solver
-    for name in _imported(module):
-        if name.startswith("allocsolve."):
-            assert name.split(".")[1] in allowed, f"{room} imports {name}"
+def _place(module: Path, line: int) -> str:
+    return f"{module.relative_to(ROOT)}:{line}"
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
-def test_nothing_private_crosses_rooms(module: Path) -> None:
-    for name in _imported(module):
-        parts = name.split(".")
-        if parts[0] == "allocsolve" and parts[1] != _room(module):
-            assert not any(part.startswith("_") for part in parts[1:]), f"{module} imports {name}"
+def _own_imports() -> Iterator[tuple[Path, Import, list[str]]]:
+    """Yield what modules of the package import from it: the module, the import, its name part by part."""
+    for module in MODULES:
+        for one in _source(module).imports:
+            first, *parts = one.name.split(".")
+            if first == "allocsolve":
+                yield module, one, parts
+
+
+def test_every_module_is_in_a_room() -> None:
+    above = {"__init__", "__main__", "notebook"}  # these stand above all rooms
+    offenders = [str(module.relative_to(ROOT)) for module in MODULES if _room(module) not in {*ROOMS, *above}]
+    assert not offenders, "\n".join(offenders)
+
+
+def test_imports_run_one_way() -> None:
+    allowed = {room: {*ROOMS[: ROOMS.index(room) + 1]} for room in ROOMS}
+    allowed["instances"] -= {"heuristics", "exact", "bounds"}  # instances never import a solver
+    offenders = [
+        f"{_place(module, one.line)}: {_room(module)} imports {one.name}"
+        for module, one, parts in _own_imports()
+        if _room(module) in ROOMS and not allowed[_room(module)] & {*parts[:1]}
+    ]
+    assert not offenders, "\n".join(offenders)
+
+
+def test_nothing_private_crosses_rooms() -> None:
+    offenders = [
+        f"{_place(module, one.line)}: imports {one.name}"
+        for module, one, parts in _own_imports()
+        if parts[:1] != [_room(module)] and any(part.startswith("_") for part in parts)
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_rooms_import_in_no_circle() -> None:
     edges = {name: set[str]() for name in map(_dotted, MODULES)}
-    for module in MODULES:
-        for name in _imported(module, typing_too=False):
-            target = name if name in edges else name.rpartition(".")[0]
-            if target in edges and target != _dotted(module):
-                edges[_dotted(module)].add(target)
+    for module, one, _ in _own_imports():
+        target = one.name if one.name in edges else one.name.rpartition(".")[0]
+        if not one.for_types and target in edges and target != _dotted(module):
+            edges[_dotted(module)].add(target)
     graphlib.TopologicalSorter(edges).prepare()  # raises CycleError with the circle
 
 
@@ -129,56 +196,67 @@ OF_A_FAMILY = (
 FAMILY_WORDS = re.compile(r"(?i)evolution|partition|reservation|expand_limit|topology|contiguous|makespan")
 
 
-@pytest.mark.parametrize(
-    "module",
-    [m for m in MODULES if not any(str(m.relative_to(PACKAGE)).startswith(part) for part in OF_A_FAMILY)],
-    ids=lambda m: str(m.relative_to(ROOT)),
-)
-def test_generic_modules_name_no_family(module: Path) -> None:
-    if module.parent == PACKAGE:  # the short names of the package
-        return
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    said = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    said |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    said -= {"partition", "disk_partitions"}  # the method of texts, and what psutil calls mounts
-    said |= {
-        alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
-    texts = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _is_generic(module: Path) -> bool:
+    """Whether a module must not know which families there are."""
+    if module.parent == PACKAGE or module.name == "__init__.py":  # short names
+        return False
+    if module == PACKAGE / "families" / "table.py":  # the one table
+        return False
+    return not str(module.relative_to(PACKAGE)).startswith(OF_A_FAMILY)
+
+
+def test_generic_modules_name_no_family() -> None:
+    others = {"partition", "disk_partitions"}  # the method of texts, and what psutil calls mounts
+    offenders = [
+        f"{_place(module, said.line)}: says {said.text!r}"
+        for module in filter(_is_generic, MODULES)
+        for said in _source(module).said
+        if FAMILY_WORDS.search(said.text) and said.text not in others
     ]
-    said |= {str(node.value) for node in texts if id(node) not in prose}
-    if module.name != "__init__.py" and module != PACKAGE / "families" / "table.py":  # the one table
-        assert not {word for word in said if FAMILY_WORDS.search(word)}
+    assert not offenders, "\n".join(offenders)
 
 
 def test_the_judge_shares_no_code_with_solvers() -> None:
-    for module in (PACKAGE / "judge").glob("*.py"):
-        rooms = {name.split(".")[1] for name in _imported(module) if name.startswith("allocsolve.")}
-        assert rooms <= {"errors", "kernels", "model", "families", "judge"}
+    offenders = [
+        f"{_place(module, one.line)}: imports {one.name}"
+        for module, one, parts in _own_imports()
+        if _room(module) == "judge" and not {*parts[:1]} & {"errors", "kernels", "model", "families", "judge"}
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
-def test_no_module_is_longer_than_400_lines(module: Path) -> None:
-    assert len(module.read_text(encoding="utf-8").splitlines()) <= 400
+def test_no_module_is_longer_than_700_lines() -> None:
+    offenders = [
+        f"{module.relative_to(ROOT)}: {_source(module).length} lines"
+        for module in MODULES
+        if _source(module).length > MOST_LINES
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_the_bench_offers_few_names() -> None:
     assert len(importlib.import_module("allocsolve.bench").__all__) <= 40
 
 
-@pytest.mark.parametrize("link", LINKS)
-def test_root_links_show_the_rooms(link: str) -> None:
-    path = ROOT / link
-    assert path.is_symlink()
-    assert path.readlink() == Path("allocsolve") / link
-    assert path.is_dir()
+def test_root_links_show_the_rooms() -> None:
+    offenders = [
+        link
+        for link in LINKS
+        if not (ROOT / link).is_symlink()
+        or (ROOT / link).readlink() != Path("allocsolve") / link
+        or not (ROOT / link).is_dir()
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_nothing_imports_the_links() -> None:
-    for module in [*MODULES, *(ROOT / "tests").rglob("*.py")]:
-        assert not {name for name in _imported(module) if name.split(".")[0] in LINKS}, module
+    offenders = [
+        f"{_place(module, one.line)}: imports {one.name}"
+        for module in [*MODULES, *TESTS]
+        for one in _source(module).imports
+        if one.name.split(".")[0] in LINKS
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_the_wheel_holds_the_package_only() -> None:
@@ -187,35 +265,38 @@ def test_the_wheel_holds_the_package_only() -> None:
     assert (PACKAGE / "py.typed").is_file()
 
 
-@pytest.mark.parametrize(
-    "name", ["allocsolve", *(f"allocsolve.{room}" for room in ROOMS if (PACKAGE / room).is_dir())]
-)
-def test_public_names_are_exactly_those_listed(name: str) -> None:
+def _faults_of_public_names(name: str) -> Iterator[str]:
+    """Yield what is wrong with the public names of a package."""
     package = importlib.import_module(name)
-    assert len(set(package.__all__)) == len(package.__all__)
-    for public in package.__all__:
-        thing = getattr(package, public)
-        assert thing.__doc__ or not (inspect.isclass(thing) or inspect.isfunction(thing)), public
-    source = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
-    taken = {
-        alias.asname or alias.name
-        for node in source.body
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("allocsolve")
-        for alias in node.names
-    }
-    assert taken <= set(package.__all__)
+    listed: list[str] = package.__all__
+    for public in sorted({public for public in listed if listed.count(public) > 1}):
+        yield f"{name}: {public} is listed twice"
+    for public in listed:
+        thing = getattr(package, public, None)
+        if thing is None:
+            yield f"{name}: there is no {public}"
+        elif not thing.__doc__ and (inspect.isclass(thing) or inspect.isfunction(thing)):
+            yield f"{name}: {public} has no docstring"
+    module = Path(str(package.__file__))
+    for one in _source(module).imports:
+        if one.bound and one.name.startswith("allocsolve") and one.bound not in listed:
+            yield f"{_place(module, one.line)}: imports {one.bound}, which is not listed"
 
 
-@pytest.mark.parametrize(
-    "module", ["allocsolve", "allocsolve.heuristics", "allocsolve.bounds", "allocsolve.bench"]
-)
-def test_light_imports_load_no_heavy_backend(module: str) -> None:
-    code = f"import sys, {module}; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    heavy = {"ortools", "pulp", "matplotlib", "pandas"}
-    if module != "allocsolve.bench":
-        heavy |= {"allocsolve.bench"}
-    assert not heavy & set(loaded.stdout.split())
+def test_public_names_are_exactly_those_listed() -> None:
+    names = ["allocsolve", *(f"allocsolve.{room}" for room in ROOMS if (PACKAGE / room).is_dir())]
+    offenders = [fault for name in names for fault in _faults_of_public_names(name)]
+    assert not offenders, "\n".join(offenders)
+
+
+def test_light_imports_load_no_heavy_backend() -> None:
+    offenders = []
+    for module in ("allocsolve", "allocsolve.heuristics", "allocsolve.bounds", "allocsolve.bench"):
+        code = f"import sys, {module}; print(*sys.modules)"
+        loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        heavy = {"ortools", "pulp", "matplotlib", "pandas", "allocsolve.bench"} - {module}
+        offenders += [f"{module} loads {name}" for name in sorted(heavy & {*loaded.stdout.split()})]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_the_version_is_that_of_the_project() -> None:
