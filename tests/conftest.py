@@ -11,16 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-# No deadline in either: the first call of a jitted kernel compiles it.
-settings.register_profile("dev", max_examples=60, deadline=None)
-settings.register_profile("ci", max_examples=250, deadline=None, derandomize=True, print_blob=True)
-settings.load_profile(os.environ.get("ALLOCSOLVE_HYPOTHESIS_PROFILE", "dev"))
+pytest_plugins = ["tiers"]
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from naive_optimum import optimum
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Status, solve
 from allocsolve.families import family_of
@@ -25,7 +26,7 @@ OBJECTIVES = ("makespan", "completion", "waste", "makespan,waste")
 
 solvers = pytest.mark.parametrize("name", list(ROWS))
 exact = pytest.mark.parametrize("name", EXACT)
-few = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 
 
 def _judged(name: str, problem: EvolutionProblem, objective: str, **budget: Any) -> Result[Any]:

@@ -15,6 +15,7 @@ from distinct_solvers import distinct_solvers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from offenders import all_offenders
+from tiers import examples
 
 from allocsolve import Budget, Result, Status, solve
 from allocsolve.errors import InvalidProblem, UnknownName
@@ -37,7 +38,7 @@ EXACT = [name for name in ROWS if ROWS[name].method == "exact"]
 solvers = pytest.mark.parametrize("name", list(DISTINCT))
 heuristics = pytest.mark.parametrize("name", [name for name in DISTINCT if DISTINCT[name].method != "exact"])
 exact = pytest.mark.parametrize("name", EXACT)
-few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 
 #: Have an answer whenever one exists, unless a connected set is asked for.
 ALWAYS = {

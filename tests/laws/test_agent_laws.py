@@ -10,6 +10,7 @@ from agents import Agent, columns, episode, first_come, first_fitting, shortest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import workload_problems
+from tiers import examples
 
 from allocsolve.adaptors import AgentPolicy
 from allocsolve.adaptors.gymnasium import Reward, WorkloadEnv
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 PROBLEMS = workload_problems(min_jobs=1, max_jobs=8, malleable=True)
 #: An episode takes as long as many other examples.
-FEW = settings(max_examples=80)
+FEW = settings(max_examples=examples(80))
 RIGID = workload_problems(min_jobs=1, max_jobs=8, moldable=False)
 
 

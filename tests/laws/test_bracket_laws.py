@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_optimum import optimum
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve import judge
 from allocsolve.bench.scores.brackets import FEWEST, Bracket, ratio, ratios, sharpened
@@ -141,7 +142,7 @@ def test_gaps_by_hand() -> None:
     assert Bracket(0, 1).gap == Bracket(1, math.inf).gap == math.inf
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(evolution_problems(max_apps=2))
 def test_what_keeps_a_limit_keeps_a_looser_one(problem: EvolutionProblem) -> None:
     """The argument itself, by the judge and by brute force."""

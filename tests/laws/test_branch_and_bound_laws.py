@@ -16,6 +16,7 @@ from kernel_tools import entry
 from nearest_tools import with_swaps
 from random_toys import partition_toy
 from strategies import partition_problems, partitions
+from tiers import examples
 
 from allocsolve.exact.partition import _kernels_cuts as cuts
 from allocsolve.exact.partition import _kernels_relaxation as relaxation
@@ -44,7 +45,7 @@ def optimum(problem: PartitionProblem) -> int | None:
     return None if result.objective is None else int(terms(result.objective)[0])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(problems)
 @example(PartitionProblem.of(Torus((5, 3)), busy=[0, 4, 8], size=5))
 @example(PartitionProblem.of(Mesh((3, 3)), busy=[4], size=5, contiguous=True))
@@ -53,7 +54,7 @@ def test_the_optimum_is_that_of_brute_force(problem: PartitionProblem) -> None:
     assert optimum(problem) == naive.optimum(problem)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(partition_problems(max_nodes=20, max_size=5, contiguous=None), st.booleans())
 def test_the_optimum_of_larger_machines_is_that_of_brute_force(
     problem: PartitionProblem, linked: bool
@@ -83,7 +84,7 @@ def test_the_bound_holds_at_any_budget(problem: PartitionProblem, seconds: float
         assert result.bound <= best
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 2**31), st.integers(2, 48), st.floats(0, 0.6), st.booleans(), st.floats(1e-5, 0.01))
 def test_bound_optimum_and_heuristic_are_in_this_order(
     seed: int, size: int, busy: float, ring: bool, seconds: float
@@ -99,7 +100,7 @@ def test_bound_optimum_and_heuristic_are_in_this_order(
     assert early.bound <= best <= naive.pairwise(topology, nodes.tolist())  # type: ignore[operator]  # the value of one term is a number
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(partition_problems(max_nodes=40, contiguous=None, max_size=16), st.data())
 def test_reflection_and_rotation_keep_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
     topology = problem.topology
@@ -113,7 +114,7 @@ def test_reflection_and_rotation_keep_the_optimum(problem: PartitionProblem, dat
     assert optimum(moved) == optimum(problem)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(partition_problems(max_nodes=40, max_size=16), st.data())
 def test_more_free_nodes_never_raise_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
     freed = data.draw(st.sets(st.integers(0, problem.topology.num_nodes - 1)))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_optimum import optimum
 from strategies import EXPAND_LIMITS, evolution_problems, evolution_profiles
+from tiers import examples
 
 from allocsolve.bounds import busy_time, mean_busy_time, total_completion
 from allocsolve.heuristics import Annealing
@@ -34,13 +35,13 @@ def problem_of(
     return EvolutionProblem(num_nodes, tuple(EvolutionProfile(tuple(app)) for app in apps), releases)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(TINY)
 def test_never_above_the_optimum(problem: EvolutionProblem) -> None:
     assert mean_busy_time(problem) <= least_total(problem)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problem=TINY, seed=st.integers(0, 99))
 def test_the_linear_program_is_not_trusted(problem: EvolutionProblem, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -63,7 +64,7 @@ def test_at_least_each_application_by_itself(problem: EvolutionProblem) -> None:
         assert mean_busy_time(problem) == total_completion(problem)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(LARGER)
 def test_expand_limits_do_not_matter(problem: EvolutionProblem) -> None:
     assert len({mean_busy_time(replace(problem, expand_limit=limit)) for limit in EXPAND_LIMITS}) == 1

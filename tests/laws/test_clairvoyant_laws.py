@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_workload_optimum import naive_earliest, naive_optimum, naive_values
+from tiers import examples
 
 from allocsolve.bounds.workload import time_prices
 from allocsolve.bounds.workload.job_prices import job_prices
@@ -145,7 +146,7 @@ def test_free_nodes_are_those_of_a_slow_twin(seed: int) -> None:
         assert left == num_nodes - sum(held for begin, end, held in placed.values() if begin <= time < end)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(workloads(), st.sampled_from(OBJECTIVES))
 def test_reinsertion_is_feasible_and_never_below_the_optimum(problem: WorkloadProblem, text: str) -> None:
     objective = parse_workload_objective(text)
@@ -155,7 +156,7 @@ def test_reinsertion_is_feasible_and_never_below_the_optimum(problem: WorkloadPr
     assert value <= min(terms(plan.values(objective)) for plan in serial_plans(problem))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(workloads(), st.sampled_from(OBJECTIVES))
 def test_cpsat_is_brute_force(problem: WorkloadProblem, text: str) -> None:
     objective = parse_workload_objective(text)
@@ -165,7 +166,7 @@ def test_cpsat_is_brute_force(problem: WorkloadProblem, text: str) -> None:
     assert value == pytest.approx(naive_optimum(problem, objective), rel=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(workloads(max_jobs=3, real=True), st.sampled_from(OBJECTIVES))
 def test_cpsat_bounds_real_times(problem: WorkloadProblem, text: str) -> None:
     objective = parse_workload_objective(text)
@@ -177,7 +178,7 @@ def test_cpsat_bounds_real_times(problem: WorkloadProblem, text: str) -> None:
     assert terms(result.bound)[0] >= optimum[0] * (1 - 1e-2) - 1e-2
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(workloads(), st.sampled_from(OBJECTIVES))
 def test_prices_encloses_the_optimum(problem: WorkloadProblem, text: str) -> None:
     objective = parse_workload_objective(text)
@@ -188,7 +189,7 @@ def test_prices_encloses_the_optimum(problem: WorkloadProblem, text: str) -> Non
     assert terms(result.bound)[0] <= optimum[0] * (1 + 1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(workloads(max_jobs=6, moldable=False), st.integers(0, 100))
 def test_a_window_never_makes_a_plan_worse(problem: WorkloadProblem, seed: int) -> None:
     plan = next(iter(serial_plans(problem)))
@@ -202,7 +203,7 @@ def test_a_window_never_makes_a_plan_worse(problem: WorkloadProblem, seed: int) 
     assert plan.values(("turnaround",)) <= before
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(workloads(max_jobs=4), st.sampled_from(("turnaround", "slowdown")), st.booleans())
 def test_the_search_in_order_of_starts_proves_the_optimum(
     problem: WorkloadProblem, term: Any, by_jobs: bool

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from naive_optimum import optimum
 from random_toys import evolution_toy
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
@@ -84,7 +85,7 @@ def verdict(problem: EvolutionProblem, total: int, *, slices: int, later: tuple[
     return NO_ANSWER
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(rigid_problems, st.sampled_from((1, 7, 1000)))
 def test_a_total_is_refuted_if_and_only_if_it_is_below_the_optimum(
     problem: EvolutionProblem, slices: int
@@ -105,7 +106,7 @@ def test_two_thousand_toys_have_the_optima_of_brute_force(part: int) -> None:
         assert verdict(problem, least - 1, slices=20) == NO_ANSWER, (number, problem)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rigid_problems, st.integers(0, 3), st.sampled_from((1, 7, 50)))
 def test_what_another_search_tells_is_true(problem: EvolutionProblem, more: int, slices: int) -> None:
     least = least_total(problem)
@@ -139,7 +140,7 @@ def latest_start(heads: list[int], least: list[int], app: int, limit: int) -> in
     return start
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     evolution_problems(min_apps=2, max_apps=3, max_steps=3, max_nodes=4, expand_limits=(1,), releases=True),
     st.integers(0, 4),
@@ -196,7 +197,7 @@ def test_bounds_from_below_end_at_the_optimum(seed: int, monkeypatch: pytest.Mon
     assert shared.bound == shared.value == int(best.answer.completions.sum())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rigid_problems, st.sampled_from(OBJECTIVES), st.sampled_from((1, 2, 3)))
 def test_optima_are_those_of_brute_force(
     problem: EvolutionProblem, objective: EvolutionObjective, workers: int
@@ -219,7 +220,7 @@ def test_both_exact_methods_agree(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(
     evolution_problems(
         min_apps=4,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from naive_optimum import optimum
 from random_toys import evolution_toy
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import UnknownName
@@ -70,7 +71,7 @@ def verdict(problem: EvolutionProblem, by: int, *, slices: int, later: tuple[int
     return NO_ANSWER
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(rigid_problems, st.sampled_from((1, 7, 1000)))
 def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum(
     problem: EvolutionProblem, slices: int
@@ -80,7 +81,7 @@ def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum(
     assert verdict(problem, int(least) - 1, slices=slices) == NO_ANSWER
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(elastic_problems, st.sampled_from((1, 7, 1000)))
 def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum_with_expansion(
     problem: EvolutionProblem, slices: int
@@ -130,7 +131,7 @@ def test_both_exact_methods_agree_with_expansion(limit: float, seed: int) -> Non
     assert clauses.objective == cpsat.objective
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(rigid_problems, st.integers(0, 3), st.sampled_from((1, 7, 50)))
 def test_what_another_search_tells_is_true(problem: EvolutionProblem, more: int, slices: int) -> None:
     (least,) = optimum(problem, ("makespan",))
@@ -168,7 +169,7 @@ def test_bounds_from_below_end_at_the_optimum(seed: int, monkeypatch: pytest.Mon
     assert any(later < earlier for earlier, later in itertools.pairwise(tried))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rigid_problems, st.sampled_from(OBJECTIVES), st.sampled_from((1, 2, 3)))
 def test_optima_are_those_of_brute_force(
     problem: EvolutionProblem, objective: EvolutionObjective, workers: int

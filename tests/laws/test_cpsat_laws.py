@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_optimum import optimum
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve.bounds import longest_application
 from allocsolve.exact import EvolutionCpSat
@@ -25,7 +26,7 @@ def shares(above: float) -> dict[EvolutionTerm, float]:
     return {"makespan": above, "completion": above, "waste": 1.0}
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     evolution_problems(max_nodes=3, max_apps=3, max_steps=2, max_duration=3),
     st.sampled_from(OBJECTIVES),

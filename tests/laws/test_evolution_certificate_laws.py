@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from naive_optimum import optimum
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.errors import InvalidAnswer
@@ -69,7 +70,7 @@ def refutation(problem: EvolutionProblem, time: int, slices: int) -> dict[str, A
     return certificate
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(problems, st.sampled_from((1, 7, 1000)))
 def test_every_refutation_is_confirmed_by_the_judge_and_by_its_twin(
     problem: EvolutionProblem, slices: int
@@ -80,7 +81,7 @@ def test_every_refutation_is_confirmed_by_the_judge_and_by_its_twin(
     assert refuted_horizon(problem, items_of(certificate)) == least - 1
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(problems, st.sampled_from((1, 2, 3)))
 def test_what_is_called_optimal_is_certified(problem: EvolutionProblem, workers: int) -> None:
     result = EvolutionConflictSearch()(problem, Budget(seconds=600, workers=workers))
@@ -121,7 +122,7 @@ def tampered(items: list[Any], data: st.DataObject) -> list[Any]:
     return items
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(problems, st.integers(0, 2), st.data())
 def test_no_tampered_proof_says_more_than_is_true(
     problem: EvolutionProblem, raised: int, data: st.DataObject

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from naive_evolving_prices import least_cost_of_phases, least_cost_of_profile, slotted_optimum_of_evolving
 from naive_malleable_prices import least_cost_of_job
 from price_strategies import price_lists
+from tiers import examples
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound
 from allocsolve.bounds.workload.time_price_dual import TimeDual
@@ -141,7 +142,7 @@ def assert_no_bound_is_above(
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(problem=evolving_toys(("phases",)), term=MEANS, certificate=price_lists())
 def test_never_above_a_schedule_of_phases(
     problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
@@ -150,7 +151,7 @@ def test_never_above_a_schedule_of_phases(
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(problem=evolving_toys(("profile",)), term=MEANS, certificate=price_lists())
 def test_never_above_a_schedule_of_profiles(
     problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]
@@ -159,7 +160,7 @@ def test_never_above_a_schedule_of_profiles(
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(problem=evolving_toys(("requests", "overhead")), term=MEANS, certificate=price_lists())
 def test_never_above_a_schedule_of_requests(
     problem: WorkloadProblem, term: WorkloadTerm, certificate: dict[str, Any]

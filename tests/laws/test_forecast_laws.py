@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_conservative import Interval, earliest_hole
+from tiers import examples
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics.workload.conservative import (
@@ -46,7 +47,7 @@ def workloads(draw: Any, *, exact: bool, last_submit: int = 20) -> WorkloadProbl
 
 
 @policies
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(problem=workloads(exact=True, last_submit=0))
 def test_what_is_all_known_comes_true(problem: WorkloadProblem, policy: Any) -> None:
     # All jobs are submitted at once: every forecast afterwards knows everything. Not between two completions
@@ -60,7 +61,7 @@ def test_what_is_all_known_comes_true(problem: WorkloadProblem, policy: Any) -> 
         engine.apply(policy.decide(view))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(problem=workloads(exact=True))
 def test_fcfs_keeps_its_promises_if_estimates_are_exact(problem: WorkloadProblem) -> None:
     promised = promised_starts(problem, Fcfs())
@@ -68,7 +69,7 @@ def test_fcfs_keeps_its_promises_if_estimates_are_exact(problem: WorkloadProblem
 
 
 @policies
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(problem=workloads(exact=False))
 def test_nothing_is_promised_before_it_is_submitted(problem: WorkloadProblem, policy: Any) -> None:
     promised = promised_starts(problem, policy)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.bounds.workload._kernels_job_soft import SlotEntries, soft_slots
@@ -107,7 +108,7 @@ def test_times_that_are_no_quarters_lose_little(data: st.DataObject, shift: floa
     assert exact - 1 < job_price_bound(moved, certificate, term) <= exact + 1e-9
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(problems(), st.sampled_from(TERMS))
 def test_bound_is_below_the_optimum_and_not_below_the_time_prices(
     problem: WorkloadProblem, term: WorkloadTerm

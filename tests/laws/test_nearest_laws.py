@@ -12,6 +12,7 @@ from allocator_strategies import requests
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from nearest_tools import ALLOCATORS, SOLVERS, greedy_ring, with_swaps
+from tiers import examples
 
 from allocsolve.bounds import partition_bound, star_bound
 from allocsolve.heuristics.partition import _kernels_rings as rings
@@ -243,7 +244,7 @@ def test_guarantees_and_bounds(request: Request) -> None:
         assert value * size <= best * dimensions * 2 * (size - 1)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(requests(max_nodes=14), st.sampled_from(("grid", "all")))
 def test_the_median_method_is_within_its_guarantee_on_meshes(request: Request, centres: Any) -> None:
     topology, free, size = as_mesh(request[0]), request[1], request[2]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_tools import entry
+from tiers import examples
 
 from allocsolve.bounds import star_bound
 from allocsolve.errors import InvalidAnswer
@@ -51,7 +52,7 @@ def without_trees(problem: PartitionProblem) -> Result[Partition]:
     return result
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(problems(), st.data())
 def test_no_multipliers_certify_more_than_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
     rings = is_ring(problem)
@@ -82,7 +83,7 @@ def test_a_certificate_of_any_size_takes_no_time_without_end() -> None:
     assert partition_certificate_bound(huge, {"axes": [0, 1, 2], "scale": 1, "roots": []}) == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems())
 def test_the_bound_of_the_solver_is_that_of_the_judge_at_each_root(problem: PartitionProblem) -> None:
     result = without_trees(problem)

@@ -19,6 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kernel_tools import entry
 from strategies import partition_problems, partitions
+from tiers import examples
 from tree_tools import LARGER, TAMPERINGS, proven
 
 from allocsolve.errors import InvalidAnswer
@@ -50,7 +51,7 @@ trim = entry(walks.trim)
 # --- Certificates ---
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(problems)
 @example(PartitionProblem.of(Torus((5, 3)), busy=[0, 4, 8], size=5))
 @example(PartitionProblem.of(Torus((7, 2)), busy=[0, 4, 8], size=6, contiguous=True))
@@ -76,7 +77,7 @@ def test_optima_of_larger_machines_are_confirmed_by_steps_of_all_kinds() -> None
     assert kinds == set(range(6))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(problems, st.data())
 def test_no_change_proves_more_than_the_optimum(problem: PartitionProblem, data: st.DataObject) -> None:
     best = naive.optimum(problem)
@@ -105,7 +106,7 @@ def test_tampered_proofs_are_refused_100_of_100() -> None:
         assert len(str(refused.value).splitlines()) == 1
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(problems, st.data())
 def test_the_proof_of_another_problem_proves_no_more_than_the_optimum(
     problem: PartitionProblem, data: st.DataObject
@@ -276,7 +277,7 @@ def sets_in(windows: Windows, branch: Branch, size: int) -> Iterator[tuple[int, 
             yield members
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(partition_problems(max_nodes=12, max_size=5), st.data())
 def test_multipliers_exclude_no_set_within_the_target(problem: PartitionProblem, data: st.DataObject) -> None:
     axes = judged(problem, data)
@@ -295,7 +296,7 @@ def test_multipliers_exclude_no_set_within_the_target(problem: PartitionProblem,
     assert {each for each in cost if cost[each] <= target} <= kept
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(partition_problems(max_nodes=14, contiguous=True), st.data())
 def test_reach_keeps_every_connected_set(problem: PartitionProblem, data: st.DataObject) -> None:
     axes = PartitionAxes.of(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from naive_reservation_moves import NaiveSearch
 from naive_reservation_optimum import naive_greedy, naive_optimum, naive_shape_optimum
 from reservation_strategies import reservation_problems
+from tiers import examples
 
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.heuristics.reservation._kernels_capacity import new_capacity
@@ -155,7 +156,7 @@ def test_solvers_by_count_against_brute_force(
         assert reservation_value(problem, result.answer, objective) == result.objective
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     reservation_problems(max_jobs=3, max_nodes=6, longest=3, shapes=["run", "connected"]),
     st.sampled_from(RESERVATION_OBJECTIVES),

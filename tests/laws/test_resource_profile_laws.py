@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from naive_profile import NaiveProfile
 from strategies import EXPAND_LIMITS, evolution_profiles
+from tiers import examples
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.heuristics import ResourceProfile
@@ -94,5 +95,5 @@ class Histories(RuleBasedStateMachine):
             assert self.profile.used_at(time) + self.profile.free_at(time) == self.profile.num_nodes
 
 
-Histories.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Histories.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestHistories = Histories.TestCase

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from allocsolve.bounds.workload import MEAN_TERMS, job_prices, time_prices
 from allocsolve.bounds.workload.job_prices import job_prices_of
@@ -66,7 +67,7 @@ def certificates(draw: DrawFn, problem: WorkloadProblem, term: str) -> dict[str,
     }
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.data(), st.sampled_from(["turnaround", "slowdown", "wait,makespan"]))
 @pytest.mark.parametrize(("fewest", "most"), [(1, 3), (MANY, MANY + 5)])
 def test_no_result_is_worse_than_what_it_started_from(
@@ -95,7 +96,7 @@ def test_no_result_is_worse_than_what_it_started_from(
     assert terms(again.certified_bound)[0] >= terms(first.certified_bound)[0]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.data(), st.sampled_from(MEAN_TERMS))
 def test_the_ascent_goes_on_from_prices_of_node_seconds(data: st.DataObject, term: Any) -> None:
     problem = data.draw(problems(1, 6))
@@ -107,7 +108,7 @@ def test_the_ascent_goes_on_from_prices_of_node_seconds(data: st.DataObject, ter
     assert again.value <= certified
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.data(), st.sampled_from(MEAN_TERMS))
 def test_the_ascent_goes_on_from_prices_per_job(data: st.DataObject, term: Any) -> None:
     problem = data.draw(problems(1, 6).filter(lambda problem: problem.is_rigid))
@@ -118,7 +119,7 @@ def test_the_ascent_goes_on_from_prices_per_job(data: st.DataObject, term: Any) 
     assert again.value == workload_certified_bound(problem, again.certificate, (term,))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(problems(1, 8), st.integers(0, 5))
 def test_a_schedule_that_is_later_than_need_be(problem: WorkloadProblem, late: int) -> None:
     """The plan that repeats it starts no job later."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tiers import examples
 
 from allocsolve.bench import holm, signed_rank
 from allocsolve.bench.scores.statistics import (
@@ -69,7 +70,7 @@ def test_the_95th_percentile_by_hand() -> None:
     assert quantile([1, 2, math.inf], 0.5) == 2
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(values, min_size=2, max_size=40))
 def test_a_bootstrap_interval_holds_the_estimate(sample: list[float]) -> None:
     estimates = {"mean": fmean(sample), "median": median(sample), "p95": quantile(sample, 0.95)}
@@ -107,13 +108,13 @@ def _naive_signed_rank(sample: list[float]) -> float:
     return sum(abs(total - middle) >= seen - 1e-9 for total in sums) / len(sums)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(differences)
 def test_signed_rank_by_all_patterns(sample: list[float]) -> None:
     assert signed_rank(sample) == pytest.approx(_naive_signed_rank(sample), abs=1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.floats(-100, 100), max_size=40))
 def test_signed_rank_does_not_ask_who_is_first(sample: list[float]) -> None:
     p = signed_rank(sample)
@@ -129,7 +130,7 @@ def test_signed_rank_of_many_by_the_normal_distribution() -> None:
     assert signed_rank(sample) == pytest.approx(math.erfc(z / math.sqrt(2)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=50, unique_by=abs))
 def test_signed_rank_of_different_ones_is_that_of_scipy(sample: list[float]) -> None:
     nonzero = [term for term in sample if term]

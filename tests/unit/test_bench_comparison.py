@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_tools import failed, row, timed_out
+from tiers import examples
 
 from allocsolve.bench import Comparison, Record, compare, gap, solver_scores
 from allocsolve.bench.scores.summary import duels, primal_curves, profiles, proof_profiles, summaries
@@ -236,7 +237,7 @@ def _records(draw: st.DrawFn) -> list[Record]:
     return draw(st.permutations(rows))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(_records())
 def test_nothing_is_dropped(rows: list[Record]) -> None:
     found = compare(rows)
@@ -266,7 +267,7 @@ def _profiles_reach_the_share_answered(comparison: Comparison) -> None:
         assert max((share for _, share in steps), default=0) == pytest.approx(answered / len(common))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(_records())
 def test_one_seed_is_what_score_says(rows: list[Record]) -> None:
     single = [run for run in rows if run.seed == 0]

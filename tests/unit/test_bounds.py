@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve.bounds import (
     configuration_lp,
@@ -116,7 +117,7 @@ def test_no_applications_no_bound() -> None:
     assert [bound(EvolutionProblem(3, ())) for bound in ALL_BOUNDS] == [0] * 5
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(TINY)
 def test_no_bound_exceeds_the_optimum(problem: EvolutionProblem) -> None:
     makespan, total = least_without_expansion(problem)
@@ -124,7 +125,7 @@ def test_no_bound_exceeds_the_optimum(problem: EvolutionProblem) -> None:
     assert total_completion(problem) <= total
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problem=TINY, seed=st.integers(0, 99))
 def test_the_configuration_bound_does_not_trust_the_linear_program(
     problem: EvolutionProblem, seed: int

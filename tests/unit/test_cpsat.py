@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Status
 from allocsolve.bounds import makespan_bound
@@ -129,7 +130,7 @@ def test_ctrl_c_ends_the_search_with_what_is_known(press_ctrl_c: Callable[[], No
     assert result.runtime < 60
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(evolution_problems(min_apps=2, max_apps=3, releases=True))
 def test_the_pairs_relaxation_is_a_bound_and_exact_for_two(problem: EvolutionProblem) -> None:
     bound = pairs_relaxation(problem)

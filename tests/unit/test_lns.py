@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from naive_optimum import optimum
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.backends.cpsat import run_cpsat
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from allocsolve.model import EvolutionObjective
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(evolution_problems(min_apps=2, max_apps=3, max_duration=2, releases=True))
 def test_with_all_applications_free_it_proves_the_optimum(problem: EvolutionProblem) -> None:
     for objective in (("makespan",), ("makespan", "waste")):
@@ -36,7 +37,7 @@ def test_with_all_applications_free_it_proves_the_optimum(problem: EvolutionProb
         assert terms(result.objective) == optimum(problem, objective)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(evolution_problems(min_apps=2, max_apps=4, max_duration=3))
 def test_the_orders_of_a_schedule_hold_in_it(problem: EvolutionProblem) -> None:
     """With all orders kept, the model still has an answer that is no worse than the schedule."""

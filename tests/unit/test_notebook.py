@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from picture_tools import SVG, parsed
 from strategies import evolution_problems
+from tiers import examples
 
 from allocsolve import EvolutionProblem, EvolutionProfile, PartitionProblem, Torus, plot, solve
 from allocsolve.errors import InvalidOption
@@ -78,7 +79,7 @@ def test_pictures_show_themselves() -> None:
         plot(many, solve(many, "noX"))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(evolution_problems())
 def test_whatever_is_solved_can_be_shown(problem: EvolutionProblem) -> None:
     result = solve(problem, "infX")

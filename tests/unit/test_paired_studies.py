@@ -11,6 +11,7 @@ from cli_tools import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_tools import failed, row, timed_out
+from tiers import examples
 
 from allocsolve.bench import Record, RecordStore
 from allocsolve.bench.scores.catalogue import Catalogue
@@ -109,7 +110,7 @@ def _studies(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
 _TIMES = st.sampled_from([0.5, 1.0, 2.0])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(_studies())
 def test_going_back_undoes_a_change(studies: tuple[list[Record], list[Record]]) -> None:
     there = pair_studies(*studies, Catalogue())

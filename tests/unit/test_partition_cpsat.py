@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ortools.sat.python import cp_model
 from strategies import partition_problems
+from tiers import examples
 
 from allocsolve.backends import cpsat as backend
 from allocsolve.errors import InvalidOption
@@ -81,7 +82,7 @@ def assert_optimal(problem: PartitionProblem) -> None:
     assert result.limit is None
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(partition_problems(contiguous=None))
 def test_the_same_as_the_slow_twin(problem: PartitionProblem) -> None:
     assert_optimal(problem)

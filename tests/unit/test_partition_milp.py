@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import partition_problems, topologies
+from tiers import examples
 
 from allocsolve.errors import InvalidOption, SolverUnavailable
 from allocsolve.exact.partition import milp
@@ -58,7 +59,7 @@ def assert_optimal(problem: PartitionProblem) -> None:
     assert result.limit is None
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(partition_problems(contiguous=None))
 def test_the_same_as_the_slow_twin(problem: PartitionProblem) -> None:
     assert_optimal(problem)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from allocsolve.bounds import partition as partition_bounds
 from allocsolve.bounds import partition_bound, star_bound, town
@@ -34,7 +35,7 @@ def test_the_search_finds_what_enumeration_of_all_partitions_does(size: int) -> 
     assert town(size) == naive.town(size, size, size)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.integers(1, 9), st.integers(1, 9), st.data())
 def test_boxes_are_those_of_enumeration(width: int, height: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, min(22, width * height)))
@@ -49,7 +50,7 @@ def test_the_formula_is_the_optimum_over_all_sets(shape: tuple[int, int]) -> Non
         assert town(size, shape) == naive.optimum(mesh, free, size)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(1, 80), st.one_of(st.none(), st.tuples(st.integers(1, 12), st.integers(1, 40))))
 def test_the_set_attains_the_value(size: int, shape: tuple[int, int] | None) -> None:
     if shape is not None:
