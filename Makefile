@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Pytest in as many processes as there are processors; tests that share something costly are run by one of them.
 PARALLEL := --numprocesses logical --dist loadgroup --benchmark-disable
 
-.PHONY: score test test-all kernels perf lint docs clean
+.PHONY: score test test-ci test-all times kernels perf lint docs clean
 
 # How far is each published heuristic from the proven optimum, or from a certified bound? A few minutes.
 score: $(VENV)/.installed
@@ -15,14 +15,22 @@ score: $(VENV)/.installed
 	$(BIN)/allocsolve score lublin-256 --solvers fcfs,first-fit,easy,conservative --seconds 20 --workers 2 --out out/lublin-256
 	$(BIN)/allocsolve score linnert-1000 --solvers static-count,static,static-growth,static-literal,greedy --seconds 20 --out out/linnert-1000
 
-# For people, a few minutes: all but the tests that are marked slow.
+# For people, after each edit: what takes less than half a second, with few examples (see tests/tiers.py).
 test: kernels
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
+	$(BIN)/python -m pytest $(PARALLEL) --tier fast
 
-# All tests and what they cover. Times are held to each other in tests/perf, with nothing beside them.
+# For each submission: all but what takes minutes, and what it covers.
+test-ci: kernels
+	$(BIN)/python -m pytest $(PARALLEL) --tier ci --cov --cov-report=term --durations=30
+
+# Before a release: everything with full counts. Times are held to each other in tests/perf, with nothing beside them.
 test-all: kernels
-	$(BIN)/python -m pytest $(PARALLEL) --ignore=tests/perf --cov --cov-report=term --durations=30
+	$(BIN)/python -m pytest $(PARALLEL) --tier all --ignore=tests/perf --cov --cov-report=term --durations=30
 	$(BIN)/python -m pytest tests/perf --benchmark-disable
+
+# Which test is in which tier: run after tests were added that take longer than half a second.
+times: kernels
+	$(BIN)/python -m pytest $(PARALLEL) --ignore=tests/perf --record-times
 
 # Compiled once and cached, side by side on all processors.
 kernels: $(VENV)/.installed-dev

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Mapping
 
 __all__ = ["examples"]
 
@@ -82,7 +82,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     """Say how long it took last time."""
     if _tier is None:
         return None
-    seconds = config.cache.get(f"tiers/{_tier}", None) if config.cache else None
+    seconds = config.cache.get(f"tiers/{_tier}", None)
     before = "not run here before" if seconds is None else f"{seconds / 60:.0f} min last time"
     return f"tier: {_tier}, {before}"
 
@@ -117,7 +117,7 @@ _shared: dict[tuple[str, str], float] = {}
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Iterator[object]:
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
     """Measure what tests share."""
     begin = _cpu_s()
     value = yield
@@ -128,7 +128,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Iterator[obje
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Measure a test, and fail one that has left its tier.
 
     Recorded with it is what it shares with others: whichever of them is the first has to make it.
@@ -151,8 +151,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Collect the times, of whichever process has run the test."""
     if report.when == "call":
-        name, seconds = dict(report.user_properties).get("cpu_s", (report.nodeid, 0.0))  # type: ignore[misc]
-        _recorded[name] = seconds
+        for name, value in report.user_properties:
+            if name == "cpu_s" and isinstance(value, (tuple, list)):
+                _recorded[value[0]] = value[1]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -168,7 +169,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     config = session.config
     if hasattr(config, "workerinput"):  # one of several processes: the first of them collects
         return
-    if _tier is not None and exitstatus == 0 and config.cache:
+    if _tier is not None and exitstatus == 0:
         config.cache.set(f"tiers/{_tier}", time.perf_counter() - config.stash[_BEGUN])
     if config.option.record_times:
         times = {**recorded_times(), **_recorded}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -178,7 +179,7 @@ def test_no_line_is_lost(tmp_path_factory: pytest.TempPathFactory, data: st.Data
     path.write_text(("; MaxProcs: 8\n" if kind == "swf" else COLUMNS) + text + "\n", encoding="utf-8")
     log = read_swf_log(path) if kind == "swf" else read_sacct_log(path, num_nodes=8)
     report = log.report
-    assert report.job_lines == len([line for line in text.split("\n") if line.strip()])
+    assert report.job_lines == len([line for line in re.split("\r\n|\r|\n", text) if line.strip()])
     dropped = sum(report.dropped.values()) + report.changed.get("resized", 0)
     assert report.job_lines == dropped + len(log.names)
     if log.names:

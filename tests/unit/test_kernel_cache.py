@@ -1,0 +1,224 @@
+"""Machine code on disk is that of the sources as they are: after an edit it is as if there were none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import allocsolve
+from allocsolve.kernels import kernel
+from allocsolve.kernels.compilations import _kernels
+from allocsolve.kernels.sources import Source
+
+PACKAGE = Path(allocsolve.__file__).parent
+
+#: A package of kernels: an entry kernel, an inner one in another module, and what that takes from a third.
+MODULES = {
+    "numbers.py": "FACTOR = 3\n",
+    "layouts.py": """
+        from typing import NamedTuple
+
+        class Pair(NamedTuple):
+            first: int
+            second: int
+        """,
+    "far.py": '''
+        from allocsolve.kernels import inner_kernel
+        from kernels_to_edit.numbers import FACTOR
+
+        @inner_kernel
+        def scaled(value):
+            """Scale."""
+            return FACTOR * value  # by what is imported by name
+        ''',
+    "near.py": """
+        from allocsolve.kernels import inner_kernel
+        from kernels_to_edit.far import scaled
+
+        @inner_kernel
+        def first_scaled(pair):
+            return scaled(pair.first)
+        """,
+    "entry.py": """
+        from allocsolve.kernels import kernel
+        from kernels_to_edit.near import first_scaled
+
+        @kernel
+        def run(pair):
+            return first_scaled(pair)
+
+        def unrelated():
+            return 1
+        """,
+    "__init__.py": "",
+}
+
+RUN = """
+import json
+from allocsolve.kernels import compilations
+from kernels_to_edit.entry import run
+from kernels_to_edit.layouts import Pair
+print(json.dumps([run(Pair(first=10, second=1)), compilations()]))
+"""
+
+EASY = """
+import json
+from allocsolve.heuristics import Easy
+from allocsolve.model import Budget, Job, WorkloadProblem
+jobs = [Job(0, 2, 100), Job(1, 4, 10), Job(2, 1, 50)]
+schedule = Easy()(WorkloadProblem(4, jobs), Budget(seconds=10)).answer
+print(json.dumps(schedule.ends.tolist()))
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A folder of modules, and one for the cache."""
+
+    folder: Path
+    cache: Path
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.folder / file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def run(self, program: str, cache: Path | None = None) -> list[float]:
+        paths = os.pathsep.join([str(self.folder), *filter(None, sys.path)])
+        environment = {**os.environ, "PYTHONPATH": paths, "ALLOCSOLVE_KERNELS": str(cache or self.cache)}
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=self.folder,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        told: list[float] = json.loads(done.stdout)
+        return told
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    package = tmp_path / "site" / "kernels_to_edit"
+    package.mkdir(parents=True)
+    for name, text in MODULES.items():
+        (package / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    return Site(tmp_path / "site", tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "value"),
+    [
+        pytest.param("numbers.py", "3", "5", 50, id="a constant imported by name"),
+        pytest.param("far.py", "FACTOR * value", "FACTOR + value", 13, id="an inner kernel two modules away"),
+        pytest.param("near.py", "pair.first", "pair.second", 3, id="an inner kernel"),
+        pytest.param("entry.py", "first_scaled(pair)", "-first_scaled(pair)", -30, id="the entry kernel"),
+    ],
+)
+def test_what_was_edited_is_what_runs(site: Site, file: str, old: str, new: str, value: int) -> None:
+    assert site.run(RUN) == [30, 3]
+    assert site.run(RUN) == [30, 0]
+    site.edit(f"kernels_to_edit/{file}", old, new)
+    assert site.run(RUN) == [value, 3]
+
+
+def test_a_layout_that_was_edited_is_the_one_that_is_read(site: Site) -> None:
+    assert site.run(RUN) == [30, 3]
+    layouts = site.folder / "kernels_to_edit" / "layouts.py"
+    lines = layouts.read_text(encoding="utf-8").splitlines()
+    layouts.write_text("\n".join([*lines[:-2], lines[-1], lines[-2]]), encoding="utf-8")
+    assert site.run(RUN) == [30, 3], "the other field comes first, of the same type"
+
+
+def test_what_changes_nothing_compiles_nothing(site: Site, tmp_path: Path) -> None:
+    assert site.run(RUN) == [30, 3]
+    site.edit("kernels_to_edit/far.py", '"""Scale."""', '"""Scale a value.\n\n    By a factor.\n    """')
+    site.edit("kernels_to_edit/far.py", "# by what is imported by name", "# another comment")
+    site.edit("kernels_to_edit/entry.py", "return 1", "return 2")
+    moved = shutil.copytree(site.folder, tmp_path / "another" / "place")
+    assert Site(moved, site.cache).run(RUN) == [30, 0]
+
+
+def test_the_schedule_of_an_edited_engine_is_not_the_old_one(tmp_path: Path) -> None:
+    """Every run time is doubled in an inner kernel, modules away from the loop of the policy."""
+    left_out = shutil.ignore_patterns("library", "papers", "__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "site" / "allocsolve", ignore=left_out)
+    (tmp_path / "site" / "allocsolve" / "instances" / "library").mkdir()
+    for file in (PACKAGE / "instances" / "library").glob("*.py"):
+        shutil.copy(file, tmp_path / "site" / "allocsolve" / "instances" / "library")
+    site = Site(tmp_path / "site", tmp_path / "cache")
+    assert site.run(EASY) == [100, 110, 52]
+    site.edit("allocsolve/simulation/_kernels_events.py", "end = now + run_time", "end = now + 2 * run_time")
+    assert site.run(EASY) == [200, 220, 102]
+
+
+def test_a_damaged_file_is_made_again(site: Site) -> None:
+    assert site.run(RUN) == [30, 3]
+    (file,) = site.cache.glob("*.kernel")
+    whole = file.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], whole[:-1] + b"?"):
+        file.write_bytes(damaged)
+        assert site.run(RUN) == [30, 3]
+        assert site.run(RUN) == [30, 0]
+
+
+def test_kernels_run_where_nothing_can_be_written(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert site.run(RUN, cache=tmp_path / "file" / "folder") == [30, 3]
+
+
+def test_processes_that_need_the_same_kernel_compile_it_once(site: Site) -> None:
+    with ThreadPoolExecutor(3) as threads:
+        told = [*threads.map(lambda _: site.run(RUN), range(3))]
+    assert sorted(told) == [[30, 0], [30, 0], [30, 3]]
+    assert len([*site.cache.iterdir()]) == 1, "no locks and parts are left"
+
+
+def test_old_versions_of_a_kernel_are_removed(site: Site) -> None:
+    site.run(RUN)
+    (file,) = site.cache.glob("*.kernel")
+    for version in range(20):
+        old = file.with_name(f"{file.name.rpartition('-')[0]}-{version:032}.kernel")
+        old.write_bytes(b"old")
+        os.utime(old, (1e9, 1e9))
+    site.edit("kernels_to_edit/numbers.py", "3", "7")
+    site.run(RUN)
+    assert sorted(one.read_bytes() == b"old" for one in site.cache.iterdir()) == [False, False]
+
+
+def test_it_can_be_told_of_every_kernel_whether_it_has_changed() -> None:
+    for path in PACKAGE.rglob("_kernels*.py"):
+        import_module(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts))
+    kernels = [one for one in _kernels if one.py_func.__module__.startswith("allocsolve.")]
+    assert len(kernels) > 90
+    assert min(Source.of(one).functions for one in kernels) == 1
+    assert max(Source.of(one).functions for one in kernels) > 50
+
+
+class _Thing:
+    """Nobody can tell what is in it."""
+
+
+_THING = _Thing()
+
+
+@kernel
+def _names_a_thing() -> int:
+    return len(str(_THING))
+
+
+def test_a_kernel_may_not_name_what_may_change_unseen() -> None:
+    with pytest.raises(TypeError, match=r"a kernel may not name <.*_Thing object.*nobody could tell"):
+        Source.of(_names_a_thing)

@@ -1,0 +1,151 @@
+"""Inner kernels: linked into those that call them, never optimised alone; arrays by address and shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
+from allocsolve.kernels.linking import _EntryLibrary, _InnerLibrary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numba.core.dispatcher import Dispatcher
+    from numpy.typing import NDArray
+
+    from allocsolve.model import IntArray
+
+
+class Parts(NamedTuple):
+    grid: NDArray[np.float64]
+    marks: NDArray[np.bool_]
+    few: tuple[NDArray[np.int32], int]
+
+
+@inner_kernel
+def digest(parts: Parts, weight: int) -> float:
+    """Return a number that depends on every entry and its place, on the shape, size and strides."""
+    grid, (few, number) = parts.grid, parts.few
+    total = 0.0
+    for i in range(grid.shape[0]):
+        for j in range(grid.shape[1]):
+            total += grid[i, j] * (1 + i + 10 * j)
+    for i in range(len(parts.marks)):
+        total += 1000 * (i + 1) if parts.marks[i] else 0
+    for i in range(len(few)):
+        total += few[i] * (i + 1)
+    layout = grid.size + 3 * grid.strides[0] + 7 * grid.strides[1] + 11 * few.itemsize + 13 * few.nbytes
+    return total + layout + weight * number
+
+
+@kernel
+def digest_of(parts: Parts) -> float:
+    return digest(parts, 2) + digest(parts, parts.few[1])
+
+
+@given(
+    grid=npst.arrays(np.float64, npst.array_shapes(min_dims=2, max_dims=2), elements=st.integers(-99, 99)),
+    marks=npst.arrays(np.bool_, st.integers(0, 5)),
+    few=npst.arrays(np.int32, st.integers(0, 5)),
+    number=st.integers(-99, 99),
+)
+def test_what_an_inner_kernel_sees_of_arrays_is_what_numpy_says(
+    grid: NDArray[np.float64], marks: NDArray[np.bool_], few: NDArray[np.int32], number: int
+) -> None:
+    def told(weight: int) -> float:
+        places = 1 + np.arange(grid.shape[0])[:, None] + 10 * np.arange(grid.shape[1])
+        layout = grid.size + 3 * grid.shape[1] * 8 + 7 * 8 + 11 * few.itemsize + 13 * few.nbytes
+        listed = few.astype(np.int64) * np.arange(1, len(few) + 1)
+        entries = (grid * places).sum() + 1000 * (np.flatnonzero(marks) + 1).sum() + listed.sum()
+        return float(entries + layout + weight * number)
+
+    made = digest_of(Parts(grid, marks, (few, number)))
+    assert made == pytest.approx(told(2) + told(number), rel=1e-12)
+
+
+@inner_kernel
+def fill(values: IntArray, first: int) -> None:
+    for i in range(len(values)):
+        values[i] = first + i
+
+
+@allocating_kernel
+def counted(first: int, count: int) -> IntArray:
+    values = np.empty(count, dtype=np.int64)
+    fill(values, first)
+    return values
+
+
+@kernel
+def counted_from(first: int, count: int) -> IntArray:
+    values = counted(first, count)
+    fill(values[1:], first + 2)
+    return values
+
+
+def test_what_an_inner_kernel_allocates_belongs_to_whom_it_is_returned() -> None:
+    kept = [counted_from(first, 2000) for first in range(200)]
+    for first, values in enumerate(kept):
+        assert values[0] == first
+        assert values[1:].tolist() == list(range(first + 2, first + 2001))
+
+
+@inner_kernel
+def failing(value: int) -> int:
+    if value > 2:
+        raise ValueError("too much")
+    return value
+
+
+@kernel
+def failing_entry(value: int) -> int:
+    return failing(value) + failing(1)
+
+
+def test_what_an_inner_kernel_raises_comes_out() -> None:
+    assert failing_entry(2) == 3
+    with pytest.raises(ValueError, match="too much"):
+        failing_entry(3)
+
+
+def _libraries(function: Any) -> list[Any]:
+    return [result.library for result in cast("Dispatcher", function).overloads.values()]
+
+
+def test_inner_kernels_are_not_optimised_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inner functions have neither machine code nor a name of their own in that of the entry kernel."""
+    monkeypatch.setenv("ALLOCSOLVE_KERNELS", str(tmp_path))  # so that it is compiled
+    fresh = kernel(cast("Dispatcher", failing_entry).py_func)
+    assert fresh(1) == 2
+    (entry,) = _libraries(fresh)
+    assert isinstance(entry, _EntryLibrary)
+    inner = _libraries(failing)
+    assert inner
+    assert all(isinstance(library, _InnerLibrary) for library in inner)
+    assert not any(library._compiled for library in inner)
+    exported = {one.name for one in entry.get_defined_functions() if one.linkage.name == "external"}
+    assert exported
+    assert not any("failing" in name and "entry" not in name for name in exported)
+
+
+def test_constants_and_narrow_integers_are_compiled_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALLOCSOLVE_KERNELS", str(tmp_path))
+
+    @inner_kernel
+    def doubled(value: int) -> int:
+        return 2 * value
+
+    @kernel
+    def many(values: NDArray[np.int32]) -> int:
+        return doubled(3) + doubled(values[0]) + doubled(values[0] + 1) + doubled(len(values))
+
+    assert many(np.array([5], dtype=np.int32)) == 6 + 10 + 12 + 2
+    assert [str(args) for args in cast("Dispatcher", doubled).overloads] == ["(int64,)"]
