@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 # Pytest in as many processes as there are processors; tests that share something costly are run by one of them.
 PARALLEL := --numprocesses logical --dist loadgroup --benchmark-disable
 
+# Python keeps its byte code, whatever the shell says: tests start hundreds of processes that import everything.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: score test test-ci test-all times kernels perf lint docs clean
 
 # How far is each published heuristic from the proven optimum, or from a certified bound? A few minutes.

@@ -6,7 +6,8 @@ Without it everything that was asked for runs, with 20 examples a law: so times 
 ``--record-times``.
 
 Times are seconds of CPU of the process that runs the test and of those that it starts and waits for, in
-``times.tsv``; who is not in it takes less than half a second. A test that takes far more than its tier allows
+``times.tsv``: those of the test itself, and of the dearest fixture that it shares with others, which whoever
+comes first has to make; both count in the first tier. Who is not in it takes less than half a second. A test that takes far more than its tier allows
 fails: record the times again, or make it faster.
 """
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["examples"]
 
 #: Most seconds of CPU of a test of a tier, as recorded.
-LIMITS: Final[Mapping[str, float]] = {"fast": 0.5, "ci": 20.0}
+LIMITS: Final[Mapping[str, float]] = {"fast": 0.5, "ci": 25.0}
 #: Examples of a law; of one that asks for a number of its own, at most so many.
 EXAMPLES: Final[Mapping[str | None, int]] = {None: 20, "fast": 20, "ci": 40, "all": 250}
 #: A busy machine takes longer; a test that takes more than this times its limit is another test.
@@ -38,7 +39,7 @@ _COMPILING_S: Final = 10.0
 TIMES: Final = Path(__file__).with_name("times.tsv")
 
 _tier: str | None = None
-_recorded: dict[str, float] = {}
+_recorded: dict[str, tuple[float, float]] = {}
 
 
 def examples(number: int) -> int:
@@ -47,12 +48,12 @@ def examples(number: int) -> int:
 
 
 @functools.cache
-def recorded_times() -> Mapping[str, float]:
-    """Return the seconds of CPU of tests, by id, of those that take half a second and more."""
+def recorded_times() -> Mapping[str, tuple[float, float]]:
+    """Return the seconds of CPU of tests and of what they share, by id, where these are half a second and more."""
     if not TIMES.is_file():
         return {}
     rows = (line.split("\t") for line in TIMES.read_text(encoding="utf-8").splitlines()[1:])
-    return {name: float(seconds) for seconds, name in rows}
+    return {name: (float(own), float(shared)) for own, shared, name in rows}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -89,10 +90,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not of the tier."""
-    limit = LIMITS.get(_tier or "")
-    if limit is not None:
-        times = recorded_times()
-        chosen = [one for one in items if times.get(_id(one), 0.0) <= limit and not _is_benchmark(one)]
+    if _tier in LIMITS:
+        chosen = [item for item in items if _is_of_tier(item, LIMITS[_tier])]
         config.hook.pytest_deselected(items=[*set(items).difference(chosen)])
         items[:] = chosen
 
@@ -103,8 +102,10 @@ def _id(item: pytest.Item) -> str:
     return item.nodeid.removesuffix(f"@{groups[0]}") if groups else item.nodeid
 
 
-def _is_benchmark(item: pytest.Item) -> bool:
-    return item.path.is_relative_to(Path(__file__).with_name("perf"))
+def _is_of_tier(item: pytest.Item, limit: float) -> bool:
+    own, shared = recorded_times().get(_id(item), (0.0, 0.0))
+    is_benchmark = item.path.is_relative_to(Path(__file__).with_name("perf"))
+    return not is_benchmark and own + (shared if _tier == "fast" else 0.0) <= limit
 
 
 def _cpu_s() -> float:
@@ -142,7 +143,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
         for fixtures_of_name in (fixtures.name2fixturedefs.values() if fixtures else ())
         for fixture in fixtures_of_name
     ]
-    item.user_properties.append(("cpu_s", (_id(item), seconds + max(shared, default=0.0))))
+    item.user_properties.append(("cpu_s", (_id(item), seconds, max(shared, default=0.0))))
     limit = LIMITS.get(_tier or "")
     if limit is not None and seconds > _SLACK * limit + _COMPILING_S:
         pytest.fail(f"took {seconds:.1f} s of CPU, in a tier of {limit:g} s: record the times again")
@@ -153,7 +154,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call":
         for name, value in report.user_properties:
             if name == "cpu_s" and isinstance(value, (tuple, list)):
-                _recorded[value[0]] = value[1]
+                _recorded[value[0]] = value[1], value[2]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -173,7 +174,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         config.cache.set(f"tiers/{_tier}", time.perf_counter() - config.stash[_BEGUN])
     if config.option.record_times:
         times = {**recorded_times(), **_recorded}
-        known = {name: seconds for name, seconds in times.items() if seconds > LIMITS["fast"]}
-        rows = sorted(known.items(), key=lambda row: (-row[1], row[0]))
-        text = "".join(f"{seconds:.1f}\t{name}\n" for name, seconds in rows)
-        TIMES.write_text(f"seconds\ttest\n{text}", encoding="utf-8")
+        known = [(*seconds, name) for name, seconds in times.items() if sum(seconds) > LIMITS["fast"]]
+        rows = sorted(known, key=lambda row: (-row[0], row[2]))
+        text = "".join(f"{own:.1f}\t{shared:.1f}\t{name}\n" for own, shared, name in rows)
+        TIMES.write_text(f"seconds\tshared\ttest\n{text}", encoding="utf-8")

@@ -30,7 +30,6 @@ def test_no_solver_counts_the_seconds_to_a_late_release() -> None:
     assert _faults(0, *ROWS) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_times_of_all_sizes(name: str) -> None:
     assert _faults(12, name) == []

@@ -29,7 +29,6 @@ def _unready(kind: str) -> dict[str, list[str]]:
     return unready
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [family.kind for family in families()])
 def test_a_solver_that_is_ready_compiles_nothing(kind: str) -> None:
     late = _unready(kind)
@@ -49,7 +48,6 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {family.kind: tmp_path_factory.mktemp(family.kind) for family in families()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "solver"),
     [

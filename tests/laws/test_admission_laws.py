@@ -137,7 +137,6 @@ def drawn_jobs(rng: np.random.Generator, num_nodes: int, count: int, grain: int)
     return list(zip(*(column.tolist() for column in (arrival, size, runtime, deadline)), strict=True))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("topology", [Mesh((16, 8)), Torus((6, 5))], ids=["16x8", "6x5-torus"])
 @pytest.mark.parametrize("name", ALLOCATORS)
 def test_400_decisions_are_those_of_the_twin(topology: Topology, name: str) -> None:

@@ -63,7 +63,6 @@ def test_the_optimum_of_larger_machines_is_that_of_brute_force(
     assert optimum(problem) == naive.optimum(problem)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_two_thousand_lines_and_rings_have_the_optima_of_brute_force(part: int) -> None:
     rng = random.Random(part)

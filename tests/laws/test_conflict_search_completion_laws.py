@@ -95,7 +95,6 @@ def test_a_total_is_refuted_if_and_only_if_it_is_below_the_optimum(
     assert verdict(problem, least - 1, slices=slices) == NO_ANSWER
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_two_thousand_toys_have_the_optima_of_brute_force(part: int) -> None:
     rng = random.Random(part)
@@ -219,7 +218,6 @@ def test_both_exact_methods_agree(seed: int) -> None:
     assert clauses.objective == cpsat.objective
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(250))
 @given(
     evolution_problems(

@@ -91,7 +91,6 @@ def test_a_time_is_refuted_if_and_only_if_it_is_below_the_optimum_with_expansion
     assert verdict(problem, int(least) - 1, slices=slices) == NO_ANSWER
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("limits", [(1,), (1.3, 1.5, 2, 3, math.inf)], ids=["rigid", "expansion"])
 @pytest.mark.parametrize("part", range(4))
 def test_two_thousand_toys_have_the_optima_of_brute_force(part: int, limits: tuple[float, ...]) -> None:

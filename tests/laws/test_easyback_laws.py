@@ -61,7 +61,6 @@ def test_it_is_its_definition(rng: random.Random) -> None:
     check_against_twin(rng, 12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, 100))
 def test_300_workloads_of_up_to_60_jobs(first: int) -> None:
     for seed in range(first, first + 100):

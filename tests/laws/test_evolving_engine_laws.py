@@ -138,7 +138,6 @@ def test_the_engine_is_its_twin_under_random_decisions(rng: random.Random) -> No
     check_against_twin(rng, 10, illegal=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, 25))
 def test_300_workloads_of_up_to_200_jobs(first: int) -> None:
     for seed in range(first, first + 25):
@@ -171,7 +170,6 @@ def test_a_compiled_policy_that_answers_requests(rng: random.Random) -> None:
     check_both_drivers(rng, 10)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_both_drivers_on_300_workloads_of_up_to_200_jobs(first: int) -> None:
     for seed in range(first, first + 50):

@@ -57,7 +57,6 @@ def test_random_runs_are_feasible(rng: random.Random) -> None:
     check_random_run(rng)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 10_000, 1_000))
 def test_10_000_random_runs_are_feasible(first: int) -> None:
     assert sum(check_random_run(random.Random(seed)) for seed in range(first, first + 1_000)) > 2_000

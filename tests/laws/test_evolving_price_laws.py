@@ -141,7 +141,6 @@ def assert_no_bound_is_above(
     assert workload_certified_bound(problem, listed, (term,)) <= best * (1 + 1e-12)
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(problem=evolving_toys(("phases",)), term=MEANS, certificate=price_lists())
 def test_never_above_a_schedule_of_phases(
@@ -150,7 +149,6 @@ def test_never_above_a_schedule_of_phases(
     assert_no_bound_is_above(problem, term, certificate)
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(problem=evolving_toys(("profile",)), term=MEANS, certificate=price_lists())
 def test_never_above_a_schedule_of_profiles(
@@ -159,7 +157,6 @@ def test_never_above_a_schedule_of_profiles(
     assert_no_bound_is_above(problem, term, certificate)
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(problem=evolving_toys(("requests", "overhead")), term=MEANS, certificate=price_lists())
 def test_never_above_a_schedule_of_requests(

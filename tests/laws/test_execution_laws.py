@@ -66,7 +66,6 @@ def test_a_program_is_its_description(kind: int, nodes: int) -> None:
         assert linnert_program(kind, nodes, job_idx, 5) == naive_linnert(kind, nodes, job_idx, 5)
 
 
-@pytest.mark.slow
 @given(executable_problems(), execution_rules(), leak_rules())
 def test_a_leak_is_its_rules(problem: ReservationProblem, rules: ExecutionRules, leak: LeakRules) -> None:
     schedule = executed_or_refused(lambda: execute_leaking(problem, rules, leak))
@@ -74,7 +73,6 @@ def test_a_leak_is_its_rules(problem: ReservationProblem, rules: ExecutionRules,
     assert schedule == naive_leak(problem, program_by_index(problem), naive)
 
 
-@pytest.mark.slow
 @given(booked_problems(), execution_rules(), st.sampled_from(["end", "grace"]))
 def test_an_execution_is_its_rules(
     booked: tuple[ReservationProblem, ReservationSchedule], rules: ExecutionRules, overrun: str

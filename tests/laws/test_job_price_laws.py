@@ -122,7 +122,7 @@ def test_bound_is_below_the_optimum_and_not_below_the_time_prices(
         assert (bound.starts >= problem.packed.submit).all()
 
 
-@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(300), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(20), range(300)])
 def test_small_problems_are_nearly_tight(seeds: range) -> None:
     """Mean .985 of the optimum; prices per node-second alone: .87."""
     shares = []

@@ -43,7 +43,6 @@ CANCELLED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("allocator", "gap"), RATIOS)
 def test_how_much_more_than_the_count_check_is_accepted(allocator: str, gap: int) -> None:
     ratios = []
@@ -68,7 +67,6 @@ def cancelled_share(strategy: str, gap: int, seed: int, program: Any) -> float:
     return 100 * reservation_metrics(problem, answer).cancelled_share
 
 
-@pytest.mark.slow
 def test_which_share_of_the_jobs_is_cancelled() -> None:
     """Within 4 points, but for leaks at heavy load: there a few long jobs decide, and programs are drawn.
 
@@ -85,7 +83,6 @@ def test_which_share_of_the_jobs_is_cancelled() -> None:
     assert all(abs(points) < 15 for points in apart.values())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("gap", "term", "most"),

@@ -91,7 +91,6 @@ def test_policies_are_their_definitions(rng: random.Random) -> None:
     check_against_twin(rng, 10)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, 25))
 def test_300_workloads_of_up_to_200_jobs(first: int) -> None:
     for seed in range(first, first + 25):

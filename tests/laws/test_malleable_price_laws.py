@@ -112,7 +112,6 @@ def test_closed_form_of_power_laws(share: float, seed: int, count: int) -> None:
     assert 0.5 * optimum <= bound.value <= certified <= optimum
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("share", "least"), [(0.3, 0.99), (0.5, 0.95), (0.7, 0.75)])
 def test_closed_form_of_a_thousand_jobs(share: float, least: float) -> None:
     """On finer slots the bound rises to .9994, .996 and .98 of the optimum."""

@@ -65,7 +65,6 @@ def test_longer_streams(rng: random.Random, policy: ProfileFit) -> None:
     check_against_twin(draw_profiles(rng, rng.choice([4, 12])), policy)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("knowledge", ["none", "next", "all"])
 def test_streams_of_40_jobs(knowledge: ProfileKnowledge) -> None:
     for seed in range(10):

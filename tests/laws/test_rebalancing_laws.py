@@ -163,7 +163,6 @@ def test_the_policy_is_its_definition(rng: random.Random) -> None:
     check_against_twin(rng, 8)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_40_workloads_of_up_to_60_jobs(seed: int) -> None:
     rng = random.Random(seed)
@@ -190,7 +189,6 @@ def test_with_jobs_that_evolve_it_is_its_definition_in_both_drivers(rng: random.
     check_evolving(rng, 8)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_40_evolving_workloads_of_up_to_60_jobs(seed: int) -> None:
     rng = random.Random(seed)

@@ -171,7 +171,6 @@ def test_shapes_against_brute_force(problem: ReservationProblem, term: str) -> N
     assert reservation_violations(problem, exact.answer) == ()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("term", ["rejected", "rejected-area"])
 @pytest.mark.parametrize("seed", range(25))
 def test_bound_optimum_and_search_are_in_this_order(seed: int, term: str) -> None:
@@ -185,7 +184,6 @@ def test_bound_optimum_and_search_are_in_this_order(seed: int, term: str) -> Non
     assert terms(lower.bound)[0] <= terms(exact.objective)[0] <= terms(lower.objective)[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["run", "connected"])
 @pytest.mark.parametrize("seed", range(6))
 def test_shapes_never_accept_more_than_counts(seed: int, shape: ReservationShape) -> None:

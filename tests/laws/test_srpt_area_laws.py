@@ -40,7 +40,6 @@ def test_it_is_its_definition(rng: random.Random) -> None:
     check_against_twin(rng, 10)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 100, 20))
 def test_100_workloads_of_up_to_200_jobs(first: int) -> None:
     for seed in range(first, first + 20):
@@ -71,7 +70,6 @@ def test_it_has_a_name() -> None:
     assert make_solver("srpt-area", WorkloadProblem) == SrptArea()
 
 
-@pytest.mark.slow
 def test_cori_knl(traces: Path) -> None:
     """Another program has 1193.87 s."""
     problem = elastic_workload(knl_problem(traces), share=1, seed=1, tick=0)

@@ -71,7 +71,7 @@ def moldable_workload(rng: random.Random) -> WorkloadProblem:
     return WorkloadProblem(num_nodes, jobs)
 
 
-@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(2000), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(40), range(2000)])
 def test_both_bounds_of_rigid_jobs(seeds: range) -> None:
     for seed in seeds:
         rng = random.Random(seed)
@@ -88,7 +88,7 @@ def test_both_bounds_of_rigid_jobs(seeds: range) -> None:
             assert bound.value <= certified <= best * (1 + TOLERANCE), seed
 
 
-@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(2000), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(20), range(2000)])
 def test_time_prices_of_moldable_jobs(seeds: range) -> None:
     """Prices per job are for rigid jobs: of others they are the prices per node-second."""
     for seed in seeds:

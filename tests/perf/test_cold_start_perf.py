@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 PROBLEM = replace(klein2011(3, num_apps=(9, 9)), expand_limit=1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rigid", "noX", "infX+c", "annealing", "lns", "conflict-search"])
 def test_a_cold_start(benchmark: BenchmarkFixture, name: str) -> None:
     """The CPU time of compiling and loading is in the extra information (s); nothing is left to compile."""

@@ -47,7 +47,6 @@ def _accepted(jobs: PackedDeadlineJobs, allocator: str) -> int:
     return int(np.count_nonzero(admission.starts >= 0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("allocator", ACCEPTED)
 def test_as_many_jobs_are_accepted_as_by_the_prototype(allocator: str) -> None:
     for gap, expected in zip(GAPS, ACCEPTED[allocator], strict=True):
@@ -55,7 +54,6 @@ def test_as_many_jobs_are_accepted_as_by_the_prototype(allocator: str) -> None:
         assert np.mean(counts) == pytest.approx(expected, abs=0.6)
 
 
-@pytest.mark.slow
 def test_compact_sets_accept_more_jobs_than_the_count() -> None:
     """Ratios on 30 common seeds, for each gap."""
     expected = {"hilbert": (1.05, 1.24, 1.24), "literal": (1.14, 1.33, 1.48)}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from allocsolve.bench import Record
 
 #: One process has them all: the studies of the cheats are run once.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cheats")]
+pytestmark = pytest.mark.xdist_group("cheats")
 
 PROBLEM = replace(klein2011([3, 0], num_apps=(3, 3)), name="p0")
 MESH = PartitionProblem.of(Mesh((4, 3)), busy=[1, 6], size=5, name="mesh")

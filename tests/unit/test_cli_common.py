@@ -158,7 +158,6 @@ def test_a_warmed_solver_is_ready(monkeypatch: pytest.MonkeyPatch, capsys: Captu
     assert sizes[2:] == examples, "all sorts of problems"
 
 
-@pytest.mark.slow
 def test_what_was_warmed_is_not_compiled_again(tmp_path: Path) -> None:
     where = {"ALLOCSOLVE_KERNELS": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

@@ -21,7 +21,6 @@ COMMAND = ("reproduce", "linnert2024", "--loads", "heavy", "--seeds", 1, "--leng
 EXECUTED = 4 + 2 + 4 + 2 + 4
 
 
-@pytest.mark.slow
 def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) -> None:
     out, plot = tmp_path / "out", tmp_path / "x.svg"
     args = (*COMMAND, "--out", out)

@@ -31,7 +31,6 @@ def _with_console() -> list[str]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", _with_console())
 def test_commands_print_what_a_page_shows(page: str, tmp_path: Path) -> None:
     for language, text in BLOCK.findall((DOCS / f"{page}.md").read_text(encoding="utf-8")):

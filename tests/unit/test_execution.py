@@ -50,7 +50,6 @@ CANCELLED_SHARES: dict[int, dict[str, tuple[float, ...]]] = {
 KINDS: tuple[int | Literal["mixed"], ...] = (0, 1, 2, 3, "mixed")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("gap", CANCELLED_SHARES)
 def test_as_many_jobs_are_cancelled_as_was_settled(gap: int, kind: int | Literal["mixed"]) -> None:

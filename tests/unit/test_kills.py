@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from allocsolve.bench import Record, RecordKey
 
-pytestmark = pytest.mark.slow
 
 #: Kills of runners and of processes of solvers, and of Dask workers: a hundred.
 KILLS, WORKERS_KILLED = 95, 5

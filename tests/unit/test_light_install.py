@@ -103,7 +103,6 @@ def _run(*argv: str | Path, status: int = 0, cwd: Path, **variables: str) -> sub
     return done
 
 
-@pytest.mark.slow
 def test_the_light_installation_has_what_a_simulator_needs(tmp_path: Path) -> None:
     _run(sys.executable, "-m", "venv", "env", cwd=tmp_path)
     programs = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin")

@@ -69,7 +69,6 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
 # Figures of a log.
 
 
-@pytest.mark.slow
 def test_rigid_rows(traces: Path) -> None:
     """As an independent program prints them."""
     problem = kit_problem(traces)
@@ -80,7 +79,6 @@ def test_rigid_rows(traces: Path) -> None:
     assert metrics(shrunk, backfill="easy").turnaround == pytest.approx(80_492.62, abs=0.01)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "candidates", "expected"),
     [
@@ -98,7 +96,6 @@ def test_elastic_rows(traces: Path, share: float, candidates: str, expected: flo
     assert metrics(problem, candidates=candidates).turnaround == pytest.approx(expected, abs=0.01)
 
 
-@pytest.mark.slow
 def test_gates(traces: Path) -> None:
     """The text of System has the higher utilisation and turnaround in all shares; its listing is Application.
 

@@ -128,7 +128,6 @@ def test_what_cannot_be_drawn_is_refused(options: dict[str, Any], fault: str) ->
 PUBLISHED: Final = {1500: (497, 74.7), 150: (371, 65.8), 1: (260, 64.9)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("gap", PUBLISHED)
 def test_the_stream_has_the_figures_that_the_paper_prints(gap: int) -> None:
     streams = [linnert2024(seed, gap=gap) for seed in range(100)]

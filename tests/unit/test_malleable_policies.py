@@ -163,7 +163,6 @@ KNL: dict[tuple[Any, float, float], tuple[float, float]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", KNL, ids=str)
 def test_window_turnaround_of_cori_knl(traces: Path, run: tuple[Any, float, float]) -> None:
     policy, share, tick = run

@@ -6,7 +6,6 @@ import gzip
 import json
 from pathlib import Path
 
-import pytest
 from workload_traces import kth_problem
 
 from allocsolve.instances import read_certificate
@@ -31,7 +30,6 @@ def test_figures_are_those_of_the_file() -> None:
     assert KTH.stat().st_size < 1.5 * 2**20
 
 
-@pytest.mark.slow
 def test_the_judge_recomputes_the_bound_of_kth_sp2(traces: Path) -> None:
     problem = kth_problem(traces)
     proof = read_certificate(KTH, problem)

@@ -50,7 +50,6 @@ def test_each_of_the_three_readers_has_a_trail() -> None:
     assert rest.index("**You keep") < rest.index("\n## ")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize("reader", TRAILS)
 def test_a_trail_can_be_pasted_in_an_empty_folder(

@@ -128,7 +128,6 @@ def test_batches_of_jobs_that_evolve() -> None:
     assert priced == pytest.approx((940.2, 317.0), rel=1e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("share", "turnaround"), [(0.1, 25_598), (0.5, 18_798), (1, 10_598)])
 def test_requests_on_kit(traces: Path, share: float, turnaround: float) -> None:
     """`Lina` has 26,130, 21,805 and 16,627 s."""
@@ -197,7 +196,6 @@ ONLINE: dict[tuple[float, float], tuple[float, float, float]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", ONLINE, ids=str)
 def test_cori_knl_online(traces: Path, run: tuple[float, float]) -> None:
     hysteresis, tick = run
@@ -211,7 +209,6 @@ def test_cori_knl_online(traces: Path, run: tuple[float, float]) -> None:
     assert changes <= resizes * int((problem.packed.kind == MALLEABLE).sum())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("stall", "turnaround", "resizes"), [(5, 1228.3, 1), (30, 1253.4, 0.7)])
 def test_cori_knl_with_stalls(traces: Path, stall: float, turnaround: float, resizes: float) -> None:
     """Without a look at the stalls it is 1233.7 and 1284.6 s, with 1.25 and 1.2 changes for each job."""
@@ -236,7 +233,6 @@ def test_a_change_that_does_not_pay_for_its_stall_is_not_made() -> None:
         assert sizes(StaticPrice(0).simulated(problem).schedule, 0) == expected
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("share", "turnaround"), [(1, 1165), (0.6, np.inf), (0.2, np.inf)])
 def test_cori_knl_clairvoyant(traces: Path, share: float, turnaround: float) -> None:
     """Another program has 1162.4 s at 100 %."""
