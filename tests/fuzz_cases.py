@@ -113,6 +113,7 @@ iterations = 100
         "solvers_asked": ["noX"],
         "budget": {"seconds": 60, "iterations": 200, "seed": 0},
         "time_factor": 1.5,
+        "references": dict.fromkeys(("walk", "scan", "sort", "floats", "sweep", "interpreter"), 1.5),
         "problems": [{"problem": p, "kind": kind, "digest": "0" * 64, "bound": 5} for p, kind, _ in names],
         "solvers": [
             {"kind": "evolution", "solver": "noX", "mean_gap": 0.1, "timed_on": None, "time": None},

@@ -86,10 +86,13 @@ def _fields(report: GateReport) -> dict[str, object]:
 
 def _show(report: GateReport) -> None:
     if report.changes:
-        # Gaps are fractions, times in units of the reference kernel, as in the file.
+        # Gaps are fractions, times in units of the walk, as in the file.
         heads = ("what", "kind", "solver", "problem", "baseline", "now", "change")
         show_table(heads, map(_row, report.changes), texts=(0, 1, 2, 3))
         say("", *_errors(report))
+    if report.faster and not report.updated:
+        names = ", ".join(f"{change.solver} ({change.before} -> {change.now})" for change in report.faster)
+        remark(f"faster than in {report.baseline}, and held to the old times until an --update: {names}")
     ran = (
         f"{report.suite}: {counted(report.problems, 'problem')}, {counted(report.solvers, 'solver')}, "
         f"{report.timed} of them timed"

@@ -14,7 +14,8 @@ import pytest
 from gate_tools import doubled
 
 from allocsolve.bench import run_gate, suite
-from allocsolve.bench.gate._kernels_reference import reference_work
+from allocsolve.bench.gate import references
+from allocsolve.bench.gate.units import References
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,11 +61,19 @@ def test_a_doubled_kernel_is_found(baseline: Path, solver: str, monkeypatch: pyt
 
 
 def test_a_slower_machine_passes(baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine of half the speed is one on which the reference takes twice as long, too."""
-    monkeypatch.setattr("allocsolve.bench.gate._kernels_reference.reference_work", doubled(reference_work))
+    """A machine of half the speed is one on which the reference works take twice as long, too."""
+    monkeypatch.setattr(references, "do", doubled(references.do))
     module = importlib.import_module("allocsolve.heuristics.evolution.list_scheduling")
     monkeypatch.setattr(module, "list_schedule", doubled(module.list_schedule))
     assert run_gate(baseline, solvers=["noX"]).passed
+
+
+@pytest.mark.parametrize("name", References._fields)
+def test_a_reference_work_is_short(benchmark: BenchmarkFixture, name: str) -> None:
+    references.do(name)
+    benchmark.pedantic(references.do, (name,), rounds=50)
+    assert benchmark.stats is not None
+    assert benchmark.stats.stats.min < 5e-3
 
 
 def test_the_gate(benchmark: BenchmarkFixture, baseline: Path) -> None:

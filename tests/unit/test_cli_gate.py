@@ -71,6 +71,7 @@ def test_passing(capsys: Capture, baseline: Path) -> None:
         "timed": 0,
         "time_factor": 1.5,
         "changes": [],
+        "faster": [],
         "updated": False,
     }
 

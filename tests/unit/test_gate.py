@@ -14,7 +14,8 @@ from gate_tools import TINY, Delayed, Swapped, nothing, raising
 
 from allocsolve.bench import run_gate
 from allocsolve.bench.gate.baseline import read_baseline
-from allocsolve.bench.gate.timing import timing_problems
+from allocsolve.bench.gate.timing import Times, timing_problems
+from allocsolve.bench.gate.units import References
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.exact import EvolutionCpSat
 from allocsolve.families import family_of
@@ -159,7 +160,8 @@ def _mixed(_: str) -> tuple[Problem, ...]:
 def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allocsolve.bench.gate.gate.suite_problems", _mixed)
     # A call of the slowest takes seconds: who is timed is what this is about.
-    watch = types.SimpleNamespace(batches=1, measure=lambda: (1.0, 1.0))
+    shown = Times(1.0, 1.0, References(1, 2, 3, 4, 5, 6))
+    watch = types.SimpleNamespace(batches=1, measure=lambda: shown)
     monkeypatch.setattr("allocsolve.bench.gate.measure.Stopwatch", lambda *_: watch)
     monkeypatch.setattr(
         "allocsolve.bench.gate.measure.rung", lambda kind, *_: (next(iter(timing_problems(kind))), watch)
@@ -175,6 +177,7 @@ def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.Monkey
         assert {row.solver for row in rows} == names
         assert {row.solver for row in rows if row.time is None} == {family.baseline}
     assert baseline.asked is None
+    assert baseline.references == shown.references
     assert told[-1][0] == told[-1][1]
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     alone = run_gate(file, solvers=["growth", "noX"])  # their gaps are still to the bounds of the exact ones

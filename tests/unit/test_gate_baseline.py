@@ -18,6 +18,7 @@ GOOD: dict[str, Any] = {
     "solvers_asked": ["noX"],
     "budget": {"seconds": 60, "iterations": 200, "seed": 0},
     "time_factor": 1.5,
+    "references": {"walk": 1, "scan": 1.3, "sort": 0.7, "floats": 0.6, "sweep": 0.4, "interpreter": 0.9},
     "problems": [
         {"problem": "a", "kind": "evolution", "digest": "00", "bound": None},
         {"problem": "b", "kind": "evolution", "digest": "01", "bound": 8},
@@ -41,6 +42,14 @@ GOOD: dict[str, Any] = {
 def test_the_good_one(tmp_path: Path) -> None:
     baseline = read_baseline(saved(tmp_path, GOOD))
     assert [row.value for row in baseline.results] == [7, 8]
+    assert baseline.references == (1, 1.3, 0.7, 0.6, 0.4, 0.9)
+
+
+def test_an_older_one(tmp_path: Path) -> None:
+    """Before there were several reference works, times were in units of the walk, too."""
+    baseline = read_baseline(saved(tmp_path, without(GOOD, "references")))
+    assert baseline.references is None
+    assert [row.time for row in baseline.solvers] == [2.5]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +67,11 @@ def test_the_good_one(tmp_path: Path) -> None:
         (("budget", "seed"), 2**40, f"budget: seed {2**40} is not in 0..2^31-1"),
         (("time_factor",), 1, "time_factor: 1 is not above 1"),
         (("time_factor",), True, "time_factor: must be a number, not true"),
+        (("references",), [], "references: must be an object, not a list of 0"),
+        (("references",), {}, "references.walk: missing"),
+        (("references", "walks"), 1, "references: unknown field 'walks' (extra data belongs in meta)"),
+        (("references", "scan"), 0, "references.scan: 0 is not above 0"),
+        (("references", "sort"), None, "references.sort: must be a number, not null"),
         (("problems",), {}, "problems: must be a list, not an object of 0"),
         (("problems", 0), 5, "problems[0]: must be an object, not 5"),
         (("problems", 1, "digest"), None, "problems[1].digest: must be a string, not null"),
@@ -86,7 +100,7 @@ def test_faults_are_named(tmp_path: Path, path: tuple[str | int, ...], value: ob
     assert fault in faults_of(lambda: read_baseline(saved(tmp_path, changed(GOOD, path, value))))
 
 
-@pytest.mark.parametrize("name", [name for name in GOOD if name != "format"])
+@pytest.mark.parametrize("name", [name for name in GOOD if name not in ("format", "references")])
 def test_missing_fields_are_named(tmp_path: Path, name: str) -> None:
     faults = faults_of(lambda: read_baseline(saved(tmp_path, without(GOOD, name))))
     assert f"{name}: missing" in faults

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocsolve.bench import run_gate
-from allocsolve.bench.gate import _kernels_reference, timing
+from allocsolve.bench.gate import references, timing
 from allocsolve.bench.gate.baseline import read_baseline
 from allocsolve.bench.gate.timing import Stopwatch, ladder_problem, rung, timing_problems
+from allocsolve.bench.gate.units import References, median_references, ratios
 from allocsolve.families import families
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import digest
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from allocsolve.bench import GateReport
 
+#: Of each reference work but those that a test makes slower or faster.
 REFERENCE_S = 0.5e-3
 
 
@@ -44,6 +46,7 @@ class Clocks:
     wall: float = 0.0
     queued: float = 0.0
     calls: int = 0
+    ratios: dict[str, float] = field(default_factory=dict)  #: how many times as long works take here
 
     def work(self, seconds: float) -> None:
         self.cpu += seconds
@@ -60,7 +63,7 @@ class Clocks:
         monkeypatch.setattr(timing, "thread_time", lambda: self.own)
         monkeypatch.setattr(timing, "perf_counter", lambda: self.wall)
         monkeypatch.setattr(timing, "_queued_s", lambda: self.queued)
-        monkeypatch.setattr(_kernels_reference, "reference_work", lambda: self.work(REFERENCE_S))
+        monkeypatch.setattr(references, "do", lambda name: self.work(REFERENCE_S * self.ratios.get(name, 1)))
 
 
 @pytest.fixture
@@ -135,6 +138,70 @@ def test_what_is_slower(
     report = gate(file, Timed(clocks, ms, besides))
     assert [str(change) for change in report.changes] == found
     assert report.passed is not bool(found)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "ms", "slower", "faster"),
+    [
+        ({"scan": 2}, 0.2, [], []),
+        ({"scan": 2}, 0.29, [], []),
+        ({"scan": 2}, 0.31, ["slower: Swapped() on 10-applications: 2.0 -> 3.1 (1.55 times)"], []),
+        ({"scan": 0.5, "sort": 2}, 0.06, [], []),
+        ({"scan": 0.5}, 0.04, [], []),
+        ({"scan": 0.5}, 0.03, [], ["faster: Swapped() on 10-applications: 2.0 -> 1.2 (0.60 times)"]),
+        ({"scan": 0.5}, 0.16, ["slower: Swapped() on 10-applications: 2.0 -> 3.2 (1.60 times)"], []),
+        ({"walk": 0.25}, 0.1, [], []),
+        ({}, 0.05, [], ["faster: Swapped() on 10-applications: 2.0 -> 1.0 (0.50 times)"]),
+        (dict.fromkeys(References._fields, 3), 0.3, [], []),
+    ],
+    ids=str,
+)
+def test_another_processor(
+    file: Path, clocks: Clocks, ratios: dict[str, float], ms: float, slower: list[str], faster: list[str]
+) -> None:
+    gate(file, Timed(clocks), update=True)
+    assert read_baseline(file).references == (1, 1, 1, 1, 1, 1)
+    clocks.ratios = ratios
+    report = gate(file, Timed(clocks, ms))
+    assert [str(change) for change in report.changes] == slower
+    assert [str(change) for change in report.faster] == faster
+    assert report.passed is not bool(slower)
+
+
+def test_an_update_writes_the_references_of_the_machine(file: Path, clocks: Clocks) -> None:
+    gate(file, Timed(clocks), update=True)
+    clocks.ratios = {"walk": 2, "sort": 3}
+    assert gate(file, Timed(clocks, ms=0.2), update=True).passed
+    assert read_baseline(file).references == (1, 0.5, 1.5, 0.5, 0.5, 0.5)
+    assert gate(file, Timed(clocks, ms=0.2)).changes == ()
+
+
+def test_a_baseline_without_references_counts_machines_as_the_same(file: Path, clocks: Clocks) -> None:
+    gate(file, Timed(clocks), update=True)
+    document = json.loads(file.read_text(encoding="utf-8"))
+    del document["references"]
+    file.write_text(json.dumps(document), encoding="utf-8")
+    clocks.ratios = {"scan": 2}
+    assert [change.what for change in gate(file, Timed(clocks, ms=0.2)).changes] == ["slower"]
+
+
+def test_ratios_of_machines() -> None:
+    here, there = References(1, 1, 1, 1, 1, 1), References(1, 2, 0.5, 1, 1, 1.5)
+    assert ratios(here, there) == (0.5, 2)
+    assert ratios(there, here) == (0.5, 2)
+    assert ratios(None, there) == ratios(here, None) == (1, 1)
+    assert median_references([here, there, there]) == there
+    assert median_references([]) is None
+
+
+@pytest.mark.parametrize("name", References._fields)
+def test_a_reference_work_that_finds_something_else_is_not_believed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    references.do(name)
+    monkeypatch.setattr(references, "RESULTS", references.RESULTS._replace(**{name: 7}))
+    with pytest.raises(AssertionError, match=f"the reference work {name} found"):
+        references.do(name)
 
 
 def test_a_baseline_of_a_busy_machine_is_that_of_an_idle_one(file: Path, clocks: Clocks) -> None:
@@ -216,7 +283,8 @@ def test_the_least_time_is_what_is_measured(delays: list[float], work: float) ->
         watch = Stopwatch(solver, TINY[0], Budget())
         for _ in range(42):
             times = watch.measure()
-    assert times == pytest.approx((work / REFERENCE_S, work / REFERENCE_S))
+    assert times[:2] == pytest.approx((work / REFERENCE_S, work / REFERENCE_S))
+    assert times.references == pytest.approx([1] * len(References._fields))
 
 
 BURN = "import time\nwhile time.thread_time() < 0.05: pass"

@@ -4,6 +4,7 @@ JSON with a line for each problem, solver and result, sorted, so that a change s
 
     {"format": "allocsolve-gate/1", "suite": "tiny", "solvers_asked": null,
      "budget": {"seconds": 60, "iterations": 200, "seed": 0}, "time_factor": 1.5,
+     "references": {"walk": 1.0, "scan": 1.31, "sort": 0.68, ...},
      "problems": [{"problem": "tiny-00", "kind": "evolution", "digest": "<sha256>", "bound": 96810}, ...],
      "solvers": [{"kind": "evolution", "solver": "noX", "mean_gap": 0.374, "timed_on": "300-applications",
                   "time": 2.69, "wall_time": 2.71}, ...],
@@ -13,8 +14,11 @@ JSON with a line for each problem, solver and result, sorted, so that a change s
 ``solvers_asked`` are the names that an update was asked to take, null for the default ones; a ``bound`` is
 null for none, that of a problem is the best of all solvers and of `allocsolve.bounds`; ``mean_gap`` a
 fraction (0.05 is 5 %) or null, ``time`` the CPU time of a call on the problem ``timed_on`` in units of the
-reference kernel, ``wall_time`` by the clock, all null for a solver that is not timed; older files have no
-``wall_time``, which is then not compared. The budget and ``time_factor`` may be edited: updates keep them.
+reference work that is called the walk, ``wall_time`` by the clock, all null for a solver that is not timed.
+``references`` are the times of all reference works in the same unit on the machine that wrote the file, null
+if nothing was timed; see `allocsolve.bench.gate.units`. Older files have no ``wall_time``, which is then not
+compared, or no ``references``: then all machines count as the same. The budget and ``time_factor`` may be
+edited: updates keep them.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from allocsolve.bench.gate.timing import timing_problems
+from allocsolve.bench.gate.units import References
 from allocsolve.errors import AllocsolveError, FormatError
 from allocsolve.instances.formats.checker import Checker, show
 from allocsolve.instances.formats.json_text import load, save
@@ -59,8 +64,9 @@ class GateSolver:
     solver: str
     mean_gap: float | None  #: of its answers to the best bounds, a fraction; None if there is none
     timed_on: str | None  #: the problem of `Family.timing_problems`; None if it is not timed
-    time: float | None  #: CPU time of one call there, in units of the reference kernel
+    time: float | None  #: CPU time of one call there, in units of the walk
     wall_time: float | None = None  #: the same by the clock
+    references: References | None = None  #: measured together with the times; never in a file
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,6 +95,7 @@ class Baseline:
     problems: tuple[GateProblem, ...]
     solvers: tuple[GateSolver, ...]
     results: tuple[GateResult, ...]
+    references: References | None = None  #: of the machine that wrote it; None if it is not known
 
 
 def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
@@ -106,6 +113,7 @@ def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
         "solvers_asked": None if baseline.asked is None else list(baseline.asked),
         "budget": {"seconds": budget.seconds, "iterations": budget.iterations, "seed": budget.seed},
         "time_factor": baseline.time_factor,
+        "references": None if baseline.references is None else baseline.references._asdict(),
         "problems": _rows(baseline.problems, GateProblem),
         "solvers": _rows(baseline.solvers, GateSolver),
         "results": _rows(baseline.results, GateResult),
@@ -119,7 +127,7 @@ def _rows(rows: Iterable[Row], kind: type[Row]) -> list[Document]:
 
 
 def _columns(kind: type[Row]) -> list[dataclasses.Field[Any]]:
-    return [column for column in dataclasses.fields(kind) if column.name != "error"]
+    return [column for column in dataclasses.fields(kind) if column.name not in ("error", "references")]
 
 
 def _plain(value: object) -> object:
@@ -141,7 +149,7 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
         raise FormatError(source, [fault])
     check = _Reader()
     required = ("suite", "solvers_asked", "budget", "time_factor", "problems", "solvers", "results")
-    fields = check.fields(document, "", ("format", *required), ())
+    fields = check.fields(document, "", ("format", *required), ("references",))
     check.finish(source)
     asked = fields["solvers_asked"]
     baseline = Baseline(
@@ -152,6 +160,7 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
         problems=tuple(row for _, row in check.rows(fields["problems"], "problems", GateProblem)),
         solvers=tuple(check.solvers(fields["solvers"])),
         results=tuple(row for _, row in check.rows(fields["results"], "results", GateResult)),
+        references=check.reference_times(fields.get("references")),
     )
     check.finish(source)
     check.references(baseline)
@@ -194,6 +203,13 @@ class _Reader(Checker):
         except AllocsolveError as error:
             self.add("budget", str(error))
             return Budget()
+
+    def reference_times(self, value: object) -> References | None:
+        if value is None:
+            return None
+        given = self.fields(value, "references", References._fields, ())
+        read = {name: self.number(time, f"references.{name}", above=0) for name, time in given.items()}
+        return References(**read) if read.keys() == {*References._fields} else None
 
     def status(self, value: object, place: str) -> Status:
         status = next((status for status in Status if status == value), None)

@@ -6,16 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from allocsolve.bench.gate.units import ratios
 from allocsolve.errors import InvalidAnswer
 from allocsolve.model import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.bench.gate.baseline import Baseline, GateProblem, GateResult
+    from allocsolve.bench.gate.baseline import Baseline, GateProblem, GateResult, GateSolver
     from allocsolve.bench.gate.measure import Measured
 
-__all__ = ["GateChange", "changes", "failures"]
+__all__ = ["GateChange", "changes", "failures", "faster"]
 
 #: Proofs are statuses, and so is having no answer.
 _PROOFS = (Status.OPTIMAL, Status.INFEASIBLE)
@@ -37,7 +38,7 @@ class GateChange:
         """How much a number has changed, for people; empty for all else."""
         if not isinstance(self.before, int | float) or not isinstance(self.now, int | float):
             return ""
-        if self.what.startswith("slower"):
+        if self.what.startswith(("slower", "faster")):
             return f"{self.now / self.before:.2f} times" if math.isfinite(self.now) else "it fails"
         if self.what == "mean gap":
             return f"{100 * (self.now - self.before):+.2f} points"
@@ -68,6 +69,11 @@ def changes(before: Baseline, now: Measured) -> Iterator[GateChange]:
         Its solvers that were not run are left out.
     now
         Its solvers that the baseline does not know are left out.
+
+    Notes
+    -----
+    The times of now are those on the machine of the baseline, at the least: see `allocsolve.bench.gate.units`
+    on the ratios of two machines.
     """
     kinds = {row.kind for row in now.solvers}
     old = {row.problem: row for row in before.problems if row.kind in kinds}
@@ -121,9 +127,41 @@ def _of_solvers(before: Baseline, now: Measured, *, same_problems: bool) -> Iter
         gap, least = row.mean_gap, old.mean_gap
         if same_problems and gap is not None and least is not None and gap > least:
             yield GateChange("mean gap", row.kind, row.solver, "", least, gap)
+        largest = ratios(before.references, row.references).largest
         # Wall time alone is no second change where CPU time has grown, too.
-        times = (("slower", old.time, row.time), ("slower (wall time)", old.wall_time, row.wall_time))
-        for what, time, time_now in times:
-            if time is not None and time_now is not None and time_now > before.time_factor * time:
-                yield GateChange(what, row.kind, row.solver, row.timed_on or "", time, time_now)
+        for what, time, time_now in _times("slower", old, row):
+            if time_now > before.time_factor * largest * time:
+                yield GateChange(
+                    what, row.kind, row.solver, row.timed_on or "", time, _digits(time_now / largest)
+                )
                 break
+
+
+def faster(before: Baseline, now: Measured) -> Iterator[GateChange]:
+    """Yield the solvers that take less time than in the baseline, by more than the factor, CPU and wall.
+
+    The times of now are those on the machine of the baseline, at the most; see `allocsolve.bench.gate.units`.
+    """
+    old_solvers = {(row.kind, row.solver): row for row in before.solvers}
+    for row in now.solvers:
+        old = old_solvers.get((row.kind, row.solver))
+        if old is not None:
+            smallest = ratios(before.references, row.references).smallest
+            times = [*_times("faster", old, row)]
+            if times and all(now * before.time_factor < smallest * time for _, time, now in times):
+                what, time, time_now = times[0]
+                yield GateChange(
+                    what, row.kind, row.solver, row.timed_on or "", time, _digits(time_now / smallest)
+                )
+
+
+def _times(what: str, old: GateSolver, new: GateSolver) -> Iterator[tuple[str, float, float]]:
+    """Yield the CPU times before and now, then the wall times, where both are known."""
+    if old.time is not None and new.time is not None:
+        yield what, old.time, new.time
+    if old.wall_time is not None and new.wall_time is not None:
+        yield f"{what} (wall time)", old.wall_time, new.wall_time
+
+
+def _digits(time: float) -> float:
+    return float(f"{time:.4g}")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve import registry
 from allocsolve.bench.gate.baseline import Baseline, GateSolver, read_baseline, write_baseline
-from allocsolve.bench.gate.compare import GateChange, changes, failures
+from allocsolve.bench.gate.compare import GateChange, changes, failures, faster
 from allocsolve.bench.gate.measure import Contestant, measure
+from allocsolve.bench.gate.units import median_references
 from allocsolve.bench.library.suites import suite as suite_problems
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.families import families, family_of
@@ -49,6 +50,7 @@ class GateReport:
     timed: int  #: how many of them were timed
     time_factor: float
     changes: tuple[GateChange, ...]
+    faster: tuple[GateChange, ...]  #: solvers that take much less time than the baseline grants, which passes
     updated: bool  #: whether the baseline was written
 
     @property
@@ -108,9 +110,9 @@ def run_gate(
     Notes
     -----
     All work is fixed: seed, iterations, problems. The time limit is there only to end what does not end by
-    itself. Times are CPU and wall times relative to a reference kernel (see `allocsolve.bench.gate.timing`),
-    of all solvers but the exact ones of this package, each on a problem of a size that it manages. They
-    differ between types of processors; one baseline for each type of machine makes them comparable.
+    itself. Times are CPU and wall times relative to reference works (see `allocsolve.bench.gate.timing`), of
+    all solvers but the exact ones of this package, each on a problem of a size that it manages. What another
+    type of processor may explain is no change (see `allocsolve.bench.gate.units`).
     """
     path = Path(baseline)
     before = None if update and not path.exists() else read_baseline(path)
@@ -145,7 +147,10 @@ def run_gate(
     if update and not failed:
         names = None if asked is None else tuple(map(_name, asked))
         rows = tuple(_with_old_times(before, measured))
-        write_baseline(Baseline(name, names, budget, factor, measured.problems, rows, measured.results), path)
+        references = median_references(row.references for row in rows if row.references is not None)
+        write_baseline(
+            Baseline(name, names, budget, factor, measured.problems, rows, measured.results, references), path
+        )
     return GateReport(
         baseline=path,
         suite=name,
@@ -154,6 +159,7 @@ def run_gate(
         timed=sum(row.time is not None for row in measured.solvers),
         time_factor=factor,
         changes=failed + differences,
+        faster=() if before is None else tuple(faster(before, measured)),
         updated=update and not failed,
     )
 
@@ -195,6 +201,7 @@ def _as_before(before: Baseline, solvers: Sequence[SolverLike] | None, path: Pat
                 timed=row.time is not None,
                 timed_on=row.timed_on,
                 doubtful=(limit(row.time), limit(row.wall_time)),
+                references=before.references,
             )
             contestant.make()  # refuses a name that there is no more
             yield contestant

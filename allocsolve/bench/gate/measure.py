@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-import operator
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from allocsolve.bench.gate.baseline import GateProblem, GateResult, GateSolver
-from allocsolve.bench.gate.timing import BATCHES_IF_DOUBTFUL, Stopwatch, ladder_problem, rung
+from allocsolve.bench.gate.timing import BATCHES_IF_DOUBTFUL, Stopwatch, Times, ladder_problem, rung
+from allocsolve.bench.gate.units import References, ratios
 from allocsolve.bench.runs.runner import outcomes
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.bench.scores.gaps import gap
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Contestant", "Measured", "measure"]
 
+_NO_REFERENCES: Final = References(*(1.0 for _ in References._fields))
+
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
@@ -41,8 +43,15 @@ class Contestant:
     solver: SolverLike
     timed: bool
     timed_on: str | None = None  #: the timing problem; None to choose one on which the solver does not fail
-    #: CPU and wall times above these are measured again before they are believed, in reference units.
+    #: CPU and wall times above these are measured again before they are believed, in units of the walk, on a
+    #: machine with these reference times.
     doubtful: tuple[float, float] = (math.inf, math.inf)
+    references: References | None = None
+
+    def doubts(self, times: Times) -> bool:
+        """Whether times are to be measured again."""
+        largest = ratios(self.references, times.references).largest
+        return any(time > largest * limit for time, limit in zip(times[:2], self.doubtful, strict=True))
 
     def make(self) -> AnySolver:
         """Return the solver."""
@@ -179,32 +188,41 @@ def _times(
     results: Sequence[GateResult],
     budget: Budget,
     tell: Callable[[int, str], None],
-) -> dict[tuple[str, str], tuple[str, float, float | None]]:
-    """Return where each contestant that is timed was timed, and its times in reference units, to 4 digits."""
+) -> dict[tuple[str, str], tuple[str, float, float | None, References | None]]:
+    """Return where each contestant that is timed was timed, and its times in units of the walk."""
     failed = {row.solver for row in results if row.error}
     timed = [c for c in contestants if c.timed and c.name not in failed]
     watches: list[tuple[Contestant, str, Stopwatch]] = []
-    times: dict[tuple[str, str], tuple[str, float, float]] = {}
+    # A solver that fails where it did not, be it in some calls only, is no longer fast.
+    failure = Times(math.inf, math.inf, _NO_REFERENCES)
+    times: dict[tuple[str, str], tuple[str, Times]] = {}
     for done, contestant in enumerate(timed):
         tell(done, f"timing {contestant.name}")
-        # A solver that fails where it did not, be it in some calls only, is no longer fast.
-        times[contestant.kind, contestant.name] = contestant.timed_on or "", math.inf, math.inf
+        times[contestant.kind, contestant.name] = contestant.timed_on or "", failure
         with contextlib.suppress(Exception):
             watches += ((contestant, *chosen) for chosen in _stopwatch(contestant, budget))
     # Round after round, so that the batches of one solver are far apart: a disturbance seldom meets them all.
     for batch in range(BATCHES_IF_DOUBTFUL):
         for contestant, name, watch in watches:
             key = contestant.kind, contestant.name
-            if batch < watch.batches or any(map(operator.gt, times[key][1:], contestant.doubtful)):
-                times[key] = name, math.inf, math.inf
+            if batch < watch.batches or contestant.doubts(times[key][1]):
+                times[key] = name, failure
                 with contextlib.suppress(Exception):
-                    cpu, wall = (float(f"{time:.4g}") for time in watch.measure())
-                    times[key] = name, cpu, wall
+                    times[key] = name, watch.measure()
     return {
-        key: (name, cpu, wall if math.isfinite(wall) else None)
-        for key, (name, cpu, wall) in times.items()
+        key: (
+            name,
+            _digits(found.cpu),
+            _digits(found.wall) if math.isfinite(found.wall) else None,
+            None if found is failure else found.references,
+        )
+        for key, (name, found) in times.items()
         if name  # a solver that is timed nowhere yet cannot become slower
     }
+
+
+def _digits(time: float) -> float:
+    return float(f"{time:.4g}")
 
 
 def _stopwatch(contestant: Contestant, budget: Budget) -> Iterator[tuple[str, Stopwatch]]:

@@ -1,15 +1,15 @@
-"""Times that another machine can be held to: CPU and wall time of a solver in units of a reference kernel.
+"""Times that another machine can be held to: CPU and wall time of a solver in units of reference works.
 
-Both are run in turn within the same process, and the least times are compared: a slower or busy machine slows
-down both. Only the calls themselves count, after the kernels were compiled.
+Solver and works are run in turn within the same process, and the least times are compared: a slower or busy
+machine slows down all. Only the calls themselves count, after the kernels were compiled.
 
 CPU time is that of all threads, and of other processes that a call starts and waits for. Wall time is also
 that of sleeping, but not of waiting while other programs have the processors: Linux says how long that was,
 for the thread that makes the calls. So a solver that leaves its work to other threads or processes has no
 wall time: it would be that of a busy machine.
 
-Another type of processor favours other instructions: hold each type to a baseline of its own, or raise the
-``time_factor`` in the file.
+Another type of processor favours other kinds of work: `allocsolve.bench.gate.units` says how the reference
+works tell that from a solver that has become slower.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from time import perf_counter, process_time, thread_time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from allocsolve.bench.gate.units import References
 from allocsolve.families import families
 from allocsolve.model import Limit
 from allocsolve.registry import ready
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from allocsolve.families import AnySolver
     from allocsolve.model import Budget, Problem
 
-__all__ = ["BATCHES_IF_DOUBTFUL", "Stopwatch", "ladder_problem", "rung", "timing_problems"]
+__all__ = ["BATCHES_IF_DOUBTFUL", "Stopwatch", "Times", "ladder_problem", "rung", "timing_problems"]
 
 #: A call that takes less is not timed if there is a larger problem: its kernel would not be most of it.
 _LEAST_S: Final = 0.5e-3
@@ -63,6 +64,14 @@ class _Sample(NamedTuple):
     alone: bool  #: whether the work was done by this thread: nobody says for how long others have waited
 
 
+class Times(NamedTuple):
+    """What a stopwatch shows, in units of the walk."""
+
+    cpu: float  #: the least CPU time of a call
+    wall: float  #: the least wall time; infinite if it is not known, where other threads or processes work
+    references: References  #: the least CPU times of the reference works
+
+
 class Stopwatch:
     """Times one solver on one problem, sample by sample.
 
@@ -73,11 +82,12 @@ class Stopwatch:
     """
 
     def __init__(self, solver: AnySolver, problem: Problem, budget: Budget) -> None:
-        from allocsolve.bench.gate._kernels_reference import reference_work  # noqa: PLC0415 - loads numba
+        from allocsolve.bench.gate import references  # noqa: PLC0415 - loads numba
 
-        self._reference = reference_work
+        self._works = {name: functools.partial(references.do, name) for name in References._fields}
         self._solver, self._problem, self._budget = solver, problem, budget
-        self._cpu = self._wall = self._least_reference = math.inf
+        self._cpu = self._wall = math.inf
+        self._references = dict.fromkeys(self._works, math.inf)
         self._calls = 1
         ready(solver, problem)
         #: What stopped the first call.
@@ -102,16 +112,17 @@ class Stopwatch:
             self._wall = min(self._wall, sample.wall)
         return sample
 
-    def measure(self) -> tuple[float, float]:
-        """Take some more samples; return the least CPU and wall time of a call, in reference units.
-
-        The wall time is infinite if it is not known: other threads or processes do the work.
-        """
-        self._reference()
+    def measure(self) -> Times:
+        """Take some more samples; return the least times of all so far."""
+        for work in self._works.values():
+            work()
         for _ in range(self._samples):
-            self._least_reference = min(self._least_reference, _sample(self._reference).cpu)
+            for name, work in self._works.items():
+                self._references[name] = min(self._references[name], _sample(work).cpu)
             self._sample()
-        return self._cpu / self._least_reference, self._wall / self._least_reference
+        unit = self._references["walk"]
+        references = References(*(time / unit for time in self._references.values()))
+        return Times(self._cpu / unit, self._wall / unit, references)
 
 
 def _sample(call: Callable[[], object], times: int = 1) -> _Sample:
