@@ -7,8 +7,8 @@ Without it everything that was asked for runs, with 20 examples a law: so times 
 
 Times are seconds of CPU of the process that runs the test and of those that it starts and waits for, in
 ``times.tsv``: those of the test itself, and of the dearest fixture that it shares with others, which whoever
-comes first has to make; both count in the first tier. Who is not in it takes less than half a second. A test that takes far more than its tier allows
-fails: record the times again, or make it faster.
+comes first has to make; both count in the first tier. Who is not in it takes less than half a second. A test
+that takes far more than its tier allows fails: record the times again, or make it faster.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def examples(number: int) -> int:
 
 @functools.cache
 def recorded_times() -> Mapping[str, tuple[float, float]]:
-    """Return the seconds of CPU of tests and of what they share, by id, where these are half a second and more."""
+    """Return the seconds of CPU of tests and of what they share, by id, if these are half a second and more."""
     if not TIMES.is_file():
         return {}
     rows = (line.split("\t") for line in TIMES.read_text(encoding="utf-8").splitlines()[1:])

@@ -168,7 +168,7 @@ class Prices:
         try:
             schedule = market_schedule(problem, prices, clock)
             result = Earlier(problem, self.objective, schedule, None).or_better(result)
-            schedule = or_coarse_market(problem, self.objective, schedule, clock, _COARSE_PRICES * seconds)
+            schedule, _ = or_coarse_market(problem, self.objective, schedule, clock, _COARSE_PRICES * seconds)
             result = Earlier(problem, self.objective, schedule, None).or_better(result)
         except TimeoutError:
             limit = Limit.TIME

@@ -82,8 +82,9 @@ class Market:
         fine = Clock(_PRICING * budget.seconds)
         bound = time_prices(problem, _priced(self.objective), clock=fine)
         schedule = market_schedule(problem, bound)
-        schedule = or_coarse_market(problem, self.objective, schedule, clock, _COARSE * budget.seconds)
-        limit = Limit.TIME if 0 in (fine.remaining, clock.remaining) else None
+        seconds = _COARSE * budget.seconds
+        schedule, stopped = or_coarse_market(problem, self.objective, schedule, clock, seconds)
+        limit = Limit.TIME if stopped or 0 in (fine.remaining, clock.remaining) else None
         return Result(Status.FEASIBLE, schedule, limit=limit, runtime=clock.elapsed)
 
 
@@ -93,23 +94,29 @@ def or_coarse_market(
     schedule: WorkloadSchedule,
     clock: Clock,
     seconds: float,
-) -> WorkloadSchedule:
+) -> tuple[WorkloadSchedule, bool]:
     """Return a schedule, or that of a market at prices which took so many seconds if it is better.
+
+    Returned with it is whether a clock has stopped anything: then another run may return another schedule.
 
     Near the best prices many starts are equally cheap, and which one is the cheapest is chance; coarse prices
     have other ones. Without a time limit there is no such market, nor if the clock ends it.
     """
     from allocsolve.bounds.workload import time_prices  # noqa: PLC0415 - loads more kernels
 
-    if seconds == math.inf or clock.remaining <= seconds:
-        return schedule
-    coarse = time_prices(problem, _priced(objective), clock=Clock(seconds))
+    if seconds == math.inf:
+        return schedule, False
+    if clock.remaining <= seconds:
+        return schedule, True
+    coarse_clock = Clock(seconds)
+    coarse = time_prices(problem, _priced(objective), clock=coarse_clock)
+    stopped = coarse_clock.remaining <= 0
     try:
         other = market_schedule(problem, coarse, clock)
     except TimeoutError:
-        return schedule
+        return schedule, True
     values = (terms(workload_value(problem, answer, objective)) for answer in (schedule, other))
-    return schedule if next(values) <= next(values) else other
+    return (schedule if next(values) <= next(values) else other), stopped
 
 
 def _priced(objective: WorkloadObjective) -> WorkloadTerm:
