@@ -49,7 +49,7 @@ def examples(number: int) -> int:
 
 @functools.cache
 def recorded_times() -> Mapping[str, tuple[float, float]]:
-    """Return the seconds of CPU of tests and of what they share, by id, if these are half a second and more."""
+    """Return the seconds of CPU of tests and of what they share, by id, from half a second on."""
     if not TIMES.is_file():
         return {}
     rows = (line.split("\t") for line in TIMES.read_text(encoding="utf-8").splitlines()[1:])
@@ -90,8 +90,9 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not of the tier."""
-    if _tier in LIMITS:
-        chosen = [item for item in items if _is_of_tier(item, LIMITS[_tier])]
+    limit = LIMITS.get(_tier or "")
+    if limit is not None:
+        chosen = [item for item in items if _is_of_tier(item, limit)]
         config.hook.pytest_deselected(items=[*set(items).difference(chosen)])
         items[:] = chosen
 

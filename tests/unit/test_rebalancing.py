@@ -164,9 +164,10 @@ def test_a_market_whose_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     assert market_schedule(problem, bound, Clock(np.inf)) == whole
     with pytest.raises(TimeoutError):
         market_schedule(problem, bound, Clock(0))
-    # The schedule that there is stays.
-    assert or_coarse_market(problem, ("turnaround",), whole, Clock(0), 0.1) is whole
-    assert or_coarse_market(problem, ("turnaround",), whole, Clock(np.inf), np.inf) is whole
+    # The schedule that there is stays; that a clock had a say in it is told.
+    assert or_coarse_market(problem, ("turnaround",), whole, Clock(0), 0.1) == (whole, True)
+    assert or_coarse_market(problem, ("turnaround",), whole, Clock(np.inf), np.inf) == (whole, False)
+    assert or_coarse_market(problem, ("turnaround",), whole, Clock(np.inf), 0.0)[1]
 
 
 @pytest.mark.parametrize(("error", "limit"), [(KeyboardInterrupt, "interrupted"), (TimeoutError, "time")])
