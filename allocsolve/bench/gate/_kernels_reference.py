@@ -119,14 +119,22 @@ def relax(weights: FloatArray, values: FloatArray, rounds: int) -> float:
 
 
 @kernel
-def sweep(first: IntArray, second: IntArray, totals: IntArray, rounds: int) -> int:
-    """Add distances between two arrays to totals, element by element, again and again; return their sum."""
-    for idx in range(len(totals)):
-        totals[idx] = 0
-    for repetition in range(rounds):
-        for idx in range(len(totals)):
-            totals[idx] += abs(first[idx] - second[idx] - repetition)
+def sweep(first: IntArray, second: IntArray, changes: IntArray, rounds: int) -> int:
+    """Add up distances between two arrays in `changes`, then the changes to a level; return the sum of peaks.
+
+    The first loop of each round can work on several elements at a time, the second cannot: the sums and peaks
+    of a resource profile are such loops. A work of vectors only would tell more of the width of the vectors
+    than any solver does, and would excuse whatever becomes slower.
+    """
+    for idx in range(len(changes)):
+        changes[idx] = 0
     total = 0
-    for idx in range(len(totals)):
-        total += totals[idx]
+    for repetition in range(rounds):
+        for idx in range(len(changes)):
+            changes[idx] += abs(first[idx] - second[idx] - repetition)
+        level = peak = 0
+        for idx in range(len(changes)):
+            level = abs(level - changes[idx])
+            peak = max(peak, level)
+        total += peak
     return total

@@ -31,7 +31,7 @@ class References(NamedTuple):
     scan: float  #: runs of a random mask are looked for: branches that cannot be guessed
     sort: float  #: merge sort of integers
     floats: float  #: a chain of additions, multiplications and divisions of floating-point numbers
-    sweep: float  #: additions of whole arrays of integers, several elements at a time where the processor can
+    sweep: float  #: sums and peaks of arrays, in part several elements at a time where the processor can
     interpreter: float  #: Python that is not compiled
 
 
