@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import re
 import subprocess
 import sys
@@ -305,6 +306,31 @@ def test_the_real_clocks_see_threads_processes_and_sleep() -> None:
         assert not sample.alone
     assert timing._sample(lambda: time.sleep(0.02)).wall >= 0.02
     assert timing._sample(lambda: exec(BURN, {})).alone  # noqa: S102 - a loop
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is about the allocator of glibc")
+def test_memory_is_kept_between_calls() -> None:
+    """In a process that has freed no large block before."""
+    code = """
+import resource
+import numpy as np
+from allocsolve.bench.gate import timing
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def some():
+    before = faults()
+    for _ in range(20):
+        np.zeros(2_000_000, dtype=np.int8).fill(1)
+    return faults() - before
+
+timing._keep_memory()
+some()
+print(some())
+"""
+    faults = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert int(faults.stdout) < 500  # 20 times 488 pages if they are not kept
 
 
 @pytest.mark.parametrize("text", [None, b"", b"12 x 3", b"not counted"])
