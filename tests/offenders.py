@@ -65,7 +65,8 @@ def _place(error: BaseException) -> str:
     """Return the file and line where an exception left the code of this repository."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(ROOT)]
-    own = [frame for frame in own if frame.filename != __file__]
+    # An environment of Python may stand inside the repository.
+    own = [frame for frame in own if frame.filename != __file__ and "site-packages" not in frame.filename]
     if not own:
         return ""
     return f"{Path(own[-1].filename).relative_to(ROOT)}:{own[-1].lineno}: "
