@@ -5,56 +5,6 @@ Problems and answers are plain frozen data (`allocsolve.model`); solvers are cal
 answer is worth (`allocsolve.judge`); the bench only believes the judge.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from importlib.metadata import version
-
-from allocsolve.errors import AllocsolveError
-from allocsolve.model import (
-    Budget,
-    DeadlineJob,
-    EvolutionProblem,
-    EvolutionProfile,
-    EvolutionSchedule,
-    Job,
-    Jobs,
-    Mesh,
-    Partition,
-    PartitionProblem,
-    ReservationProblem,
-    ReservationSchedule,
-    Result,
-    Status,
-    Topology,
-    Torus,
-    WorkloadProblem,
-    WorkloadSchedule,
-)
-from allocsolve.notebook import plot
-from allocsolve.registry import solve
-
-__version__ = version("allocsolve")
-
-__all__ = [
-    "AllocsolveError",
-    "Budget",
-    "DeadlineJob",
-    "EvolutionProblem",
-    "EvolutionProfile",
-    "EvolutionSchedule",
-    "Job",
-    "Jobs",
-    "Mesh",
-    "Partition",
-    "PartitionProblem",
-    "ReservationProblem",
-    "ReservationSchedule",
-    "Result",
-    "Status",
-    "Topology",
-    "Torus",
-    "WorkloadProblem",
-    "WorkloadSchedule",
-    "plot",
-    "solve",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -83,7 +83,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     """Say how long it took last time."""
     if _tier is None:
         return None
-    seconds = config.cache.get(f"tiers/{_tier}", None)
+    seconds = config.cache.get(f"tiers/{_tier}", None) if hasattr(config, "cache") else None
     before = "not run here before" if seconds is None else f"{seconds / 60:.0f} min last time"
     return f"tier: {_tier}, {before}"
 
@@ -171,7 +171,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     config = session.config
     if hasattr(config, "workerinput"):  # one of several processes: the first of them collects
         return
-    if _tier is not None and exitstatus == 0:
+    if _tier is not None and exitstatus == 0 and hasattr(config, "cache"):  # there may be none
         config.cache.set(f"tiers/{_tier}", time.perf_counter() - config.stash[_BEGUN])
     if config.option.record_times:
         times = {**recorded_times(), **_recorded}

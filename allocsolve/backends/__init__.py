@@ -4,6 +4,4 @@ The modules are imported by name, `allocsolve.backends.cpsat` and `allocsolve.ba
 library.
 """
 
-from __future__ import annotations
-
 __all__: list[str] = []

@@ -1,7 +1,5 @@
 """The command line; each command imports what it needs when it runs."""
 
-from __future__ import annotations
+import lazy_loader
 
-from allocsolve.cli.main import entry, main
-
-__all__ = ["entry", "main"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

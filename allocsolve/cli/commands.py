@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-__all__ = ["Commands", "add_command", "commands_of", "sentence"]
+__all__ = ["Commands", "add_command", "commands_of", "make_command", "sentence"]
 
 #: The commands below a parser.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
@@ -56,9 +56,22 @@ def add_command(
         What it does, in a few words.
     """
     added = commands.add_parser(name, help=summary, description=sentence(summary))
-    added.set_defaults(run=run)
-    common = added.add_argument_group("with every command")
+    make_command(added, run)
+    return added
+
+
+def make_command(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> None:
+    """Make a parser that of a command that can be run, with the options that all of them take.
+
+    Parameters
+    ----------
+    parser
+        Of the command.
+    run
+        Runs it and returns its exit status.
+    """
+    parser.set_defaults(run=run)
+    common = parser.add_argument_group("with every command")
     common.add_argument("--json", action="store_true", help="print one JSON object")
     help_text = "say more: of a solver that raised, the traceback"
     common.add_argument("-v", "--verbose", action="store_true", help=help_text)
-    return added

@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> int:
     try:
         words = sys.argv[1:] if argv is None else argv
-        args = make_parser().parse_args(words, argparse.Namespace(words=words))
+        args = make_parser(words).parse_args(words, argparse.Namespace(words=words))
     except SystemExit as done:  # --help and --version; errors are raised as ours
         return int(done.code or 0)
     status: int = args.run(args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ __all__ = [
     "FORCE_HELP",
     "MACHINE_NAMES",
     "add_again",
+    "add_budget",
     "add_executor",
     "claims",
     "integer",
@@ -54,6 +56,14 @@ def add_again(parser: argparse.ArgumentParser) -> None:
     help_text = "run these solvers again although there are records of them; the newest count"
     parser.add_argument("--rerun", type=solvers, default=[], metavar="A,B,...", help=help_text)
     parser.add_argument("--retry-failed", action="store_true", help="run again what has failed")
+
+
+def add_budget(parser: argparse.ArgumentParser, help_text: str, default: float) -> None:
+    """Add what limits a search: its time, with a default in seconds, and its threads."""
+    parser.add_argument("--seconds", type=seconds, default=default, metavar="T", help=help_text)
+    workers = min(2, os.cpu_count() or 1)
+    help_text = "threads of an exact solver and of annealing (default: %(default)s)"
+    parser.add_argument("--workers", type=integer(1), default=workers, metavar="W", help=help_text)
 
 
 def add_executor(parser: argparse.ArgumentParser) -> None:

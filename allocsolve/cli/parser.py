@@ -1,35 +1,18 @@
-"""The commands and their options."""
+"""The commands; the options of each are in a module of its own, loaded when it is named."""
 
 from __future__ import annotations
 
 import argparse
-import os
-from importlib.metadata import version
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from allocsolve.cli import options as opt
-from allocsolve.cli import score, solve, solvers, study
-from allocsolve.cli.commands import add_command, commands_of, sentence
-from allocsolve.cli.compare import compare_studies
-from allocsolve.cli.conformance import conformance
-from allocsolve.cli.convert import convert
-from allocsolve.cli.exports import add_exports
-from allocsolve.cli.gate import gate
-from allocsolve.cli.parser_convert import add_convert
-from allocsolve.cli.parser_generate import add_generators
-from allocsolve.cli.parser_import import add_imports
-from allocsolve.cli.parser_library import add_library
-from allocsolve.cli.parser_reproduce import add_papers
-from allocsolve.cli.report import report_study
-from allocsolve.cli.warm import warm
-from allocsolve.cli.whatif import add_whatif, whatif
+from allocsolve.cli.commands import commands_of, sentence
 from allocsolve.errors import AllocsolveError
-from allocsolve.families import families
-from allocsolve.judge import WORKLOAD_CLAIMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
 __all__ = ["make_parser"]
 
@@ -67,220 +50,71 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
-def make_parser() -> Parser:
-    """Return the parser of the whole command line; the chosen command is ``run`` in its namespace."""
+class _Version(argparse.Action):
+    """Show the version: argparse's own action would have to know it for each command line."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version  # noqa: PLC0415 - takes as long as all other commands together
+
+        sys.stdout.write(f"allocsolve {version('allocsolve')}\n")
+        parser.exit()
+
+
+#: Of each command: what it does, and the module and function of `allocsolve.cli` that add its options.
+_COMMANDS: Final = {
+    "generate": ("write problems", "parser_generate", "add_generators"),
+    "import": ("turn logs of real machines into problems", "parser_import", "add_imports"),
+    "convert": ("write a workload in the format of another program", "parser_convert", "add_convert"),
+    "solve": ("solve one problem with one solver", "parser_commands", "add_solve"),
+    "check": (
+        "judge a solution: violations and metrics; or the certificate of a bound",
+        "parser_commands",
+        "add_check",
+    ),
+    "conformance": (
+        "hold a schedule of a workload to what it claims to be",
+        "parser_commands",
+        "add_conformance",
+    ),
+    "solvers": ("list the solvers, or show one with its options", "parser_commands", "add_solvers"),
+    "warm": ("compile what solvers need, so that their first call is fast", "parser_commands", "add_warm"),
+    "score": (
+        "compare solvers with each other and with a proven optimum",
+        "parser_commands",
+        "add_score",
+    ),
+    "whatif": (
+        "what was, what could have been and what is impossible, of a log, as a page for operators",
+        "whatif",
+        "add_whatif",
+    ),
+    "gate": ("fail if a solver got worse or slower than in a baseline", "parser_commands", "add_gate"),
+    "study": (
+        "compare many solvers on many problems: run, export, report, verify, merge",
+        "parser_commands",
+        "add_study",
+    ),
+    "library": ("suites of instances, and what is known of them", "parser_library", "add_library"),
+    "reproduce": ("redo the experiments of a paper", "parser_reproduce", "add_papers"),
+}
+
+
+def make_parser(words: Sequence[str] | None = None) -> Parser:
+    """Return the parser of the command line; the chosen command is ``run`` in its namespace.
+
+    Parameters
+    ----------
+    words
+        What shall be parsed: the command that it begins with is the only one with its options. All have
+        theirs by default.
+    """
     parser = Parser(
         prog="allocsolve", description="Proven optima and fast heuristics for allocation problems."
     )
-    parser.add_argument("--version", action="version", version=f"allocsolve {version('allocsolve')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = commands_of(parser, "command")
-
-    def command(name: str, run: Callable[[argparse.Namespace], int], summary: str) -> argparse.ArgumentParser:
-        return add_command(commands, name, run, summary)
-
-    def group(name: str, summary: str, description: str = "") -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=summary, description=sentence(description or summary))
-
-    add_generators(group("generate", "write problems"))
-    add_imports(group("import", "turn logs of real machines into problems"))
-    add_convert(command("convert", convert, "write a workload in the format of another program"))
-    _add_solve(command("solve", solve.solve, "solve one problem with one solver"))
-    _add_check(
-        command(
-            "check", solve.check, "judge a solution: violations and metrics; or the certificate of a bound"
-        )
-    )
-    _add_conformance(
-        command("conformance", conformance, "hold a schedule of a workload to what it claims to be")
-    )
-    _add_solvers(command("solvers", solvers.solvers, "list the solvers, or show one with its options"))
-    _add_warm(command("warm", warm, "compile what solvers need, so that their first call is fast"))
-    _add_score(command("score", score.score, "compare solvers with each other and with a proven optimum"))
-    summary = "what was, what could have been and what is impossible, of a log, as a page for operators"
-    add_whatif(command("whatif", whatif, summary), _add_whatif_budget)
-    _add_gate(command("gate", gate, "fail if a solver got worse or slower than in a baseline"))
-    summary = "compare many solvers on many problems: run, export, report, verify, merge"
-    _add_study(group("study", summary, f"studies {summary}"))
-    add_library(group("library", "suites of instances, and what is known of them"))
-    add_papers(group("reproduce", "redo the experiments of a paper"))
+    for name, (summary, module, adder) in _COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=sentence(summary))
+        if words is None or name in words[:1]:
+            getattr(import_module(f"allocsolve.cli.{module}"), adder)(command)
     return parser
-
-
-def _add_solve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
-    help_text = "as `allocsolve solvers` lists them, or package.module:object; name(option=value, ...)"
-    parser.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
-    _add_objective(parser)
-    _add_set(parser, "solve the problem with a tighter value of a field")
-    _add_budget(parser, "time limit in seconds (default: %(default)s)", 60.0)
-    _add_seed(parser)
-    help_text = "go on from earlier runs: a solution, a certificate, or both; for solvers that can"
-    parser.add_argument(
-        "--start", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
-    )
-    parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
-    help_text = "write what proves the bound to this file (compressed if its name ends in .gz)"
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help=help_text)
-    parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
-    add_exports(parser)
-    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
-
-
-def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
-    help_text = "a solution of it, or a certificate of a bound"
-    parser.add_argument("solution", metavar="SOLUTION", help=help_text)
-    help_text = "a certificate: do the two of them prove that the solution is optimal?"
-    parser.add_argument("--proof", type=Path, metavar="FILE", help=help_text)
-    _add_set(parser, "judge under this value of a field instead of that of the file")
-    add_exports(parser)
-    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
-
-
-def _add_conformance(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a workload; - for stdin")
-    help_text = "a solution of it, or a CSV table of Batsim, evalys or ElastiSim"
-    parser.add_argument("schedule", metavar="SCHEDULE", help=help_text)
-    meanings = "; ".join(f"{claim}: {meaning}" for claim, meaning in WORKLOAD_CLAIMS.items())
-    help_text = f"what it claims, as docs/easy.md defines it ({meanings})"
-    parser.add_argument("--claims", type=opt.claims, required=True, metavar="A,B,...", help=help_text)
-    help_text = "draw the first breach of all into this file: the schedule around the instant, the job marked"
-    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help=help_text)
-    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
-
-
-def _add_solvers(parser: argparse.ArgumentParser) -> None:
-    help_text = "show this one: what it does, its options and short names"
-    parser.add_argument("name", nargs="?", type=opt.solver, metavar="NAME", help=help_text)
-
-
-def _add_warm(parser: argparse.ArgumentParser) -> None:
-    help_text = "these solvers only (default: all but plug-ins)"
-    parser.add_argument("solvers", nargs="?", type=opt.solvers, metavar="A,B,...", help=help_text)
-    help_text = "remove all compiled kernels from disk first, and compile nothing unless solvers are named"
-    parser.add_argument("--clear", action="store_true", help=help_text)
-
-
-def _add_score(parser: argparse.ArgumentParser) -> None:
-    help_text = "problems, directories of problems, or names of suites (of mixed ones, what the solvers take)"
-    parser.add_argument("files", nargs="+", metavar="FILE|SUITE", help=help_text)
-    parser.add_argument(
-        "--solvers", type=opt.solvers, default=[], metavar="A,B,...", help="the solvers to compare"
-    )
-    help_text = (
-        "answers to compare with them, whoever made them: files of this program, CSV tables "
-        "(of schedules job,start,end,nodes, or those of Batsim, evalys, ElastiSim); may be given again"
-    )
-    parser.add_argument(
-        "--answers", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
-    )
-    exact = ", ".join(f"{family.baseline} for {family.kind}" for family in families())
-    help_text = f"the solver that gives bounds and optima, run as well (default: {exact})"
-    parser.add_argument("--baseline", type=opt.solver, metavar="NAME", help=help_text)
-    _add_objective(parser)
-    _add_set(parser, "solve the problems with a tighter value of a field")
-    _add_budget(parser, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
-    _add_seed(parser)
-    help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
-    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
-    opt.add_again(parser)
-
-
-def _add_whatif_budget(parser: argparse.ArgumentParser) -> None:
-    _add_budget(parser, "of each search for the best schedule and the bound (default: %(default)s)", 10.0)
-
-
-def _add_gate(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = (
-        "Defaults may stand in [tool.allocsolve.gate] of pyproject.toml: baseline, suite, solvers."
-    )
-    help_text = "what the solvers are held to: a file that --update has written"
-    parser.add_argument("--baseline", type=Path, metavar="FILE", help=help_text)
-    parser.add_argument("--update", action="store_true", help="write the baseline, whatever has changed")
-    help_text = "the suite to run (default: that of the baseline; tiny for a new one)"
-    parser.add_argument("--suite", metavar="NAME", help=help_text)
-    help_text = (
-        "the solvers (default: those of the baseline; all heuristics and exact baselines for a new one)"
-    )
-    parser.add_argument("--solvers", type=opt.solvers, metavar="A,B,...", help=help_text)
-
-
-def _add_study(parser: argparse.ArgumentParser) -> None:
-    steps = commands_of(parser, "step")
-    text = "run what has not been run yet; the same command goes on after any interruption"
-    run = add_command(steps, "run", study.run_study, text)
-    run.add_argument("file", metavar="STUDY.toml", help="suites, solvers, seeds and budgets")
-    text = "the file of the records (default: STUDY.sqlite)"
-    run.add_argument("--out", type=Path, metavar="FILE", help=text)
-    opt.add_executor(run)
-    opt.add_again(run)
-    export = add_command(steps, "export", study.export_study, "write the records as a table")
-    export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
-    _add_selection(export)
-    text = "the table: .csv, .json or .parquet"
-    export.add_argument("--out", type=Path, required=True, metavar="FILE", help=text)
-    export.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
-    report = add_command(steps, "report", report_study, "write a report of the records")
-    report.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
-    _add_selection(report)
-    text = "the page: one file that needs nothing else"
-    report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
-    report.add_argument("--markdown", type=Path, metavar="FILE.md", help="its tables as Markdown, too")
-    report.add_argument("--figures", type=Path, metavar="DIR", help="its figures as single SVG files, too")
-    report.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
-    text = "have the judge recompute every answer, value, metric and certified bound"
-    verify = add_command(steps, "verify", study.verify_study, text)
-    verify.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
-    merge = add_command(steps, "merge", study.merge_studies, "add the records of some files to another")
-    merge.add_argument("out", type=Path, metavar="OUT.sqlite", help="where they go; made if there is none")
-    merge.add_argument("studies", type=Path, nargs="+", metavar="IN.sqlite", help="where they come from")
-    text = "pair the runs of two studies: whether a new version helped"
-    compare = add_command(steps, "compare", compare_studies, text)
-    compare.add_argument("before", type=Path, metavar="BEFORE.sqlite", help="the records of a study")
-    compare.add_argument("after", type=Path, metavar="AFTER.sqlite", help="those of a later one")
-    _add_selection(compare)
-
-
-def _add_selection(parser: argparse.ArgumentParser) -> None:
-    text = "only the records of these solvers, as if there were no others"
-    parser.add_argument("--solvers", type=opt.names, default=[], metavar="A,B,...", help=text)
-    text = "all records but those of these solvers"
-    parser.add_argument("--exclude", type=opt.names, default=[], metavar="A,B,...", help=text)
-    text = "only the records of these suites; `files` are problems of none"
-    parser.add_argument("--suites", type=opt.names, default=[], metavar="A,B,...", help=text)
-
-
-def _add_objective(parser: argparse.ArgumentParser) -> None:
-    terms = "; ".join(f"{family.kind}: {', '.join(family.objectives)}" for family in families())
-    help_text = f"what to minimise, or several, the first first ({terms}; default: the first)"
-    parser.add_argument("--objective", type=opt.objective, metavar="NAME[,NAME]", help=help_text)
-
-
-def _add_set(parser: argparse.ArgumentParser, help_text: str) -> None:
-    fields = "; ".join(
-        f"{family.kind}: {name}, {setting.values}"
-        for family in families()
-        for name, setting in family.settings.items()
-    )
-    parser.add_argument(
-        "--set",
-        type=opt.setting,
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help=f"{help_text} ({fields}); may be given again",
-    )
-
-
-def _add_budget(parser: argparse.ArgumentParser, help_text: str, seconds: float) -> None:
-    parser.add_argument("--seconds", type=opt.seconds, default=seconds, metavar="T", help=help_text)
-    workers = min(2, os.cpu_count() or 1)
-    help_text = "threads of an exact solver and of annealing (default: %(default)s)"
-    parser.add_argument("--workers", type=opt.integer(1), default=workers, metavar="W", help=help_text)
-
-
-def _add_seed(parser: argparse.ArgumentParser, default: int = 0) -> None:
-    help_text = "seed of every random choice (default: %(default)s)"
-    parser.add_argument(
-        "--seed", type=opt.integer(0, 2**31 - 1), default=default, metavar="S", help=help_text
-    )

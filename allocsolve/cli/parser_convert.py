@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli import options as opt
+from allocsolve.cli.commands import make_command
+from allocsolve.cli.convert import convert
 from allocsolve.instances.formats.workload_conversion import CONVERSIONS
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ __all__ = ["add_convert"]
 
 def add_convert(parser: argparse.ArgumentParser) -> None:
     """Add the files and options of `convert`."""
+    make_command(parser, convert)
     help_text = "a problem (.json, .csv), a log (.swf, .swf.gz), a workload of Batsim, jobs of ElastiSim"
     parser.add_argument("source", type=Path, metavar="FROM", help=help_text)
     help_text = "the file to write; a folder for ElastiSim"

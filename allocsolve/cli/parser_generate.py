@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve.cli import create
-from allocsolve.cli import options as opt
+from allocsolve.cli import create, options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.families import family_named
 from allocsolve.instances import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve.cli import import_log
-from allocsolve.cli import options as opt
+from allocsolve.cli import import_log, options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.instances.formats.log_tables import LOG_TABLES
 from allocsolve.instances.formats.logs import LIMITS, ORIGINS, UNITS

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve.cli import library
-from allocsolve.cli import options as opt
+from allocsolve.cli import library, options as opt
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.instances import PACKAGED
 

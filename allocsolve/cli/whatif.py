@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
+from allocsolve.cli.commands import make_command
 from allocsolve.cli.files import check_absent, check_outputs
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar, time_bar
@@ -20,7 +21,7 @@ from allocsolve.instances.formats.logs import UNITS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from allocsolve.bench import RecordStore
     from allocsolve.instances import JobLog
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["add_whatif", "whatif"]
 
 
-def add_whatif(parser: argparse.ArgumentParser, budget: Callable[[argparse.ArgumentParser], None]) -> None:
-    """Add the options of `whatif`; `budget` adds those of a limit of time."""
+def add_whatif(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `whatif`."""
+    make_command(parser, whatif)
     parser.add_argument("log", metavar="FILE", help="the log: what sacct -P prints, or .swf; may be gzipped")
     help_text = "size of the machine (default for .swf: that of the header)"
     parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
@@ -44,7 +46,7 @@ def add_whatif(parser: argparse.ArgumentParser, budget: Callable[[argparse.Argum
     parser.add_argument(
         "--malleable", type=opt.percentages, default=(), metavar="PERCENT,...", help=help_text
     )
-    budget(parser)
+    opt.add_budget(parser, "of each search for the best schedule and the bound (default: %(default)s)", 10.0)
     help_text = "the page, one file that needs nothing else (default: LOG-whatif.html in this folder)"
     parser.add_argument("--out", type=Path, metavar="FILE.html", help=help_text)
     parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)

@@ -1,29 +1,5 @@
 """Exact solvers: answers with a proof, or a bound when the budget ends first."""
 
-from __future__ import annotations
+import lazy_loader
 
-from allocsolve.exact.evolution.conflict_search import EvolutionConflictSearch
-from allocsolve.exact.evolution.cpsat import EvolutionCpSat
-from allocsolve.exact.evolution.lns import EvolutionLns
-from allocsolve.exact.evolution.milp import EvolutionMilp
-from allocsolve.exact.evolution.relaxation import pairs_relaxation
-from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
-from allocsolve.exact.partition.cpsat import PartitionCpSat
-from allocsolve.exact.partition.milp import PartitionMilp
-from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
-from allocsolve.exact.workload import Prices, WorkloadCpSat
-
-__all__ = [
-    "EvolutionConflictSearch",
-    "EvolutionCpSat",
-    "EvolutionLns",
-    "EvolutionMilp",
-    "PartitionBranchAndBound",
-    "PartitionCpSat",
-    "PartitionMilp",
-    "Prices",
-    "ReservationCpSat",
-    "ReservationPrices",
-    "WorkloadCpSat",
-    "pairs_relaxation",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -108,8 +108,10 @@ def _area(problem: EvolutionProblem) -> int:
 
 def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> int:
     """Return the horizon that a log refutes."""
-    from allocsolve.judge import _kernels_evolution_bounds as state  # noqa: PLC0415 - loads numba
-    from allocsolve.judge import _kernels_evolution_proof as kernels  # noqa: PLC0415 - loads numba
+    from allocsolve.judge import (  # noqa: PLC0415 - loads numba
+        _kernels_evolution_bounds as state,
+        _kernels_evolution_proof as kernels,
+    )
 
     packed = problem.packed
     latest = packed.releases.astype(float).max(initial=0)

@@ -135,7 +135,8 @@ def resolve(annotation: object, namespace: Mapping[str, Any]) -> Any:  # noqa: A
         If a text cannot be resolved.
     """
     holder = type("Annotated", (), {"__annotations__": {"it": annotation}})
-    names = {**vars(model), "model": model, "allocsolve": sys.modules["allocsolve"], **namespace}
+    public = {name: getattr(model, name) for name in dir(model)}
+    names = {**public, "model": model, "allocsolve": sys.modules["allocsolve"], **namespace}
     try:
         return typing.get_type_hints(holder, globalns=names)["it"]
     except Exception as error:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
-from allocsolve.instances.formats import partition as codec
-from allocsolve.instances.formats import partition_table as tables
+from allocsolve.instances.formats import partition as codec, partition_table as tables
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.instances.generators.partition_examples import partition_examples
 from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics

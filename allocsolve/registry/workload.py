@@ -6,8 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from allocsolve.families import Codec, Family, Feature, Rules, SolverRow
-from allocsolve.instances.formats import workload as codec
-from allocsolve.instances.formats import workload_table as tables
+from allocsolve.instances.formats import workload as codec, workload_table as tables
 from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
 from allocsolve.judge.workload import value_of_workload_metrics, workload_metrics, workload_violations

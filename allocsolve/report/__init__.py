@@ -1,20 +1,5 @@
 """Reports of studies: an HTML page, Markdown, figures; and pictures of problems with their answers."""
 
-from __future__ import annotations
+import lazy_loader
 
-from allocsolve.report.exhibits import log_page
-from allocsolve.report.figures import figures
-from allocsolve.report.markdown import markdown
-from allocsolve.report.page import html
-from allocsolve.report.study import Findings, Section, StudyRecords, examine
-
-__all__ = [
-    "Findings",
-    "Section",
-    "StudyRecords",
-    "examine",
-    "figures",
-    "html",
-    "log_page",
-    "markdown",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -20,8 +20,7 @@ from allocsolve.simulation._kernels_events import (
     leave_queue,
 )
 from allocsolve.simulation._kernels_evolving import answer, largest_start
-from allocsolve.simulation._kernels_heap import lower as heap_lower
-from allocsolve.simulation._kernels_heap import raise_up as heap_raise
+from allocsolve.simulation._kernels_heap import lower as heap_lower, raise_up as heap_raise
 from allocsolve.simulation._kernels_resizes import (
     advance_resizing,
     promise,

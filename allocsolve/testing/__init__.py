@@ -3,13 +3,6 @@
 That of queue policies is in `allocsolve.testing.policies`, which loads numba.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from allocsolve.testing.conformance import SolverConformance, check_solver
-from allocsolve.testing.examples import example_problems
-
-__all__ = [
-    "SolverConformance",
-    "check_solver",
-    "example_problems",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

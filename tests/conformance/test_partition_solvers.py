@@ -12,8 +12,7 @@ import naive_partition as naive
 import numpy as np
 import pytest
 from distinct_solvers import distinct_solvers
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from offenders import all_offenders
 from tiers import examples
 

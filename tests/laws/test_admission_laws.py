@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import naive_admission as naive
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.heuristics.partition.curve_fit import first_fit_run
 from allocsolve.heuristics.reservation.admission import Admission, admit

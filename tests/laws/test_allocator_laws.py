@@ -9,12 +9,10 @@ import naive_allocators as naive
 import numpy as np
 import pytest
 from allocator_strategies import requests, roomy_requests
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from kernel_tools import entry
 
-from allocsolve.heuristics.partition import _kernels_curve as curve
-from allocsolve.heuristics.partition import _kernels_growth as growing
+from allocsolve.heuristics.partition import _kernels_curve as curve, _kernels_growth as growing
 from allocsolve.heuristics.partition.blocks import (
     MultipleBuddy,
     Paging,

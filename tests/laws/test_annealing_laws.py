@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import naive
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import evolution_problems
 
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Result, Status

@@ -10,16 +10,14 @@ import naive_cuts
 import naive_partition as naive
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from kernel_tools import entry
 from nearest_tools import with_swaps
 from random_toys import partition_toy
 from strategies import partition_problems, partitions
 from tiers import examples
 
-from allocsolve.exact.partition import _kernels_cuts as cuts
-from allocsolve.exact.partition import _kernels_relaxation as relaxation
+from allocsolve.exact.partition import _kernels_cuts as cuts, _kernels_relaxation as relaxation
 from allocsolve.exact.partition._cut_model import cut_model, with_line
 from allocsolve.exact.partition._cut_search import CutSearch
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound

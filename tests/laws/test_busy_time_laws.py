@@ -9,8 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from naive_optimum import optimum
 from strategies import EXPAND_LIMITS, evolution_problems, evolution_profiles
 from tiers import examples

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from naive_optimum import optimum
 from random_toys import evolution_toy
 from strategies import evolution_problems

@@ -6,8 +6,7 @@ from dataclasses import replace
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from naive_optimum import optimum
 from strategies import evolution_problems
 from tiers import examples

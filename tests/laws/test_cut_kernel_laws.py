@@ -6,15 +6,16 @@ import naive_cuts
 import naive_partition as naive
 import numpy as np
 from cut_tools import assert_through, assert_trimmed, axes
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from kernel_tools import entry
 from strategies import partition_problems, partitions
 
-from allocsolve.exact.partition import _kernels_cuts as cuts
-from allocsolve.exact.partition import _kernels_leaf as leaf
-from allocsolve.exact.partition import _kernels_relaxation as relaxation
-from allocsolve.exact.partition import _kernels_ring as rings
+from allocsolve.exact.partition import (
+    _kernels_cuts as cuts,
+    _kernels_leaf as leaf,
+    _kernels_relaxation as relaxation,
+    _kernels_ring as rings,
+)
 from allocsolve.exact.partition._kernels_star import stars
 from allocsolve.heuristics.partition.lattice import lattice
 from allocsolve.model import PartitionProblem, frozen

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from evolving_strategies import evolving_problems
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive_easyback import NaiveEasyback
 from naive_reactive import naive_reactive
 from reactive_draws import draw_policy, draw_reactive, schedule_of

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from evolution_proofs import CLAUSE, COVER, DELETION, HORIZON, certificate_of, items_of, refuted_horizon
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from naive_optimum import optimum
 from strategies import evolution_problems
 from tiers import examples

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from draw_evolving import draw_decisions, draw_evolving
 from eager_policy import eager, eager_schedule, naive_eager
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive_evolving import ElasticCluster, naive_elastic
 from naive_malleable import pieces_of
 from naive_malleable_policies import draw_policy, naive_policy

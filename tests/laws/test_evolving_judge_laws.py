@@ -7,8 +7,7 @@ import random
 import numpy as np
 import pytest
 from draw_evolving import draw_decisions, draw_evolving
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.judge import workload_violations
 from allocsolve.model import Profile, WorkloadProblem, WorkloadSchedule

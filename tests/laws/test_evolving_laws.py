@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from evolving_strategies import evolving_problems
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import evolution_problems
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem

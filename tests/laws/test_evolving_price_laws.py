@@ -15,8 +15,7 @@ from evolving_price_strategies import (
     profile_jobs,
     requested_jobs,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from naive_evolving_prices import least_cost_of_phases, least_cost_of_profile, slotted_optimum_of_evolving
 from naive_malleable_prices import least_cost_of_job
 from price_strategies import price_lists

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from execution_strategies import booked_problems, executable_problems, execution_rules, leak_rules, programs
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from naive_execution import naive_execute, naive_leak, naive_linnert
 from naive_jobs import NaiveRules
 

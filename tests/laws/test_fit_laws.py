@@ -7,8 +7,7 @@ import math
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import EXPAND_LIMITS, evolution_profiles, occupied_profiles
 
 from allocsolve.errors import InvalidOption, InvalidProblem

@@ -10,8 +10,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from allocsolve.bench.gate import _kernels_reference, references
 from allocsolve.bench.gate.baseline import (

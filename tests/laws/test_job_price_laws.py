@@ -9,8 +9,7 @@ from typing import Any
 import naive_job_prices as naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tiers import examples
 
 from allocsolve.bounds.workload import job_costs, time_prices

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from evolving_strategies import evolving_problems
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lina_draws import draw_rules, draw_workload, simulated
 from strategies import workload_problems
 

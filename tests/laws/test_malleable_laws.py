@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from naive_malleable import draw_malleable, naive_malleable, pieces_of
 from naive_malleable_policies import draw_policy, naive_policy
 from naive_workload_engine import draw_problem

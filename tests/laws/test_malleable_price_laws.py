@@ -10,8 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive_malleable_prices import cost_at, least_cost_of_job, slotted_optimum
 from price_strategies import price_lists, single_jobs, toys
 

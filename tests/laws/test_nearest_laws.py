@@ -9,14 +9,12 @@ import naive_nearest as naive
 import numpy as np
 import pytest
 from allocator_strategies import requests
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from nearest_tools import ALLOCATORS, SOLVERS, greedy_ring, with_swaps
 from tiers import examples
 
 from allocsolve.bounds import partition_bound, star_bound
-from allocsolve.heuristics.partition import _kernels_rings as rings
-from allocsolve.heuristics.partition import _nearest_search as search
+from allocsolve.heuristics.partition import _kernels_rings as rings, _nearest_search as search
 from allocsolve.heuristics.partition._kernels_swaps import descend
 from allocsolve.heuristics.partition.lattice import lattice, pairwise_distance
 from allocsolve.heuristics.partition.nearest import (

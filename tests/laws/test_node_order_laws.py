@@ -9,8 +9,7 @@ import naive_allocators as naive
 import numpy as np
 import pytest
 from allocator_strategies import shapes
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.model import NODE_ORDERS, Mesh, Torus, node_order
 

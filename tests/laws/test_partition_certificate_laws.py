@@ -9,16 +9,14 @@ from typing import Any
 import naive_partition as naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from kernel_tools import entry
 from tiers import examples
 
 from allocsolve.bounds import star_bound
 from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
-from allocsolve.exact.partition import _cut_search, _kernels_search
-from allocsolve.exact.partition import _kernels_relaxation as relaxation
+from allocsolve.exact.partition import _cut_search, _kernels_relaxation as relaxation, _kernels_search
 from allocsolve.exact.partition._cut_model import cut_model, with_line
 from allocsolve.exact.partition._kernels_cuts import SCALE
 from allocsolve.instances import uniform_occupancy

@@ -9,8 +9,7 @@ from typing import Any
 import naive_partition as naive
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import partition_problems, partitions, topologies
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName

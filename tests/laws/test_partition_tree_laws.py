@@ -15,8 +15,7 @@ import naive_partition as naive
 import numpy as np
 import pytest
 from cut_tools import assert_through, axes
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from kernel_tools import entry
 from strategies import partition_problems, partitions
 from tiers import examples
@@ -26,8 +25,7 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.exact.partition import _cut_search, branch_and_bound
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge import _kernels_partition_tree as tree
-from allocsolve.judge import _kernels_partition_walks as walks
+from allocsolve.judge import _kernels_partition_tree as tree, _kernels_partition_walks as walks
 from allocsolve.judge.partition_axes import PartitionAxes, is_ring, stars
 from allocsolve.judge.partition_certificate import partition_certificate_bound
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus

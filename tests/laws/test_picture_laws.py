@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from picture_tools import SVG, axes, boxes, parsed, skylines, squares, visible
 from strategies import evolution_problems, partition_problems, partitions
 

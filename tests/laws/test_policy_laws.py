@@ -6,8 +6,7 @@ import random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive_workload_engine import (
     draw_problem,
     naive_cqsim,

@@ -9,8 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive_workload_prices import least_cost, price_value, workload_optimum
 from price_strategies import price_lists
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from draw_evolving import draw_profile
 from evolving_strategies import evolving_problems
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive_profile_fit import NaiveProfileFit
 from strategies import evolution_problems
 

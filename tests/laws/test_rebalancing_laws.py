@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from draw_evolving import draw_evolving, draw_requests
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from kernel_tools import entry
 from naive_evolving import naive_elastic
 from naive_malleable import Cluster, draw_malleable, naive_malleable, pieces_of

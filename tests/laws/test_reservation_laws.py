@@ -9,8 +9,7 @@ import pickle
 import naive_reservation as naive
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from reservation_strategies import reservation_problems, reservation_schedules
 
 from allocsolve.bounds.reservation_capacity import reservation_capacity_bound

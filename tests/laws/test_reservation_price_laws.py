@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive_reservation_optimum import naive_optimum
 from naive_reservation_prices import naive_certified_share, naive_soft_gain, naive_window_prices
 from reservation_strategies import reservation_problems

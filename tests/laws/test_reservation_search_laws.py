@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from naive_reservation_moves import NaiveSearch
 from naive_reservation_optimum import naive_greedy, naive_optimum, naive_shape_optimum
 from reservation_strategies import reservation_problems

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive_workload_engine import draw_problem, naive_run
 
 from allocsolve.simulation import Engine, EngineRules, IllegalDecision, QueueView, Start, Wake

@@ -8,8 +8,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from allocsolve.errors import AllocsolveError, InvalidOption, UnknownName
 from allocsolve.families import AnyFamily, SolverRow, families, family_named

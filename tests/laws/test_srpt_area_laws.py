@@ -6,8 +6,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from naive_malleable import draw_malleable, naive_malleable, pieces_of
 from naive_srpt_area import naive_srpt_area
 from strategies import workload_problems

@@ -7,8 +7,7 @@ import math
 from statistics import fmean, median
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from scipy import stats
 from tiers import examples
 

@@ -9,8 +9,7 @@ from typing import Any
 import naive_workload
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import changing_schedules, workload_problems, workload_schedules
 
 from allocsolve.judge import window_metrics, workload_metrics, workload_value, workload_violations

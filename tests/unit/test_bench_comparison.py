@@ -7,8 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from study_tools import failed, row, timed_out
 from tiers import examples
 

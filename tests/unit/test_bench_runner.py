@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from allocsolve import __version__, registry
-from allocsolve.bench import Record, RecordStore, plan
-from allocsolve.bench import run as run_tasks
+from allocsolve.bench import Record, RecordStore, plan, run as run_tasks
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.families import family_of
 from allocsolve.heuristics import ListScheduling

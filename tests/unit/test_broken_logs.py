@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pytest
 from cli_tools import run_json
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from offenders import all_offenders
 
 from allocsolve.cli import main

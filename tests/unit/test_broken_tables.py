@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from offenders import all_offenders
 from table_logs import JOBS, PARQUET, good, title, titled, write
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import refused, run_json
-from cli_tools import run as run_command
-from sample_records import PROBLEM as EVOLUTION
-from sample_records import RECORD
+from cli_tools import refused, run as run_command, run_json
+from sample_records import PROBLEM as EVOLUTION, RECORD
 
 from allocsolve.bench import SolverLike, best, plan, run
 from allocsolve.errors import InvalidAnswer

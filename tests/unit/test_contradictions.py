@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_tools import refused, run, run_json
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from study_tools import failed, row
 
 from allocsolve.bench import Record, RecordStore, best, compare, plan

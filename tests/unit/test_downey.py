@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from cli_tools import run
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.errors import AllocsolveError
 from allocsolve.instances import downey1997, read_problem, regenerate

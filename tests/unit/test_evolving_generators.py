@@ -7,8 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.instances import amr, digest, evotree

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from gate_tools import TINY, Swapped, nothing, raising
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.bench import run_gate
 from allocsolve.bench.gate import references, timing

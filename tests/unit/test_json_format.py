@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import evolution_problems
 
 from allocsolve.instances import digest, read_problem, read_solution, write_problem, write_solution

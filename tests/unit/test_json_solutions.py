@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.instances import digest, parse_solution, read_solution, write_solution

@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.instances import digest, klein2011, read_problem, write_problem

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from cli_tools import refused, run, run_json
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from workload_traces import kit_problem
 
 from allocsolve.errors import AllocsolveError

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 from cli_tools import refused, run
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.errors import AllocsolveError
 from allocsolve.heuristics.reservation.admission import admit

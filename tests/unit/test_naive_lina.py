@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lina_draws import draw_rules, draw_workload, schedule_of, simulated
 
 from allocsolve.heuristics import Easy, FirstFit

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import naive_partition as naive
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import topologies
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_tools import run
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from study_tools import failed, row, timed_out
 from tiers import examples
 

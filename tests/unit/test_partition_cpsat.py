@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import naive_partition as naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from ortools.sat.python import cp_model
 from strategies import partition_problems
 from tiers import examples

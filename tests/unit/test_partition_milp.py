@@ -10,8 +10,7 @@ import naive_partition as naive
 import numpy as np
 import pulp
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from strategies import partition_problems, topologies
 from tiers import examples
 

@@ -6,8 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.instances import klein2011
 from allocsolve.kernels import compilation

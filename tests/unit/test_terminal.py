@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_tools import Capture, refused, run
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from allocsolve.cli import main
 from allocsolve.cli.output import LENGTH, remark, say, shortened, show_fields, show_lines, show_table

@@ -7,12 +7,10 @@ import itertools
 import naive_nearest as naive
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tiers import examples
 
-from allocsolve.bounds import partition as partition_bounds
-from allocsolve.bounds import partition_bound, star_bound, town
+from allocsolve.bounds import partition as partition_bounds, partition_bound, star_bound, town
 from allocsolve.bounds.town import extent, town_set
 from allocsolve.errors import InvalidProblem
 from allocsolve.instances import uniform_occupancy

@@ -12,8 +12,7 @@ import pytest
 from cli_tools import refused, run, run_json
 from sample_records import ANSWER, PROBLEM, RECORD, VARIANTS
 
-from allocsolve.bench import RecordStore, merge_records, plan, verify_records
-from allocsolve.bench import run as run_tasks
+from allocsolve.bench import RecordStore, merge_records, plan, run as run_tasks, verify_records
 from allocsolve.bench.runs.rows import packed
 from allocsolve.cli import main
 from allocsolve.instances import digest, klein2011, uniform_occupancy

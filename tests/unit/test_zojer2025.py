@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from workload_traces import knl_problem, trace
 
 from allocsolve.bench import RecordStore, run

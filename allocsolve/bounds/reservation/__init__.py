@@ -1,7 +1,5 @@
 """Lower bounds on the terms of reservations, and the prices that prove them."""
 
-from __future__ import annotations
+import lazy_loader
 
-from allocsolve.bounds.reservation.node_prices import PriceAscent, ReservationPriceBound, node_prices
-
-__all__ = ["PriceAscent", "ReservationPriceBound", "node_prices"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

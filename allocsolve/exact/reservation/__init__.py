@@ -1,8 +1,5 @@
 """Exact solvers of reservations, and the baseline: a schedule and a certified bound together."""
 
-from __future__ import annotations
+import lazy_loader
 
-from allocsolve.exact.reservation.cpsat import ReservationCpSat
-from allocsolve.exact.reservation.prices import ReservationPrices
-
-__all__ = ["ReservationCpSat", "ReservationPrices"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,8 +1,5 @@
 """Exact solvers of workloads, and the baseline: a schedule and a certified bound together."""
 
-from __future__ import annotations
+import lazy_loader
 
-from allocsolve.exact.workload.cpsat import WorkloadCpSat
-from allocsolve.exact.workload.prices import Prices
-
-__all__ = ["Prices", "WorkloadCpSat"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

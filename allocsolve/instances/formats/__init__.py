@@ -3,9 +3,6 @@
 Authors of codecs take `Checker` from here, and `Rows` for tables.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from allocsolve.instances.formats.checker import Checker, Document, show
-from allocsolve.instances.formats.tables import Rows
-
-__all__ = ["Checker", "Document", "Rows", "show"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

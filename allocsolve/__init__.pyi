@@ -1,0 +1,24 @@
+from .errors import AllocsolveError as AllocsolveError
+from .model import (
+    Budget as Budget,
+    DeadlineJob as DeadlineJob,
+    EvolutionProblem as EvolutionProblem,
+    EvolutionProfile as EvolutionProfile,
+    EvolutionSchedule as EvolutionSchedule,
+    Job as Job,
+    Jobs as Jobs,
+    Mesh as Mesh,
+    Partition as Partition,
+    PartitionProblem as PartitionProblem,
+    ReservationProblem as ReservationProblem,
+    ReservationSchedule as ReservationSchedule,
+    Result as Result,
+    Status as Status,
+    Topology as Topology,
+    Torus as Torus,
+    WorkloadProblem as WorkloadProblem,
+    WorkloadSchedule as WorkloadSchedule,
+)
+from .notebook import plot as plot
+from .registry import solve as solve
+from .version import __version__ as __version__

@@ -1,0 +1,10 @@
+from .busy_time import mean_busy_time as mean_busy_time
+from .evolution import (
+    configuration_lp as configuration_lp,
+    energy as energy,
+    longest_application as longest_application,
+    makespan_bound as makespan_bound,
+    total_completion as total_completion,
+)
+from .partition import partition_bound as partition_bound, star_bound as star_bound
+from .town import town as town

@@ -1,0 +1,12 @@
+from .combinatorial import (
+    MakespanBound as MakespanBound,
+    least_areas as least_areas,
+    makespan_bound as makespan_bound,
+    shortest_run_times as shortest_run_times,
+    workload_bound as workload_bound,
+)
+from .costs import MEAN_TERMS as MEAN_TERMS, JobCosts as JobCosts, job_costs as job_costs
+from .job_prices import job_prices as job_prices
+from .price_bound import PriceBound as PriceBound
+from .time_prices import time_prices as time_prices
+from .work_prices import work_prices as work_prices

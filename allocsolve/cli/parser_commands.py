@@ -1,0 +1,215 @@
+"""The options of the commands that solve, judge and compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allocsolve.cli import options as opt, score, solve, solvers, study
+from allocsolve.cli.commands import add_command, commands_of, make_command
+from allocsolve.cli.compare import compare_studies
+from allocsolve.cli.conformance import conformance
+from allocsolve.cli.exports import add_exports
+from allocsolve.cli.gate import gate
+from allocsolve.cli.report import report_study
+from allocsolve.cli.warm import warm
+from allocsolve.families import families
+from allocsolve.judge import WORKLOAD_CLAIMS
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = [
+    "add_check",
+    "add_conformance",
+    "add_gate",
+    "add_score",
+    "add_solve",
+    "add_solvers",
+    "add_study",
+    "add_warm",
+]
+
+
+def add_solve(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `solve`."""
+    make_command(parser, solve.solve)
+    parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
+    help_text = "as `allocsolve solvers` lists them, or package.module:object; name(option=value, ...)"
+    parser.add_argument("--solver", type=opt.solver, required=True, metavar="NAME", help=help_text)
+    _add_objective(parser)
+    _add_set(parser, "solve the problem with a tighter value of a field")
+    opt.add_budget(parser, "time limit in seconds (default: %(default)s)", 60.0)
+    _add_seed(parser)
+    help_text = "go on from earlier runs: a solution, a certificate, or both; for solvers that can"
+    parser.add_argument(
+        "--start", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
+    )
+    parser.add_argument("--out", type=Path, metavar="SOLUTION", help="write the solution to this file")
+    help_text = "write what proves the bound to this file (compressed if its name ends in .gz)"
+    parser.add_argument("--certificate", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--plot", type=Path, metavar="SVG", help="draw the solution into this file")
+    add_exports(parser)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def add_check(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `check`."""
+    make_command(parser, solve.check)
+    parser.add_argument("file", metavar="FILE", help="a problem; - for stdin")
+    help_text = "a solution of it, or a certificate of a bound"
+    parser.add_argument("solution", metavar="SOLUTION", help=help_text)
+    help_text = "a certificate: do the two of them prove that the solution is optimal?"
+    parser.add_argument("--proof", type=Path, metavar="FILE", help=help_text)
+    _add_set(parser, "judge under this value of a field instead of that of the file")
+    add_exports(parser)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def add_conformance(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `conformance`."""
+    make_command(parser, conformance)
+    parser.add_argument("file", metavar="FILE", help="a workload; - for stdin")
+    help_text = "a solution of it, or a CSV table of Batsim, evalys or ElastiSim"
+    parser.add_argument("schedule", metavar="SCHEDULE", help=help_text)
+    meanings = "; ".join(f"{claim}: {meaning}" for claim, meaning in WORKLOAD_CLAIMS.items())
+    help_text = f"what it claims, as docs/easy.md defines it ({meanings})"
+    parser.add_argument("--claims", type=opt.claims, required=True, metavar="A,B,...", help=help_text)
+    help_text = "draw the first breach of all into this file: the schedule around the instant, the job marked"
+    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help=help_text)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def add_solvers(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `solvers`."""
+    make_command(parser, solvers.solvers)
+    help_text = "show this one: what it does, its options and short names"
+    parser.add_argument("name", nargs="?", type=opt.solver, metavar="NAME", help=help_text)
+
+
+def add_warm(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `warm`."""
+    make_command(parser, warm)
+    help_text = "these solvers only (default: all but plug-ins)"
+    parser.add_argument("solvers", nargs="?", type=opt.solvers, metavar="A,B,...", help=help_text)
+    help_text = "remove all compiled kernels from disk first, and compile nothing unless solvers are named"
+    parser.add_argument("--clear", action="store_true", help=help_text)
+
+
+def add_score(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `score`."""
+    make_command(parser, score.score)
+    help_text = "problems, directories of problems, or names of suites (of mixed ones, what the solvers take)"
+    parser.add_argument("files", nargs="+", metavar="FILE|SUITE", help=help_text)
+    parser.add_argument(
+        "--solvers", type=opt.solvers, default=[], metavar="A,B,...", help="the solvers to compare"
+    )
+    help_text = (
+        "answers to compare with them, whoever made them: files of this program, CSV tables "
+        "(of schedules job,start,end,nodes, or those of Batsim, evalys, ElastiSim); may be given again"
+    )
+    parser.add_argument(
+        "--answers", type=opt.paths, action="extend", default=[], metavar="FILE,...", help=help_text
+    )
+    exact = ", ".join(f"{family.baseline} for {family.kind}" for family in families())
+    help_text = f"the solver that gives bounds and optima, run as well (default: {exact})"
+    parser.add_argument("--baseline", type=opt.solver, metavar="NAME", help=help_text)
+    _add_objective(parser)
+    _add_set(parser, "solve the problems with a tighter value of a field")
+    opt.add_budget(parser, "time limit per problem and solver in seconds (default: %(default)s)", 10.0)
+    _add_seed(parser)
+    help_text = "where records.sqlite and scores.csv go; what is there is not run again (default: out)"
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)
+    opt.add_again(parser)
+
+
+def add_gate(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `gate`."""
+    make_command(parser, gate)
+    parser.epilog = (
+        "Defaults may stand in [tool.allocsolve.gate] of pyproject.toml: baseline, suite, solvers."
+    )
+    help_text = "what the solvers are held to: a file that --update has written"
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--update", action="store_true", help="write the baseline, whatever has changed")
+    help_text = "the suite to run (default: that of the baseline; tiny for a new one)"
+    parser.add_argument("--suite", metavar="NAME", help=help_text)
+    help_text = (
+        "the solvers (default: those of the baseline; all heuristics and exact baselines for a new one)"
+    )
+    parser.add_argument("--solvers", type=opt.solvers, metavar="A,B,...", help=help_text)
+
+
+def add_study(parser: argparse.ArgumentParser) -> None:
+    """Add one command per thing to do with studies below `study`."""
+    steps = commands_of(parser, "step")
+    text = "run what has not been run yet; the same command goes on after any interruption"
+    run = add_command(steps, "run", study.run_study, text)
+    run.add_argument("file", metavar="STUDY.toml", help="suites, solvers, seeds and budgets")
+    text = "the file of the records (default: STUDY.sqlite)"
+    run.add_argument("--out", type=Path, metavar="FILE", help=text)
+    opt.add_executor(run)
+    opt.add_again(run)
+    export = add_command(steps, "export", study.export_study, "write the records as a table")
+    export.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    _add_selection(export)
+    text = "the table: .csv, .json or .parquet"
+    export.add_argument("--out", type=Path, required=True, metavar="FILE", help=text)
+    export.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+    report = add_command(steps, "report", report_study, "write a report of the records")
+    report.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    _add_selection(report)
+    text = "the page: one file that needs nothing else"
+    report.add_argument("--out", type=Path, required=True, metavar="FILE.html", help=text)
+    report.add_argument("--markdown", type=Path, metavar="FILE.md", help="its tables as Markdown, too")
+    report.add_argument("--figures", type=Path, metavar="DIR", help="its figures as single SVG files, too")
+    report.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+    text = "have the judge recompute every answer, value, metric and certified bound"
+    verify = add_command(steps, "verify", study.verify_study, text)
+    verify.add_argument("study", type=Path, metavar="STUDY.sqlite", help="the records")
+    merge = add_command(steps, "merge", study.merge_studies, "add the records of some files to another")
+    merge.add_argument("out", type=Path, metavar="OUT.sqlite", help="where they go; made if there is none")
+    merge.add_argument("studies", type=Path, nargs="+", metavar="IN.sqlite", help="where they come from")
+    text = "pair the runs of two studies: whether a new version helped"
+    compare = add_command(steps, "compare", compare_studies, text)
+    compare.add_argument("before", type=Path, metavar="BEFORE.sqlite", help="the records of a study")
+    compare.add_argument("after", type=Path, metavar="AFTER.sqlite", help="those of a later one")
+    _add_selection(compare)
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    text = "only the records of these solvers, as if there were no others"
+    parser.add_argument("--solvers", type=opt.names, default=[], metavar="A,B,...", help=text)
+    text = "all records but those of these solvers"
+    parser.add_argument("--exclude", type=opt.names, default=[], metavar="A,B,...", help=text)
+    text = "only the records of these suites; `files` are problems of none"
+    parser.add_argument("--suites", type=opt.names, default=[], metavar="A,B,...", help=text)
+
+
+def _add_objective(parser: argparse.ArgumentParser) -> None:
+    terms = "; ".join(f"{family.kind}: {', '.join(family.objectives)}" for family in families())
+    help_text = f"what to minimise, or several, the first first ({terms}; default: the first)"
+    parser.add_argument("--objective", type=opt.objective, metavar="NAME[,NAME]", help=help_text)
+
+
+def _add_set(parser: argparse.ArgumentParser, help_text: str) -> None:
+    fields = "; ".join(
+        f"{family.kind}: {name}, {setting.values}"
+        for family in families()
+        for name, setting in family.settings.items()
+    )
+    parser.add_argument(
+        "--set",
+        type=opt.setting,
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help=f"{help_text} ({fields}); may be given again",
+    )
+
+
+def _add_seed(parser: argparse.ArgumentParser, default: int = 0) -> None:
+    help_text = "seed of every random choice (default: %(default)s)"
+    parser.add_argument(
+        "--seed", type=opt.integer(0, 2**31 - 1), default=default, metavar="S", help=help_text
+    )

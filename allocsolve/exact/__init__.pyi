@@ -1,0 +1,10 @@
+from .evolution.conflict_search import EvolutionConflictSearch as EvolutionConflictSearch
+from .evolution.cpsat import EvolutionCpSat as EvolutionCpSat
+from .evolution.lns import EvolutionLns as EvolutionLns
+from .evolution.milp import EvolutionMilp as EvolutionMilp
+from .evolution.relaxation import pairs_relaxation as pairs_relaxation
+from .partition.branch_and_bound import PartitionBranchAndBound as PartitionBranchAndBound
+from .partition.cpsat import PartitionCpSat as PartitionCpSat
+from .partition.milp import PartitionMilp as PartitionMilp
+from .reservation import ReservationCpSat as ReservationCpSat, ReservationPrices as ReservationPrices
+from .workload import Prices as Prices, WorkloadCpSat as WorkloadCpSat

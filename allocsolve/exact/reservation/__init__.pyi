@@ -1,0 +1,2 @@
+from .cpsat import ReservationCpSat as ReservationCpSat
+from .prices import ReservationPrices as ReservationPrices

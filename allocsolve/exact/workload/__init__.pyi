@@ -1,0 +1,2 @@
+from .cpsat import WorkloadCpSat as WorkloadCpSat
+from .prices import Prices as Prices

@@ -1,0 +1,21 @@
+from .contract import (
+    Alias as Alias,
+    AnyFamily as AnyFamily,
+    AnySolver as AnySolver,
+    Codec as Codec,
+    Family as Family,
+    Feature as Feature,
+    Rules as Rules,
+    Setting as Setting,
+    SolverRow as SolverRow,
+    TableFormat as TableFormat,
+    relative_gap as relative_gap,
+)
+from .settings import setting_fault as setting_fault, with_settings as with_settings
+from .table import (
+    families as families,
+    family_named as family_named,
+    family_of as family_of,
+    unusable_families as unusable_families,
+)
+from .view import Exhibit as Exhibit, Export as Export, Line as Line, Picture as Picture, View as View

@@ -1,0 +1,70 @@
+from .evolution.annealing import Annealing as Annealing
+from .evolution.fit import Placement as Placement, compact as compact, fit as fit
+from .evolution.list_scheduling import (
+    ORDERS as ORDERS,
+    Fit as Fit,
+    ListScheduling as ListScheduling,
+    Order as Order,
+    Rigid as Rigid,
+    list_order as list_order,
+    list_starts as list_starts,
+)
+from .evolution.resource_profile import ResourceProfile as ResourceProfile
+from .partition.blocks import (
+    MultipleBuddy as MultipleBuddy,
+    Paging as Paging,
+    RandomNodes as RandomNodes,
+    multiple_buddy as multiple_buddy,
+    paging as paging,
+    random_nodes as random_nodes,
+)
+from .partition.curve_fit import (
+    CurveFit as CurveFit,
+    best_fit_run as best_fit_run,
+    first_fit_run as first_fit_run,
+    largest_runs as largest_runs,
+    min_span as min_span,
+    sorted_free_list as sorted_free_list,
+)
+from .partition.growth import Growth as Growth, Leak as Leak, growth as growth, leak as leak
+from .partition.nearest import (
+    GenAlg as GenAlg,
+    ManhattanMedian as ManhattanMedian,
+    Mc1x1 as Mc1x1,
+    gen_alg as gen_alg,
+    manhattan_median as manhattan_median,
+    mc1x1 as mc1x1,
+)
+from .partition.submesh import Submesh as Submesh, submesh as submesh
+from .reservation.admission import Admission as Admission, Static as Static, admit as admit
+from .reservation.calendar import ReservationCalendar as ReservationCalendar, Slot as Slot
+from .reservation.execution import execute as execute
+from .reservation.greedy import ReservationGreedy as ReservationGreedy
+from .reservation.leak import ReservationLeak as ReservationLeak, execute_leaking as execute_leaking
+from .reservation.linnert_programs import linnert_program as linnert_program, program_of as program_of
+from .reservation.orders import (
+    RESERVATION_ORDERS as RESERVATION_ORDERS,
+    ReservationOrder as ReservationOrder,
+    greedy_starts as greedy_starts,
+    reservation_order as reservation_order,
+)
+from .reservation.rules import ExecutionRules as ExecutionRules, LeakRules as LeakRules
+from .reservation.static_execution import StaticExecution as StaticExecution
+from .workload import (
+    Conservative as Conservative,
+    Easy as Easy,
+    EvolvEasyback as EvolvEasyback,
+    Fcfs as Fcfs,
+    FirstFit as FirstFit,
+    Lina as Lina,
+    MalleableAverage as MalleableAverage,
+    MalleableMin as MalleableMin,
+    MalleablePref as MalleablePref,
+    MalleablePrefkeeper as MalleablePrefkeeper,
+    Market as Market,
+    ProfileFit as ProfileFit,
+    Reinsertion as Reinsertion,
+    SerialGeneration as SerialGeneration,
+    SrptArea as SrptArea,
+    StaticPrice as StaticPrice,
+)

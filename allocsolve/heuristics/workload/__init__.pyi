@@ -1,0 +1,22 @@
+from .conservative import (
+    COMPRESSIONS as COMPRESSIONS,
+    Compression as Compression,
+    Conservative as Conservative,
+    ConservativePlan as ConservativePlan,
+    conservative_plan as conservative_plan,
+)
+from .easyback import EvolvEasyback as EvolvEasyback
+from .lina import Lina as Lina
+from .malleable import (
+    MalleableAverage as MalleableAverage,
+    MalleableMin as MalleableMin,
+    MalleablePref as MalleablePref,
+    MalleablePrefkeeper as MalleablePrefkeeper,
+)
+from .market import Market as Market
+from .policies import EASY_PRESETS as EASY_PRESETS, Easy as Easy, Fcfs as Fcfs, FirstFit as FirstFit
+from .profile_fit import ProfileFit as ProfileFit
+from .rebalancing import StaticPrice as StaticPrice
+from .reinsertion import Reinsertion as Reinsertion
+from .serial import SerialGeneration as SerialGeneration
+from .srpt_area import SrptArea as SrptArea

@@ -1,0 +1,95 @@
+from .formats.certificates import (
+    Proof as Proof,
+    read_certificate as read_certificate,
+    read_outcome as read_outcome,
+    write_certificate as write_certificate,
+)
+from .formats.envelope import (
+    digest as digest,
+    parse_problem as parse_problem,
+    parse_solution as parse_solution,
+    problem_columns as problem_columns,
+    problem_document as problem_document,
+    problem_from_columns as problem_from_columns,
+    read_problem as read_problem,
+    read_solution as read_solution,
+    solution_columns as solution_columns,
+    solution_digest as solution_digest,
+    solution_document as solution_document,
+    solution_from_columns as solution_from_columns,
+    write_problem as write_problem,
+    write_solution as write_solution,
+)
+from .formats.log_format import LOG_FORMATS as LOG_FORMATS, log_format as log_format
+from .formats.log_jobs import read_table_log as read_table_log
+from .formats.log_swf import read_swf_log as read_swf_log
+from .formats.log_tables import LOG_TABLES as LOG_TABLES, LogTable as LogTable
+from .formats.logs import (
+    CleaningReport as CleaningReport,
+    JobLog as JobLog,
+    log_problem as log_problem,
+    recorded_schedule as recorded_schedule,
+)
+from .formats.sacct import read_sacct_log as read_sacct_log
+from .formats.swf import SwfLog as SwfLog, read_swf as read_swf, swf_problem as swf_problem
+from .formats.unheld import ReadWorkload as ReadWorkload, Unheld as Unheld
+from .formats.workload_batsim import (
+    BATSIM_VERSIONS as BATSIM_VERSIONS,
+    read_batsim as read_batsim,
+    write_batsim as write_batsim,
+)
+from .formats.workload_elastisim import write_elastisim as write_elastisim
+from .formats.workload_elastisim_jobs import read_elastisim as read_elastisim
+from .generators.amr import amr as amr
+from .generators.amr_stream import amr_stream as amr_stream
+from .generators.counterexamples import counterexamples as counterexamples
+from .generators.downey1997 import downey1997 as downey1997
+from .generators.easy_counterexamples import easy_counterexamples as easy_counterexamples
+from .generators.elastic import elastic_workload as elastic_workload
+from .generators.evolution_workload import (
+    evolution_of_workload as evolution_of_workload,
+    evolution_schedule_of_workload as evolution_schedule_of_workload,
+    workload_of_evolution as workload_of_evolution,
+    workload_schedule_of_evolution as workload_schedule_of_evolution,
+)
+from .generators.evotree import evotree as evotree
+from .generators.evotree_workload import (
+    EVOTREE_KINDS as EVOTREE_KINDS,
+    evotree_batch as evotree_batch,
+    evotree_stream as evotree_stream,
+)
+from .generators.klein2011 import klein2011 as klein2011
+from .generators.lina import (
+    LINA_FLEXIBILITIES as LINA_FLEXIBILITIES,
+    LINA_MOMENTS as LINA_MOMENTS,
+    STALL_HOLDS as STALL_HOLDS,
+    lina_workload as lina_workload,
+    shrunk_arrivals as shrunk_arrivals,
+)
+from .generators.linnert2024 import LINNERT_STREAMS as LINNERT_STREAMS, linnert2024 as linnert2024
+from .generators.lublin1999 import LUBLIN_MODELS as LUBLIN_MODELS, lublin1999 as lublin1999
+from .generators.median_worst_case import median_worst_case as median_worst_case
+from .generators.occupancy import (
+    MACHINES as MACHINES,
+    churned_occupancy as churned_occupancy,
+    uniform_occupancy as uniform_occupancy,
+)
+from .generators.shape_counterexamples import shape_counterexamples as shape_counterexamples
+from .library.best_known import (
+    BestKnown as BestKnown,
+    HistoryEntry as HistoryEntry,
+    Statement as Statement,
+    read_best_known as read_best_known,
+    read_statements as read_statements,
+    write_best_known as write_best_known,
+)
+from .library.files import (
+    BEST_KNOWN as BEST_KNOWN,
+    PACKAGED as PACKAGED,
+    Library as Library,
+    Member as Member,
+    Selection as Selection,
+    Suite as Suite,
+    write_index as write_index,
+)
+from .library.regenerate import regenerate as regenerate

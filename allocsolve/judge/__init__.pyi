@@ -1,0 +1,46 @@
+from .evolution import (
+    ApplicationMetrics as ApplicationMetrics,
+    EvolutionMetrics as EvolutionMetrics,
+    application_metrics as application_metrics,
+    evolution_metrics as evolution_metrics,
+    evolution_value as evolution_value,
+    evolution_violations as evolution_violations,
+)
+from .partition import (
+    PartitionMetrics as PartitionMetrics,
+    partition_metrics as partition_metrics,
+    partition_value as partition_value,
+    partition_violations as partition_violations,
+)
+from .reservation import (
+    EXECUTION_TOLERANCE_S as EXECUTION_TOLERANCE_S,
+    SIZE_CLASSES as SIZE_CLASSES,
+    ReservationMetrics as ReservationMetrics,
+    reservation_metrics as reservation_metrics,
+    reservation_value as reservation_value,
+    reservation_violations as reservation_violations,
+)
+from .verdict import (
+    Verdict as Verdict,
+    assess as assess,
+    certify as certify,
+    check_types as check_types,
+    confirm as confirm,
+    metrics as metrics,
+    value as value,
+    violations as violations,
+)
+from .workload import (
+    TIME_TOLERANCE_S as TIME_TOLERANCE_S,
+    WindowMetrics as WindowMetrics,
+    WorkloadMetrics as WorkloadMetrics,
+    window_metrics as window_metrics,
+    workload_metrics as workload_metrics,
+    workload_value as workload_value,
+    workload_violations as workload_violations,
+)
+from .workload_claims import (
+    WORKLOAD_CLAIMS as WORKLOAD_CLAIMS,
+    Breach as Breach,
+    workload_breaches as workload_breaches,
+)

@@ -1,0 +1,10 @@
+from .cache import clear_kernels as clear_kernels, kernel_folder as kernel_folder
+from .compilations import (
+    Compilation as Compilation,
+    compilation as compilation,
+    compilations as compilations,
+    loaded_kernels as loaded_kernels,
+)
+from .jit import allocating_kernel as allocating_kernel, inner_kernel as inner_kernel, kernel as kernel
+from .search import bisect_right as bisect_right, select as select
+from .threads import run_in_threads as run_in_threads

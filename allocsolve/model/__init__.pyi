@@ -1,0 +1,124 @@
+from .arrays import (
+    MAX_INTEGER as MAX_INTEGER,
+    UNLIMITED as UNLIMITED,
+    BoolArray as BoolArray,
+    IntArray as IntArray,
+    frozen as frozen,
+)
+from .evolution import (
+    EVOLUTION_OBJECTIVES as EVOLUTION_OBJECTIVES,
+    EvolutionObjective as EvolutionObjective,
+    EvolutionProblem as EvolutionProblem,
+    EvolutionSchedule as EvolutionSchedule,
+    EvolutionTerm as EvolutionTerm,
+    PackedApplications as PackedApplications,
+    parse_evolution_objective as parse_evolution_objective,
+)
+from .evolving import (
+    NOT_EVOLVING as NOT_EVOLVING,
+    PROFILE as PROFILE,
+    REACTIVE as REACTIVE,
+    REQUESTED as REQUESTED,
+    Evolution as Evolution,
+    Join as Join,
+    Phases as Phases,
+    Profile as Profile,
+    Reconfiguration as Reconfiguration,
+    Requests as Requests,
+    Stall as Stall,
+)
+from .evolving_columns import PackedEvolving as PackedEvolving
+from .job import Job as Job
+from .job_kinds import (
+    ALL_SIZES as ALL_SIZES,
+    EVOLVING as EVOLVING,
+    JOB_KINDS as JOB_KINDS,
+    MALLEABLE as MALLEABLE,
+    MOLDABLE as MOLDABLE,
+    POWERS_OF_TWO as POWERS_OF_TWO,
+    RIGID as RIGID,
+    JobKind as JobKind,
+    SizeSet as SizeSet,
+)
+from .jobs import (
+    DEFAULT_LIMIT_FACTOR as DEFAULT_LIMIT_FACTOR,
+    FloatArray as FloatArray,
+    Jobs as Jobs,
+    PackedJobs as PackedJobs,
+)
+from .node_orders import NODE_ORDERS as NODE_ORDERS, NodeOrder as NodeOrder, node_order as node_order
+from .objective import parse_objective as parse_objective
+from .partition import (
+    PARTITION_OBJECTIVES as PARTITION_OBJECTIVES,
+    Partition as Partition,
+    PartitionProblem as PartitionProblem,
+)
+from .problem import Answer as Answer, Answerable as Answerable, Problem as Problem
+from .profile import (
+    EvolutionProfile as EvolutionProfile,
+    expand_ratio as expand_ratio,
+    max_expanded_durations as max_expanded_durations,
+)
+from .program import (
+    COMPUTE as COMPUTE,
+    FORK as FORK,
+    JOIN as JOIN,
+    RECEIVE as RECEIVE,
+    SEND as SEND,
+    Operation as Operation,
+    PackedProgram as PackedProgram,
+    Program as Program,
+)
+from .reservation import (
+    PROGRAM_KINDS as PROGRAM_KINDS,
+    RESERVATION_OBJECTIVES as RESERVATION_OBJECTIVES,
+    RESERVATION_SHAPES as RESERVATION_SHAPES,
+    DeadlineJob as DeadlineJob,
+    PackedDeadlineJobs as PackedDeadlineJobs,
+    ReservationObjective as ReservationObjective,
+    ReservationProblem as ReservationProblem,
+    ReservationShape as ReservationShape,
+    ReservationTerm as ReservationTerm,
+    parse_reservation_objective as parse_reservation_objective,
+)
+from .reservation_schedule import (
+    BOOKED as BOOKED,
+    CANCELLED as CANCELLED,
+    OUTCOMES as OUTCOMES,
+    REJECTED as REJECTED,
+    SUCCESSFUL as SUCCESSFUL,
+    Hold as Hold,
+    ReservationSchedule as ReservationSchedule,
+)
+from .result import (
+    Budget as Budget,
+    Clock as Clock,
+    Limit as Limit,
+    Result as Result,
+    Status as Status,
+    Value as Value,
+    terms as terms,
+)
+from .solver import Solver as Solver
+from .speedup import (
+    AMDAHL as AMDAHL,
+    NO_SPEEDUP as NO_SPEEDUP,
+    OVERHEAD as OVERHEAD,
+    POWER as POWER,
+    SPEEDUP_TABLE as SPEEDUP_TABLE,
+    Amdahl as Amdahl,
+    Overhead as Overhead,
+    PowerLaw as PowerLaw,
+    Speedup as Speedup,
+    SpeedupTable as SpeedupTable,
+)
+from .topology import Mesh as Mesh, Topology as Topology, Torus as Torus
+from .workload import (
+    SLOWDOWN_FLOOR_S as SLOWDOWN_FLOOR_S,
+    WORKLOAD_OBJECTIVES as WORKLOAD_OBJECTIVES,
+    WorkloadObjective as WorkloadObjective,
+    WorkloadProblem as WorkloadProblem,
+    WorkloadSchedule as WorkloadSchedule,
+    WorkloadTerm as WorkloadTerm,
+    parse_workload_objective as parse_workload_objective,
+)

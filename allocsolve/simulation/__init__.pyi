@@ -1,0 +1,31 @@
+from .decisions import (
+    Answer as Answer,
+    Decision as Decision,
+    IllegalDecision as IllegalDecision,
+    Promise as Promise,
+    Reason as Reason,
+    Resize as Resize,
+    Start as Start,
+    Wake as Wake,
+)
+from .engine import Engine as Engine
+from .forecast import (
+    PromiseError as PromiseError,
+    forecast as forecast,
+    promise_error as promise_error,
+    promised_starts as promised_starts,
+)
+from .outcome import Log as Log, Simulation as Simulation
+from .rules import (
+    EngineRules as EngineRules,
+    Knowledge as Knowledge,
+    ProfileKnowledge as ProfileKnowledge,
+    ResizeEffect as ResizeEffect,
+)
+from .simulate import (
+    CompiledPolicy as CompiledPolicy,
+    Policy as Policy,
+    run_policy as run_policy,
+    simulate as simulate,
+)
+from .view import JobColumns as JobColumns, QueueView as QueueView
