@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from tiers import examples
 
 from allocsolve.bench import RecordStore, open_executor, read_study, run
 
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from allocsolve.bench import Record, RecordKey
 
 
-#: Kills of runners and of processes of solvers, and of Dask workers: a hundred.
-KILLS, WORKERS_KILLED = 95, 5
+#: Kills of runners and of processes of solvers, and of Dask workers: a hundred in the longest tier.
+KILLS, WORKERS_KILLED = examples(95), 5
+#: More runs than are done before the last of the kills, on ten problems.
+SEEDS = 3 * KILLS + 15
 
 STUDY = 'suites = ["klein-5-inf"]\nsolvers = [{solvers}]\nseeds = {seeds}\n[[budgets]]\nseconds = 300\n'
 
@@ -61,7 +64,7 @@ class Runners:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         (folder / "dawdles.py").write_text(DAWDLES)
-        self.study = _study(folder, '"dawdles:solver"', seeds=300)
+        self.study = _study(folder, '"dawdles:solver"', seeds=SEEDS)
         self.out = self.study.with_suffix(".sqlite")
         self.alive: list[subprocess.Popen[bytes]] = []
 
@@ -130,14 +133,14 @@ def test_kills_of_runners_and_solvers_leave_what_an_undisturbed_run_has(tmp_path
             kept = rows
     finally:
         disturbed.end()
-    assert len(kept) < 3000, "there was work to the end"
+    assert len(kept) < 10 * SEEDS, "there was work to the end"
     assert {row.error for row in kept.values() if row.error} == {"the process of the solver died: SIGKILL"}
     calm = Runners(tmp_path / "calm")
     for runner in (disturbed.start(0, "--retry-failed"), calm.start(0)):
         assert b"Traceback" not in runner.communicate()[1]
         assert runner.returncode == 0
     expected = _rows(calm.out)
-    assert len(expected) == 3000
+    assert len(expected) == 10 * SEEDS
     rows = _rows(disturbed.out)
     assert {key: _result(row) for key, row in rows.items()} == {
         key: _result(row) for key, row in expected.items()
@@ -150,7 +153,7 @@ def test_kills_of_runners_and_solvers_leave_what_an_undisturbed_run_has(tmp_path
     again = {attempt[:2] for attempt in attempts if attempt[2] > 1}
     failed = {attempt[:2] for attempt in attempts if attempt[3]}
     assert again == failed, "nothing was made twice in vain"
-    assert len(attempts) == 3000 + len(failed)
+    assert len(attempts) == 10 * SEEDS + len(failed)
     assert claims == (0,)
 
 
