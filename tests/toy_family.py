@@ -193,8 +193,8 @@ TOY: Family[MachinesProblem, MachineSchedule] = Family(
         },
     ),
     solvers=(
-        SolverRow("greedy", "heuristic", "each job to the machine that is free first", Greedy),
-        SolverRow("exhaustive", "exact", "all assignments of at most 8 jobs", Exhaustive),
+        SolverRow("greedy", "heuristic", "each job to the machine that is free first", f"{__name__}:Greedy"),
+        SolverRow("exhaustive", "exact", "all assignments of at most 8 jobs", f"{__name__}:Exhaustive"),
     ),
     aliases=(Alias("greedy+longest", "greedy(longest_first=True)"),),
     baseline="exhaustive",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from allocsolve.model import Solver, Value, parse_objective
@@ -138,11 +139,17 @@ class SolverRow:
     name: str
     method: Literal["heuristic", "exact"]
     summary: str
-    #: Imports the backend and makes the solver with its default options. The fields of a dataclass are the
-    #: options that names may give: ``name(option=value)``.
-    load: Callable[[], AnySolver]
+    #: Where its class is, ``package.module:Class``, or a function that makes it. The fields of a dataclass
+    #: are the options that names may give: ``name(option=value)``.
+    place: str
     #: Packages that it imports when it is called and that a light installation leaves out.
     needs: tuple[str, ...] = ()
+
+    def load(self) -> AnySolver:
+        """Import the solver and make it with its default options."""
+        module, _, name = self.place.partition(":")
+        solver: AnySolver = getattr(import_module(module), name)()
+        return solver
 
 
 @dataclass(frozen=True, slots=True)

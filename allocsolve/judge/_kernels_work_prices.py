@@ -129,7 +129,10 @@ def _surplus(jobs: PackedJobs, j: int, price: float, mu: float) -> tuple[float, 
 
 @inner_kernel
 def _balanced(jobs: PackedJobs, j: int, price: float, slope: float) -> float:
-    """Return for which mu a second saves at most its delay: the least (slope + price n) * run time on n."""
+    """Return the least mu at which running a second longer never pays.
+
+    It is the minimum over n of (slope + price n) * run time on n.
+    """
     fewest, most = float(jobs.min_nodes[j]), _useful(jobs, j)
     law, share = jobs.speedup[j], jobs.parameter[j]
     if law == SPEEDUP_TABLE:

@@ -1,9 +1,10 @@
-"""Solvers of partition problems as functions from free nodes to chosen ones."""
+"""Solvers of partition problems as functions from free nodes to chosen ones, and their users."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allocsolve.heuristics import Static, StaticExecution
 from allocsolve.model import Budget, PartitionProblem
 from allocsolve.registry.readiness import ready
 from allocsolve.registry.table import make_solver
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, IntArray, Partition, Topology
 
-__all__ = ["make_allocator"]
+__all__ = ["make_allocator", "static", "static_execution"]
 
 
 def make_allocator(name: str, *, seed: int = 0) -> Callable[[Topology, BoolArray, int], IntArray | None]:
@@ -53,3 +54,13 @@ def make_allocator(name: str, *, seed: int = 0) -> Callable[[Topology, BoolArray
         return None if answer is None else answer.nodes
 
     return allocate
+
+
+def static() -> Static:
+    """Return `allocsolve.heuristics.Static`, whose allocators may be of any name here."""
+    return Static(allocators=make_allocator)
+
+
+def static_execution() -> StaticExecution:
+    """Return `allocsolve.heuristics.StaticExecution`, whose allocators may be of any name here."""
+    return StaticExecution(allocators=make_allocator)

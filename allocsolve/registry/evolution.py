@@ -6,7 +6,7 @@ import functools
 import math
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
 from allocsolve.instances.formats import evolution as codec, evolution_table as tables
@@ -22,78 +22,34 @@ from allocsolve.model import (
     parse_evolution_objective,
 )
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
+from allocsolve.registry.rows import CP_SAT, exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import Solver
 
 __all__ = ["EVOLUTION"]
 
-_EvolutionSolver: TypeAlias = "Solver[EvolutionProblem, EvolutionSchedule]"
-
-
-def _list_scheduling() -> _EvolutionSolver:
-    from allocsolve.heuristics import ListScheduling  # noqa: PLC0415 - loaded when asked for
-
-    return ListScheduling()
-
-
-def _rigid() -> _EvolutionSolver:
-    from allocsolve.heuristics import Rigid  # noqa: PLC0415 - loaded when asked for
-
-    return Rigid()
-
-
-def _annealing() -> _EvolutionSolver:
-    from allocsolve.heuristics import Annealing  # noqa: PLC0415 - loaded when asked for
-
-    return Annealing()
-
-
-def _cpsat() -> _EvolutionSolver:
-    from allocsolve.exact import EvolutionCpSat  # noqa: PLC0415 - loaded when asked for
-
-    return EvolutionCpSat()
-
-
-def _conflict_search() -> _EvolutionSolver:
-    from allocsolve.exact import EvolutionConflictSearch  # noqa: PLC0415 - loaded when asked for
-
-    return EvolutionConflictSearch()
-
-
-def _lns() -> _EvolutionSolver:
-    from allocsolve.exact import EvolutionLns  # noqa: PLC0415 - loaded when asked for
-
-    return EvolutionLns()
-
-
-def _milp() -> _EvolutionSolver:
-    from allocsolve.exact import EvolutionMilp  # noqa: PLC0415 - loaded when asked for
-
-    return EvolutionMilp()
-
-
-#: What solvers by CP-SAT need; scipy, for their bounds.
-_CP_SAT: Final = ("ortools", "scipy")
 
 _TABLE = (
+    heuristic("list-scheduling", "base fit in list order, as early as possible", "ListScheduling"),
+    heuristic("rigid", "peak nodes for the whole duration, CBF-like", "Rigid"),
+    heuristic("annealing", "annealing over list orders, both ways", "Annealing"),
     SolverRow(
-        "list-scheduling", "heuristic", "base fit in list order, as early as possible", _list_scheduling
+        "lns",
+        "heuristic",
+        "neighbourhoods of the best schedule by CP-SAT",
+        "allocsolve.exact:EvolutionLns",
+        CP_SAT,
     ),
-    SolverRow("rigid", "heuristic", "peak nodes for the whole duration, CBF-like", _rigid),
-    SolverRow("annealing", "heuristic", "annealing over list orders, both ways", _annealing),
-    SolverRow("lns", "heuristic", "neighbourhoods of the best schedule by CP-SAT", _lns, _CP_SAT),
-    SolverRow("cpsat", "exact", "CP-SAT, order literals and lazy covers", _cpsat, _CP_SAT),
-    SolverRow(
+    exact("cpsat", "CP-SAT, order literals and lazy covers", "EvolutionCpSat", CP_SAT),
+    exact(
         "conflict-search",
-        "exact",
         "clause learning on start differences, else cpsat",
-        _conflict_search,
-        _CP_SAT,
+        "EvolutionConflictSearch",
+        CP_SAT,
     ),
-    SolverRow("milp", "exact", "time-indexed MILP by CBC, toys only", _milp, ("pulp", "scipy")),
+    exact("milp", "time-indexed MILP by CBC, toys only", "EvolutionMilp", ("pulp", "scipy")),
 )
 
 #: The names of Klein & Perez.

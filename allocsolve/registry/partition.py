@@ -4,82 +4,43 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
+from allocsolve.families import Alias, Codec, Family, Feature, Rules
 from allocsolve.instances.formats import partition as codec, partition_table as tables
 from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.instances.generators.partition_examples import partition_examples
 from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
+from allocsolve.registry.rows import exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import Solver
 
 __all__ = ["PARTITION"]
-
-_PartitionSolver: TypeAlias = "Solver[PartitionProblem, Partition]"
 
 #: Nodes of the warm-up problem at least, if the machine has so many.
 _WARM_UP_NODES: Final = 24
 
 
-def _heuristic(name: str, summary: str, solver: str) -> SolverRow:
-    """Return the row of a class of `allocsolve.heuristics`."""
-
-    def load() -> _PartitionSolver:
-        from allocsolve import heuristics  # noqa: PLC0415 - loaded when asked for
-
-        made: _PartitionSolver = getattr(heuristics, solver)()
-        return made
-
-    return SolverRow(name, "heuristic", summary, load)
-
-
-def _branch_and_bound() -> _PartitionSolver:
-    from allocsolve.exact.partition.branch_and_bound import (  # noqa: PLC0415 - loaded when asked for
-        PartitionBranchAndBound,
-    )
-
-    return PartitionBranchAndBound()
-
-
-def _cpsat() -> _PartitionSolver:
-    from allocsolve.exact.partition.cpsat import PartitionCpSat  # noqa: PLC0415 - loaded when asked for
-
-    return PartitionCpSat()
-
-
-def _milp() -> _PartitionSolver:
-    from allocsolve.exact.partition.milp import PartitionMilp  # noqa: PLC0415 - loaded when asked for
-
-    return PartitionMilp()
-
-
 _TABLE = (
-    _heuristic("manhattan-median", "Bender et al.: nearest to a median, 7/4 in 2-D", "ManhattanMedian"),
-    _heuristic("gen-alg", "Krumke et al.: nearest to a free node, 2 - 2/k", "GenAlg"),
-    _heuristic("mc1x1", "Mache et al.: least sum of square shells", "Mc1x1"),
-    _heuristic("growth", "Linnert et al., Fig. 8: growth from seeds", "Growth"),
-    _heuristic("leak", "Linnert et al.: leak from the snake, or fail", "Leak"),
-    _heuristic("curve-fit", "free runs on a node order; SST and Slurm", "CurveFit"),
-    _heuristic("submesh", "free box of the size, or fail", "Submesh"),
-    _heuristic("multiple-buddy", "square blocks of 2^i by 2^i", "MultipleBuddy"),
-    _heuristic("paging", "pages of 2^i by 2^i on a node order", "Paging"),
-    _heuristic("random", "random free nodes", "RandomNodes"),
-    SolverRow(
-        "branch-and-bound",
-        "exact",
-        "Lagrangian search over cut counts",
-        _branch_and_bound,
-    ),
-    SolverRow("cpsat", "exact", "CP-SAT, cut counts and median cuts", _cpsat, ("ortools",)),
-    SolverRow("milp", "exact", "unary cut counts by CBC, toys only", _milp, ("pulp",)),
+    heuristic("manhattan-median", "Bender et al.: nearest to a median, 7/4 in 2-D", "ManhattanMedian"),
+    heuristic("gen-alg", "Krumke et al.: nearest to a free node, 2 - 2/k", "GenAlg"),
+    heuristic("mc1x1", "Mache et al.: least sum of square shells", "Mc1x1"),
+    heuristic("growth", "Linnert et al., Fig. 8: growth from seeds", "Growth"),
+    heuristic("leak", "Linnert et al.: leak from the snake, or fail", "Leak"),
+    heuristic("curve-fit", "free runs on a node order; SST and Slurm", "CurveFit"),
+    heuristic("submesh", "free box of the size, or fail", "Submesh"),
+    heuristic("multiple-buddy", "square blocks of 2^i by 2^i", "MultipleBuddy"),
+    heuristic("paging", "pages of 2^i by 2^i on a node order", "Paging"),
+    heuristic("random", "random free nodes", "RandomNodes"),
+    exact("branch-and-bound", "Lagrangian search over cut counts", "PartitionBranchAndBound"),
+    exact("cpsat", "CP-SAT, cut counts and median cuts", "PartitionCpSat", ("ortools",)),
+    exact("milp", "unary cut counts by CBC, toys only", "PartitionMilp", ("pulp",)),
 )
 
 #: By node id: names without an order.

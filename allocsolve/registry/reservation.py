@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats import reservation as codec
@@ -28,70 +28,36 @@ from allocsolve.model import (
     parse_reservation_objective,
 )
 from allocsolve.pictures.reservation import RESERVATION_VIEW
+from allocsolve.registry.rows import exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import ReservationShape, Solver
+    from allocsolve.model import ReservationShape
 
 __all__ = ["RESERVATION"]
-
-_ReservationSolver: TypeAlias = "Solver[ReservationProblem, ReservationSchedule]"
 
 #: By what part of a share the claims of solvers may differ from the quotient of the judge.
 _TOLERANCE: Final = 1e-9
 
 
-def _static() -> _ReservationSolver:
-    from allocsolve.heuristics import Static  # noqa: PLC0415 - loaded when asked for
-    from allocsolve.registry.allocators import make_allocator  # noqa: PLC0415 - loaded when asked for
-
-    return Static(allocators=make_allocator)
-
-
-def _static_execution() -> _ReservationSolver:
-    from allocsolve.heuristics import StaticExecution  # noqa: PLC0415 - loaded when asked for
-    from allocsolve.registry.allocators import make_allocator  # noqa: PLC0415 - loaded when asked for
-
-    return StaticExecution(allocators=make_allocator)
-
-
-def _leak() -> _ReservationSolver:
-    from allocsolve.heuristics import ReservationLeak  # noqa: PLC0415 - loaded when asked for
-
-    return ReservationLeak()
-
-
-def _greedy() -> _ReservationSolver:
-    from allocsolve.heuristics import ReservationGreedy  # noqa: PLC0415 - loaded when asked for
-
-    return ReservationGreedy()
-
-
-def _prices() -> _ReservationSolver:
-    from allocsolve.exact import ReservationPrices  # noqa: PLC0415 - loaded when asked for
-
-    return ReservationPrices()
-
-
-def _cpsat() -> _ReservationSolver:
-    from allocsolve.exact import ReservationCpSat  # noqa: PLC0415 - loaded when asked for
-
-    return ReservationCpSat()
-
-
 _TABLE = (
-    SolverRow("static", "heuristic", "each job at its arrival, first start with a set of nodes", _static),
+    SolverRow(
+        "static",
+        "heuristic",
+        "each job at its arrival, first start with a set of nodes",
+        "allocsolve.registry.allocators:static",
+    ),
     SolverRow(
         "static-execution",
         "heuristic",
         "static, then programs run on the nodes that they booked",
-        _static_execution,
+        "allocsolve.registry.allocators:static_execution",
     ),
-    SolverRow("leak", "heuristic", "jobs start on what is free and take nodes as they fork", _leak),
-    SolverRow("greedy", "heuristic", "clairvoyant: the best of eleven orders of jobs", _greedy),
-    SolverRow("prices", "exact", "clairvoyant schedules, bounds by prices of nodes, anytime", _prices),
-    SolverRow("cpsat", "exact", "CP-SAT, optional intervals, small problems", _cpsat, ("ortools",)),
+    heuristic("leak", "jobs start on what is free and take nodes as they fork", "ReservationLeak"),
+    heuristic("greedy", "clairvoyant: the best of eleven orders of jobs", "ReservationGreedy"),
+    exact("prices", "clairvoyant schedules, bounds by prices of nodes, anytime", "ReservationPrices"),
+    exact("cpsat", "CP-SAT, optional intervals, small problems", "ReservationCpSat", ("ortools",)),
 )
 
 

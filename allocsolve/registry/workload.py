@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.families import Codec, Family, Feature, Rules, SolverRow
+from allocsolve.families import Codec, Family, Feature, Rules
 from allocsolve.instances.formats import workload as codec, workload_table as tables
 from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
@@ -26,166 +26,38 @@ from allocsolve.model import (
 )
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE, MOLDABLE
 from allocsolve.pictures.workload import WORKLOAD_VIEW
+from allocsolve.registry.rows import CP_SAT, exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.model import JobKind, Solver
+    from allocsolve.model import JobKind
 
 __all__ = ["WORKLOAD"]
-
-_WorkloadSolver: TypeAlias = "Solver[WorkloadProblem, WorkloadSchedule]"
 
 #: By what part of a mean the sum of a solver may differ from the correctly rounded one of the judge.
 _TOLERANCE: Final = 1e-9
 
 
-def _fcfs() -> _WorkloadSolver:
-    from allocsolve.heuristics import Fcfs  # noqa: PLC0415 - loaded when asked for
-
-    return Fcfs()
-
-
-def _first_fit() -> _WorkloadSolver:
-    from allocsolve.heuristics import FirstFit  # noqa: PLC0415 - loaded when asked for
-
-    return FirstFit()
-
-
-def _easy() -> _WorkloadSolver:
-    from allocsolve.heuristics import Easy  # noqa: PLC0415 - loaded when asked for
-
-    return Easy()
-
-
-def _conservative() -> _WorkloadSolver:
-    from allocsolve.heuristics import Conservative  # noqa: PLC0415 - loaded when asked for
-
-    return Conservative()
-
-
-def _evolv_easyback() -> _WorkloadSolver:
-    from allocsolve.heuristics import EvolvEasyback  # noqa: PLC0415 - loaded when asked for
-
-    return EvolvEasyback()
-
-
-def _lina() -> _WorkloadSolver:
-    from allocsolve.heuristics import Lina  # noqa: PLC0415 - loaded when asked for
-
-    return Lina()
-
-
-def _profile_fit() -> _WorkloadSolver:
-    from allocsolve.heuristics import ProfileFit  # noqa: PLC0415 - loaded when asked for
-
-    return ProfileFit()
-
-
-def _static_price() -> _WorkloadSolver:
-    from allocsolve.heuristics import StaticPrice  # noqa: PLC0415 - loaded when asked for
-
-    return StaticPrice()
-
-
-def _market() -> _WorkloadSolver:
-    from allocsolve.heuristics import Market  # noqa: PLC0415 - loaded when asked for
-
-    return Market()
-
-
-def _srpt_area() -> _WorkloadSolver:
-    from allocsolve.heuristics import SrptArea  # noqa: PLC0415 - loaded when asked for
-
-    return SrptArea()
-
-
-def _malleable_min() -> _WorkloadSolver:
-    from allocsolve.heuristics import MalleableMin  # noqa: PLC0415 - loaded when asked for
-
-    return MalleableMin()
-
-
-def _malleable_average() -> _WorkloadSolver:
-    from allocsolve.heuristics import MalleableAverage  # noqa: PLC0415 - loaded when asked for
-
-    return MalleableAverage()
-
-
-def _malleable_pref() -> _WorkloadSolver:
-    from allocsolve.heuristics import MalleablePref  # noqa: PLC0415 - loaded when asked for
-
-    return MalleablePref()
-
-
-def _malleable_prefkeeper() -> _WorkloadSolver:
-    from allocsolve.heuristics import MalleablePrefkeeper  # noqa: PLC0415 - loaded when asked for
-
-    return MalleablePrefkeeper()
-
-
-def _serial_generation() -> _WorkloadSolver:
-    from allocsolve.heuristics import SerialGeneration  # noqa: PLC0415 - loaded when asked for
-
-    return SerialGeneration()
-
-
-def _reinsertion() -> _WorkloadSolver:
-    from allocsolve.heuristics import Reinsertion  # noqa: PLC0415 - loaded when asked for
-
-    return Reinsertion()
-
-
-def _prices() -> _WorkloadSolver:
-    from allocsolve.exact import Prices  # noqa: PLC0415 - loaded when asked for
-
-    return Prices()
-
-
-def _cpsat() -> _WorkloadSolver:
-    from allocsolve.exact import WorkloadCpSat  # noqa: PLC0415 - loaded when asked for
-
-    return WorkloadCpSat()
-
-
-_CP_SAT: Final = ("ortools", "scipy")
-
 _TABLE = (
-    SolverRow("fcfs", "heuristic", "first come, first served", _fcfs),
-    SolverRow("first-fit", "heuristic", "whoever fits starts, no reservation", _first_fit),
-    SolverRow("easy", "heuristic", "backfilling that never delays the head of the queue", _easy),
-    SolverRow("conservative", "heuristic", "backfilling with a reservation for every job", _conservative),
-    SolverRow(
-        "evolv-easyback",
-        "heuristic",
-        "running jobs that evolve come first, then backfilling",
-        _evolv_easyback,
-    ),
-    SolverRow("profile-fit", "heuristic", "jobs with profiles are planned at their earliest", _profile_fit),
-    SolverRow("lina", "heuristic", "running jobs shrink for requests and for the queue", _lina),
-    SolverRow(
-        "malleable-min", "heuristic", "running jobs shrink for waiting ones, largest surplus", _malleable_min
-    ),
-    SolverRow(
-        "malleable-average", "heuristic", "running jobs shrink and grow node by node", _malleable_average
-    ),
-    SolverRow("malleable-pref", "heuristic", "running jobs shrink, preferred nodes last", _malleable_pref),
-    SolverRow(
-        "malleable-prefkeeper", "heuristic", "running jobs keep preferred nodes", _malleable_prefkeeper
-    ),
-    SolverRow("static-price", "heuristic", "all running jobs take sizes at a clearing price", _static_price),
-    SolverRow("market", "heuristic", "clairvoyant: sizes at a clearing price, work has a price", _market),
-    SolverRow("srpt-area", "heuristic", "clairvoyant: the least area left comes first", _srpt_area),
-    SolverRow(
-        "serial-generation", "heuristic", "clairvoyant: earliest place, small jobs first", _serial_generation
-    ),
-    SolverRow(
-        "reinsertion", "heuristic", "clairvoyant: jobs are taken out and put back better", _reinsertion
-    ),
-    SolverRow(
-        "prices", "exact", "clairvoyant schedules, bounds by prices of nodes, anytime", _prices, _CP_SAT
-    ),
-    SolverRow("cpsat", "exact", "CP-SAT, optional intervals for sizes, small problems", _cpsat, _CP_SAT),
+    heuristic("fcfs", "first come, first served", "Fcfs"),
+    heuristic("first-fit", "the first job that fits starts, no reservation", "FirstFit"),
+    heuristic("easy", "backfilling that never delays the head of the queue", "Easy"),
+    heuristic("conservative", "backfilling with a reservation for every job", "Conservative"),
+    heuristic("evolv-easyback", "running jobs that evolve come first, then backfilling", "EvolvEasyback"),
+    heuristic("profile-fit", "jobs with profiles are planned at their earliest", "ProfileFit"),
+    heuristic("lina", "running jobs shrink for requests and for the queue", "Lina"),
+    heuristic("malleable-min", "running jobs shrink for waiting ones, largest surplus", "MalleableMin"),
+    heuristic("malleable-average", "running jobs shrink and grow node by node", "MalleableAverage"),
+    heuristic("malleable-pref", "running jobs shrink, preferred nodes last", "MalleablePref"),
+    heuristic("malleable-prefkeeper", "running jobs keep preferred nodes", "MalleablePrefkeeper"),
+    heuristic("static-price", "all running jobs take sizes at a clearing price", "StaticPrice"),
+    heuristic("market", "clairvoyant: sizes at a clearing price, work has a price", "Market"),
+    heuristic("srpt-area", "clairvoyant: the least area left comes first", "SrptArea"),
+    heuristic("serial-generation", "clairvoyant: earliest place, small jobs first", "SerialGeneration"),
+    heuristic("reinsertion", "clairvoyant: jobs are taken out and put back better", "Reinsertion"),
+    exact("prices", "clairvoyant schedules, bounds by prices of nodes, anytime", "Prices", CP_SAT),
+    exact("cpsat", "CP-SAT, optional intervals for sizes, small problems", "WorkloadCpSat", CP_SAT),
 )
 
 

@@ -19,7 +19,7 @@ __all__ = ["change_time", "lower", "raise_up", "take_out"]
 
 @inner_kernel
 def raise_up(times: FloatArray, jobs: IntArray, places: IntArray, at: int, time: float, job: int) -> None:
-    """Put an entry at a place, whose own one is gone, or above it where it belongs. O(log entries)."""
+    """Sift an entry up from a vacant place of the heap. O(log entries)."""
     tracked = len(places) > 0
     while at > 0:
         parent = (at - 1) >> 1
@@ -38,7 +38,7 @@ def raise_up(times: FloatArray, jobs: IntArray, places: IntArray, at: int, time:
 def lower(
     times: FloatArray, jobs: IntArray, places: IntArray, count: int, at: int, time: float, job: int
 ) -> None:
-    """Put an entry at a place, whose own one is gone, or below it where it belongs. O(log entries)."""
+    """Sift an entry down from a vacant place of the heap. O(log entries)."""
     tracked = len(places) > 0
     while True:
         child = 2 * at + 1

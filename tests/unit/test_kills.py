@@ -92,7 +92,7 @@ class Runners:
             with suppress(psutil.Error):
                 # A runner has other children, too: they tell it what the plug-in is.
                 children = psutil.Process(runner.pid).children(recursive=True)
-                if helpers := [one for one in children if "runs.inmate" in " ".join(one.cmdline())]:
+                if helpers := [one for one in children if "runs.worker" in " ".join(one.cmdline())]:
                     found.append((runner, helpers))
         return found
 

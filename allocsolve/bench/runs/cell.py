@@ -19,10 +19,10 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.bench.runs.channel import COMPILING, DONE, READY, REPLY, Channel, packed
 from allocsolve.bench.runs.execution import failed_outcome, judged_outcome
-from allocsolve.bench.runs.inmate import Order
-from allocsolve.bench.runs.processes import held_mb, kill, last_words, start
+from allocsolve.bench.runs.processes import exit_reason, held_mb, kill, start
 from allocsolve.bench.runs.reply import decoded_reply
 from allocsolve.bench.runs.watch import GRACE_S, LOOK_S, Timing, Watch
+from allocsolve.bench.runs.worker import Order
 from allocsolve.errors import FormatError
 from allocsolve.families import family_of
 from allocsolve.registry import announce_once, plugin_place
@@ -182,7 +182,7 @@ class Cell:
             if fault:
                 self.close()
             elif self._channel.ended:
-                fault = self._obituary(process)
+                fault = self._exit_fault(process)
                 by_itself = process.returncode not in _FROM_OUTSIDE
             if fault:
                 if run.getting_ready and by_itself:
@@ -206,17 +206,17 @@ class Cell:
         self.close()
         self._sent = "", ""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the cell
-        self._process = process = start("allocsolve.bench.runs.inmate:live", self._stderr)
+        self._process = process = start("allocsolve.bench.runs.worker:main", self._stderr)
         self._channel = Channel(process)
         _alive.add(self)
         return process
 
-    def _obituary(self, process: subprocess.Popen[bytes]) -> str:
+    def _exit_fault(self, process: subprocess.Popen[bytes]) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):  # it may have closed its end, and live
             process.wait(LOOK_S)
-        words = last_words(process, self._stderr)
+        reason = exit_reason(process, self._stderr)
         self.close()
-        return f"the process of the solver died: {words}"
+        return f"the process of the solver died: {reason}"
 
 
 class _Run:

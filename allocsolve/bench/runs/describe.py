@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve import registry
 from allocsolve.bench.runs.channel import REPLY, Channel, listen, packed, tell
-from allocsolve.bench.runs.processes import kill, last_words, start
+from allocsolve.bench.runs.processes import exit_reason, kill, start
 from allocsolve.bench.runs.watch import LOOK_S, Watch
 from allocsolve.errors import AllocsolveError, FormatError, PluginError
 from allocsolve.instances.formats import Checker
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from allocsolve.families import AnyFamily
     from allocsolve.instances.formats import Document
 
-__all__ = ["Description", "Identity", "describe", "identity_of", "live", "recorded_name"]
+__all__ = ["Description", "Identity", "describe", "identity_of", "main", "recorded_name"]
 
 #: How long importing a plug-in may take, in seconds.
 _IMPORT_S: Final = 300.0
@@ -122,7 +122,7 @@ def identity_of(name: str, family: AnyFamily, objective: str) -> Identity:
 def _asked(question: _Question) -> bytes:
     """Return the reply to a question, from a process that has imported the plug-in."""
     fault = ""
-    with tempfile.TemporaryFile() as stderr, start("allocsolve.bench.runs.describe:live", stderr) as process:
+    with tempfile.TemporaryFile() as stderr, start("allocsolve.bench.runs.describe:main", stderr) as process:
         try:
             channel, watch = Channel(process), Watch(process.pid, _IMPORT_S)
             channel.send(packed(question))
@@ -137,7 +137,7 @@ def _asked(question: _Question) -> bytes:
                 elif channel.ended:
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(LOOK_S)
-                    fault = f"its process died: {last_words(process, stderr)}"
+                    fault = f"its process died: {exit_reason(process, stderr)}"
                 elif watch.overdue:
                     fault = f"importing it takes longer than {_IMPORT_S:.0f} s"
         except FormatError as error:
@@ -170,7 +170,7 @@ def _decoded(data: bytes, name: str) -> Description:
     return description
 
 
-def live() -> None:
+def main() -> None:
     """Answer the question that comes in on stdin; what a plug-in prints when it is imported goes nowhere."""
     inward, outward = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "r+b") as nothing:  # noqa: PTH123 - the null device is no path to keep

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["family_of_processes", "held_mb", "kill", "last_words", "start"]
+__all__ = ["exit_reason", "family_of_processes", "held_mb", "kill", "start"]
 
 
 def start(function: str, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -50,16 +50,22 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def last_words(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
-    """Say how a process ended, and the last line of its complaints."""
+def exit_reason(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
+    """Say how a process ended, with the last line that it wrote to stderr."""
     code = process.poll()
     cause = "it closed its end" if code is None else f"exit status {code}"
     if code is not None and code < 0:
         with contextlib.suppress(ValueError):
             cause = signal.Signals(-code).name
+    tail = _stderr_tail(stderr)
+    return f"{cause}; {tail}" if tail else cause
+
+
+def _stderr_tail(stderr: IO[bytes]) -> str:
+    """Return the last line that a process has written to stderr, at most 200 characters of it."""
     stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - 2000))
     lines = [line for line in stderr.read().decode(errors="replace").splitlines() if line.strip()]
-    return cause + (f"; {lines[-1].strip()[:200]}" if lines else "")
+    return lines[-1].strip()[:200] if lines else ""
 
 
 def family_of_processes(pid: int) -> Iterable[int]:

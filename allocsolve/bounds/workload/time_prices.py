@@ -26,7 +26,7 @@ __all__ = ["time_prices"]
 #: Slots at the start.
 _FEWEST_SLOTS: Final = 16
 _MOST_AT_START: Final = 4096
-#: No slots are halved beyond so many for each job and some more, or so many at all; more are worth .01 %.
+#: At most 256 + 2 slots per job, never above 50,000; more raise the bound by .01 %.
 _SLOTS_OF_A_JOB: Final = 2
 _FREE_SLOTS: Final = 256
 _MOST_SLOTS: Final = 50_000

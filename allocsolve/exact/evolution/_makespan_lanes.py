@@ -39,13 +39,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Beside", "CpSatLane", "FromAbove", "FromBelow", "Knowledge", "Orders"]
 
-#: The first step of the search from below is this part of the gap. A step is to take so many times the
-#: conflicts of the one before, which taken together make it no more than so much longer; it is cut short to
-#: a part when it takes several times what is expected. Fewer conflicts than the least tell nothing.
+#: The first step of the search from below is 1/6 of the gap. The length of the next one is chosen for twice
+#: the conflicts of the last (`_GROWTH`), and at most 1.2 times its length (`_LONGER`). A step that takes
+#: 3 times the expected conflicts (`_PATIENCE`) is cut to 0.6 of its length (`_SHORTER`). Fewer than 5,000
+#: conflicts (`_LEAST`) say nothing about growth.
 _PART, _GROWTH, _LONGER = 6, 2.0, 1.2
 _SHORTER, _PATIENCE, _LEAST = 0.6, 3, 5_000
-#: The search from below gets so many times the conflicts of the search from above beside it: the first number
-#: up to so many conflicts, while bounds are cheap, then the last.
+#: The search from below gets twice the conflicts of the search from above beside it while bounds are cheap,
+#: for 300,000 conflicts, then a quarter of them.
 _SHARE, _CHEAP, _LATER_SHARE = 2, 300_000, 0.25
 #: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
 _SLICE = 500_000

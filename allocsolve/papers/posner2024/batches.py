@@ -129,6 +129,6 @@ def _batch(num_nodes: int, row: Mapping[str, object]) -> Batch:
         int(percent) / 100: frozenset(map(int, places)) for percent, places in indices.items()
     }
     if any(not 0 <= place < len(sizes) for places in chosen.values() for place in places):
-        msg = "evolving_indices name a job that there is not"
+        msg = f"evolving_indices name a job beyond the {len(sizes)} of the batch"
         raise ValueError(msg)
     return Batch(f"evotree-s{row['seed']}", int(num_nodes), tuple(sizes), tuple(submits), chosen)

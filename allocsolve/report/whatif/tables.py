@@ -102,7 +102,7 @@ def _by_class(title: str, what: str, found: WhatIf, classes: IntArray, labels: M
 def elastic_table(found: WhatIf) -> Table:
     """Return the mean times to a result if a share of the jobs could change their size."""
     known = {case.key: case.metrics for case in found.cases}
-    # A policy that changes sizes starts whoever fits where no job can.
+    # A policy that changes sizes is first fit where no job can.
     rigid = {name: known["first-fit"] for name in ELASTIC_POLICIES if "first-fit" in known}
     rigid |= {HINDSIGHT: known[HINDSIGHT]} if HINDSIGHT in known else {}
     bound = None if found.bound is None else found.bound + found.mean_runtime
@@ -112,9 +112,7 @@ def elastic_table(found: WhatIf) -> Table:
         for one in found.elastic
     ]
     heads = ("can change size", "jobs", _BOUND, *map(ELASTIC_NAMES.__getitem__, _ELASTIC))
-    return Table(
-        "Mean time to result", heads, tuple(rows), "Where no job can, both policies start whoever fits."
-    )
+    return Table("Mean time to result", heads, tuple(rows), "Where no job can, both policies are first fit.")
 
 
 _ELASTIC: Final = (HINDSIGHT, *ELASTIC_POLICIES)

@@ -13,7 +13,7 @@ __all__ = ["ELASTIC_NAMES", "NAMES", "Linked", "Sentence", "anchor", "definition
 NAMES: Final = {
     "recorded": "as it was",
     "fcfs": "strict order",
-    "first-fit": "whoever fits",
+    "first-fit": "first fit",
     "easy": "EASY backfilling",
     "conservative": "conservative backfilling",
     "prices": "best known with hindsight",
@@ -42,7 +42,7 @@ _MEANINGS: Final = {
     "as it was": "The starts and ends that the log records, whatever made them.",
     "strict order": "First come, first served. The job that was submitted first starts first; nobody goes "
     "past it, even if {unit} stand idle meanwhile.",
-    "whoever fits": "Whenever {unit} are free, the waiting jobs are looked at in the order of submission, "
+    "first fit": "Whenever {unit} are free, the waiting jobs are looked at in the order of submission, "
     "and each that fits is started. Large jobs may wait for long, since small ones keep going past them.",
     "EASY backfilling": "The most common policy. A job may go past others if it does not delay the first of "
     "the queue, as far as the run times that users asked for tell.",

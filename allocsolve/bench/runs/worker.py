@@ -1,4 +1,4 @@
-"""Inside of a cell: solvers are made, readied and called, and what they return is sent out as data."""
+"""The process of a cell: solvers are made, readied and called, and what they return is sent out as data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allocsolve.families import AnySolver
     from allocsolve.model import Budget, Problem
 
-__all__ = ["Order", "live"]
+__all__ = ["Order", "main"]
 
 
 class Order(NamedTuple):
@@ -38,7 +38,7 @@ class Order(NamedTuple):
     folder: str  #: where plug-ins are looked for first
 
 
-class _Inmate:
+class _Worker:
     """What a process keeps between its orders: the last problem, and the solvers that it has made."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class _Inmate:
         return self._solvers[what]
 
 
-def live() -> None:
+def main() -> None:
     """Carry out the orders that come in on stdin until it ends; then so does this process, at once."""
     inward, outward = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with tempfile.TemporaryFile() as scratch, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - the null device is no path to keep
@@ -83,27 +83,27 @@ def live() -> None:
 
     # A thread of its own takes the orders: it sees the end of the runner even if a solver hangs.
     threading.Thread(target=receive, daemon=True).start()
-    inmate = _Inmate()
+    worker = _Worker()
     while True:
         order = orders.get()
-        inmate.take(order)
-        call = _carried_out(order, inmate, outward)
-        tell(outward, REPLY, encoded_reply(inmate.problem, order.digest, call))
+        worker.take(order)
+        call = _carried_out(order, worker, outward)
+        tell(outward, REPLY, encoded_reply(worker.problem, order.digest, call))
         if call.changed:
-            inmate.restore()
+            worker.restore()
 
 
-def _carried_out(order: Order, inmate: _Inmate, outward: BinaryIO) -> Call:
+def _carried_out(order: Order, worker: _Worker, outward: BinaryIO) -> Call:
     try:
-        solver = inmate.solver(order)
-        registry.ready(solver, inmate.problem, announce=lambda line: tell(outward, COMPILING, line.encode()))
+        solver = worker.solver(order)
+        registry.ready(solver, worker.problem, announce=lambda line: tell(outward, COMPILING, line.encode()))
     except BaseException as error:  # noqa: BLE001 - this process is there for nothing else
         tell(outward, READY + DONE)
-        inmate.restore()  # whatever the solver has done to it
+        worker.restore()  # whatever the solver has done to it
         return Call(None, 0.0, error, traceback=traceback_text(error))
     return call_solver(
         solver,
-        inmate.problem,
+        worker.problem,
         order.budget,
         printed=_printed,
         begun=lambda: tell(outward, READY),
