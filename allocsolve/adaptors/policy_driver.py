@@ -12,16 +12,7 @@ from allocsolve.adaptors.named_policy import named_policy
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving_columns import packed_evolving
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start, Wake
-from allocsolve.simulation.kernels import (
-    FREE,
-    LAST_PROMISE,
-    POOL,
-    READING,
-    REQUEST,
-    RUNNING,
-    initial_resizing,
-    initial_state,
-)
+from allocsolve.simulation.kernels import initial_resizing, initial_state
 from allocsolve.simulation.orders import Orders
 from allocsolve.simulation.sizes import can_run_on
 

@@ -5,182 +5,59 @@ Events at one instant come in one order: completions (by job), then submissions 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model.arrays import frozen
 from allocsolve.simulation._kernels_heap import lower, raise_up
+from allocsolve.simulation.state import State
 
 if TYPE_CHECKING:
-    from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
+    from allocsolve.kernels.records import Records
+    from allocsolve.simulation.state import Held
 
 __all__ = [
-    "ARRIVED",
-    "COMPLETED",
-    "FIRST",
-    "FREE",
-    "HEAD",
-    "LAST",
-    "ORDERED",
-    "RUNNING",
-    "STARTED",
-    "SUBMITTED",
-    "TAIL",
-    "State",
     "advance",
     "begin",
     "close_gaps",
     "complete",
-    "initial_state",
     "leave_queue",
     "next_event",
     "put_in_order",
+    "start_job",
     "submit_now",
     "take_out_of_order",
     "to_next_event",
 ]
 
-#: Places in `State.counts`: free nodes; jobs that have been submitted; the queue is ``queue[head:tail]``;
-#: running jobs; jobs that completed and that were submitted in the last advance; jobs that have started;
-#: whether running jobs are also held in the order of their keys, and between which places then.
-FREE: Final = 0
-ARRIVED: Final = 1
-HEAD: Final = 2
-TAIL: Final = 3
-RUNNING: Final = 4
-COMPLETED: Final = 5
-SUBMITTED: Final = 6
-STARTED: Final = 7
-ORDERED: Final = 8
-FIRST: Final = 9
-LAST: Final = 10
-
 #: The list of running jobs is made dense when it has more gaps than jobs and so many.
 _GAPS: Final = 64
-
-
-class State(NamedTuple):
-    """Everything that changes while a workload runs.
-
-    Shape (jobs,) but for the first two. What is known of single jobs is by job; the others are lists.
-    """
-
-    #: Shape (1,): now, in seconds.
-    clock: FloatArray
-    #: Shape (11,), see `FREE` and the constants after it.
-    counts: IntArray
-    #: Jobs in the order of their submission, and when they are submitted.
-    arrivals: IntArray
-    arrival_times: FloatArray
-    #: Submitted jobs that wait, from ``HEAD`` to ``TAIL``.
-    queue: IntArray
-    #: Heap of running jobs by (end, job): what comes next.
-    end_times: FloatArray
-    end_jobs: IntArray
-    #: Where each running job is on that heap; empty if no job changes its end.
-    end_places: IntArray
-    #: Running jobs by (key, start), the key being when a policy expects them to end, and their nodes: from
-    #: ``FIRST`` to ``LAST``, with gaps where jobs have ended: job -1, no nodes.
-    ordered_keys: FloatArray
-    ordered_jobs: IntArray
-    ordered_nodes: IntArray
-    #: Jobs that completed in the last advance, then jobs that were submitted in it.
-    events: IntArray
-    #: Jobs in the order in which they started.
-    started: IntArray
-    #: By job, NaN before it starts, in seconds.
-    start: FloatArray
-    end: FloatArray
-    #: When it is expected to end, and its key among the running jobs.
-    expected: FloatArray
-    key: FloatArray
-    #: By job: the nodes that it holds.
-    size: IntArray
-    #: By job: the code of the reason why it started, and the job that it was started before, or -1.
-    reason: IntArray
-    blocked: IntArray
-
-
-def initial_state(
-    num_nodes: int,
-    submit: FloatArray,
-    *,
-    ordered: bool,
-    resizable: bool = False,
-    num_jobs: int | None = None,
-) -> State:
-    """Return the state before the first event.
-
-    Parameters
-    ----------
-    num_nodes
-        Nodes of the cluster.
-    submit
-        Of the jobs that are to come, seconds.
-    num_jobs
-        Jobs that there is room for; those that are to come if left out.
-    ordered
-        Whether running jobs are held in the order of their keys, which costs O(running jobs) a start.
-    resizable
-        Whether running jobs may change their sizes, and so their ends.
-    """
-    count = len(submit) if num_jobs is None else num_jobs
-    arrivals = np.argsort(submit, kind="stable")
-    arrival_times = submit[arrivals]
-    arrival_times.setflags(write=False)
-    counts = np.zeros(11, dtype=np.int64)
-    counts[FREE], counts[ORDERED] = num_nodes, ordered
-    return State(
-        clock=np.zeros(1),
-        counts=counts,
-        arrivals=frozen(arrivals),
-        arrival_times=arrival_times,
-        queue=np.empty(count, dtype=np.int64),
-        end_times=np.empty(count),
-        end_jobs=np.empty(count, dtype=np.int64),
-        end_places=np.empty(count if resizable else 0, dtype=np.int64),
-        ordered_keys=np.empty(count),
-        ordered_jobs=np.empty(count, dtype=np.int64),
-        ordered_nodes=np.empty(count, dtype=np.int64),
-        events=np.empty(count, dtype=np.int64),
-        started=np.empty(count, dtype=np.int64),
-        start=np.full(count, np.nan),
-        end=np.full(count, np.nan),
-        expected=np.full(count, np.nan),
-        key=np.empty(count),
-        size=np.zeros(count, dtype=np.int64),
-        reason=np.zeros(count, dtype=np.int64),
-        blocked=np.full(count, -1, dtype=np.int64),
-    )
 
 
 @inner_kernel
 def _push_end(state: State, time: float, job: int) -> None:
     """Put a running job on the heap of ends. O(log running)."""
-    raise_up(state.end_times, state.end_jobs, state.end_places, state.counts[RUNNING], time, job)
-    state.counts[RUNNING] += 1
+    raise_up(state.ends, state.end_places, state.engine.running, time, job)
+    state.engine.running += 1
 
 
 @inner_kernel
 def _pop_end(state: State) -> int:
     """Take the running job that ends first off the heap. O(log running)."""
-    times, jobs = state.end_times, state.end_jobs
-    first = jobs[0]
-    state.counts[RUNNING] -= 1
-    count = state.counts[RUNNING]
-    lower(times, jobs, state.end_places, count, 0, times[count], jobs[count])
-    return int(first)
+    first = state.ends[0].job
+    state.engine.running -= 1
+    count = state.engine.running
+    lower(state.ends, state.end_places, count, 0, state.ends[count].time, state.ends[count].job)
+    return first
 
 
 @inner_kernel
-def _after(keys: FloatArray, low: int, high: int, key: float) -> int:
+def _after(held: Records[Held], low: int, high: int, key: float) -> int:
     """Return the first of the places from `low` to `high`, whose keys are sorted, with a larger key."""
     while low < high:
         middle = (low + high) >> 1
-        if keys[middle] <= key:
+        if held[middle].key <= key:
             low = middle + 1
         else:
             high = middle
@@ -188,73 +65,66 @@ def _after(keys: FloatArray, low: int, high: int, key: float) -> int:
 
 
 @inner_kernel
-def _move(state: State, source: int, target: int) -> None:
-    """Move a running job in the order of keys."""
-    state.ordered_keys[target] = state.ordered_keys[source]
-    state.ordered_jobs[target] = state.ordered_jobs[source]
-    state.ordered_nodes[target] = state.ordered_nodes[source]
-
-
-@inner_kernel
 def _close_up(state: State, dense: int) -> None:
     """Make the list of running jobs dense, from this place on. O(running jobs and gaps)."""
-    first, last = state.counts[FIRST], state.counts[LAST]
-    state.counts[FIRST] = dense
+    engine, held = state.engine, state.held
+    first, last = engine.first, engine.last
+    engine.first = dense
     for at in range(first, last):
-        if state.ordered_jobs[at] >= 0:
-            _move(state, at, dense)
+        if held[at].job >= 0:
+            held[dense] = held[at]
             dense += 1
-    state.counts[LAST] = dense
+    engine.last = dense
 
 
 @inner_kernel
 def close_gaps(state: State) -> None:
     """Make the list of running jobs dense where it is."""
-    _close_up(state, state.counts[FIRST])
+    _close_up(state, state.engine.first)
 
 
 @inner_kernel
 def put_in_order(state: State, job: int, nodes: int, key: float) -> None:
     """Put a running job where its key belongs: those between there and the nearest gap move."""
-    counts, jobs = state.counts, state.ordered_jobs
-    if counts[LAST] == len(jobs):
+    engine, held = state.engine, state.held
+    if engine.last == len(held):
         _close_up(state, 0)
-    first, last = counts[FIRST], counts[LAST]
-    place = _after(state.ordered_keys, first, last, key)
+    first, last = engine.first, engine.last
+    place = _after(held, first, last, key)
     left, right = place - 1, place
     while True:
-        if right == last or jobs[right] < 0:
-            counts[LAST] = max(last, right + 1)
+        if right == last or held[right].job < 0:
+            engine.last = max(last, right + 1)
             for at in range(right, place, -1):
-                _move(state, at - 1, at)
+                held[at] = held[at - 1]
             break
         right += 1
         if left >= 0:
-            if left < first or jobs[left] < 0:
-                counts[FIRST] = min(first, left)
+            if left < first or held[left].job < 0:
+                engine.first = min(first, left)
                 place -= 1
                 for at in range(left, place):
-                    _move(state, at + 1, at)
+                    held[at] = held[at + 1]
                 break
             left -= 1
-    state.ordered_keys[place], jobs[place], state.ordered_nodes[place] = key, job, nodes
+    held[place].key, held[place].job, held[place].nodes = key, job, nodes
 
 
 @inner_kernel
 def take_out_of_order(state: State, job: int) -> None:
     """Leave a gap where a running job was. O(log running) on average."""
-    counts, jobs = state.counts, state.ordered_jobs
-    first, last = counts[FIRST], counts[LAST]
-    at = _after(state.ordered_keys, first, last, state.key[job]) - 1
-    while jobs[at] != job:
+    engine, held = state.engine, state.held
+    first, last = engine.first, engine.last
+    at = _after(held, first, last, state.job[job].key) - 1
+    while held[at].job != job:
         at -= 1
-    jobs[at], state.ordered_nodes[at] = -1, 0
-    while first < last and jobs[first] < 0:
+    held[at].job, held[at].nodes = -1, 0
+    while first < last and held[first].job < 0:
         first += 1
-    while first < last and jobs[last - 1] < 0:
+    while first < last and held[last - 1].job < 0:
         last -= 1
-    counts[FIRST], counts[LAST] = first, last
-    if last - first > 2 * counts[RUNNING] + _GAPS:
+    engine.first, engine.last = first, last
+    if last - first > 2 * engine.running + _GAPS:
         close_gaps(state)
 
 
@@ -267,30 +137,26 @@ def begin(
     It runs for `run_time`, is expected to run for `estimate` (seconds), and stands at `key` among the running
     jobs.
     """
-    now, counts = state.clock[0], state.counts
+    engine, row = state.engine, state.job[job]
+    now = engine.clock
     end = now + run_time
-    if counts[ORDERED]:
+    if engine.ordered:
         put_in_order(state, job, nodes, key)
     _push_end(state, end, job)
-    counts[FREE] -= nodes
-    state.start[job] = now
-    state.end[job] = end
-    state.expected[job] = now + estimate
-    state.key[job] = key
-    state.size[job] = nodes
-    state.reason[job] = why
-    state.blocked[job] = blocked
-    state.started[counts[STARTED]] = job
-    counts[STARTED] += 1
+    engine.free -= nodes
+    row.start, row.end, row.expected, row.key = now, end, now + estimate, key
+    row.size, row.reason, row.blocked = nodes, why, blocked
+    state.started[engine.started] = job
+    engine.started += 1
 
 
 @inner_kernel
 def complete(state: State) -> int:
     """Take the job that ends first off the nodes."""
-    counts = state.counts
+    engine = state.engine
     job = _pop_end(state)
-    counts[FREE] += state.size[job]
-    if counts[ORDERED]:
+    engine.free += state.job[job].size
+    if engine.ordered:
         take_out_of_order(state, job)
     return job
 
@@ -298,29 +164,29 @@ def complete(state: State) -> int:
 @inner_kernel
 def next_event(state: State, wake: float) -> float:
     """Return when the next job ends or is submitted, or somebody wants to be called; infinite for never."""
-    counts = state.counts
+    engine = state.engine
     now = wake
-    if counts[RUNNING] and state.end_times[0] < now:
-        now = state.end_times[0]
-    if counts[ARRIVED] < len(state.arrivals) and state.arrival_times[counts[ARRIVED]] < now:
-        now = state.arrival_times[counts[ARRIVED]]
+    if engine.running and state.ends[0].time < now:
+        now = state.ends[0].time
+    if engine.arrived < len(state.arrivals) and state.arrivals[engine.arrived].time < now:
+        now = state.arrivals[engine.arrived].time
     return float(now)
 
 
 @inner_kernel
 def submit_now(state: State, most: int) -> None:
     """Put jobs that are submitted now into the queue, at most so many, and note them after those that end."""
-    counts, count, submitted = state.counts, len(state.arrivals), 0
-    while submitted < most and counts[ARRIVED] < count:
-        if state.arrival_times[counts[ARRIVED]] != state.clock[0]:
+    engine, count, submitted = state.engine, len(state.arrivals), 0
+    while submitted < most and engine.arrived < count:
+        if state.arrivals[engine.arrived].time != engine.clock:
             break
-        job = state.arrivals[counts[ARRIVED]]
-        state.queue[counts[TAIL]] = job
-        state.events[counts[COMPLETED] + submitted] = job
+        job = state.arrivals[engine.arrived].job
+        state.queue[engine.tail] = job
+        state.events[engine.completed + submitted] = job
         submitted += 1
-        counts[ARRIVED] += 1
-        counts[TAIL] += 1
-    counts[SUBMITTED] = submitted
+        engine.arrived += 1
+        engine.tail += 1
+    engine.submitted = submitted
 
 
 @inner_kernel
@@ -329,16 +195,16 @@ def advance(state: State, wake: float, coalesce: bool) -> bool:
 
     `wake` is when somebody wants to be called, infinite for never.
     """
-    counts, count = state.counts, len(state.arrivals)
+    engine, count = state.engine, len(state.arrivals)
     now = next_event(state, wake)
     if now == np.inf:
         return False
-    state.clock[0] = now
+    engine.clock = now
     completed = 0
-    while counts[RUNNING] and state.end_times[0] == now and (coalesce or not completed):
+    while engine.running and state.ends[0].time == now and (coalesce or not completed):
         state.events[completed] = complete(state)
         completed += 1
-    counts[COMPLETED] = completed
+    engine.completed = completed
     submit_now(state, count if coalesce else 1 - completed)
     return True
 
@@ -346,11 +212,11 @@ def advance(state: State, wake: float, coalesce: bool) -> bool:
 @inner_kernel
 def leave_queue(state: State, at: int) -> None:
     """Take the job at this place out of the queue: those before it move up."""
-    head = state.counts[HEAD]
+    head = state.engine.head
     while at > head:
         state.queue[at] = state.queue[at - 1]
         at -= 1
-    state.counts[HEAD] += 1
+    state.engine.head += 1
 
 
 @kernel
@@ -361,9 +227,9 @@ def to_next_event(arrays: tuple[Any, ...], wake: float, coalesce: bool) -> bool:
     here and in `start_job`: numba takes it apart in half the time of a named one, most of a call from Python.
     """
     state = State(*arrays)
-    counts = state.counts
-    waits = counts[TAIL] > counts[HEAD]
-    if not (waits or counts[RUNNING] or counts[ARRIVED] < len(state.arrivals)):
+    engine = state.engine
+    waits = engine.tail > engine.head
+    if not (waits or engine.running or engine.arrived < len(state.arrivals)):
         return False
     called = advance(state, wake, coalesce)
     close_gaps(state)
@@ -376,8 +242,8 @@ def start_job(
 ) -> None:
     """Take a job out of the queue and start it, for a driver in Python. O(queued and running jobs)."""
     state = State(*arrays)
-    at = state.counts[HEAD]
+    at = state.engine.head
     while state.queue[at] != job:
         at += 1
     leave_queue(state, at)
-    begin(state, job, nodes, run_time, estimate, state.clock[0] + estimate, why, blocked)
+    begin(state, job, nodes, run_time, estimate, state.engine.clock + estimate, why, blocked)

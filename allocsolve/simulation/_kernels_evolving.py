@@ -13,26 +13,8 @@ import numpy as np
 
 from allocsolve.kernels import inner_kernel
 from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
-from allocsolve.simulation._kernels_events import FREE, State
 from allocsolve.simulation._kernels_phases import await_change, change_useful_nodes, go_through_phases
 from allocsolve.simulation._kernels_requests import ask, withdraw
-from allocsolve.simulation._kernels_resizing_state import (
-    AMOUNT,
-    CHANGED,
-    JOIN_GROW,
-    JOIN_START,
-    JOINS,
-    LAST_ROW,
-    LEAVES,
-    NODES,
-    POOL,
-    READING,
-    REQUEST,
-    RESERVED,
-    ROW,
-    USEFUL,
-    Resizing,
-)
 from allocsolve.simulation._kernels_sizes import largest_size, time_ratio
 from allocsolve.simulation._kernels_sizes_held import (
     await_moment,
@@ -41,6 +23,7 @@ from allocsolve.simulation._kernels_sizes_held import (
     set_end,
     set_next_event,
 )
+from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
@@ -51,7 +34,7 @@ __all__ = ["answer", "begin_evolving", "happen", "largest_start"]
 @inner_kernel
 def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, most: int) -> int:
     """Return the largest number of nodes, at most so many, on which a job can start; 0 if there is none."""
-    if resizing.evolving.numbers[job, READING] == PROFILE:
+    if resizing.job[job].reading == PROFILE:
         return int(jobs.nodes[job]) if jobs.nodes[job] <= most else 0
     return largest_size(jobs, job, most)
 
@@ -59,26 +42,27 @@ def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, most: int) -> 
 @inner_kernel
 def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
     """Take note of an evolving job that has just started."""
-    now, size, numbers = state.clock[0], state.size[job], resizing.evolving.numbers
-    row = numbers[job, ROW]
-    if row == numbers[job, LAST_ROW]:
+    elastic = resizing.job[job]
+    now, size = state.engine.clock, state.job[job].size
+    row = elastic.row
+    if row == elastic.last_row:
         return  # what the job will do is not known: the state was made of a view
-    if numbers[job, READING] == REQUESTED:
-        resizing.since[job], resizing.left[job] = now, jobs.runtime[job]
-        resizing.rate[job] = 1 / time_ratio(jobs, job, size)
+    if elastic.reading == REQUESTED:
+        elastic.since, elastic.left = now, jobs.runtime[job]
+        elastic.rate = 1 / time_ratio(jobs, job, size)
         await_moment(jobs, state, resizing, job)
-    elif numbers[job, READING] == PROFILE:
-        nodes = int(resizing.evolving.rows[row, NODES])
+    elif elastic.reading == PROFILE:
+        nodes = int(resizing.rows[row].nodes)
         if nodes < size:  # the first step needs none, but nobody starts on none
-            state.counts[FREE] += size - nodes
-            resizing.target[job] = nodes
-            hold(state, resizing, job, nodes, state.key[job])
+            state.engine.free += size - nodes
+            elastic.target = nodes
+            hold(state, resizing, job, nodes, state.job[job].key)
         _begin_step(state, resizing, job)
     else:
-        numbers[job, USEFUL] = size
-        ready, rows = now + resizing.evolving.times[job, JOIN_START], resizing.evolving.rows
-        resizing.since[job], resizing.left[job] = ready, rows[row, AMOUNT]
-        resizing.rate[job] = min(float(size), rows[row, NODES])
+        elastic.useful = size
+        ready = now + elastic.join_start
+        elastic.since, elastic.left = ready, resizing.rows[row].amount
+        elastic.rate = min(float(size), resizing.rows[row].nodes)
         set_end(state, job, np.inf)
         set_next_event(resizing, job, ready)
 
@@ -86,27 +70,28 @@ def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int)
 @inner_kernel
 def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
     """Let happen what comes next within a running job; return whether it asks for nodes."""
-    reading, times = resizing.evolving.numbers[job, READING], resizing.evolving.times
+    elastic = resizing.job[job]
+    reading = elastic.reading
     if reading == REACTIVE:
         return go_through_phases(jobs, state, resizing, job)
     if reading == PROFILE:
         return _end_step(state, resizing, job)
-    if times[job, LEAVES] == np.inf:
+    if elastic.leaves == np.inf:
         if reading == REQUESTED:
             return _ask_for_change(jobs, state, resizing, job)
         set_next_event(resizing, job, np.inf)
         change_size(jobs, state, resizing, job)
         return False
     # Its stall is over, in which it held more nodes.
-    times[job, LEAVES] = np.inf
-    promised = resizing.promised[job]
-    resizing.counts[POOL] += promised
-    state.counts[FREE] += state.size[job] - resizing.target[job] - promised
-    resizing.promised[job] = 0
+    elastic.leaves = np.inf
+    promised = elastic.promised
+    resizing.ledger.pool += promised
+    state.engine.free += state.job[job].size - elastic.target - promised
+    elastic.promised = 0
     set_next_event(resizing, job, np.inf)
-    hold(state, resizing, job, resizing.target[job], state.key[job])
+    hold(state, resizing, job, elastic.target, state.job[job].key)
     # That stall was for this size: if it changes again now, that is another change with its own stall.
-    resizing.last_entry[job] = -1
+    elastic.last_entry = -1
     if reading == REQUESTED:
         await_moment(jobs, state, resizing, job)
     return False
@@ -118,41 +103,42 @@ def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted
 
     O(open requests + log running).
     """
-    numbers, times = resizing.evolving.numbers, resizing.evolving.times
-    size = numbers[job, REQUEST]
+    elastic = resizing.job[job]
+    size = elastic.request
     withdraw(resizing, job)
     if not granted:
         return
-    more = size - state.size[job]
-    state.counts[FREE] -= more
+    more = size - state.job[job].size
+    state.engine.free -= more
     # Of a job with phases a node may be leaving.
-    resizing.target[job] += more
-    if numbers[job, READING] == REQUESTED:
-        resizing.counts[RESERVED] += more
+    elastic.target += more
+    if elastic.reading == REQUESTED:
+        resizing.ledger.reserved += more
         change_size(jobs, state, resizing, job)
         return
-    times[job, CHANGED] = state.clock[0]
-    hold(state, resizing, job, size, state.key[job])
-    if numbers[job, ROW] == numbers[job, LAST_ROW]:
+    elastic.changed = state.engine.clock
+    hold(state, resizing, job, size, state.job[job].key)
+    if elastic.row == elastic.last_row:
         return  # what the job will do is not known: the state was made of a view
-    if numbers[job, READING] == PROFILE:
+    if elastic.reading == PROFILE:
         _begin_step(state, resizing, job)
         return
     change_useful_nodes(state, resizing, job, 0)
-    times[job, JOINS] = state.clock[0] + times[job, JOIN_GROW]
+    elastic.joins = state.engine.clock + elastic.join_grow
     await_change(state, resizing, job)
 
 
 @inner_kernel
 def _ask_for_change(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
     """Let a job shrink, or ask for more nodes: a moment of its work has come."""
-    numbers, size = resizing.evolving.numbers, state.size[job]
-    change = int(resizing.evolving.rows[numbers[job, ROW], NODES])
-    numbers[job, ROW] += 1
+    elastic = resizing.job[job]
+    size = state.job[job].size
+    change = int(resizing.rows[elastic.row].nodes)
+    elastic.row += 1
     withdraw(resizing, job)
     wanted = min(max(size + change, jobs.min_nodes[job]), jobs.max_nodes[job])
     if wanted < size:
-        resizing.target[job] = wanted
+        elastic.target = wanted
         change_size(jobs, state, resizing, job)
         return False
     if wanted > size:
@@ -164,11 +150,12 @@ def _ask_for_change(jobs: PackedJobs, state: State, resizing: Resizing, job: int
 @inner_kernel
 def _begin_step(state: State, resizing: Resizing, job: int) -> None:
     """Begin the present step now."""
-    now, evolving = state.clock[0], resizing.evolving
-    row = evolving.numbers[job, ROW]
-    seconds = evolving.rows[row, AMOUNT]
-    resizing.since[job], resizing.left[job], resizing.rate[job] = now, seconds, 1.0
-    is_last = row + 1 == evolving.numbers[job, LAST_ROW]
+    elastic = resizing.job[job]
+    now = state.engine.clock
+    row = elastic.row
+    seconds = resizing.rows[row].amount
+    elastic.since, elastic.left, elastic.rate = now, seconds, 1.0
+    is_last = row + 1 == elastic.last_row
     set_end(state, job, now + seconds if is_last else np.inf)
     set_next_event(resizing, job, np.inf if is_last else now + seconds)
 
@@ -176,18 +163,19 @@ def _begin_step(state: State, resizing: Resizing, job: int) -> None:
 @inner_kernel
 def _end_step(state: State, resizing: Resizing, job: int) -> bool:
     """Go on to the next step, or ask for the nodes that it lacks."""
-    numbers, size = resizing.evolving.numbers, state.size[job]
-    numbers[job, ROW] += 1
-    nodes = int(resizing.evolving.rows[numbers[job, ROW], NODES])
+    elastic = resizing.job[job]
+    size = state.job[job].size
+    elastic.row += 1
+    nodes = int(resizing.rows[elastic.row].nodes)
     if nodes > size:
-        resizing.since[job], resizing.left[job], resizing.rate[job] = state.clock[0], 0.0, 0.0
+        elastic.since, elastic.left, elastic.rate = state.engine.clock, 0.0, 0.0
         set_next_event(resizing, job, np.inf)
         ask(resizing, job, nodes)
         return True
-    state.counts[FREE] += size - nodes
-    resizing.target[job] = nodes
-    hold(state, resizing, job, nodes, state.key[job])
+    state.engine.free += size - nodes
+    elastic.target = nodes
+    hold(state, resizing, job, nodes, state.job[job].key)
     if nodes < size:
-        resizing.evolving.times[job, CHANGED] = state.clock[0]
+        elastic.changed = state.engine.clock
     _begin_step(state, resizing, job)
     return False

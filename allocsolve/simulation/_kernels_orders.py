@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.kernels import kernel
 from allocsolve.model.jobs import PackedJobs
-from allocsolve.simulation._kernels_events import (
-    ARRIVED,
-    HEAD,
-    RUNNING,
-    TAIL,
-    State,
-    begin,
-    close_gaps,
-    leave_queue,
-)
+from allocsolve.simulation._kernels_events import begin, close_gaps, leave_queue
 from allocsolve.simulation._kernels_evolving import answer
 from allocsolve.simulation._kernels_resizes import (
     advance_resizing,
@@ -24,8 +15,8 @@ from allocsolve.simulation._kernels_resizes import (
     start_promised,
     take_in,
 )
-from allocsolve.simulation._kernels_resizing_state import Resizing
 from allocsolve.simulation._kernels_sizes import run_time, time_ratio
+from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -52,9 +43,9 @@ def to_next_resizing_event(
     plain tuples, which numba takes apart faster than named ones.
     """
     jobs, state, resizing = PackedJobs(*columns), State(*arrays), Resizing(*changes)
-    counts = state.counts
-    waits = counts[TAIL] > counts[HEAD]
-    if not (waits or counts[RUNNING] or counts[ARRIVED] < len(state.arrivals)):
+    engine = state.engine
+    waits = engine.tail > engine.head
+    if not (waits or engine.running or engine.arrived < len(state.arrivals)):
         return False
     called = advance_resizing(jobs, state, resizing, wake, coalesce)
     close_gaps(state)
@@ -78,7 +69,7 @@ def carry_out(
         if code == ANSWER:
             answer(jobs, state, resizing, job, nodes == 1)
             continue
-        at = state.counts[HEAD]
+        at = state.engine.head
         while state.queue[at] != job:
             at += 1
         leave_queue(state, at)
@@ -86,8 +77,8 @@ def carry_out(
             promise(state, resizing, job, nodes, part)
             start_promised(jobs, state, resizing)
         else:
-            estimate = resizing.estimate[job] * time_ratio(jobs, job, nodes)
-            key = state.clock[0] + estimate
+            estimate = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
+            key = state.engine.clock + estimate
             seconds = run_time(jobs, job, nodes)
             begin(state, job, nodes, seconds, estimate, key, orders[row, 4], orders[row, 5])
             take_in(jobs, state, resizing)

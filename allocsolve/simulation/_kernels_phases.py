@@ -15,24 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.kernels import inner_kernel
-from allocsolve.simulation._kernels_events import FREE, State
 from allocsolve.simulation._kernels_requests import ask, withdraw
-from allocsolve.simulation._kernels_resizing_state import (
-    AMOUNT,
-    CHANGED,
-    GIVES,
-    JOIN_SHRINK,
-    JOINS,
-    LAST_ROW,
-    LEAVES,
-    NODES,
-    RELEASE_DELAY,
-    REQUEST,
-    ROW,
-    USEFUL,
-    Resizing,
-)
 from allocsolve.simulation._kernels_sizes_held import hold, set_end, set_next_event, work_left
+from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
@@ -43,66 +28,67 @@ __all__ = ["await_change", "change_useful_nodes", "go_through_phases"]
 @inner_kernel
 def change_useful_nodes(state: State, resizing: Resizing, job: int, change: int) -> None:
     """Count the progress up to now, and go on with other useful nodes."""
-    evolving = resizing.evolving
+    elastic = resizing.job[job]
     left = work_left(state, resizing, job)
-    resizing.since[job], resizing.left[job] = state.clock[0], left
-    evolving.numbers[job, USEFUL] += change
-    most = evolving.rows[evolving.numbers[job, ROW], NODES]
-    resizing.rate[job] = min(float(evolving.numbers[job, USEFUL]), most)
+    elastic.since, elastic.left = state.engine.clock, left
+    elastic.useful += change
+    most = resizing.rows[elastic.row].nodes
+    elastic.rate = min(float(elastic.useful), most)
 
 
 @inner_kernel
 def await_change(state: State, resizing: Resizing, job: int) -> None:
     """Set when the job ends, or what happens next within it."""
-    numbers, times = resizing.evolving.numbers, resizing.evolving.times
-    end = resizing.since[job] + max(0.0, resizing.left[job]) / resizing.rate[job]
-    time = min(times[job, JOINS], times[job, LEAVES])
-    if times[job, LEAVES] == np.inf:
-        time = min(time, times[job, GIVES])
-    if numbers[job, ROW] + 1 == numbers[job, LAST_ROW]:
+    elastic = resizing.job[job]
+    end = elastic.since + max(0.0, elastic.left) / elastic.rate
+    time = min(elastic.joins, elastic.leaves)
+    if elastic.leaves == np.inf:
+        time = min(time, elastic.gives)
+    if elastic.row + 1 == elastic.last_row:
         set_end(state, job, end)
     else:
         time = min(time, end)
-    set_next_event(resizing, job, max(state.clock[0], time))
+    set_next_event(resizing, job, max(state.engine.clock, time))
 
 
 @inner_kernel
 def go_through_phases(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
     """Let happen what happens now to a job with phases; return whether it asks for a node."""
-    now, numbers, times = state.clock[0], resizing.evolving.numbers, resizing.evolving.times
-    rows, row = resizing.evolving.rows, numbers[job, ROW]
-    end = resizing.since[job] + max(0.0, resizing.left[job]) / resizing.rate[job]
-    if row + 1 < numbers[job, LAST_ROW] and end <= now:
+    elastic = resizing.job[job]
+    now = state.engine.clock
+    row = elastic.row
+    end = elastic.since + max(0.0, elastic.left) / elastic.rate
+    if row + 1 < elastic.last_row and end <= now:
         row += 1
-        numbers[job, ROW] = row
-        resizing.since[job], resizing.left[job] = now, rows[row, AMOUNT]
-        resizing.rate[job] = min(float(numbers[job, USEFUL]), rows[row, NODES])
-    if times[job, JOINS] <= now:
+        elastic.row = row
+        elastic.since, elastic.left = now, resizing.rows[row].amount
+        elastic.rate = min(float(elastic.useful), resizing.rows[row].nodes)
+    if elastic.joins <= now:
         change_useful_nodes(state, resizing, job, 1)
-        times[job, JOINS] = np.inf
+        elastic.joins = np.inf
     while True:
         # It counts while there are too many useful nodes.
-        if numbers[job, USEFUL] <= rows[row, NODES]:
-            times[job, GIVES] = np.inf
-        elif times[job, GIVES] == np.inf:
-            times[job, GIVES] = now + times[job, RELEASE_DELAY]
-        if times[job, LEAVES] <= now:
-            times[job, LEAVES] = np.inf
-            state.counts[FREE] += 1
-            hold(state, resizing, job, state.size[job] - 1, state.key[job])
-            if numbers[job, REQUEST]:
-                numbers[job, REQUEST] = state.size[job] + 1
-        elif times[job, LEAVES] == np.inf and times[job, GIVES] <= now:
+        if elastic.useful <= resizing.rows[row].nodes:
+            elastic.gives = np.inf
+        elif elastic.gives == np.inf:
+            elastic.gives = now + elastic.release_delay
+        if elastic.leaves <= now:
+            elastic.leaves = np.inf
+            state.engine.free += 1
+            hold(state, resizing, job, state.job[job].size - 1, state.job[job].key)
+            if elastic.request:
+                elastic.request = state.job[job].size + 1
+        elif elastic.leaves == np.inf and elastic.gives <= now:
             change_useful_nodes(state, resizing, job, -1)
-            times[job, LEAVES], times[job, GIVES] = now + times[job, JOIN_SHRINK], np.inf
-            times[job, CHANGED] = now
-            resizing.target[job] -= 1
+            elastic.leaves, elastic.gives = now + elastic.join_shrink, np.inf
+            elastic.changed = now
+            elastic.target -= 1
             withdraw(resizing, job)
         else:
             break
-    most = min(rows[row, NODES], float(jobs.max_nodes[job]))
-    asks = times[job, JOINS] == np.inf and not numbers[job, REQUEST] and state.size[job] < most
+    most = min(resizing.rows[row].nodes, float(jobs.max_nodes[job]))
+    asks = elastic.joins == np.inf and not elastic.request and state.job[job].size < most
     if asks:
-        ask(resizing, job, state.size[job] + 1)
+        ask(resizing, job, state.job[job].size + 1)
     await_change(state, resizing, job)
     return bool(asks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allocsolve.kernels import inner_kernel
-from allocsolve.simulation._kernels_resizing_state import REQUEST, REQUESTS, Resizing
+from allocsolve.simulation.state import Resizing
 
 __all__ = ["ask", "withdraw"]
 
@@ -11,22 +11,21 @@ __all__ = ["ask", "withdraw"]
 @inner_kernel
 def ask(resizing: Resizing, job: int, size: int) -> None:
     """Open a request of a job, which has none, to run on so many nodes."""
-    evolving = resizing.evolving
-    evolving.numbers[job, REQUEST] = size
-    evolving.requests[resizing.counts[REQUESTS]] = job
-    resizing.counts[REQUESTS] += 1
+    resizing.job[job].request = size
+    resizing.requests[resizing.ledger.requests] = job
+    resizing.ledger.requests += 1
 
 
 @inner_kernel
 def withdraw(resizing: Resizing, job: int) -> None:
     """Take the request of a job off the list of open ones, if it has made one. O(open requests)."""
-    evolving = resizing.evolving
-    if not evolving.numbers[job, REQUEST]:
+    elastic = resizing.job[job]
+    if not elastic.request:
         return
-    evolving.numbers[job, REQUEST] = 0
-    last, at = resizing.counts[REQUESTS] - 1, 0
-    while evolving.requests[at] != job:
+    elastic.request = 0
+    last, at = resizing.ledger.requests - 1, 0
+    while resizing.requests[at] != job:
         at += 1
     for place in range(at, last):
-        evolving.requests[place] = evolving.requests[place + 1]
-    resizing.counts[REQUESTS] = last
+        resizing.requests[place] = resizing.requests[place + 1]
+    resizing.ledger.requests = last

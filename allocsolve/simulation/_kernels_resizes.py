@@ -22,41 +22,19 @@ import numpy as np
 from allocsolve.kernels import inner_kernel
 from allocsolve.kernels.search import bisect_right
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
-from allocsolve.simulation._kernels_events import (
-    COMPLETED,
-    FREE,
-    RUNNING,
-    STARTED,
-    SUBMITTED,
-    State,
-    begin,
-    complete,
-    next_event,
-    submit_now,
-)
+from allocsolve.simulation._kernels_events import begin, complete, next_event, submit_now
 from allocsolve.simulation._kernels_evolving import begin_evolving, happen
 from allocsolve.simulation._kernels_requests import withdraw
-from allocsolve.simulation._kernels_resizing_state import (
-    CALLS,
-    FIRST_PROMISE,
-    LAST_PROMISE,
-    MALLEABLE_RUNNING,
-    POOL,
-    RESERVED,
-    RESIZED,
-    TAKEN_IN,
-    WAITING,
-    Resizing,
-)
 from allocsolve.simulation._kernels_sizes import run_time, time_ratio
 from allocsolve.simulation._kernels_sizes_held import change_size, set_next_event, work_left
 from allocsolve.simulation.decisions import PROMISED
+from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = ["advance_resizing", "promise", "resize", "start_promised", "take_in", "take_running"]
+__all__ = ["advance_resizing", "has_room", "promise", "resize", "start_promised", "take_in", "take_running"]
 
 #: So much of an interval between points is rounded: a point that is no further away has been passed.
 _PASSED: Final = 1e-7
@@ -65,29 +43,29 @@ _PASSED: Final = 1e-7
 @inner_kernel
 def take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     """Take note of the jobs that started since the last time."""
-    if resizing.counts[TAKEN_IN] < state.counts[STARTED]:
+    if resizing.ledger.taken_in < state.engine.started:
         _take_in(jobs, state, resizing)
 
 
 @inner_kernel
 def _take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
-    counts = resizing.counts
-    for at in range(counts[TAKEN_IN], state.counts[STARTED]):
+    ledger = resizing.ledger
+    for at in range(ledger.taken_in, state.engine.started):
         job = state.started[at]
-        size = state.size[job]
-        resizing.target[job] = resizing.first_size[job] = size
+        size = state.job[job].size
+        resizing.job[job].target = resizing.job[job].first_size = size
         if jobs.kind[job] == MALLEABLE:
-            resizing.since[job], resizing.left[job] = state.start[job], jobs.runtime[job]
-            resizing.rate[job] = 1 / time_ratio(jobs, job, size)
-            place = counts[MALLEABLE_RUNNING]
+            resizing.job[job].since, resizing.job[job].left = state.job[job].start, jobs.runtime[job]
+            resizing.job[job].rate = 1 / time_ratio(jobs, job, size)
+            place = ledger.malleable_running
             while place and resizing.running[place - 1] > job:
                 resizing.running[place] = resizing.running[place - 1]
                 place -= 1
             resizing.running[place] = job
-            counts[MALLEABLE_RUNNING] += 1
+            ledger.malleable_running += 1
         elif jobs.kind[job] == EVOLVING:
             begin_evolving(jobs, state, resizing, job)
-    counts[TAKEN_IN] = state.counts[STARTED]
+    ledger.taken_in = state.engine.started
 
 
 @inner_kernel
@@ -97,21 +75,21 @@ def take_running(
     """Take jobs onto the nodes that run already: sizes, starts and targets are there, all nodes are free."""
     for at in range(len(running)):
         job = running[at]
-        target, start = resizing.target[job], state.start[job]
-        estimate = expected_ends[at] - state.clock[0]
-        begin(state, job, state.size[job], estimate, estimate, expected_ends[at], 0, -1)
+        target, start = resizing.job[job].target, state.job[job].start
+        estimate = expected_ends[at] - state.engine.clock
+        begin(state, job, state.job[job].size, estimate, estimate, expected_ends[at], 0, -1)
         take_in(jobs, state, resizing)
-        state.start[job], resizing.target[job] = start, target
+        state.job[job].start, resizing.job[job].target = start, target
 
 
 @inner_kernel
 def _forget(resizing: Resizing, job: int) -> None:
     """Take a malleable job off the list of those that run. O(those)."""
     running = resizing.running
-    last = resizing.counts[MALLEABLE_RUNNING] - 1
+    last = resizing.ledger.malleable_running - 1
     for at in range(bisect_right(running, last + 1, job) - 1, last):
         running[at] = running[at + 1]
-    resizing.counts[MALLEABLE_RUNNING] = last
+    resizing.ledger.malleable_running = last
 
 
 @inner_kernel
@@ -120,14 +98,14 @@ def _complete(jobs: PackedJobs, state: State, resizing: Resizing) -> int:
     job = complete(state)
     if jobs.kind[job] < MALLEABLE:
         return job
-    counts = resizing.counts
-    gain = max(0, resizing.target[job] - state.size[job])
-    promised = resizing.promised[job]
-    counts[RESERVED] -= gain
-    counts[POOL] += promised
-    state.counts[FREE] += gain - promised
-    resizing.promised[job] = 0
-    resizing.target[job] = state.size[job]
+    ledger = resizing.ledger
+    gain = max(0, resizing.job[job].target - state.job[job].size)
+    promised = resizing.job[job].promised
+    ledger.reserved -= gain
+    ledger.pool += promised
+    state.engine.free += gain - promised
+    resizing.job[job].promised = 0
+    resizing.job[job].target = state.job[job].size
     set_next_event(resizing, job, np.inf)
     if jobs.kind[job] == MALLEABLE:
         _forget(resizing, job)
@@ -143,17 +121,18 @@ def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: 
     Of the nodes that it gives up so many are `promised` to a queued job, see `promise`. In the call in which
     a change was decided it may go further in the same direction. O(log running).
     """
-    now, pending = state.clock[0], resizing.target[job] != state.size[job]
-    change = nodes - resizing.target[job]
-    resizing.target[job] = nodes
-    resizing.promised[job] += promised
+    elastic = resizing.job[job]
+    now, pending = state.engine.clock, elastic.target != state.job[job].size
+    change = nodes - elastic.target
+    elastic.target = nodes
+    elastic.promised += promised
     if change > 0:
-        state.counts[FREE] -= change
-        resizing.counts[RESERVED] += change
+        state.engine.free -= change
+        resizing.ledger.reserved += change
     points = jobs.points[job]
     if pending and points > 0:
         return
-    resizing.decided[job] = resizing.counts[CALLS]
+    elastic.decided = resizing.ledger.calls
     if points == 0:
         change_size(jobs, state, resizing, job)
         return
@@ -161,33 +140,33 @@ def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: 
     part = jobs.runtime[job] / points
     point = np.floor(done / part + _PASSED) + 1
     if point < points:
-        time = max(now, resizing.since[job]) + (point * part - done) / resizing.rate[job]
+        time = max(now, elastic.since) + (point * part - done) / elastic.rate
         set_next_event(resizing, job, max(now, time))
 
 
 @inner_kernel
 def promise(state: State, resizing: Resizing, job: int, nodes: int, from_free: int) -> None:
     """Promise nodes to a job that has left the queue: so many from the free ones, others by `resize`."""
-    state.counts[FREE] -= from_free
-    resizing.counts[POOL] += from_free
-    resizing.promise[job] = nodes
-    resizing.promises[resizing.counts[LAST_PROMISE]] = job
-    resizing.counts[LAST_PROMISE] += 1
+    state.engine.free -= from_free
+    resizing.ledger.pool += from_free
+    resizing.job[job].promise = nodes
+    resizing.promises[resizing.ledger.last_promise] = job
+    resizing.ledger.last_promise += 1
 
 
 @inner_kernel
 def start_promised(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
     """Start jobs that were promised nodes while the pool holds them: the first that has to wait ends it."""
-    counts, now = resizing.counts, state.clock[0]
-    while counts[FIRST_PROMISE] < counts[LAST_PROMISE]:
-        job = resizing.promises[counts[FIRST_PROMISE]]
-        nodes = resizing.promise[job]
-        if nodes > counts[POOL]:
+    ledger, now = resizing.ledger, state.engine.clock
+    while ledger.first_promise < ledger.last_promise:
+        job = resizing.promises[ledger.first_promise]
+        nodes = resizing.job[job].promise
+        if nodes > ledger.pool:
             break
-        counts[POOL] -= nodes
-        state.counts[FREE] += nodes
-        counts[FIRST_PROMISE] += 1
-        estimate = resizing.estimate[job] * time_ratio(jobs, job, nodes)
+        ledger.pool -= nodes
+        state.engine.free += nodes
+        ledger.first_promise += 1
+        estimate = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
         begin(state, job, nodes, run_time(jobs, job, nodes), estimate, now + estimate, PROMISED, -1)
     take_in(jobs, state, resizing)
 
@@ -199,36 +178,47 @@ def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: f
     Then jobs start that were promised nodes. Instants are passed over at which no job ends, is submitted,
     asks for nodes or changes its size. The log must have room, see `has_room`.
     """
-    counts, count = resizing.counts, len(state.arrivals)
+    ledger, count = resizing.ledger, len(state.arrivals)
     completed = resized = 0
     noticed = False
     while not noticed:
         now = next_event(state, wake)
-        if counts[WAITING] and resizing.point_times[0] < now:
-            now = resizing.point_times[0]
+        if ledger.waiting and resizing.points[0].time < now:
+            now = resizing.points[0].time
         if now == np.inf:
             return False
-        state.clock[0] = now
+        state.engine.clock = now
         happened = 0
-        while state.counts[RUNNING] and state.end_times[0] == now and (coalesce or not completed):
+        while state.engine.running and state.ends[0].time == now and (coalesce or not completed):
             state.events[completed] = _complete(jobs, state, resizing)
             completed += 1
         noticed = completed > 0 or now == wake
-        while counts[WAITING] and resizing.point_times[0] == now and (coalesce or not completed + happened):
-            job = resizing.point_jobs[0]
-            before = state.size[job]
+        while ledger.waiting and resizing.points[0].time == now and (coalesce or not completed + happened):
+            job = resizing.points[0].job
+            before = state.job[job].size
             asks = happen(jobs, state, resizing, job)
             happened += 1
-            changes = state.size[job] != before
+            changes = state.job[job].size != before
             noticed = noticed or asks or changes
             # Of one job several things may happen now, one after the other.
             if changes and (resized == 0 or resizing.resized[resized - 1] != job):
                 resizing.resized[resized] = job
                 resized += 1
-        state.counts[COMPLETED], counts[RESIZED] = completed, resized
+        state.engine.completed, ledger.resized = completed, resized
         submit_now(state, count if coalesce else 1 - completed - happened)
-        noticed = noticed or state.counts[SUBMITTED] > 0
-    counts[CALLS] += 1
-    if counts[FIRST_PROMISE] < counts[LAST_PROMISE]:
+        noticed = noticed or state.engine.submitted > 0
+    ledger.calls += 1
+    if ledger.first_promise < ledger.last_promise:
         start_promised(jobs, state, resizing)
     return True
+
+
+@inner_kernel
+def has_room(state: State, resizing: Resizing) -> bool:
+    """Return whether the log has room for the changes of an advance.
+
+    Two of each running job at its instant, if its stall is over and it changes again; and before that,
+    unnoticed, one of each that begins to stall and steps of profiles that need no other nodes.
+    """
+    needed = resizing.ledger.logged + 3 * state.engine.running + len(resizing.rows)
+    return bool(needed <= len(resizing.log))

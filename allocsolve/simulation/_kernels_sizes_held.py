@@ -8,35 +8,10 @@ import numpy as np
 
 from allocsolve.kernels import inner_kernel
 from allocsolve.model.evolving import REQUESTED
-from allocsolve.simulation._kernels_events import (
-    FREE,
-    ORDERED,
-    RUNNING,
-    State,
-    put_in_order,
-    take_out_of_order,
-)
+from allocsolve.simulation._kernels_events import put_in_order, take_out_of_order
 from allocsolve.simulation._kernels_heap import change_time, raise_up, take_out
-from allocsolve.simulation._kernels_resizing_state import (
-    AMOUNT,
-    BASE,
-    BEFORE,
-    CHANGED,
-    HOLDS_LARGER,
-    LAST_ROW,
-    LEAVES,
-    LOGGED,
-    POOL,
-    READING,
-    RESERVED,
-    ROW,
-    STALL_FIXED,
-    STALL_PER_NODE,
-    STALL_SHARED,
-    WAITING,
-    Resizing,
-)
 from allocsolve.simulation._kernels_sizes import time_ratio
+from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
@@ -47,31 +22,31 @@ __all__ = ["await_moment", "change_size", "hold", "set_end", "set_next_event", "
 @inner_kernel
 def set_next_event(resizing: Resizing, job: int, time: float) -> None:
     """Set when something happens next within a running job, infinite for never. O(log running)."""
-    times, jobs, places = resizing.point_times, resizing.point_jobs, resizing.point_places
-    counts = resizing.counts
+    ledger, places = resizing.ledger, resizing.point_places
     if places[job] >= 0:
         if time < np.inf:
-            change_time(times, jobs, places, counts[WAITING], job, time)
+            change_time(resizing.points, places, ledger.waiting, job, time)
         else:
-            take_out(times, jobs, places, counts[WAITING], job)
-            counts[WAITING] -= 1
+            take_out(resizing.points, places, ledger.waiting, job)
+            ledger.waiting -= 1
     elif time < np.inf:
-        raise_up(times, jobs, places, counts[WAITING], time, job)
-        counts[WAITING] += 1
+        raise_up(resizing.points, places, ledger.waiting, time, job)
+        ledger.waiting += 1
 
 
 @inner_kernel
 def set_end(state: State, job: int, end: float) -> None:
     """Set when a running job ends if nothing changes, infinite if that is not known. O(log running)."""
-    state.end[job] = end
-    change_time(state.end_times, state.end_jobs, state.end_places, state.counts[RUNNING], job, end)
+    state.job[job].end = end
+    change_time(state.ends, state.end_places, state.engine.running, job, end)
 
 
 @inner_kernel
 def work_left(state: State, resizing: Resizing, job: int) -> float:
     """Return how much of its work, or of its phase or step, a running job has left now."""
-    worked = max(0.0, state.clock[0] - resizing.since[job])
-    return float(resizing.left[job] - resizing.rate[job] * worked)
+    elastic = resizing.job[job]
+    worked = max(0.0, state.engine.clock - elastic.since)
+    return float(elastic.left - elastic.rate * worked)
 
 
 @inner_kernel
@@ -80,21 +55,22 @@ def hold(state: State, resizing: Resizing, job: int, size: int, key: float) -> N
 
     Of several changes at one instant the last one counts.
     """
-    if state.counts[ORDERED]:
+    elastic = resizing.job[job]
+    if state.engine.ordered:
         take_out_of_order(state, job)
         put_in_order(state, job, size, key)
-    state.key[job] = key
-    state.size[job] = size
-    now, entry = state.clock[0], resizing.last_entry[job]
-    if state.start[job] == now:
-        resizing.first_size[job] = size
+    state.job[job].key = key
+    state.job[job].size = size
+    now, entry = state.engine.clock, elastic.last_entry
+    if state.job[job].start == now:
+        elastic.first_size = size
         return
-    if entry < 0 or resizing.log_times[entry] != now:
-        entry = resizing.counts[LOGGED]
-        resizing.counts[LOGGED] += 1
-        resizing.last_entry[job] = entry
-        resizing.log_jobs[entry], resizing.log_times[entry] = job, now
-    resizing.log_sizes[entry] = size
+    if entry < 0 or resizing.log[entry].time != now:
+        entry = resizing.ledger.logged
+        resizing.ledger.logged += 1
+        elastic.last_entry = entry
+        resizing.log[entry].job, resizing.log[entry].time = job, now
+    resizing.log[entry].size = size
 
 
 @inner_kernel
@@ -105,49 +81,50 @@ def change_size(jobs: PackedJobs, state: State, resizing: Resizing, job: int) ->
     it holds them until the end of the stall. Changes at one instant are one change; at the start of the job
     they cost nothing.
     """
-    now, size, held = state.clock[0], resizing.target[job], state.size[job]
-    numbers, times = resizing.evolving.numbers, resizing.evolving.times
-    resume, goes_on = now, max(now, resizing.since[job])
-    fixed, per_node = times[job, STALL_FIXED], times[job, STALL_PER_NODE]
-    shared = times[job, STALL_SHARED]
-    if times[job, CHANGED] != now:
-        times[job, CHANGED], times[job, BASE], numbers[job, BEFORE] = now, goes_on, held
+    elastic = resizing.job[job]
+    now, size, held = state.engine.clock, elastic.target, state.job[job].size
+    resume, goes_on = now, max(now, elastic.since)
+    fixed, per_node = elastic.stall_fixed, elastic.stall_per_node
+    shared = elastic.stall_shared
+    if elastic.changed != now:
+        elastic.changed, elastic.base, elastic.before = now, goes_on, held
     if fixed + per_node + shared > 0.0:
-        old, resume = numbers[job, BEFORE], times[job, BASE]
-        if old != size and state.start[job] != now:
+        old, resume = elastic.before, elastic.base
+        if old != size and state.job[job].start != now:
             resume += fixed + per_node * abs(size - old) + shared / (old + size)
-    before, after = resizing.rate[job], 1 / time_ratio(jobs, job, size)
+    before, after = elastic.rate, 1 / time_ratio(jobs, job, size)
     left = work_left(state, resizing, job)
-    resizing.since[job], resizing.left[job], resizing.rate[job] = resume, left, after
+    elastic.since, elastic.left, elastic.rate = resume, left, after
     set_end(state, job, resume + max(0.0, left) / after)
     # As much of the expected work is left as before: who runs longer than expected stays so.
-    expected = state.expected[job]
+    expected = state.job[job].expected
     if expected > goes_on:
         expected = resume + (expected - goes_on) * (before / after)
-    state.expected[job] = expected
-    if resume > now and size < held and numbers[job, HOLDS_LARGER]:
+    state.job[job].expected = expected
+    if resume > now and size < held and elastic.holds_larger:
         hold(state, resizing, job, held, expected)
-        times[job, LEAVES] = resume
+        elastic.leaves = resume
         set_next_event(resizing, job, resume)
         return
     if size > held:
-        resizing.counts[RESERVED] -= size - held
+        resizing.ledger.reserved -= size - held
     else:
-        promised = resizing.promised[job]
-        resizing.counts[POOL] += promised
-        state.counts[FREE] += held - size - promised
-        resizing.promised[job] = 0
+        promised = elastic.promised
+        resizing.ledger.pool += promised
+        state.engine.free += held - size - promised
+        elastic.promised = 0
     hold(state, resizing, job, size, expected)
-    if numbers[job, READING] == REQUESTED:
+    if elastic.reading == REQUESTED:
         await_moment(jobs, state, resizing, job)
 
 
 @inner_kernel
 def await_moment(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
     """Set when a job next asks for another number of nodes."""
-    evolving, time = resizing.evolving, np.inf
-    row = evolving.numbers[job, ROW]
-    if row < evolving.numbers[job, LAST_ROW]:
-        work = resizing.left[job] - evolving.rows[row, AMOUNT] * jobs.runtime[job]
-        time = max(state.clock[0], resizing.since[job] + work / resizing.rate[job])
+    elastic = resizing.job[job]
+    time = np.inf
+    row = elastic.row
+    if row < elastic.last_row:
+        work = elastic.left - resizing.rows[row].amount * jobs.runtime[job]
+        time = max(state.engine.clock, elastic.since + work / elastic.rate)
     set_next_event(resizing, job, time)

@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.model.arrays import frozen
-from allocsolve.simulation._kernels_events import RUNNING
 from allocsolve.simulation._kernels_orders import carry_out, to_next_resizing_event
-from allocsolve.simulation._kernels_resizing_state import (
-    FIRST_PROMISE,
-    LAST_PROMISE,
-    LOGGED,
-    POOL,
-    REQUEST,
-    REQUESTS,
-    RESERVED,
-    RESIZED,
-    ROW,
-    initial_resizing,
-    roomier,
-)
+from allocsolve.simulation.state import initial_resizing, roomier
 
 if TYPE_CHECKING:
     from typing import Any
@@ -29,7 +16,7 @@ if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
-    from allocsolve.simulation._kernels_events import State
+    from allocsolve.simulation.state import State
 
 __all__ = ["Changes"]
 

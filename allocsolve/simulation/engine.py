@@ -12,18 +12,7 @@ from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.jobs import PackedJobs
-from allocsolve.simulation._kernels_events import (
-    COMPLETED,
-    FIRST,
-    FREE,
-    HEAD,
-    LAST,
-    SUBMITTED,
-    TAIL,
-    initial_state,
-    start_job,
-    to_next_event,
-)
+from allocsolve.simulation._kernels_events import start_job, to_next_event
 from allocsolve.simulation.changes import Changes
 from allocsolve.simulation.columns import KnownColumns
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Reason, Resize, Start, Wake
@@ -32,6 +21,7 @@ from allocsolve.simulation.orders import Orders
 from allocsolve.simulation.outcome import log_of, schedule_of
 from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.sizes import can_run_on, relative_time, run_time
+from allocsolve.simulation.state import initial_state
 from allocsolve.simulation.view import QueueView
 
 if TYPE_CHECKING:

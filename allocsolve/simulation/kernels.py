@@ -2,85 +2,23 @@
 
 from __future__ import annotations
 
-from allocsolve.simulation._kernels_events import (
-    ARRIVED,
-    COMPLETED,
-    FIRST,
-    FREE,
-    HEAD,
-    LAST,
-    RUNNING,
-    STARTED,
-    SUBMITTED,
-    TAIL,
-    State,
-    advance,
-    begin,
-    initial_state,
-    leave_queue,
-)
+from allocsolve.simulation._kernels_events import advance, begin, leave_queue
 from allocsolve.simulation._kernels_evolving import answer, largest_start
 from allocsolve.simulation._kernels_heap import lower as heap_lower, raise_up as heap_raise
 from allocsolve.simulation._kernels_resizes import (
     advance_resizing,
+    has_room,
     promise,
     resize,
     start_promised,
     take_in,
     take_running,
 )
-from allocsolve.simulation._kernels_resizing_state import (
-    CALLS,
-    CHANGED,
-    FIRST_PROMISE,
-    LAST_PROMISE,
-    MALLEABLE_RUNNING,
-    POOL,
-    READING,
-    REQUEST,
-    REQUESTS,
-    RESERVED,
-    RESIZED,
-    ROW,
-    STALL_FIXED,
-    STALL_PER_NODE,
-    STALL_SHARED,
-    Evolving,
-    Resizing,
-    has_room,
-    initial_resizing,
-    roomier,
-)
 from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio
 from allocsolve.simulation._kernels_sizes_held import work_left
+from allocsolve.simulation.state import Resizing, State, initial_resizing, initial_state, roomier
 
 __all__ = [
-    "ARRIVED",
-    "CALLS",
-    "CHANGED",
-    "COMPLETED",
-    "FIRST",
-    "FIRST_PROMISE",
-    "FREE",
-    "HEAD",
-    "LAST",
-    "LAST_PROMISE",
-    "MALLEABLE_RUNNING",
-    "POOL",
-    "READING",
-    "REQUEST",
-    "REQUESTS",
-    "RESERVED",
-    "RESIZED",
-    "ROW",
-    "RUNNING",
-    "STALL_FIXED",
-    "STALL_PER_NODE",
-    "STALL_SHARED",
-    "STARTED",
-    "SUBMITTED",
-    "TAIL",
-    "Evolving",
     "Resizing",
     "State",
     "advance",

@@ -10,31 +10,14 @@ import numpy as np
 from allocsolve.model import MALLEABLE
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import REQUESTED
-from allocsolve.simulation._kernels_events import FREE, RUNNING
 from allocsolve.simulation._kernels_orders import ANSWER, PROMISE, RESIZE, START
-from allocsolve.simulation._kernels_resizing_state import (
-    BASE,
-    BEFORE,
-    CALLS,
-    CHANGED,
-    FIRST_PROMISE,
-    HOLDS_LARGER,
-    LAST_PROMISE,
-    POOL,
-    READING,
-    REQUEST,
-    STALL_FIXED,
-    STALL_PER_NODE,
-    STALL_SHARED,
-)
 from allocsolve.simulation.decisions import IllegalDecision, Resize
 from allocsolve.simulation.sizes import can_run_on
 
 if TYPE_CHECKING:
     from allocsolve.model import PackedJobs
-    from allocsolve.simulation._kernels_events import State
-    from allocsolve.simulation._kernels_resizing_state import Resizing
     from allocsolve.simulation.decisions import Answer
+    from allocsolve.simulation.state import Resizing, State
 
 __all__ = ["Orders"]
 

@@ -10,13 +10,10 @@ import numpy as np
 from allocsolve.model import WorkloadSchedule
 from allocsolve.model.arrays import frozen
 from allocsolve.model.evolving import PROFILE
-from allocsolve.simulation._kernels_events import STARTED
-from allocsolve.simulation._kernels_resizing_state import LOGGED, READING
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.simulation._kernels_events import State
-    from allocsolve.simulation._kernels_resizing_state import Resizing
+    from allocsolve.simulation.state import Resizing, State
 
 __all__ = ["Log", "Simulation"]
 

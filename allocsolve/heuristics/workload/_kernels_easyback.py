@@ -11,16 +11,6 @@ from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.evolving import PROFILE, REQUESTED
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
-    CHANGED,
-    FIRST,
-    FREE,
-    HEAD,
-    LAST,
-    READING,
-    REQUEST,
-    REQUESTS,
-    ROW,
-    TAIL,
     Resizing,
     State,
     advance_resizing,
@@ -85,24 +75,24 @@ def _all_can_end(
     nodes that it claims is free, all others can at any time. O(running jobs) for each round in which some
     more can.
     """
-    counts, numbers = state.counts, resizing.evolving.numbers
-    available, count = counts[FREE] - more, 1
+    engine, numbers = state.engine, resizing.evolving.numbers
+    available, count = engine.free - more, 1
     unable[0] = job
-    for at in range(counts[FIRST], counts[LAST]):
-        other = state.ordered_jobs[at]
+    for at in range(engine.first, engine.last):
+        other = state.held[at].job
         if other < 0 or other == job:
             continue
-        if numbers[other, READING] == PROFILE:
+        if resizing.job[other].reading == PROFILE:
             unable[count] = other
             count += 1
         else:
-            available += state.size[other]
+            available += state.job[other].size
     while count:
         still = 0
         for at in range(count):
             other = unable[at]
-            held = state.size[other] + (more if other == job else 0)
-            if claims[numbers[other, ROW]] - held <= available:
+            held = state.job[other].size + (more if other == job else 0)
+            if claims[resizing.job[other].row] - held <= available:
                 available += held
             else:
                 unable[still] = other
@@ -120,20 +110,20 @@ def _grant(jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRul
     That is so if a job cools down that could have its nodes now, or, where queued jobs came first, if nodes
     were granted: running jobs hold other numbers of nodes now than those that stood in the way looked at.
     """
-    now, numbers, at, again = state.clock[0], resizing.evolving.numbers, 0, False
-    while at < resizing.counts[REQUESTS] and state.counts[FREE]:
-        job = resizing.evolving.requests[at]
-        more = numbers[job, REQUEST] - state.size[job]
-        changed = resizing.evolving.times[job, CHANGED]
+    now, numbers, at, again = state.engine.clock, resizing.evolving.numbers, 0, False
+    while at < resizing.ledger.requests and state.engine.free:
+        job = resizing.requests[at]
+        more = resizing.job[job].request - state.job[job].size
+        changed = resizing.job[job].changed
         if rule.start_counts:
-            changed = max(changed, state.start[job])
+            changed = max(changed, state.job[job].start)
         at += 1
-        if more > state.counts[FREE]:
+        if more > state.engine.free:
             continue
         if now - changed < rule.cooldown:
             again = True
             continue
-        banked = rule.safe and numbers[job, READING] == PROFILE
+        banked = rule.safe and resizing.job[job].reading == PROFILE
         if banked and not _all_can_end(state, resizing, rule.claims, unable, job, more):
             continue
         answer(jobs, state, resizing, job, True)
@@ -150,14 +140,14 @@ def _start_queued(
 
     A job that lacks no nodes, but others could not end beside, has a reservation for its most nodes.
     """
-    now, counts, at = state.clock[0], state.counts, state.counts[HEAD]
+    now, engine, at = state.engine.clock, state.engine, state.engine.head
     blocked, shadow_time = -1, np.inf
-    while at < counts[TAIL] and counts[FREE]:
+    while at < engine.tail and engine.free:
         job = state.queue[at]
-        reading = resizing.evolving.numbers[job, READING]
+        reading = resizing.job[job].reading
         at += 1
-        nodes = largest_start(jobs, resizing, job, counts[FREE])
-        limit = resizing.estimate[job]
+        nodes = largest_start(jobs, resizing, job, engine.free)
+        limit = resizing.job[job].estimate
         if nodes and reading == REQUESTED:
             limit *= time_ratio(jobs, job, nodes)
         fits = nodes > 0 and (blocked < 0 or now + limit < shadow_time)
@@ -193,7 +183,7 @@ def run_easyback(
     while has_room(state, resizing):
         if not advance_resizing(jobs, state, resizing, clock[_NEXT], coalesce):
             return True
-        now = state.clock[0]
+        now = state.engine.clock
         count = _ticks_by(now, rule.polling)
         again = True
         if rule.wake_up or (count * rule.polling == now and clock[_LAST] != now):
@@ -203,7 +193,7 @@ def run_easyback(
             _start_queued(jobs, state, resizing, rule, unable)
             if not rule.requests_first:
                 again = _grant(jobs, state, resizing, rule, unable)
-        waits = resizing.counts[REQUESTS] > 0 or state.counts[HEAD] < state.counts[TAIL]
+        waits = resizing.ledger.requests > 0 or state.engine.head < state.engine.tail
         again = again or (rule.falling and waits)
         clock[_NEXT] = max(np.nextafter(now, np.inf), (count + 1) * rule.polling) if again else np.inf
     return False

@@ -10,16 +10,7 @@ from allocsolve.heuristics.workload._kernels_clearing import HIGHEST, Demand, ch
 from allocsolve.heuristics.workload.demand import LINEAR
 from allocsolve.kernels import inner_kernel
 from allocsolve.model.evolving import REACTIVE
-from allocsolve.simulation.kernels import (
-    FREE,
-    READING,
-    REQUEST,
-    REQUESTS,
-    Resizing,
-    State,
-    answer,
-    time_ratio,
-)
+from allocsolve.simulation.kernels import Resizing, State, answer, time_ratio
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -56,9 +47,9 @@ def paying_cheapness(jobs: PackedJobs, state: State, resizing: Resizing, job: in
     It does if a unit of the work costs less on the nodes asked for: its time, and nodes at the price. Where
     more nodes do as much more it pays at any price, but not before others like it have as many.
     """
-    held, asked = state.size[job], resizing.evolving.numbers[job, REQUEST]
+    held, asked = state.job[job].size, resizing.job[job].request
     linear = asked / LINEAR
-    if resizing.evolving.numbers[job, READING] == REACTIVE:
+    if resizing.job[job].reading == REACTIVE:
         return float(linear)
     slower, faster = time_ratio(jobs, job, held), time_ratio(jobs, job, asked)
     if faster >= slower:
@@ -87,8 +78,8 @@ def accept_requests(
     """
     queue, cheapness, number = offers.jobs, offers.cheapness, 0
     limit = cheapness_at(rung + 1) if rung + 1 < HIGHEST else np.inf
-    for nth in range(resizing.counts[REQUESTS]):
-        job = resizing.evolving.requests[nth]
+    for nth in range(resizing.ledger.requests):
+        job = resizing.requests[nth]
         least = paying_cheapness(jobs, state, resizing, job)
         if least >= limit:
             continue
@@ -101,7 +92,7 @@ def accept_requests(
     taken = 0
     for nth in range(number):
         job = queue[nth]
-        more = resizing.evolving.numbers[job, REQUEST] - state.size[job]
+        more = resizing.job[job].request - state.job[job].size
         left = shared - taken - more
         if left >= 0 and wanted_nodes(jobs, demand, members, count, cheapness[nth]) <= left:
             offers.accepted[offers.total[0]] = job
@@ -115,5 +106,5 @@ def grant_accepted(jobs: PackedJobs, state: State, resizing: Resizing, offers: O
     """Grant accepted requests for which there are free nodes by now; the others stay open."""
     for nth in range(offers.total[0]):
         job = offers.accepted[nth]
-        if resizing.evolving.numbers[job, REQUEST] - state.size[job] <= state.counts[FREE]:
+        if resizing.job[job].request - state.job[job].size <= state.engine.free:
             answer(jobs, state, resizing, job, True)

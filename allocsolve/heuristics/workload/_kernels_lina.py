@@ -18,12 +18,6 @@ from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
-    FREE,
-    HEAD,
-    MALLEABLE_RUNNING,
-    REQUEST,
-    REQUESTS,
-    TAIL,
     Resizing,
     State,
     advance_resizing,
@@ -67,9 +61,9 @@ def _answer_requests(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
 ) -> None:
     """Grant requests, in the order made, from free nodes or from victims; or refuse them."""
-    while resizing.counts[REQUESTS]:
-        job, free = resizing.evolving.requests[0], state.counts[FREE]
-        more = resizing.evolving.numbers[job, REQUEST] - state.size[job]
+    while resizing.ledger.requests:
+        job, free = resizing.requests[0], state.engine.free
+        more = resizing.job[job].request - state.job[job].size
         granted = more <= free
         if not granted and not rule.gives_later:
             lack = more - free if rule.combine else more
@@ -80,7 +74,7 @@ def _answer_requests(
 @inner_kernel
 def _start_size(jobs: PackedJobs, state: State, rule: LinaRule, job: int) -> int:
     """Return the nodes on which a job starts now if it may; 0 if there are too few."""
-    free = state.counts[FREE]
+    free = state.engine.free
     if jobs.nodes[job] <= free:
         return int(jobs.nodes[job])
     below = rule.starts_below and jobs.kind[job] == MALLEABLE
@@ -90,14 +84,14 @@ def _start_size(jobs: PackedJobs, state: State, rule: LinaRule, job: int) -> int
 @inner_kernel
 def _start_queued(jobs: PackedJobs, state: State, resizing: Resizing, rule: LinaRule) -> None:
     """Start jobs in the order of the queue; with EASY only those that do not delay the first that waits."""
-    now, counts, at = state.clock[0], state.counts, state.counts[HEAD]
-    blocked, shadow_time, extra = -1, np.inf, counts[FREE]
-    while at < counts[TAIL] and counts[FREE]:
+    now, engine, at = state.engine.clock, state.engine, state.engine.head
+    blocked, shadow_time, extra = -1, np.inf, engine.free
+    while at < engine.tail and engine.free:
         job = state.queue[at]
         at += 1
         nodes = _start_size(jobs, state, rule, job)
         if nodes:
-            limit = resizing.estimate[job] * time_ratio(jobs, job, nodes)
+            limit = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
             if now + limit > shadow_time:
                 if nodes > extra:
                     continue
@@ -117,11 +111,11 @@ def _shrink_for_queue(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, rule: LinaRule
 ) -> None:
     """Promise queued jobs, in their order, the nodes that victims give up for them."""
-    at = state.counts[HEAD]
-    while at < state.counts[TAIL]:
+    at = state.engine.head
+    while at < state.engine.tail:
         job = state.queue[at]
         need = jobs.min_nodes[job] if jobs.kind[job] == MALLEABLE else jobs.nodes[job]
-        from_free = min(need, state.counts[FREE]) if rule.combine else 0
+        from_free = min(need, state.engine.free) if rule.combine else 0
         if shrink_for(jobs, state, resizing, candidates, rule, job, need - from_free, True):
             leave_queue(state, at)
             promise(state, resizing, job, need, from_free)
@@ -139,24 +133,24 @@ def _grow(
     growing: Growing,
 ) -> None:
     """Let malleable jobs that were no victims in this call grow: the one with the longest time left first."""
-    if not state.counts[FREE]:
+    if not state.engine.free:
         return
     keys, heap, places, count = growing.keys, growing.heap, growing.places, 0
-    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+    for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
-        pending = resizing.target[job] != state.size[job]
-        old_enough = rule.fresh or state.start[job] != state.clock[0]
-        if pending or not old_enough or resizing.target[job] == jobs.max_nodes[job]:
+        pending = resizing.job[job].target != state.job[job].size
+        old_enough = rule.fresh or state.job[job].start != state.engine.clock
+        if pending or not old_enough or resizing.job[job].target == jobs.max_nodes[job]:
             continue
         if not was_shrunk(resizing, candidates, job):
-            heap_raise(keys, heap, places, count, -state.end[job], job)
+            heap_raise(keys, heap, places, count, -state.job[job].end, job)
             count += 1
-    while count and state.counts[FREE]:
+    while count and state.engine.free:
         job = heap[0]
         count -= 1
         heap_lower(keys, heap, places, count, 0, keys[count], heap[count])
-        before = resizing.target[job]
-        size = largest_size(jobs, job, before + state.counts[FREE])
+        before = resizing.job[job].target
+        size = largest_size(jobs, job, before + state.engine.free)
         if size > before:
             note_growth(candidates, job, size - before)
             resize(jobs, state, resizing, job, size, 0)
@@ -179,6 +173,6 @@ def run_lina(
         _answer_requests(jobs, state, resizing, candidates, rule)
         _start_queued(jobs, state, resizing, rule)
         _shrink_for_queue(jobs, state, resizing, candidates, rule)
-        if not rule.queue_first or state.counts[HEAD] == state.counts[TAIL]:
+        if not rule.queue_first or state.engine.head == state.engine.tail:
             _grow(jobs, state, resizing, candidates, rule, growing)
     return False

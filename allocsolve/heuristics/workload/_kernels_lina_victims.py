@@ -8,21 +8,7 @@ import numpy as np
 
 from allocsolve.kernels import inner_kernel
 from allocsolve.model.job_kinds import MALLEABLE
-from allocsolve.simulation.kernels import (
-    CALLS,
-    FREE,
-    MALLEABLE_RUNNING,
-    RUNNING,
-    STALL_FIXED,
-    STALL_PER_NODE,
-    STALL_SHARED,
-    STARTED,
-    Resizing,
-    State,
-    largest_size,
-    resize,
-    work_left,
-)
+from allocsolve.simulation.kernels import Resizing, State, largest_size, resize, work_left
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -120,7 +106,7 @@ def initial_candidates(count: int) -> Candidates:
 @inner_kernel
 def was_shrunk(resizing: Resizing, candidates: Candidates, job: int) -> bool:
     """Return whether a job is a victim of this call."""
-    return bool(candidates.shrunk[job] == resizing.counts[CALLS])
+    return bool(candidates.shrunk[job] == resizing.ledger.calls)
 
 
 @inner_kernel
@@ -135,7 +121,7 @@ def _add(
     jobs: PackedJobs, state: State, resizing: Resizing, candidates: Candidates, done: float, job: int
 ) -> None:
     """Add a running malleable job, of which no change is pending, unless it has nothing to give."""
-    spare = resizing.target[job] - jobs.min_nodes[job]
+    spare = resizing.job[job].target - jobs.min_nodes[job]
     if spare > 0 and 1 - work_left(state, resizing, job) / jobs.runtime[job] < done:
         candidates.jobs[candidates.counts[_COUNT]] = job
         candidates.counts[_COUNT] += 1
@@ -148,26 +134,26 @@ def _gather(
 ) -> None:
     """Gather the candidates of this call, and those that started since the last look."""
     counts = candidates.counts
-    if counts[_CALL] != resizing.counts[CALLS]:
-        counts[_CALL], counts[_COUNT], counts[_SPARE] = resizing.counts[CALLS], 0, 0
-        counts[_SEEN] = state.counts[STARTED]
-        for at in range(resizing.counts[MALLEABLE_RUNNING]):
+    if counts[_CALL] != resizing.ledger.calls:
+        counts[_CALL], counts[_COUNT], counts[_SPARE] = resizing.ledger.calls, 0, 0
+        counts[_SEEN] = state.engine.started
+        for at in range(resizing.ledger.malleable_running):
             job = resizing.running[at]
-            pending = resizing.target[job] != state.size[job]
-            if not pending and (rule.fresh or state.start[job] != state.clock[0]):
+            pending = resizing.job[job].target != state.job[job].size
+            if not pending and (rule.fresh or state.job[job].start != state.engine.clock):
                 _add(jobs, state, resizing, candidates, rule.done, job)
-    for at in range(counts[_SEEN], state.counts[STARTED]):
+    for at in range(counts[_SEEN], state.engine.started):
         job = state.started[at]
         if rule.fresh and jobs.kind[job] == MALLEABLE:
             _add(jobs, state, resizing, candidates, rule.done, job)
-    counts[_SEEN] = state.counts[STARTED]
+    counts[_SEEN] = state.engine.started
 
 
 @inner_kernel
 def _is_forbidden(state: State, rule: LinaRule) -> bool:
     """Return whether the algorithm lets nobody be shrunk as things are."""
-    soon = state.counts[RUNNING] > 0 and state.end_times[0] - state.clock[0] <= rule.soon
-    loaded = rule.num_nodes - state.counts[FREE] > rule.utilisation * rule.num_nodes
+    soon = state.engine.running > 0 and state.ends[0].time - state.engine.clock <= rule.soon
+    loaded = rule.num_nodes - state.engine.free > rule.utilisation * rule.num_nodes
     if rule.candidates == _APPLICATION:
         return bool(soon)
     if rule.candidates == _SYSTEM_PRINTED:
@@ -196,7 +182,7 @@ def _set_key(
 ) -> None:
     """Set where a candidate stands in the order of victims."""
     job = candidates.jobs[at]
-    size = resizing.target[job]
+    size = resizing.job[job].target
     tie = 0.0
     if rule.victims == _RANDOM:
         bits = _mixed(_mixed(_mixed(np.uint64(rule.seed)) + np.uint64(asking)) + np.uint64(job))
@@ -209,10 +195,10 @@ def _set_key(
         key = -float(candidates.expansions[job])
     elif rule.victims == _COST:
         least, times = jobs.min_nodes[job], resizing.evolving.times
-        key = times[job, STALL_FIXED] + times[job, STALL_PER_NODE] * (size - least)
-        key += times[job, STALL_SHARED] / (size + least)
+        key = resizing.job[job].stall_fixed + resizing.job[job].stall_per_node * (size - least)
+        key += resizing.job[job].stall_shared / (size + least)
     else:
-        key = state.end[job]
+        key = state.job[job].end
     candidates.keys[at], candidates.ties[at] = key, tie
 
 
@@ -256,11 +242,11 @@ def shrink_for(
             if _comes_first(candidates, at, first):
                 first = at
         job = candidates.jobs[first]
-        held, least = resizing.target[job], jobs.min_nodes[job]
+        held, least = resizing.job[job].target, jobs.min_nodes[job]
         size = largest_size(jobs, job, max(least, held - lack))
         given = held - size
         candidates.gain[job] -= given
-        candidates.shrunk[job] = resizing.counts[CALLS]
+        candidates.shrunk[job] = resizing.ledger.calls
         counts[_SPARE] -= given
         resize(jobs, state, resizing, job, size, min(lack, given) if promised else 0)
         lack -= given

@@ -21,18 +21,7 @@ from allocsolve.heuristics.workload.malleable_rule import (
     Scratch,
 )
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.simulation.kernels import (
-    HEAD,
-    MALLEABLE_RUNNING,
-    STARTED,
-    TAIL,
-    Resizing,
-    State,
-    advance_resizing,
-    has_room,
-    take_in,
-    take_running,
-)
+from allocsolve.simulation.kernels import Resizing, State, advance_resizing, has_room, take_in, take_running
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -54,12 +43,12 @@ def _one_call(
     noted: IntArray,
 ) -> None:
     """Make the decisions of one call: queued jobs start, running jobs shrink for others, or grow."""
-    before = state.counts[STARTED]
+    before = state.engine.started
     one_pass(jobs, state, estimates, rule.queue, memory)
-    for at in range(before, state.counts[STARTED]):
-        note(orders, noted, state.started[at], state.size[state.started[at]], STARTED_NOW)
+    for at in range(before, state.engine.started):
+        note(orders, noted, state.started[at], state.job[state.started[at]].size, STARTED_NOW)
     take_in(jobs, state, resizing)
-    if state.counts[HEAD] < state.counts[TAIL] and resizing.counts[MALLEABLE_RUNNING]:
+    if state.engine.head < state.engine.tail and resizing.ledger.malleable_running:
         shrink_for_queue(jobs, state, resizing, scratch, rule, orders, noted)
     if rule.measure in (ABOVE_MIN, ABOVE_PREFERRED):
         expand_one_by_one(jobs, state, resizing, scratch, rule, orders, noted)

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.kernels import inner_kernel
-from allocsolve.simulation.kernels import HEAD, TAIL
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import FloatArray, PackedJobs
@@ -78,7 +77,7 @@ def sort_queue(
     By insertion: the queue before is sorted, but for orders that change with time, of which all is sorted
     again; it changes little from event to event. O(queue) where nothing changes.
     """
-    now, head, tail = state.clock[0], state.counts[HEAD], state.counts[TAIL]
+    now, head, tail = state.engine.clock, state.engine.head, state.engine.tail
     if order >= FIRST_AGING:
         first = head
     queue = state.queue

@@ -11,13 +11,6 @@ from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
-    COMPLETED,
-    FIRST,
-    FREE,
-    HEAD,
-    LAST,
-    SUBMITTED,
-    TAIL,
     State,
     advance,
     begin,
@@ -134,7 +127,7 @@ def start(
 ) -> None:
     """Start a job that has left the queue, as head or before a blocked one."""
     estimate = estimates.running[job] * time_ratio(jobs, job, nodes)
-    key = estimate if kind == RAPS else state.clock[0] + estimate
+    key = estimate if kind == RAPS else state.engine.clock + estimate
     why = AT_HEAD if blocked < 0 else BACKFILLED
     begin(state, job, nodes, run_time(jobs, job, nodes), estimate, key, why, blocked)
 
@@ -146,14 +139,14 @@ def reservation(state: State, needed: int) -> tuple[float, int]:
     A job that has run longer than expected is expected to end now. All that end at the shadow time count.
     O(running jobs).
     """
-    now, last = state.clock[0], state.counts[LAST]
-    free, shadow_time, at = state.counts[FREE], now, state.counts[FIRST]
+    now, last = state.engine.clock, state.engine.last
+    free, shadow_time, at = state.engine.free, now, state.engine.first
     while at < last and free < needed:
-        free += state.ordered_nodes[at]
-        shadow_time = max(now, state.ordered_keys[at])
+        free += state.held[at].nodes
+        shadow_time = max(now, state.held[at].key)
         at += 1
-    while at < last and state.ordered_keys[at] <= shadow_time:
-        free += state.ordered_nodes[at]
+    while at < last and state.held[at].key <= shadow_time:
+        free += state.held[at].nodes
         at += 1
     return shadow_time, free - needed
 
@@ -200,15 +193,15 @@ def backfill(
 
     Returns the extra nodes that are left.
     """
-    counts, queue, now = state.counts, state.queue, state.clock[0]
-    head = counts[HEAD]
+    engine, queue, now = state.engine, state.queue, state.engine.clock
+    head = engine.head
     blocked = queue[head]
-    stop = min(counts[TAIL], head + 1 + rule.scan_limit)
-    while at < stop and counts[FREE]:
+    stop = min(engine.tail, head + 1 + rule.scan_limit)
+    while at < stop and engine.free:
         job = queue[at]
-        if jobs.min_nodes[job] <= counts[FREE]:
+        if jobs.min_nodes[job] <= engine.free:
             nodes, uses_extra = harmless_size(
-                jobs, job, counts[FREE], estimates.queued[job], shadow_time, extra, now, rule
+                jobs, job, engine.free, estimates.queued[job], shadow_time, extra, now, rule
             )
             if nodes:
                 if uses_extra:
@@ -222,12 +215,12 @@ def backfill(
 @inner_kernel
 def shadow_by_limit(state: State, needed: int) -> float:
     """Return the shadow time as RAPS has it: running jobs release nodes in the order of their limits."""
-    free, shadow_time, at = state.counts[FREE], 0.0, state.counts[FIRST]
-    while at < state.counts[LAST] and free < needed:
-        job = state.ordered_jobs[at]
+    free, shadow_time, at = state.engine.free, 0.0, state.engine.first
+    while at < state.engine.last and free < needed:
+        job = state.held[at].job
         if job >= 0:
-            free += state.size[job]
-            shadow_time = state.expected[job]
+            free += state.job[job].size
+            shadow_time = state.job[job].expected
         at += 1
     return shadow_time
 
@@ -235,16 +228,16 @@ def shadow_by_limit(state: State, needed: int) -> float:
 @inner_kernel
 def backfill_raps(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule) -> None:
     """Start the first job that fits and ends by the shadow time, again and again."""
-    counts, queue, now = state.counts, state.queue, state.clock[0]
-    at = counts[HEAD]
-    while at < counts[TAIL]:
-        shadow_time = shadow_by_limit(state, jobs.min_nodes[queue[counts[HEAD]]])
-        at = counts[HEAD] + 1
-        while at < counts[TAIL]:
+    engine, queue, now = state.engine, state.queue, state.engine.clock
+    at = engine.head
+    while at < engine.tail:
+        shadow_time = shadow_by_limit(state, jobs.min_nodes[queue[engine.head]])
+        at = engine.head + 1
+        while at < engine.tail:
             job = queue[at]
-            nodes = size_now(jobs, job, counts[FREE], rule.moldable)
+            nodes = size_now(jobs, job, engine.free, rule.moldable)
             if nodes and now + estimates.queued[job] * time_ratio(jobs, job, nodes) <= shadow_time:
-                blocked = queue[counts[HEAD]]
+                blocked = queue[engine.head]
                 leave_queue(state, at)
                 start(jobs, state, estimates, job, nodes, rule.kind, blocked)
                 break
@@ -257,11 +250,11 @@ def pass_mjs2023(jobs: PackedJobs, state: State, estimates: Estimates, rule: Que
 
     They compare the time with the estimate of the head, and after each start they pass over the next job.
     """
-    counts, queue, now = state.counts, state.queue, state.clock[0]
-    at = counts[HEAD]
-    while at < counts[TAIL] and counts[FREE]:
-        job, head = queue[at], queue[counts[HEAD]]
-        nodes = size_now(jobs, job, counts[FREE], rule.moldable)
+    engine, queue, now = state.engine, state.queue, state.engine.clock
+    at = engine.head
+    while at < engine.tail and engine.free:
+        job, head = queue[at], queue[engine.head]
+        nodes = size_now(jobs, job, engine.free, rule.moldable)
         if nodes and (job == head or now >= estimates.queued[head]):
             leave_queue(state, at)
             start(jobs, state, estimates, job, nodes, rule.kind, -1 if job == head else head)
@@ -272,36 +265,36 @@ def pass_mjs2023(jobs: PackedJobs, state: State, estimates: Estimates, rule: Que
 @inner_kernel
 def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRule, memory: Blocked) -> None:
     """Make the decisions of one call."""
-    counts, queue = state.counts, state.queue
-    if memory.flags[1] and not counts[COMPLETED] and memory.shadow_time[0] >= state.clock[0]:
-        new = counts[TAIL] - counts[SUBMITTED]
+    engine, queue = state.engine, state.queue
+    if memory.flags[1] and not engine.completed and memory.shadow_time[0] >= state.engine.clock:
+        new = engine.tail - engine.submitted
         memory.extra[0] = backfill(jobs, state, estimates, rule, memory.shadow_time[0], memory.extra[0], new)
         return
     memory.flags[1] = 0
     if rule.kind == MJS2023:
         pass_mjs2023(jobs, state, estimates, rule)
         return
-    first = counts[HEAD]
-    while counts[HEAD] < counts[TAIL]:
-        job = queue[counts[HEAD]]
-        nodes = size_now(jobs, job, counts[FREE], rule.moldable)
+    first = engine.head
+    while engine.head < engine.tail:
+        job = queue[engine.head]
+        nodes = size_now(jobs, job, engine.free, rule.moldable)
         if not nodes:
             break
-        counts[HEAD] += 1
+        engine.head += 1
         start(jobs, state, estimates, job, nodes, rule.kind, -1)
-    if rule.kind == FCFS or not counts[FREE] or counts[HEAD] + 1 >= counts[TAIL]:
+    if rule.kind == FCFS or not engine.free or engine.head + 1 >= engine.tail:
         return
     if rule.kind == RAPS:
         backfill_raps(jobs, state, estimates, rule)
         return
     shadow_time, extra = np.inf, 0
-    if rule.kind != FIRST_FIT and not (rule.kind == HPCOPT and counts[HEAD] > first):
-        head = queue[counts[HEAD]]
+    if rule.kind != FIRST_FIT and not (rule.kind == HPCOPT and engine.head > first):
+        head = queue[engine.head]
         needed = jobs.nodes[head] if rule.moldable == ONLY_PREFERRED else jobs.min_nodes[head]
         shadow_time, extra = reservation(state, needed)
         if not rule.extra_nodes:
             extra = 0
-    extra = backfill(jobs, state, estimates, rule, shadow_time, extra, counts[HEAD] + 1)
+    extra = backfill(jobs, state, estimates, rule, shadow_time, extra, engine.head + 1)
     if memory.flags[0]:
         memory.flags[1] = 1
         memory.shadow_time[0], memory.extra[0] = shadow_time, extra
@@ -310,14 +303,14 @@ def one_pass(jobs: PackedJobs, state: State, estimates: Estimates, rule: QueueRu
 @inner_kernel
 def learn(state: State, estimates: Estimates) -> None:
     """Estimate the jobs that were submitted by the last two run times of their users (Tsafrir et al.)."""
-    completed = state.counts[COMPLETED]
+    completed = state.engine.completed
     for at in range(completed):
         job = state.events[at]
         user = estimates.user[job]
         if user >= 0:
             estimates.last_runs[user, 1] = estimates.last_runs[user, 0]
-            estimates.last_runs[user, 0] = state.end[job] - state.start[job]
-    for at in range(completed, completed + state.counts[SUBMITTED]):
+            estimates.last_runs[user, 0] = state.job[job].end - state.job[job].start
+    for at in range(completed, completed + state.engine.submitted):
         job = state.events[at]
         user = estimates.user[job]
         estimate = estimates.limit[job]
@@ -339,7 +332,7 @@ def run(
         if rule.learning:
             learn(state, estimates)
         if rule.order:
-            first = state.counts[TAIL] - state.counts[SUBMITTED]
+            first = state.engine.tail - state.engine.submitted
             sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, first)
         one_pass(jobs, state, estimates, rule, memory)
 
@@ -355,12 +348,12 @@ def decide(
     starts: FloatArray,
 ) -> None:
     """Make the decisions of one call on a state whose queue is filled and whose running jobs are not yet."""
-    now = state.clock[0]
+    now = state.engine.clock
     for at in range(len(running)):
         job = running[at]
-        state.clock[0] = starts[at]
-        start(jobs, state, estimates, job, state.size[job], rule.kind, -1)
-    state.clock[0] = now
+        state.engine.clock = starts[at]
+        start(jobs, state, estimates, job, state.job[job].size, rule.kind, -1)
+    state.engine.clock = now
     if rule.order:
-        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.counts[HEAD])
+        sort_queue(jobs, state, estimates.queued, estimates.scores, rule.order, state.engine.head)
     one_pass(jobs, state, estimates, rule, memory)

@@ -19,15 +19,6 @@ from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
-    FREE,
-    HEAD,
-    MALLEABLE_RUNNING,
-    REQUESTS,
-    STALL_FIXED,
-    STALL_PER_NODE,
-    STALL_SHARED,
-    SUBMITTED,
-    TAIL,
     Resizing,
     State,
     advance_resizing,
@@ -134,9 +125,9 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction
     """Return who takes part: running jobs, and queued ones that fit if all of those shrink (first fit)."""
     members = auction.members
     running = incoming = shared = least = 0
-    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+    for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
-        size, target = state.size[job], resizing.target[job]
+        size, target = state.job[job].size, resizing.job[job].target
         if size == target:
             members[running] = job
             running += 1
@@ -144,14 +135,14 @@ def _supply(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction
             least += jobs.min_nodes[job]
         else:
             incoming += max(0, size - target)
-    shared += state.counts[FREE] + incoming
+    shared += state.engine.free + incoming
     room, count, admitted, needed = shared - least, running, 0, 0
     auction.wake[0] = np.inf
-    for at in range(state.counts[HEAD], state.counts[TAIL]):
+    for at in range(state.engine.head, state.engine.tail):
         if room <= 0 and not len(auction.earliest):
             break
         job = state.queue[at]
-        if len(auction.earliest) and auction.earliest[job] > state.clock[0]:
+        if len(auction.earliest) and auction.earliest[job] > state.engine.clock:
             auction.wake[0] = min(auction.wake[0], auction.earliest[job])
             continue
         need = jobs.min_nodes[job]
@@ -174,16 +165,16 @@ def _stays(
     jobs: PackedJobs, state: State, resizing: Resizing, job: int, wanted: int, hysteresis: float
 ) -> bool:
     """Return whether a running job keeps its size: it is nearly right, or a change does not pay."""
-    size, times = state.size[job], resizing.evolving.times
+    size, times = state.job[job].size, resizing.evolving.times
     if max(wanted, size) <= (1 + hysteresis) * min(wanted, size):
         return True
-    fixed, per_node = times[job, STALL_FIXED], times[job, STALL_PER_NODE]
-    shared = times[job, STALL_SHARED]
+    fixed, per_node = resizing.job[job].stall_fixed, resizing.job[job].stall_per_node
+    shared = resizing.job[job].stall_shared
     if fixed + per_node + shared == 0.0:
         return False
     stall = fixed + per_node * abs(wanted - size) + shared / (size + wanted)
     gain = abs(1 - time_ratio(jobs, job, wanted) / time_ratio(jobs, job, size))
-    return bool(stall > gain * _RUNS_ON * (state.clock[0] - state.start[job]))
+    return bool(stall > gain * _RUNS_ON * (state.engine.clock - state.job[job].start))
 
 
 @inner_kernel
@@ -196,7 +187,7 @@ def _clear(jobs: PackedJobs, state: State, resizing: Resizing, auction: Auction,
     offers.total[0] = 0
     if count:
         auction.rung[0] = clearing(jobs, auction.demand, members, count, supply.shared, auction.rung[0])
-    if not resizing.counts[REQUESTS]:
+    if not resizing.ledger.requests:
         return supply
     rung = auction.rung[0] if count else HIGHEST
     more = accept_requests(jobs, state, resizing, offers, auction.demand, members, count, supply.shared, rung)
@@ -227,10 +218,10 @@ def _set_sizes(
         job = members[at]
         wanted[job] = size_at(jobs, auction.demand, job, cheapness)
         stays = at < supply.running and _stays(jobs, state, resizing, job, wanted[job], hysteresis)
-        lack += state.size[job] if stays else wanted[job]
+        lack += state.job[job].size if stays else wanted[job]
     for at in range(supply.running):
         job = members[at]
-        size = state.size[job]
+        size = state.job[job].size
         if _stays(jobs, state, resizing, job, wanted[job], hysteresis):
             if lack > 0 and wanted[job] < size:
                 lack -= size - wanted[job]
@@ -246,21 +237,21 @@ def _shrink(
     incoming = supply.incoming
     for at in range(supply.running):
         job = members[at]
-        size = state.size[job]
+        size = state.job[job].size
         if wanted[job] < size:
             resize(jobs, state, resizing, job, wanted[job], 0)
-            incoming += state.size[job] - wanted[job]
+            incoming += state.job[job].size - wanted[job]
     return incoming
 
 
 @inner_kernel
 def _start(jobs: PackedJobs, state: State, resizing: Resizing, at: int, nodes: int) -> None:
     """Start the job at this place of the queue."""
-    job, head = state.queue[at], state.queue[state.counts[HEAD]]
+    job, head = state.queue[at], state.queue[state.engine.head]
     first = job == head
     leave_queue(state, at)
-    estimate = resizing.estimate[job] * time_ratio(jobs, job, nodes)
-    key, seconds = state.clock[0] + estimate, run_time(jobs, job, nodes)
+    estimate = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
+    key, seconds = state.engine.clock + estimate, run_time(jobs, job, nodes)
     begin(
         state,
         job,
@@ -290,16 +281,16 @@ def shrink_and_start(
     """
     incoming = _shrink(jobs, state, resizing, members, wanted, supply)
     # Nodes beyond those that admitted jobs need at least, of which some wait for pending changes.
-    spare = state.counts[FREE] + incoming - supply.needed
+    spare = state.engine.free + incoming - supply.needed
     for nth in range(supply.admitted):
         at = admitted[nth]
         job = state.queue[at]
         need = jobs.min_nodes[job]
-        if need > state.counts[FREE]:
+        if need > state.engine.free:
             continue
         nodes = need
         if jobs.kind[job] >= MALLEABLE:
-            most = min(wanted[job], need + max(0, spare), state.counts[FREE])
+            most = min(wanted[job], need + max(0, spare), state.engine.free)
             nodes = largest_size(jobs, job, most)
             spare -= nodes - need
         _start(jobs, state, resizing, at, nodes)
@@ -318,10 +309,10 @@ def grow(
     spare: int,
 ) -> None:
     """Let running jobs grow to what they want, into nodes that are free and to spare."""
-    spare = min(spare, state.counts[FREE])
+    spare = min(spare, state.engine.free)
     for at in range(supply.running):
         job = members[at]
-        size = state.size[job]
+        size = state.job[job].size
         if spare > 0 and wanted[job] > size:
             nodes = largest_size(jobs, job, min(wanted[job], size + spare))
             if nodes > size:
@@ -335,7 +326,7 @@ def rebalance(
 ) -> None:
     """Make the decisions of one call."""
     if rule.order:
-        first = state.counts[TAIL] - state.counts[SUBMITTED]
+        first = state.engine.tail - state.engine.submitted
         sort_queue(jobs, state, resizing.estimate, auction.scores, rule.order, first)
     supply = _supply(jobs, state, resizing, auction)
     supply = _clear(jobs, state, resizing, auction, supply)

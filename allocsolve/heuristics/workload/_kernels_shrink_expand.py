@@ -19,11 +19,6 @@ from allocsolve.kernels import inner_kernel
 from allocsolve.model.job_kinds import POWERS_OF_TWO
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.kernels import (
-    CALLS,
-    FREE,
-    HEAD,
-    MALLEABLE_RUNNING,
-    TAIL,
     Resizing,
     State,
     heap_lower,
@@ -68,9 +63,9 @@ def _larger_size(jobs: PackedJobs, job: int, size: int) -> int:
 @inner_kernel
 def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool:
     """Return whether a running job has no change that waits from an earlier call, and is old enough."""
-    if resizing.target[job] != state.size[job] and resizing.decided[job] != resizing.counts[CALLS]:
+    if resizing.job[job].target != state.job[job].size and resizing.job[job].decided != resizing.ledger.calls:
         return False
-    return fresh or state.start[job] != state.clock[0]
+    return fresh or state.job[job].start != state.engine.clock
 
 
 @inner_kernel
@@ -95,8 +90,8 @@ def _give(
     noted: IntArray,
 ) -> int:
     """Shrink a job to a size for a waiting one that lacks so many nodes; return how many are lacking then."""
-    given = min(lack, resizing.target[job] - size)
-    scratch.victim[job] = resizing.counts[CALLS]
+    given = min(lack, resizing.job[job].target - size)
+    scratch.victim[job] = resizing.ledger.calls
     resize(jobs, state, resizing, job, size, given)
     note(orders, noted, job, size, waiting)
     return int(lack - given)
@@ -111,9 +106,9 @@ def _floor(jobs: PackedJobs, job: int, preferred: bool) -> int:
 def _shrinkable(jobs: PackedJobs, state: State, resizing: Resizing, fresh: bool, preferred: bool) -> int:
     """Return how many nodes running jobs can give up in all. O(running jobs)."""
     total = 0
-    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+    for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
-        spare = resizing.target[job] - _floor(jobs, job, preferred)
+        spare = resizing.job[job].target - _floor(jobs, job, preferred)
         if spare > 0 and _may_change(state, resizing, job, fresh):
             total += spare
     return total
@@ -139,16 +134,16 @@ def _shrink_one_by_one(
     """
     while lack > from_free:
         victim, furthest = -1, -np.inf
-        for at in range(resizing.counts[MALLEABLE_RUNNING]):
+        for at in range(resizing.ledger.malleable_running):
             job = resizing.running[at]
-            size = resizing.target[job]
+            size = resizing.job[job].target
             if size <= _floor(jobs, job, preferred) or not _may_change(state, resizing, job, rule.fresh):
                 continue
             above = _measure(jobs, job, size, rule.measure)
             if above > furthest or (above == furthest and job < victim):
                 victim, furthest = job, above
         floor = _floor(jobs, victim, preferred)
-        size = largest_size(jobs, victim, max(floor, resizing.target[victim] - (lack - from_free)))
+        size = largest_size(jobs, victim, max(floor, resizing.job[victim].target - (lack - from_free)))
         lack = _give(jobs, state, resizing, scratch, victim, size, lack, waiting, orders, noted)
     return lack
 
@@ -172,9 +167,9 @@ def _shrink_level(
     Return what is left of `lack` nodes, of which so many may come `from_free` ones.
     """
     count, touched, missing = 0, 0, lack - from_free
-    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+    for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
-        size = resizing.target[job]
+        size = resizing.job[job].target
         if size > _floor(jobs, job, preferred) and _may_change(state, resizing, job, rule.fresh):
             scratch.level[job] = size
             key = -_measure(jobs, job, size, rule.measure)
@@ -183,7 +178,7 @@ def _shrink_level(
     while missing > 0:
         job = scratch.heap[0]
         size = scratch.level[job]
-        if size == resizing.target[job]:
+        if size == resizing.job[job].target:
             scratch.touched[touched] = job
             touched += 1
         scratch.level[job] = largest_size(jobs, job, size - 1)
@@ -215,7 +210,7 @@ def _promise_nodes(
     """Shrink running jobs for the queued one at this place and promise it nodes, if they have so many."""
     job = state.queue[at]
     need = _floor(jobs, job, needs_preferred)
-    from_free = min(need, state.counts[FREE]) if rule.combine else 0
+    from_free = min(need, state.engine.free) if rule.combine else 0
     if _shrinkable(jobs, state, resizing, rule.fresh, keeps_preferred) < need - from_free:
         return False
     which = jobs, state, resizing, scratch, rule, keeps_preferred
@@ -242,8 +237,8 @@ def shrink_for_queue(
     noted: IntArray,
 ) -> None:
     """Promise nodes to the jobs in the queue, in its order."""
-    at = state.counts[HEAD]
-    while at < state.counts[TAIL]:
+    at = state.engine.head
+    while at < state.engine.tail:
         promised = _promise_nodes(
             jobs,
             state,
@@ -268,10 +263,10 @@ def shrink_for_queue(
 @inner_kernel
 def _may_grow(jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scratch, job: int) -> bool:
     """Return whether a job has not been shrunk in this call, and its next size fits into the free nodes."""
-    size = resizing.target[job]
-    if size >= jobs.max_nodes[job] or scratch.victim[job] == resizing.counts[CALLS]:
+    size = resizing.job[job].target
+    if size >= jobs.max_nodes[job] or scratch.victim[job] == resizing.ledger.calls:
         return False
-    return bool(_larger_size(jobs, job, size) - size <= state.counts[FREE])
+    return bool(_larger_size(jobs, job, size) - size <= state.engine.free)
 
 
 @inner_kernel
@@ -288,22 +283,22 @@ def expand_one_by_one(
 
     With preferred nodes as base a job below them grows to them first.
     """
-    while state.counts[FREE]:
+    while state.engine.free:
         chosen, least = -1, np.inf
-        for at in range(resizing.counts[MALLEABLE_RUNNING]):
+        for at in range(resizing.ledger.malleable_running):
             job = resizing.running[at]
             if not _may_grow(jobs, state, resizing, scratch, job):
                 continue
             if not _may_change(state, resizing, job, rule.fresh):
                 continue
-            above = _measure(jobs, job, resizing.target[job], rule.measure)
+            above = _measure(jobs, job, resizing.job[job].target, rule.measure)
             if above < least or (above == least and job < chosen):
                 chosen, least = job, above
         if chosen < 0:
             return
-        most = resizing.target[chosen] + state.counts[FREE]
+        most = resizing.job[chosen].target + state.engine.free
         if least < 0:
-            next_size = _larger_size(jobs, chosen, resizing.target[chosen])
+            next_size = _larger_size(jobs, chosen, resizing.job[chosen].target)
             most = min(most, max(jobs.nodes[chosen], next_size))
         size = largest_size(jobs, chosen, most)
         resize(jobs, state, resizing, chosen, size, 0)
@@ -321,13 +316,13 @@ def expand_level(
     noted: IntArray,
 ) -> None:
     """Expand the job that is least above its base by one step, again and again."""
-    free, count, touched = state.counts[FREE], 0, 0
+    free, count, touched = state.engine.free, 0, 0
     if not free:
         return
-    for at in range(resizing.counts[MALLEABLE_RUNNING]):
+    for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
         if _may_grow(jobs, state, resizing, scratch, job) and _may_change(state, resizing, job, rule.fresh):
-            size = resizing.target[job]
+            size = resizing.job[job].target
             scratch.level[job] = size
             key = _measure(jobs, job, size, rule.measure)
             heap_raise(scratch.keys, scratch.heap, scratch.places, count, key, job)
@@ -343,7 +338,7 @@ def expand_level(
             count -= 1
             job, key = scratch.heap[count], scratch.keys[count]
         else:
-            if size == resizing.target[job]:
+            if size == resizing.job[job].target:
                 scratch.touched[touched] = job
                 touched += 1
             scratch.level[job] = larger

@@ -11,20 +11,7 @@ from allocsolve.heuristics.workload._kernels_rebalancing import Supply, grow, sh
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import MALLEABLE
-from allocsolve.simulation.kernels import (
-    COMPLETED,
-    FREE,
-    HEAD,
-    STARTED,
-    SUBMITTED,
-    TAIL,
-    Resizing,
-    State,
-    advance_resizing,
-    has_room,
-    largest_size,
-    work_left,
-)
+from allocsolve.simulation.kernels import Resizing, State, advance_resizing, has_room, largest_size, work_left
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
@@ -81,19 +68,19 @@ def _rank(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Ranking) 
     By insertion: the order changes little from call to call.
     """
     ranked, left = ranking.ranked, ranking.left
-    for at in range(state.counts[COMPLETED]):
+    for at in range(state.engine.completed):
         left[state.events[at]] = np.inf
     count = 0
     for at in range(ranking.counts[0]):
         if left[ranked[at]] < np.inf:
             ranked[count] = ranked[at]
             count += 1
-    for at in range(ranking.counts[1], state.counts[STARTED]):
+    for at in range(ranking.counts[1], state.engine.started):
         job = state.started[at]
         if jobs.kind[job] == MALLEABLE and left[job] < np.inf:
             ranked[count] = job
             count += 1
-    ranking.counts[0], ranking.counts[1] = count, state.counts[STARTED]
+    ranking.counts[0], ranking.counts[1] = count, state.engine.started
     for at in range(count):
         job = ranked[at]
         area = work_left(state, resizing, job) * ranking.area[job]
@@ -115,7 +102,7 @@ def _share_out(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Rank
     running = incoming = shared = least = 0
     for at in range(count):
         job = ranking.ranked[at]
-        size, target = state.size[job], resizing.target[job]
+        size, target = state.job[job].size, resizing.job[job].target
         if size == target:
             ranking.members[running] = job
             running += 1
@@ -123,9 +110,9 @@ def _share_out(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Rank
             least += jobs.min_nodes[job]
         else:
             incoming += max(0, size - target)
-    shared += state.counts[FREE] + incoming
-    room, nth, at, admitted, needed = shared - least, 0, state.counts[HEAD], 0, 0
-    tail = state.counts[TAIL]
+    shared += state.engine.free + incoming
+    room, nth, at, admitted, needed = shared - least, 0, state.engine.head, 0, 0
+    tail = state.engine.tail
     while nth < running or (room > 0 and at < tail):
         queued = room > 0 and at < tail
         if nth < running and queued:
@@ -155,7 +142,7 @@ def run_ranked(jobs: PackedJobs, state: State, resizing: Resizing, ranking: Rank
         if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
             return True
         count = _rank(jobs, state, resizing, ranking)
-        first = state.counts[TAIL] - state.counts[SUBMITTED]
+        first = state.engine.tail - state.engine.submitted
         sort_queue(jobs, state, ranking.share, ranking.left, _SMALLEST_AREA, first)
         supply = _share_out(jobs, state, resizing, ranking, count)
         members, wanted = ranking.members, ranking.wanted

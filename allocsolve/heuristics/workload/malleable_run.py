@@ -19,17 +19,7 @@ from allocsolve.heuristics.workload.malleable_rule import (
 from allocsolve.model.jobs import PackedJobs
 from allocsolve.simulation.columns import shown_plan
 from allocsolve.simulation.decisions import Promise, Reason, Resize, Start
-from allocsolve.simulation.kernels import (
-    FREE,
-    LAST_PROMISE,
-    POOL,
-    REQUEST,
-    REQUESTS,
-    TAIL,
-    initial_resizing,
-    initial_state,
-    roomier,
-)
+from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:

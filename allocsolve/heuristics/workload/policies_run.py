@@ -23,7 +23,7 @@ from allocsolve.model.jobs import PackedJobs
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
 from allocsolve.simulation.decisions import Reason, Start
-from allocsolve.simulation.kernels import FREE, STARTED, TAIL, initial_state
+from allocsolve.simulation.kernels import initial_state
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:

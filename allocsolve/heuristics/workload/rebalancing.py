@@ -25,14 +25,7 @@ from allocsolve.model.evolving import PROFILE
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation import EngineRules, ResizeEffect
 from allocsolve.simulation.decisions import Answer, Reason, Resize, Start
-from allocsolve.simulation.kernels import (
-    REQUEST,
-    STARTED,
-    SUBMITTED,
-    initial_resizing,
-    initial_state,
-    roomier,
-)
+from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
