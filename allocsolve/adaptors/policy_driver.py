@@ -185,24 +185,24 @@ class PolicyDriver:
     def _checks(self, view: QueueView) -> Orders:
         """Return the checks of the engine on what a view shows. O(queued and running jobs)."""
         count, running, promises = len(self.jobs), view.running, view.promises
-        if self._engine is None or len(self._engine[0].start) < count:
+        if self._engine is None or len(self._engine[0].job) < count:
             self._engine = (
                 initial_state(view.num_nodes, np.zeros(0), ordered=False, resizable=True, num_jobs=2 * count),
                 initial_resizing(np.zeros(2 * count), packed_evolving((), (), 2 * count), 0),
             )
         state, resizing = self._engine
-        state.clock[0] = view.now
-        state.counts[FREE], state.counts[RUNNING] = view.free, len(running)
-        state.end_jobs[: len(running)], state.end_places[running] = running, np.arange(len(running))
-        state.start[running], state.start[view.queue] = view.jobs.start[running], np.nan
-        state.end[view.completed] = view.now
-        state.size[running], resizing.target[running] = view.held, view.targets
-        resizing.counts[POOL], resizing.counts[LAST_PROMISE] = view.pool, len(promises)
+        engine, ledger, ends = state.engine, resizing.ledger, cast("Any", state.ends)
+        job, elastic = cast("Any", state.job), cast("Any", resizing.job)
+        engine["clock"], engine["free"], engine["running"] = view.now, view.free, len(running)
+        ends["job"][: len(running)], state.end_places[running] = running, np.arange(len(running))
+        job["start"][running], job["start"][view.queue] = view.jobs.start[running], np.nan
+        job["end"][view.completed] = view.now
+        job["size"][running], elastic["target"][running] = view.held, view.targets
+        ledger["pool"], ledger["last_promise"] = view.pool, len(promises)
         resizing.promises[: len(promises)] = promises
-        resizing.promise[running], resizing.promise[promises] = 0, view.promised_nodes
-        asked = resizing.evolving.numbers
-        asked[running, REQUEST], asked[running, READING] = 0, view.jobs.reading[running]
-        asked[view.requests, REQUEST] = view.requested_nodes
+        elastic["promise"][running], elastic["promise"][promises] = 0, view.promised_nodes
+        elastic["request"][running], elastic["reading"][running] = 0, view.jobs.reading[running]
+        elastic["request"][view.requests] = view.requested_nodes
         return Orders(state, resizing, cast("PackedJobs", view.jobs))
 
     def _carried_out(self, view: QueueView, rows: list[_Row]) -> Iterator[Order]:

@@ -12,14 +12,14 @@ a list, or the number of a single record.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Record", "Records", "record", "records"]
 
@@ -31,7 +31,6 @@ class Record:
 
         def __getitem__(self, field: str) -> Any: ...  # noqa: ANN401 - a float or an integer
         def __setitem__(self, field: str, value: float) -> None: ...
-        def item(self) -> tuple[Any, ...]: ...
 
 
 R = TypeVar("R", bound=Record)
@@ -40,7 +39,12 @@ R = TypeVar("R", bound=Record)
 class Records(Protocol[R]):
     """A list of records, for type checkers: at run time it is an array of numpy."""
 
+    @overload
     def __getitem__(self, place: int, /) -> R: ...
+    @overload
+    def __getitem__(self, field: str, /) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, places: slice, /) -> Records[R]: ...
     def __setitem__(self, place: int, value: R, /) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[R]: ...
@@ -52,12 +56,26 @@ def record(kind: type[R]) -> R:
     return made
 
 
-def records(kind: type[R], count: int, **columns: object) -> Any:  # noqa: ANN401 - array and `Records` at once
-    """Return a list of records: zeros but for these columns, each a number or one number per record."""
-    made: NDArray[Any] = np.zeros(count, _layout(kind))
+def records(kind: type[R], count: int, *, frozen: bool = False, **columns: ArrayLike) -> Records[R]:
+    """Return a list of records: zeros but for these columns, each a number or one number per record.
+
+    Parameters
+    ----------
+    kind
+        What a record holds.
+    count
+        Of records.
+    frozen
+        Whether it is read-only.
+    **columns
+        By name of the field.
+    """
+    made: Any = np.zeros(count, _layout(kind))
     for name, values in columns.items():
         made[name] = values
-    return made
+    made.setflags(write=not frozen)
+    listed: Records[R] = made
+    return listed
 
 
 def _layout(kind: type[Record]) -> np.dtype[Any]:

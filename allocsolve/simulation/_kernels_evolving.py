@@ -23,10 +23,10 @@ from allocsolve.simulation._kernels_sizes_held import (
     set_end,
     set_next_event,
 )
-from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
+    from allocsolve.simulation.state import Resizing, State
 
 __all__ = ["answer", "begin_evolving", "happen", "largest_start"]
 

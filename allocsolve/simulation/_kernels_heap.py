@@ -1,7 +1,7 @@
 """Heaps of jobs by time, for kernels: what comes next is on top, and a job may change its time.
 
-A heap is a list of entries, of which the first `count` count, ordered by (time, job); and an array of places by
-job, which is empty if nobody changes or takes out what is not on top.
+A heap is a list of entries, of which the first `count` count, ordered by (time, job); and an array of places
+by job, which is empty if nobody changes or takes out what is not on top.
 """
 
 from __future__ import annotations

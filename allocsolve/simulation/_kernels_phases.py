@@ -17,10 +17,10 @@ import numpy as np
 from allocsolve.kernels import inner_kernel
 from allocsolve.simulation._kernels_requests import ask, withdraw
 from allocsolve.simulation._kernels_sizes_held import hold, set_end, set_next_event, work_left
-from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
+    from allocsolve.simulation.state import Resizing, State
 
 __all__ = ["await_change", "change_useful_nodes", "go_through_phases"]
 

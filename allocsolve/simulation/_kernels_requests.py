@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from allocsolve.kernels import inner_kernel
-from allocsolve.simulation.state import Resizing
+
+if TYPE_CHECKING:
+    from allocsolve.simulation.state import Resizing
 
 __all__ = ["ask", "withdraw"]
 

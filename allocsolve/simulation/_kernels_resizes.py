@@ -28,11 +28,11 @@ from allocsolve.simulation._kernels_requests import withdraw
 from allocsolve.simulation._kernels_sizes import run_time, time_ratio
 from allocsolve.simulation._kernels_sizes_held import change_size, set_next_event, work_left
 from allocsolve.simulation.decisions import PROMISED
-from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.simulation.state import Resizing, State
 
 __all__ = ["advance_resizing", "has_room", "promise", "resize", "start_promised", "take_in", "take_running"]
 

@@ -11,10 +11,10 @@ from allocsolve.model.evolving import REQUESTED
 from allocsolve.simulation._kernels_events import put_in_order, take_out_of_order
 from allocsolve.simulation._kernels_heap import change_time, raise_up, take_out
 from allocsolve.simulation._kernels_sizes import time_ratio
-from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
+    from allocsolve.simulation.state import Resizing, State
 
 __all__ = ["await_moment", "change_size", "hold", "set_end", "set_next_event", "work_left"]
 

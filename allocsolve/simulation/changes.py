@@ -43,27 +43,28 @@ class Changes:
 
     def advance(self, wake: float, coalesce: bool) -> bool:  # noqa: FBT001 - as the kernel takes it
         """Go on to the next instant; False if there is none."""
-        running = int(self._state.counts[RUNNING])
-        needed = int(self.resizing.counts[LOGGED]) + 2 * running + len(self.resizing.evolving.rows)
-        if needed > len(self.resizing.log_jobs):
+        running = int(self._state.engine["running"])
+        needed = int(self.resizing.ledger["logged"]) + 2 * running + len(self.resizing.rows)
+        if needed > len(self.resizing.log):
             self.resizing = roomier(self.resizing, running)
             self._changes = tuple(self.resizing)
         return to_next_resizing_event(self._jobs, self._arrays, self._changes, wake, coalesce)
 
     def columns(self, running: IntArray) -> dict[str, Any]:
         """Return what a view shows of changes."""
-        resizing, counts = self.resizing, self.resizing.counts.tolist()
-        promises = resizing.promises[counts[FIRST_PROMISE] : counts[LAST_PROMISE]].copy()
-        requests = resizing.evolving.requests[: counts[REQUESTS]].copy()
+        resizing, ledger = self.resizing, self.resizing.ledger
+        elastic = resizing.job
+        promises = resizing.promises[ledger["first_promise"] : ledger["last_promise"]].copy()
+        requests = resizing.requests[: ledger["requests"]].copy()
         return {
-            "targets": frozen(resizing.target[running]),
-            "resized": frozen(resizing.resized[: counts[RESIZED]].copy()),
-            "pool": counts[POOL],
-            "reserved": counts[RESERVED],
+            "targets": frozen(elastic["target"][running]),
+            "resized": frozen(resizing.resized[: ledger["resized"]].copy()),
+            "pool": int(ledger["pool"]),
+            "reserved": int(ledger["reserved"]),
             "promises": frozen(promises),
-            "promised_nodes": frozen(resizing.promise[promises]),
+            "promised_nodes": frozen(elastic["promise"][promises]),
             "requests": frozen(requests),
-            "requested_nodes": frozen(resizing.evolving.numbers[requests, REQUEST]),
+            "requested_nodes": frozen(elastic["request"][requests]),
         }
 
     def present_step(self, job: int) -> tuple[int, float | None]:
@@ -71,11 +72,11 @@ class Changes:
 
         None if it has not begun: the job waits.
         """
-        resizing, now = self.resizing, float(self._state.clock[0])
-        row = int(resizing.evolving.numbers[job, ROW])
-        if np.isnan(self._state.start[job]) or not resizing.rate[job]:
+        elastic, now = self.resizing.job[job], float(self._state.engine["clock"])
+        row = int(elastic["row"])
+        if np.isnan(self._state.job[job]["start"]) or not elastic["rate"]:
             return row, None
-        return row, float(resizing.left[job] - (now - resizing.since[job]))
+        return row, float(elastic["left"] - (now - elastic["since"]))
 
     def carry_out(self, rows: list[list[int]]) -> None:
         """Do what was decided."""

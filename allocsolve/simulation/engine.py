@@ -77,11 +77,12 @@ class Engine:
         elastic = problem.is_elastic
         self._state = initial_state(problem.num_nodes, problem.packed.submit, ordered=True, resizable=elastic)
         self._arrays = tuple(self._state)
-        self._known = KnownColumns(problem, self.rules, self._state.start)
+        starts = self._state.job["start"]
+        self._known = KnownColumns(problem, self.rules, starts)
         # single numbers come out of memory views several times faster than out of arrays
         self._jobs = PackedJobs(*(column.data for column in problem.packed))  # type: ignore[arg-type]
         self._estimates = self._jobs.runtime if self.rules.knowledge == "actual" else self._jobs.estimate
-        self._shown_nodes, self._starts = self._known.seen.nodes.data, self._state.start.data
+        self._shown_nodes, self._starts = self._known.seen.nodes.data, starts.data
         estimates = problem.packed.runtime if self.rules.knowledge == "actual" else problem.packed.estimate
         self._changes = Changes(problem, self._state, estimates) if elastic else None
         self._known_steps = KnownProfiles(problem, self.rules, self._changes) if self._changes else None
@@ -100,9 +101,9 @@ class Engine:
             called = to_next_event(self._arrays, wake, coalesce)
         if not called:
             return None
-        counts = state.counts.tolist()
-        completed, num_events = counts[COMPLETED], counts[COMPLETED] + counts[SUBMITTED]
-        now = state.clock.item()
+        engine = state.engine
+        completed, now = engine["completed"], float(engine["clock"])
+        num_events = completed + engine["submitted"]
         events = frozen(state.events[:num_events].copy())
         woken = bool(wakes) and wakes[0] == now and (coalesce or not num_events)
         if woken:
@@ -110,10 +111,9 @@ class Engine:
         ended, entered = events[:completed], events[completed:]
         self._known.complete(ended, now)
         self._known.reveal(entered)
-        listed = slice(counts[FIRST], counts[LAST])
-        running = frozen(state.ordered_jobs[listed].copy())
-        held = frozen(state.ordered_nodes[listed].copy())
-        queue = frozen(state.queue[counts[HEAD] : counts[TAIL]].copy())
+        listed = state.held[engine["first"] : engine["last"]]
+        running, held = frozen(listed["job"].copy()), frozen(listed["nodes"].copy())
+        queue = frozen(state.queue[engine["head"] : engine["tail"]].copy())
         changes = _no_changes(held) if self._changes is None else self._changes.columns(running)
         profiles = NO_PROFILES if self._known_steps is None else self._known_steps.of(queue, running)
         return QueueView(
@@ -122,10 +122,10 @@ class Engine:
             submitted=entered,
             woken=woken,
             num_nodes=self.problem.num_nodes,
-            free=counts[FREE],
+            free=int(engine["free"]),
             queue=queue,
             running=running,
-            expected_ends=_at_least(state.ordered_keys[listed], now),
+            expected_ends=_at_least(listed["key"], now),
             held=held,
             **changes,
             jobs=self._known.seen,
@@ -156,7 +156,7 @@ class Engine:
 
     def _checked(self, decisions: Iterable[Decision], wakes: list[float]) -> list[_Chosen]:
         starts: list[_Chosen] = []
-        free, chosen = int(self._state.counts[FREE]), set[int]()
+        free, chosen = int(self._state.engine["free"]), set[int]()
         for decision in decisions:
             if isinstance(decision, Wake):
                 wakes.append(self._checked_wake(decision))
@@ -223,8 +223,9 @@ class Engine:
             at = float(wake.at)
         except (TypeError, ValueError, OverflowError):
             raise IllegalDecision(None, f"wake-up at {shown(wake.at)} is at no time") from None
-        if not self._state.clock[0] < at < math.inf:
-            raise IllegalDecision(None, f"wake-up at {at} is not after now, {self._state.clock[0]:.15g}")
+        now = self._state.engine["clock"]
+        if not now < at < math.inf:
+            raise IllegalDecision(None, f"wake-up at {at} is not after now, {now:.15g}")
         return at
 
     def result(self) -> WorkloadSchedule:

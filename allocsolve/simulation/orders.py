@@ -33,10 +33,10 @@ class Orders:
 
     def __init__(self, state: State, resizing: Resizing, jobs: PackedJobs) -> None:
         self._state, self._resizing, self._jobs = state, resizing, jobs
-        counts = resizing.counts
-        self.free, self._pool = int(state.counts[FREE]), int(counts[POOL])
-        promises = resizing.promises[counts[FIRST_PROMISE] : counts[LAST_PROMISE]].tolist()
-        self._open = deque((job, int(resizing.promise[job])) for job in promises)
+        ledger = resizing.ledger
+        self.free, self._pool = int(state.engine["free"]), int(ledger["pool"])
+        promises = resizing.promises[ledger["first_promise"] : ledger["last_promise"]].tolist()
+        self._open = deque((job, int(resizing.job[job]["promise"])) for job in promises)
         #: Targets of jobs that start or change in this call, and jobs that leave the queue in it.
         self._targets: dict[int, int] = {}
         self._gone: set[int] = set()
@@ -85,16 +85,16 @@ class Orders:
         """Return whether a job that shrinks to so many nodes gives up nodes at once."""
         if self._jobs.points[job]:
             return False
-        state, evolving, now = self._state, self._resizing.evolving, self._state.clock[0]
-        times, numbers = evolving.times[job], evolving.numbers[job]
-        if not numbers[HOLDS_LARGER] or np.isnan(state.start[job]) or state.start[job] == now:
+        now, start = self._state.engine["clock"], self._state.job[job]["start"]
+        elastic = self._resizing.job[job]
+        if not elastic["holds_larger"] or np.isnan(start) or start == now:
             return True
-        changed = times[CHANGED] == now
-        before = numbers[BEFORE] if changed else state.size[job]
-        base = times[BASE] if changed else max(now, self._resizing.since[job])
+        changed = elastic["changed"] == now
+        before = elastic["before"] if changed else self._state.job[job]["size"]
+        base = elastic["base"] if changed else max(now, elastic["since"])
         if before != nodes:
-            cost = times[STALL_FIXED] + times[STALL_PER_NODE] * abs(nodes - before)
-            base += cost + times[STALL_SHARED] / (before + nodes)
+            cost = elastic["stall_fixed"] + elastic["stall_per_node"] * abs(nodes - before)
+            base += cost + elastic["stall_shared"] / (before + nodes)
         return bool(base <= now)
 
     def answer(self, decision: Answer) -> None:
@@ -103,17 +103,19 @@ class Orders:
             job, granted = whole(decision.job), whole(decision.granted)
         except TypeError:
             raise IllegalDecision(None, f"{shown(decision)} is malformed") from None
-        evolving = self._resizing.evolving
-        if not (0 <= job < len(self._jobs.kind) and evolving.numbers[job, REQUEST]) or job in self._answered:
+        if (
+            not (0 <= job < len(self._jobs.kind) and self._resizing.job[job]["request"])
+            or job in self._answered
+        ):
             raise IllegalDecision(job, "has no open request")
         if granted not in (0, 1):
             raise IllegalDecision(job, f"is granted {granted}, which is neither true nor false")
         if granted:
-            gain = int(evolving.numbers[job, REQUEST] - self._state.size[job])
+            gain = int(self._resizing.job[job]["request"] - self._state.job[job]["size"])
             if gain > self.free:
                 raise IllegalDecision(job, f"is granted {gain} nodes, but {self.free} are free")
             self.free -= gain
-        elif evolving.numbers[job, READING] != REQUESTED:
+        elif self._resizing.job[job]["reading"] != REQUESTED:
             raise IllegalDecision(job, "is refused nodes, but asks until it gets them or needs them no more")
         self._answered.add(job)
         self.rows.append([ANSWER, job, granted, 0, 0, -1])
@@ -123,22 +125,29 @@ class Orders:
         known = self._targets.get(job)
         if known is not None:
             return known
-        if not (0 <= job < len(self._jobs.kind)) or job in self._gone or np.isnan(self._state.start[job]):
+        if (
+            not (0 <= job < len(self._jobs.kind))
+            or job in self._gone
+            or np.isnan(self._state.job[job]["start"])
+        ):
             raise IllegalDecision(job, "does not run")
         place = self._state.end_places[job]
-        if place >= self._state.counts[RUNNING] or self._state.end_jobs[place] != job:
-            raise IllegalDecision(job, f"does not run: it ended at {self._state.end[job]:.15g} s")
-        return int(self._resizing.target[job])
+        if place >= self._state.engine["running"] or self._state.ends[place]["job"] != job:
+            raise IllegalDecision(job, f"does not run: it ended at {self._state.job[job]['end']:.15g} s")
+        return int(self._resizing.job[job]["target"])
 
     def _check_pending(self, job: int, target: int, nodes: int) -> None:
         """Refuse a change of a job whose change is pending, unless it goes on with one of this call."""
-        size = int(self._state.size[job])
+        size = int(self._state.job[job]["size"])
         if self._gives_now(job, nodes) and self._gives_now(job, target):
             size = self._targets.get(job, size)
-        pending = int(self._resizing.target[job])
-        if np.isnan(self._state.start[job]):
+        pending = int(self._resizing.job[job]["target"])
+        if np.isnan(self._state.job[job]["start"]):
             return
-        if pending != self._state.size[job] and self._resizing.decided[job] != self._resizing.counts[CALLS]:
+        if (
+            pending != self._state.job[job]["size"]
+            and self._resizing.job[job]["decided"] != self._resizing.ledger["calls"]
+        ):
             raise IllegalDecision(job, f"has a change to {pending} nodes pending")
         if (nodes - target) * (target - size) < 0:
             raise IllegalDecision(job, f"is resized to {nodes} nodes after {target} in the same call")
@@ -169,7 +178,7 @@ class Orders:
             self._targets[ready] = size
 
     def _leave_queue(self, job: int) -> None:
-        if job in self._gone or self._resizing.promise[job]:
+        if job in self._gone or self._resizing.job[job]["promise"]:
             raise IllegalDecision(job, "is not in the queue: it was started or promised nodes")
         self._gone.add(job)
 

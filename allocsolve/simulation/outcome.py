@@ -47,8 +47,9 @@ class Simulation:
 
 def log_of(state: State) -> Log:
     """Return why jobs have started so far."""
-    started = state.started[: state.counts[STARTED]]
-    return Log(frozen(started.copy()), frozen(state.reason.copy()), frozen(state.blocked.copy()))
+    started = state.started[: state.engine["started"]]
+    job = state.job
+    return Log(frozen(started.copy()), frozen(job["reason"].copy()), frozen(job["blocked"].copy()))
 
 
 def schedule_of(state: State, resizing: Resizing | None = None) -> WorkloadSchedule:
@@ -56,26 +57,28 @@ def schedule_of(state: State, resizing: Resizing | None = None) -> WorkloadSched
 
     Jobs that have not started have no pieces; those whose ends are not known, as they evolve, end now.
     """
-    ran = ~np.isnan(state.start)
-    unfinished = np.isinf(state.end)
-    if resizing is None or not (resizing.counts[LOGGED] or unfinished.any()):
+    job = state.job
+    start, end = job["start"], job["end"]
+    ran, unfinished = ~np.isnan(start), np.isinf(end)
+    if resizing is None or not (resizing.ledger["logged"] or unfinished.any()):
         offsets = np.zeros(len(ran) + 1, dtype=np.int64)
         np.cumsum(ran, out=offsets[1:])
-        return WorkloadSchedule(offsets, state.start[ran], state.end[ran], state.size[ran])
-    reading = resizing.evolving.numbers[:, READING]
-    started, logged = np.flatnonzero(ran), slice(resizing.counts[LOGGED])
-    jobs = np.concatenate([started, resizing.log_jobs[logged]])
+        return WorkloadSchedule(offsets, start[ran], end[ran], job["size"][ran])
+    elastic = resizing.job
+    log = resizing.log[: resizing.ledger["logged"]]
+    reading, started = elastic["reading"], np.flatnonzero(ran)
+    jobs = np.concatenate([started, log["job"]])
     order = np.argsort(jobs, kind="stable")  # of each job the start comes first, then changes by time
     jobs = jobs[order]
-    times = np.concatenate([state.start[started], resizing.log_times[logged]])[order]
-    sizes = np.concatenate([resizing.first_size[started], resizing.log_sizes[logged]])[order]
+    times = np.concatenate([start[started], log["time"]])[order]
+    sizes = np.concatenate([elastic["first_size"][started], log["size"]])[order]
     # A change back at the instant of a change is none; but each step of a profile is a piece.
     new = np.ones(len(jobs), dtype=bool)
     new[1:] = (jobs[1:] != jobs[:-1]) | (sizes[1:] != sizes[:-1])
     new |= reading[jobs] == PROFILE
     jobs, times, sizes = jobs[new], times[new], sizes[new]
     offsets = np.searchsorted(jobs, np.arange(len(ran) + 1))
-    ends = np.where(unfinished[jobs], state.clock[0], state.end[jobs])
+    ends = np.where(unfinished[jobs], state.engine["clock"], end[jobs])
     inner = jobs[1:] == jobs[:-1]
     ends[:-1][inner] = times[1:][inner]
     lasting = (ends > times) | ~unfinished[jobs]  # the last change may be one of now

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allocsolve.kernels.records import Record, Records, record, records
-from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.evolving_columns import PackedEvolving
     from allocsolve.model.jobs import FloatArray
 
-__all__ = ["Resizing", "State", "initial_resizing", "initial_state", "roomier"]
+__all__ = ["Entry", "Held", "Resizing", "State", "initial_resizing", "initial_state", "roomier"]
 
 
 class EngineNumbers(Record):
@@ -87,8 +86,8 @@ class State(NamedTuple):
     ends: Records[Entry]
     #: Where each running job is on that heap; empty if no job changes its end.
     end_places: IntArray
-    #: Running jobs by (key, start), the key being when a policy expects them to end: from ``first`` to ``last``,
-    #: with gaps where jobs have ended: job -1, no nodes.
+    #: Running jobs by (key, start), the key being when a policy expects them to end: from ``first`` to
+    #: ``last``, with gaps where jobs have ended: job -1, no nodes.
     held: Records[Held]
     #: Jobs that completed in the last advance, then jobs that were submitted in it.
     events: IntArray
@@ -126,7 +125,7 @@ def initial_state(
     return State(
         engine=engine,
         job=records(JobState, count, start=np.nan, end=np.nan, expected=np.nan, blocked=-1),
-        arrivals=frozen(records(Entry, len(submit), time=submit[order], job=order)),
+        arrivals=records(Entry, len(submit), frozen=True, time=submit[order], job=order),
         queue=np.empty(count, dtype=np.int64),
         ends=records(Entry, count),
         end_places=np.empty(count if resizable else 0, dtype=np.int64),
@@ -166,8 +165,8 @@ class ElasticJob(Record):
     estimate: float
     #: Its size after the pending change, or its present one.
     target: int
-    #: From when on it works as now (later than now while it stalls), how much of its work was left then, and how
-    #: much it does in a second; work is measured in seconds on its own nodes. With phases, work of the
+    #: From when on it works as now (later than now while it stalls), how much of its work was left then, and
+    #: how much it does in a second; work is measured in seconds on its own nodes. With phases, work of the
     #: present one in node-seconds; with a profile, seconds of the present step.
     since: float
     left: float
@@ -181,8 +180,8 @@ class ElasticJob(Record):
     #: The size at its start, and its last entry in the log, or -1.
     first_size: int
     last_entry: int
-    #: Given: how it evolves, the place after its last event, phase or step in `Resizing.rows`, whether it holds
-    #: the larger number of nodes while it stalls.
+    #: Given: how it evolves, the place after its last event, phase or step in `Resizing.rows`, whether it
+    #: holds the larger number of nodes while it stalls.
     reading: int
     last_row: int
     holds_larger: int
@@ -202,12 +201,13 @@ class ElasticJob(Record):
     join_start: float
     join_grow: float
     join_shrink: float
-    #: When the next node will be useful, when one is to be given back, when nodes that were given up will be free;
-    #: infinite for never.
+    #: When the next node will be useful, when one is to be given back, when nodes that were given up will be
+    #: free; infinite for never.
     joins: float
     gives: float
     leaves: float
-    #: When it was last given nodes or began to give some up, and from when on the stall of that change counts.
+    #: When it was last given nodes or began to give some up, and from when on the stall of that change
+    #: counts.
     changed: float
     base: float
 
@@ -293,11 +293,13 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, room: int) -> R
         resized=places[2],
         requests=places[3],
         log=records(Change, room + len(plan.amounts)),
-        rows=frozen(records(Row, len(plan.amounts), amount=plan.amounts, nodes=plan.nodes)),
+        rows=records(Row, len(plan.amounts), frozen=True, amount=plan.amounts, nodes=plan.nodes),
     )
 
 
 def roomier(resizing: Resizing, running: int) -> Resizing:
     """Return the same state with room in the log for as many changes again, and three of each running job."""
-    more = records(Change, len(resizing.log) + 3 * running)
-    return resizing._replace(log=np.concatenate([resizing.log, more]))  # type: ignore[call-overload]  # arrays
+    count = len(resizing.log)
+    log = records(Change, 2 * count + 3 * running)
+    np.copyto(np.asarray(log)[:count], np.asarray(resizing.log))
+    return resizing._replace(log=log)

@@ -75,7 +75,7 @@ def _all_can_end(
     nodes that it claims is free, all others can at any time. O(running jobs) for each round in which some
     more can.
     """
-    engine, numbers = state.engine, resizing.evolving.numbers
+    engine = state.engine
     available, count = engine.free - more, 1
     unable[0] = job
     for at in range(engine.first, engine.last):
@@ -110,7 +110,7 @@ def _grant(jobs: PackedJobs, state: State, resizing: Resizing, rule: EasybackRul
     That is so if a job cools down that could have its nodes now, or, where queued jobs came first, if nodes
     were granted: running jobs hold other numbers of nodes now than those that stood in the way looked at.
     """
-    now, numbers, at, again = state.engine.clock, resizing.evolving.numbers, 0, False
+    now, at, again = state.engine.clock, 0, False
     while at < resizing.ledger.requests and state.engine.free:
         job = resizing.requests[at]
         more = resizing.job[job].request - state.job[job].size

@@ -15,6 +15,7 @@ from allocsolve.heuristics.workload._kernels_lina_victims import (
 )
 from allocsolve.heuristics.workload._kernels_queue import reservation
 from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.records import records
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
@@ -35,10 +36,12 @@ from allocsolve.simulation.kernels import (
     take_in,
     time_ratio,
 )
+from allocsolve.simulation.state import Entry
 
 if TYPE_CHECKING:
+    from allocsolve.kernels.records import Records
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
+    from allocsolve.model.jobs import PackedJobs
 
 __all__ = ["Growing", "initial_growing", "run_lina"]
 
@@ -46,14 +49,13 @@ __all__ = ["Growing", "initial_growing", "run_lina"]
 class Growing(NamedTuple):
     """Room for the jobs that may grow: a heap by the time left. Shape (jobs,), but there are no places."""
 
-    keys: FloatArray
-    heap: IntArray
+    heap: Records[Entry]
     places: IntArray
 
 
 def initial_growing(count: int) -> Growing:
     """Return the room for so many jobs."""
-    return Growing(np.zeros(count), np.zeros(count, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    return Growing(records(Entry, count), np.zeros(0, dtype=np.int64))
 
 
 @inner_kernel
@@ -135,7 +137,7 @@ def _grow(
     """Let malleable jobs that were no victims in this call grow: the one with the longest time left first."""
     if not state.engine.free:
         return
-    keys, heap, places, count = growing.keys, growing.heap, growing.places, 0
+    heap, places, count = growing.heap, growing.places, 0
     for at in range(resizing.ledger.malleable_running):
         job = resizing.running[at]
         pending = resizing.job[job].target != state.job[job].size
@@ -143,12 +145,12 @@ def _grow(
         if pending or not old_enough or resizing.job[job].target == jobs.max_nodes[job]:
             continue
         if not was_shrunk(resizing, candidates, job):
-            heap_raise(keys, heap, places, count, -state.job[job].end, job)
+            heap_raise(heap, places, count, -state.job[job].end, job)
             count += 1
     while count and state.engine.free:
-        job = heap[0]
+        job = heap[0].job
         count -= 1
-        heap_lower(keys, heap, places, count, 0, keys[count], heap[count])
+        heap_lower(heap, places, count, 0, heap[count].time, heap[count].job)
         before = resizing.job[job].target
         size = largest_size(jobs, job, before + state.engine.free)
         if size > before:

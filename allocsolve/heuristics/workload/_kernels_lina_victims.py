@@ -194,9 +194,9 @@ def _set_key(
     elif rule.victims == _EXPANSIONS:
         key = -float(candidates.expansions[job])
     elif rule.victims == _COST:
-        least, times = jobs.min_nodes[job], resizing.evolving.times
-        key = resizing.job[job].stall_fixed + resizing.job[job].stall_per_node * (size - least)
-        key += resizing.job[job].stall_shared / (size + least)
+        least, elastic = jobs.min_nodes[job], resizing.job[job]
+        key = elastic.stall_fixed + elastic.stall_per_node * (size - least)
+        key += elastic.stall_shared / (size + least)
     else:
         key = state.job[job].end
     candidates.keys[at], candidates.ties[at] = key, tie

@@ -165,11 +165,10 @@ def _stays(
     jobs: PackedJobs, state: State, resizing: Resizing, job: int, wanted: int, hysteresis: float
 ) -> bool:
     """Return whether a running job keeps its size: it is nearly right, or a change does not pay."""
-    size, times = state.job[job].size, resizing.evolving.times
+    size, elastic = state.job[job].size, resizing.job[job]
     if max(wanted, size) <= (1 + hysteresis) * min(wanted, size):
         return True
-    fixed, per_node = resizing.job[job].stall_fixed, resizing.job[job].stall_per_node
-    shared = resizing.job[job].stall_shared
+    fixed, per_node, shared = elastic.stall_fixed, elastic.stall_per_node, elastic.stall_shared
     if fixed + per_node + shared == 0.0:
         return False
     stall = fixed + per_node * abs(wanted - size) + shared / (size + wanted)
@@ -327,7 +326,7 @@ def rebalance(
     """Make the decisions of one call."""
     if rule.order:
         first = state.engine.tail - state.engine.submitted
-        sort_queue(jobs, state, resizing.estimate, auction.scores, rule.order, first)
+        sort_queue(jobs, state, jobs.estimate, auction.scores, rule.order, first)
     supply = _supply(jobs, state, resizing, auction)
     supply = _clear(jobs, state, resizing, auction, supply)
     _set_sizes(jobs, state, resizing, auction, supply, rule.hysteresis)

@@ -173,10 +173,10 @@ def _shrink_level(
         if size > _floor(jobs, job, preferred) and _may_change(state, resizing, job, rule.fresh):
             scratch.level[job] = size
             key = -_measure(jobs, job, size, rule.measure)
-            heap_raise(scratch.keys, scratch.heap, scratch.places, count, key, job)
+            heap_raise(scratch.heap, scratch.places, count, key, job)
             count += 1
     while missing > 0:
-        job = scratch.heap[0]
+        job = scratch.heap[0].job
         size = scratch.level[job]
         if size == resizing.job[job].target:
             scratch.touched[touched] = job
@@ -186,8 +186,8 @@ def _shrink_level(
         key = -_measure(jobs, job, scratch.level[job], rule.measure)
         if scratch.level[job] <= _floor(jobs, job, preferred):
             count -= 1
-            job, key = scratch.heap[count], scratch.keys[count]
-        heap_lower(scratch.keys, scratch.heap, scratch.places, count, 0, key, job)
+            job, key = scratch.heap[count].job, scratch.heap[count].time
+        heap_lower(scratch.heap, scratch.places, count, 0, key, job)
     for at in range(touched):
         job = scratch.touched[at]
         lack = _give(jobs, state, resizing, scratch, job, scratch.level[job], lack, waiting, orders, noted)
@@ -325,10 +325,10 @@ def expand_level(
             size = resizing.job[job].target
             scratch.level[job] = size
             key = _measure(jobs, job, size, rule.measure)
-            heap_raise(scratch.keys, scratch.heap, scratch.places, count, key, job)
+            heap_raise(scratch.heap, scratch.places, count, key, job)
             count += 1
     while free and count:
-        job = scratch.heap[0]
+        job = scratch.heap[0].job
         size = scratch.level[job]
         stays = size >= jobs.max_nodes[job]
         if not stays:
@@ -336,7 +336,7 @@ def expand_level(
             stays = larger - size > free
         if stays:
             count -= 1
-            job, key = scratch.heap[count], scratch.keys[count]
+            job, key = scratch.heap[count].job, scratch.heap[count].time
         else:
             if size == resizing.job[job].target:
                 scratch.touched[touched] = job
@@ -344,7 +344,7 @@ def expand_level(
             scratch.level[job] = larger
             free -= larger - size
             key = _measure(jobs, job, larger, rule.measure)
-        heap_lower(scratch.keys, scratch.heap, scratch.places, count, 0, key, job)
+        heap_lower(scratch.heap, scratch.places, count, 0, key, job)
     for at in range(touched):
         job = scratch.touched[at]
         resize(jobs, state, resizing, job, scratch.level[job], 0)

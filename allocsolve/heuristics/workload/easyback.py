@@ -130,7 +130,7 @@ class EvolvEasyback:
         """Run the workload; the budget limits nothing."""
         clock = budget.start()
         state, resizing = final_states(problem, self, self.rules)
-        if not np.isfinite(state.end).all():
+        if not np.isfinite(state.job["end"]).all():
             return Result(Status.UNKNOWN, runtime=clock.elapsed)
         return Result(Status.FEASIBLE, schedule_of(state, resizing), runtime=clock.elapsed)
 

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.kernels.records import records
+from allocsolve.simulation.state import Entry
+
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import QueueRule
+    from allocsolve.kernels.records import Records
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray
 
 __all__ = [
     "ABOVE_MIN",
@@ -58,9 +61,8 @@ class Scratch(NamedTuple):
     #: By job: the size that it will have, and the call in which it was shrunk last.
     level: IntArray
     victim: IntArray
-    #: A heap of jobs by measure; without places.
-    keys: FloatArray
-    heap: IntArray
+    #: A heap of jobs by measure, which stands where times do; without places.
+    heap: Records[Entry]
     places: IntArray
     #: Jobs whose sizes change.
     touched: IntArray
@@ -71,8 +73,7 @@ def initial_scratch(count: int) -> Scratch:
     return Scratch(
         level=np.zeros(count, dtype=np.int64),
         victim=np.full(count, -1, dtype=np.int64),
-        keys=np.zeros(count),
-        heap=np.zeros(count, dtype=np.int64),
+        heap=records(Entry, count),
         places=np.zeros(0, dtype=np.int64),
         touched=np.zeros(count, dtype=np.int64),
     )

@@ -107,28 +107,28 @@ def states_of_view(view: QueueView) -> tuple[PackedJobs, State, Resizing]:
     jobs, count = view.jobs, len(view.jobs.submit)
     waiting, running, promises = view.queue, view.running, view.promises
     state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=True, resizable=True, num_jobs=count)
-    state.clock[0] = view.now
-    state.counts[TAIL] = len(waiting)
+    state.engine["clock"] = view.now
+    state.engine["tail"] = len(waiting)
     state.queue[: len(waiting)] = waiting
-    state.size[running] = view.held
-    state.start[running] = jobs.start[running]
-    state.counts[FREE] = view.free + view.held.sum()
+    state.job["size"][running] = view.held
+    state.job["start"][running] = jobs.start[running]
+    state.engine["free"] = view.free + view.held.sum()
     resizing = initial_resizing(jobs.estimate, shown_plan(jobs), count)
-    resizing.counts[REQUESTS] = len(view.requests)
-    resizing.evolving.requests[: len(view.requests)] = view.requests
-    resizing.evolving.numbers[view.requests, REQUEST] = view.requested_nodes
-    resizing.target[running] = view.targets
-    resizing.counts[POOL], resizing.counts[LAST_PROMISE] = view.pool, len(promises)
+    resizing.ledger["requests"] = len(view.requests)
+    resizing.requests[: len(view.requests)] = view.requests
+    resizing.job["request"][view.requests] = view.requested_nodes
+    resizing.job["target"][running] = view.targets
+    resizing.ledger["pool"], resizing.ledger["last_promise"] = view.pool, len(promises)
     resizing.promises[: len(promises)] = promises
-    resizing.promise[promises] = view.promised_nodes
+    resizing.job["promise"][promises] = view.promised_nodes
     return PackedJobs(**{name: getattr(jobs, name) for name in PackedJobs._fields}), state, resizing
 
 
 def _decisions(state: State, noted: _Noted) -> Iterator[ResizeDecision]:
     for job, nodes, other in noted.rows[: noted.count[0]].tolist():
         if other == STARTED_NOW:
-            blocked = int(state.blocked[job])
-            yield Start(job, nodes, Reason(state.reason[job]), None if blocked < 0 else blocked)
+            blocked = int(state.job["blocked"][job])
+            yield Start(job, nodes, Reason(state.job["reason"][job]), None if blocked < 0 else blocked)
         elif other == PROMISED_NODES:
             yield Promise(job, nodes)
         else:

@@ -104,21 +104,21 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
         scored=policy.rule.order != 0,
     )
     state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=True, num_jobs=len(jobs.submit))
-    state.clock[0] = view.now
-    state.counts[TAIL] = len(waiting)
+    state.engine["clock"] = view.now
+    state.engine["tail"] = len(waiting)
     state.queue[: len(waiting)] = waiting
-    state.size[view.running] = view.held
-    state.counts[FREE] = view.free + view.held.sum()
+    state.job["size"][view.running] = view.held
+    state.engine["free"] = view.free + view.held.sum()
     memory = nothing_blocked(usable=False)
     packed = PackedJobs(**{name: getattr(jobs, name) for name in PackedJobs._fields})
     decide(packed, state, estimates, policy.rule, memory, running, jobs.start[running])
-    chosen = state.started[len(running) : state.counts[STARTED]].tolist()
+    chosen = state.started[len(running) : state.engine["started"]].tolist()
     return tuple(
         Start(
             job,
-            int(state.size[job]),
-            Reason(state.reason[job]),
-            None if state.blocked[job] < 0 else int(state.blocked[job]),
+            int(state.job["size"][job]),
+            Reason(state.job["reason"][job]),
+            None if state.job["blocked"][job] < 0 else int(state.job["blocked"][job]),
         )
         for job in chosen
     )

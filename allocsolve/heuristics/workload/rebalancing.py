@@ -152,28 +152,28 @@ class StaticPrice:
             msg = f"job {int(profiles[0])} {_NO_PROFILES}"
             raise UnsupportedProblem(msg)
         packed, state, resizing = states_of_view(view)
-        state.counts[SUBMITTED] = len(view.queue)  # all of it is put in order
+        state.engine["submitted"] = len(view.queue)  # all of it is put in order
         auction = initial_auction(price_takers(packed))
         running = view.running[packed.kind[view.running] == MALLEABLE]
-        before = resizing.target[running]
+        before = resizing.job["target"][running]
         decide_rebalancing(packed, state, resizing, auction, self._rule, view.running, view.expected_ends)
         changed = [
             (job, int(after), int(after) > held)
             for job, held, after in zip(
-                running.tolist(), before.tolist(), resizing.target[running], strict=True
+                running.tolist(), before.tolist(), resizing.job["target"][running], strict=True
             )
             if after != held
         ]
         starts = [
             Start(
                 job,
-                int(state.size[job]),
-                Reason(state.reason[job]),
-                None if state.blocked[job] < 0 else int(state.blocked[job]),
+                int(state.job["size"][job]),
+                Reason(state.job["reason"][job]),
+                None if state.job["blocked"][job] < 0 else int(state.job["blocked"][job]),
             )
-            for job in state.started[len(view.running) : state.counts[STARTED]].tolist()
+            for job in state.started[len(view.running) : state.engine["started"]].tolist()
         ]
-        granted = view.requests[resizing.evolving.numbers[view.requests, REQUEST] == 0].tolist()
+        granted = view.requests[resizing.job["request"][view.requests] == 0].tolist()
         return (
             *(Resize(job, size) for job, size, grows in changed if not grows),
             *starts,
