@@ -13,12 +13,6 @@ import numpy as np
 from allocsolve.kernels import kernel
 from allocsolve.simulation import Answer, EngineRules, Resize, Start
 from allocsolve.simulation.kernels import (
-    FREE,
-    HEAD,
-    MALLEABLE_RUNNING,
-    REQUEST,
-    REQUESTS,
-    TAIL,
     Resizing,
     State,
     advance_resizing,
@@ -53,28 +47,28 @@ def run_eager(jobs: PackedJobs, state: State, resizing: Resizing, coalesce: bool
         if not advance_resizing(jobs, state, resizing, np.inf, coalesce):
             return True
         at = 0
-        while at < resizing.counts[REQUESTS]:
-            job = resizing.evolving.requests[at]
-            if resizing.evolving.numbers[job, REQUEST] - state.size[job] <= state.counts[FREE]:
+        while at < resizing.ledger.requests:
+            job = resizing.requests[at]
+            if resizing.job[job].request - state.job[job].size <= state.engine.free:
                 answer(jobs, state, resizing, job, granted)  # takes it off the list
             else:
                 at += 1
-        for at in range(state.counts[HEAD], state.counts[TAIL]):
+        for at in range(state.engine.head, state.engine.tail):
             job = state.queue[at]
-            nodes = largest_start(jobs, resizing, job, state.counts[FREE])
+            nodes = largest_start(jobs, resizing, job, state.engine.free)
             if nodes:
                 leave_queue(state, at)
-                estimate = resizing.estimate[job] * time_ratio(jobs, job, nodes)
-                key, seconds = state.clock[0] + estimate, run_time(jobs, job, nodes)
+                estimate = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
+                key, seconds = state.engine.clock + estimate, run_time(jobs, job, nodes)
                 begin(state, job, nodes, seconds, estimate, key, 0, -1)
-        waiting = state.counts[HEAD] < state.counts[TAIL]
-        for at in range(resizing.counts[MALLEABLE_RUNNING]):
+        waiting = state.engine.head < state.engine.tail
+        for at in range(resizing.ledger.malleable_running):
             job = resizing.running[at]
-            size = state.size[job]
-            nodes = largest_size(jobs, job, size + state.counts[FREE])
+            size = state.job[job].size
+            nodes = largest_size(jobs, job, size + state.engine.free)
             if waiting:
                 nodes = jobs.min_nodes[job]
-            if nodes != size and resizing.target[job] == size:
+            if nodes != size and resizing.job[job].target == size:
                 resize(jobs, state, resizing, job, nodes, 0)
         take_in(jobs, state, resizing)
     return False

@@ -93,25 +93,25 @@ def reservation_certified_bound(
     cheapest_windows(times, frozen(ends), frozen(rates), frozen(integral), least)
     costs = (packed.nodes * least).tolist()
     in_time = (packed.arrival + packed.runtime <= packed.deadline).tolist()
-    weights, is_exact = _weights(problem, term)
+    weights, scale, is_exact = _weights(problem, term)
     whole = sum(weights)
     possible = [weight for weight, fits in zip(weights, in_time, strict=True) if fits]
     if not whole:
         return 0.0
     paid = [cost for cost, fits in zip(costs, in_time, strict=True) if fits]
-    gains = sum(max(0, weight * unit - cost) for weight, cost in zip(possible, paid, strict=True))
+    gains = sum(max(0, weight * unit - scale * cost) for weight, cost in zip(possible, paid, strict=True))
     divisor = math.gcd(*possible) or 1
-    accepted = min(sum(possible), (gains + num_nodes * total) // (unit * divisor) * divisor)
+    accepted = min(sum(possible), (gains + scale * num_nodes * total) // (unit * divisor) * divisor)
     share = Fraction(whole - accepted, whole)
     return float(share) if is_exact else max(0.0, math.nextafter(float(share * (1 - _ROUNDING)), -math.inf))
 
 
-def _weights(problem: ReservationProblem, term: str) -> tuple[list[int], bool]:
-    """Return what the jobs count, as multiples of one number, and whether doubles hold all their sums."""
+def _weights(problem: ReservationProblem, term: str) -> tuple[list[int], int, bool]:
+    """Return what the jobs count times a number, that number, and whether doubles hold all their sums."""
     counted = [Fraction(job.weight) * (job.area if term == "rejected-area" else 1) for job in problem.jobs]
     scale = max((weight.denominator for weight in counted), default=1)  # all are powers of two
     weights = [int(weight * scale) for weight in counted]
-    return weights, sum(weights) <= MAX_INTEGER
+    return weights, scale, sum(weights) <= MAX_INTEGER
 
 
 def _parsed(certificate: Mapping[str, object]) -> tuple[list[int], list[int], int]:

@@ -14,8 +14,10 @@ watches it.
 from __future__ import annotations
 
 import gc
+import hashlib
 from typing import TYPE_CHECKING, Any
 
+from numba.core import itanium_mangler
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_machinery import register_pass
@@ -122,10 +124,16 @@ class _Flags(Flags):
 
 
 class _InnerLower(Lower):
-    """Lowers a function that takes its arrays by address."""
+    """Lowers a function that takes its arrays by address, under a short name.
+
+    numba writes the types of all arguments into the name, for records with all their fields, and the name
+    into every call.
+    """
 
     def __init__(self, context: Any, library: Any, fndesc: Any, *args: Any, **options: Any) -> None:  # noqa: ANN401 - numba has no types
         fndesc.argtypes = by_address(fndesc.argtypes)
+        digest = hashlib.sha256(fndesc.mangled_name.encode()).hexdigest()
+        fndesc.mangled_name = itanium_mangler.mangle(f"{fndesc.qualname}.{digest}", ())
         super().__init__(context, library, fndesc, *args, **options)
 
 

@@ -268,7 +268,6 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, room: int) -> R
     count = len(estimate)
     given = ("reading", "holds_larger", "release_delay", "stall_fixed", "stall_per_node", "stall_shared")
     joining = ("join_start", "join_grow", "join_shrink")
-    never = dict.fromkeys(("joins", "gives", "leaves"), np.inf)
     job = records(
         ElasticJob,
         count,
@@ -279,7 +278,9 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, room: int) -> R
         last_row=plan.offsets[1:],
         changed=-np.inf,
         base=np.inf,
-        **never,
+        joins=np.inf,
+        gives=np.inf,
+        leaves=np.inf,
         **{name: getattr(plan, name) for name in (*given, *joining)},
     )
     places = [np.zeros(count, dtype=np.int64) for _ in range(4)]

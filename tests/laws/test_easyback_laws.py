@@ -19,7 +19,6 @@ from allocsolve.heuristics.workload.easyback import final_states
 from allocsolve.judge import workload_violations
 from allocsolve.model import Budget
 from allocsolve.simulation import EngineRules, run_policy
-from allocsolve.simulation.kernels import CALLS
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem
@@ -74,7 +73,7 @@ def test_it_is_called_as_often(rng: random.Random) -> None:
     calls = naive_reactive(problem, policy).calls
     idle = bool(len(problem.jobs)) and problem.packed.submit.min() > 0
     _, resizing = final_states(problem, EvolvEasyback(**asdict(policy)), EngineRules())
-    assert resizing.counts[CALLS] == calls - idle
+    assert resizing.ledger["calls"] == calls - idle
 
 
 @given(workload_problems(max_jobs=9, max_nodes=8), st.sampled_from(["first", "last"]))

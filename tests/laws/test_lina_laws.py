@@ -16,7 +16,6 @@ from allocsolve.heuristics import Easy, FirstFit, Lina
 from allocsolve.heuristics.workload.lina import final_states
 from allocsolve.judge import workload_violations
 from allocsolve.simulation import EngineRules
-from allocsolve.simulation.kernels import CALLS
 from allocsolve.simulation.outcome import schedule_of
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def check_against_twin(rng: random.Random, most: int) -> None:
     schedule, twin = schedule_of(state, resizing), simulated(problem, **options)
     for job in range(len(problem.jobs)):
         assert list(schedule.pieces(job)) == twin.done[job].pieces
-    assert resizing.counts[CALLS] == twin.calls
+    assert resizing.ledger["calls"] == twin.calls
     assert workload_violations(problem, schedule) == ()
 
 

@@ -32,7 +32,6 @@ from allocsolve.simulation import (
     run_policy,
     simulate,
 )
-from allocsolve.simulation.kernels import CALLS
 from allocsolve.simulation.outcome import schedule_of
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def check_against_twin(rng: random.Random, most: int) -> None:
 
     state, resizing = final_states(problem, policy.malleable_rule, rules)
     assert pieces(schedule_of(state, resizing)) == expected
-    assert resizing.counts[CALLS] == twin.calls
+    assert resizing.ledger["calls"] == twin.calls
 
     calls = 0
 

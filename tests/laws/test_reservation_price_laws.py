@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from naive_reservation_optimum import naive_optimum
 from naive_reservation_prices import naive_certified_share, naive_soft_gain, naive_window_prices
 from reservation_strategies import reservation_problems
@@ -17,7 +17,7 @@ from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances.generators.reservation_examples import reservation_examples
 from allocsolve.judge.reservation_certificate import reservation_certified_bound
-from allocsolve.model import RESERVATION_OBJECTIVES
+from allocsolve.model import RESERVATION_OBJECTIVES, DeadlineJob, Mesh, ReservationProblem
 
 if TYPE_CHECKING:
     from allocsolve.model import ReservationProblem, ReservationTerm
@@ -35,6 +35,11 @@ def certificates(draw: st.DrawFn) -> dict[str, Any]:
     return {"method": "prices", "edges": edges, "prices": prices, "unit": draw(st.integers(1, 100))}
 
 
+@example(
+    ReservationProblem(Mesh((1,)), [DeadlineJob(0, 1, 1, 1, weight=weight) for weight in (1, 1, 0.5)]),
+    {"method": "prices", "edges": [0, 1], "prices": [1], "unit": 1},
+    "rejected",
+)
 @given(SMALL, certificates(), TERMS)
 def test_the_judge_is_the_formula_and_never_above_the_optimum(
     problem: ReservationProblem, certificate: dict[str, Any], term: ReservationTerm
