@@ -20,7 +20,7 @@ from allocsolve.judge.reservation_certificate import reservation_certified_bound
 from allocsolve.model import RESERVATION_OBJECTIVES, DeadlineJob, Mesh, ReservationProblem
 
 if TYPE_CHECKING:
-    from allocsolve.model import ReservationProblem, ReservationTerm
+    from allocsolve.model import ReservationTerm
 
 SMALL = reservation_problems(max_jobs=5)
 TERMS = st.sampled_from(RESERVATION_OBJECTIVES)
@@ -36,7 +36,7 @@ def certificates(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @example(
-    ReservationProblem(Mesh((1,)), [DeadlineJob(0, 1, 1, 1, weight=weight) for weight in (1, 1, 0.5)]),
+    ReservationProblem(Mesh((1,)), tuple(DeadlineJob(0, 1, 1, 1, weight=weight) for weight in (1, 1, 0.5))),
     {"method": "prices", "edges": [0, 1], "prices": [1], "unit": 1},
     "rejected",
 )

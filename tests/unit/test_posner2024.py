@@ -81,7 +81,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         (json.dumps({"nodes": 10, "batches": [{**ROW, "nodes": 3}]}), "is none"),
         (
             json.dumps({"nodes": 10, "batches": [{**ROW, "evolving_indices": {"50": [2]}}]}),
-            "that there is not",
+            "beyond the 2 of the batch",
         ),
         (json.dumps({"nodes": 10, "batches": [{"seed": 1}]}), "KeyError 'nodes'"),
     ],
