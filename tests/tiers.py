@@ -176,6 +176,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if config.option.record_times:
         times = {**recorded_times(), **_recorded}
         known = [(*seconds, name) for name, seconds in times.items() if sum(seconds) > LIMITS["fast"]]
-        rows = sorted(known, key=lambda row: (-row[0], row[2]))
+        rows = sorted(known, key=lambda row: (-round(row[0], 1), row[2]))
         text = "".join(f"{own:.1f}\t{shared:.1f}\t{name}\n" for own, shared, name in rows)
         TIMES.write_text(f"seconds\tshared\ttest\n{text}", encoding="utf-8")
