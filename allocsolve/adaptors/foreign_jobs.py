@@ -9,6 +9,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
 from allocsolve.model import DEFAULT_LIMIT_FACTOR
+from allocsolve.model.arrays import read_only_view
 from allocsolve.model.checks import choice, integer, real, shown
 from allocsolve.model.columns import packed_speedups
 from allocsolve.model.evolving import REQUESTED
@@ -174,14 +175,14 @@ class ForeignJobs:
         """Return what is known of the jobs so far, read-only."""
         if self._columns is None:
             count = len(self.keys)
-            floats, ints = _read_only(self._floats[:, :count]), _read_only(self._ints[:, :count])
+            floats, ints = read_only_view(self._floats[:, :count]), read_only_view(self._ints[:, :count])
             rows = self._offsets[count]
             self._columns = JobColumns(
                 **dict(zip(_FLOATS, floats, strict=True)),
                 **dict(zip(_INTS, ints, strict=True)),
-                table_offsets=_read_only(self._offsets[: count + 1]),
-                table_nodes=_read_only(self._table_nodes[:rows]),
-                table_seconds=_read_only(self._table_seconds[:rows]),
+                table_offsets=read_only_view(self._offsets[: count + 1]),
+                table_nodes=read_only_view(self._table_nodes[:rows]),
+                table_seconds=read_only_view(self._table_seconds[:rows]),
             )
         return self._columns
 
@@ -231,12 +232,6 @@ def _with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
     larger = np.zeros((*array.shape[:-1], max(needed, 2 * have)), dtype=array.dtype)
     larger[..., :have] = array
     return larger
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.setflags(write=False)
-    return view
 
 
 def _size(what: str, value: object) -> int:

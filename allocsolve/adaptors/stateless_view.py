@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import MOLDABLE, RIGID
 from allocsolve.simulation.known_profiles import NO_PROFILES
 from allocsolve.simulation.view import JobColumns, QueueView
@@ -13,7 +14,6 @@ from allocsolve.simulation.view import JobColumns, QueueView
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
 
 __all__ = ["stateless_view"]
 
@@ -21,13 +21,8 @@ _FLOATS: Final = ("stall_fixed", "stall_per_node", "stall_shared", "join_start",
 _INTS: Final = ("speedup", "points", "reading", "holds_larger")
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.setflags(write=False)
-    return array
-
-
-_NONE: Final = _frozen(np.empty(0, dtype=np.int64))
-_NO_SECONDS: Final = _frozen(np.empty(0))
+_NONE: Final = frozen(np.empty(0, dtype=np.int64))
+_NO_SECONDS: Final = frozen(np.empty(0))
 
 
 def stateless_view(
@@ -68,10 +63,11 @@ def stateless_view(
     rows[4, :waiting] = np.nan
     ends, held = np.array(running, dtype=float).reshape(-1, 2).T
     rows[1:3, waiting:], rows[3, waiting:] = held, ends - now
-    submit, _, _, expected, start = _frozen(rows)
-    nodes, most = _frozen(rows[1:3].astype(np.int64))
-    ones = _frozen(np.ones(count, dtype=np.int64))
-    zeros, naughts = _frozen(np.zeros(count, dtype=np.int64)), _frozen(np.zeros(count))
+    submit, _, _, expected, start = frozen(rows)
+    nodes, most = frozen(rows[1:3].astype(np.int64))
+    ones = frozen(np.ones(count, dtype=np.int64))
+    zeros, naughts = frozen(np.zeros(count, dtype=np.int64)), frozen(np.zeros(count))
+    constant: dict[str, Any] = {**dict.fromkeys(_INTS, zeros), **dict.fromkeys(_FLOATS, naughts)}
     jobs = JobColumns(
         submit=submit,
         nodes=nodes,
@@ -79,18 +75,17 @@ def stateless_view(
         max_nodes=most,
         runtime=expected,
         estimate=expected,
-        weight=_frozen(np.ones(count)),
+        weight=frozen(np.ones(count)),
         parameter=naughts,
-        table_offsets=_frozen(np.zeros(count + 1, dtype=np.int64)),
+        table_offsets=frozen(np.zeros(count + 1, dtype=np.int64)),
         table_nodes=_NONE,
         table_seconds=_NO_SECONDS,
-        kind=_frozen(np.where(nodes < most, MOLDABLE, RIGID)),
+        kind=frozen(np.where(nodes < most, MOLDABLE, RIGID)),
         size_step=ones,
         start=start,
-        end=_frozen(np.full(count, np.nan)),
-        user=_frozen(np.full(count, -1)),
-        **dict.fromkeys(_INTS, zeros),
-        **dict.fromkeys(_FLOATS, naughts),
+        end=frozen(np.full(count, np.nan)),
+        user=frozen(np.full(count, -1)),
+        **constant,
     )
     held_now = nodes[waiting:]
     return QueueView(
@@ -100,9 +95,9 @@ def stateless_view(
         woken=False,
         num_nodes=num_nodes,
         free=free,
-        queue=_frozen(np.arange(waiting)),
-        running=_frozen(np.arange(waiting, count)),
-        expected_ends=_frozen(ends.copy()),
+        queue=frozen(np.arange(waiting)),
+        running=frozen(np.arange(waiting, count)),
+        expected_ends=frozen(ends.copy()),
         held=held_now,
         targets=held_now,
         resized=_NONE,

@@ -13,6 +13,7 @@ from allocsolve.judge._kernels_phase_prices import PhasedRun, least_cost_of_phas
 from allocsolve.judge._kernels_work_prices import ROUNDING_MARGIN, Slots
 from allocsolve.judge.workload_work_prices import LOOSE_WORK
 from allocsolve.model import PROFILE, REACTIVE, SLOWDOWN_FLOOR_S
+from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +98,7 @@ def least_cost_of_evolution(
     if term == "slowdown":
         slope, floor = slope / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S), packed.weight
     listed = np.array([0, *prices, 0], dtype=np.float64) / unit
-    slots = Slots(_frozen(np.array([-1, *edges], dtype=np.float64)), _frozen(listed))
+    slots = Slots(frozen(np.array([-1, *edges], dtype=np.float64)), frozen(listed))
     loose = LOOSE_STEP_S + 4 * float(np.spacing(max(problem.horizon, *edges, 1.0)))
     bounds = [float(floor[j]) for j in np.flatnonzero((slope == 0) & (reading >= REACTIVE))]
     steps = _MOST_STEPS
@@ -128,7 +129,7 @@ def _bound_of_phases(
     readings = [(seconds, sizes), ([together], [most])]
     best = 0.0
     for lengths, nodes in readings[len(phases) == 1 :]:
-        columns = (_frozen(np.array(column, dtype=np.float64)) for column in (lengths, nodes))
+        columns = (frozen(np.array(column, dtype=np.float64)) for column in (lengths, nodes))
         bound, steps = least_cost_of_phases(PhasedRun(*costs, shortest, *columns), slots, steps)
         best = max(best, bound)
     return best * (1 - ROUNDING_MARGIN), steps
@@ -167,8 +168,3 @@ def _bound_of_profile(
     between = 2e-6 * float(nodes.sum()) * float(prices.max())
     alone = max(floor, slope * float(ends[-1]))
     return max(alone * (1 - ROUNDING_MARGIN), min(bound, soonest) - ROUNDING_MARGIN * terms - between)
-
-
-def _frozen(values: FloatArray) -> FloatArray:
-    values.setflags(write=False)
-    return values

@@ -10,6 +10,7 @@ import numpy as np
 
 from allocsolve.judge._kernels_work_prices import Slots, WorkCosts, least_work_costs
 from allocsolve.model import NO_SPEEDUP, OVERHEAD, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
+from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,12 +76,12 @@ def least_cost_of_work(
     shortest = np.where(packed.speedup == NO_SPEEDUP, packed.runtime, least_seconds(problem))
     work = np.maximum(0.0, 1 - LOOSE_WORK - _LOOSE_S / shortest)
     slots = Slots(
-        _frozen(np.array([-1, *edges], dtype=np.float64)),
-        _frozen(np.array([0, *prices, 0], dtype=np.float64) / unit),
+        frozen(np.array([-1, *edges], dtype=np.float64)),
+        frozen(np.array([0, *prices, 0], dtype=np.float64) / unit),
     )
     bounds = np.empty(len(slope))
-    costs = WorkCosts(*map(_frozen, (slope, floor, work)))
-    least_work_costs(packed, costs, slots, _frozen(shortest), _MOST_STEPS, bounds)
+    costs = WorkCosts(*map(frozen, (slope, floor, work)))
+    least_work_costs(packed, costs, slots, frozen(shortest), _MOST_STEPS, bounds)
     # Sums of floats by `fsum` are rounded once.
     return Fraction(math.fsum(bounds)) * (1 - Fraction(1, 2**50))
 
@@ -99,8 +100,3 @@ def least_seconds(problem: WorkloadProblem) -> FloatArray:
         fastest = min(max(1 / math.sqrt(share), float(packed.min_nodes[j])), float(packed.max_nodes[j]))
         times[j] = packed.runtime[j] * (1 / fastest + share * fastest) / (1 / given + share * given)
     return times
-
-
-def _frozen(values: FloatArray) -> FloatArray:
-    values.setflags(write=False)
-    return values

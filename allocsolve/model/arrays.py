@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 from allocsolve.errors import InvalidAnswer
 from allocsolve.model.checks import shown
 
-__all__ = ["MAX_INTEGER", "UNLIMITED", "BoolArray", "IntArray", "array_of", "frozen", "packed_integers"]
+__all__ = [
+    "MAX_INTEGER",
+    "UNLIMITED",
+    "BoolArray",
+    "IntArray",
+    "array_of",
+    "frozen",
+    "packed_integers",
+    "read_only_view",
+]
+
+S = TypeVar("S", bound=np.generic)
 
 #: Seconds, nodes, node ids and the like: 64-bit integers.
 IntArray: TypeAlias = NDArray[np.int64]
@@ -25,7 +36,7 @@ MAX_INTEGER: Final = 2**53
 UNLIMITED: Final = 2**62
 
 
-def frozen(array: IntArray) -> IntArray:
+def frozen(array: NDArray[S]) -> NDArray[S]:
     """Return the array itself, made read-only.
 
     Kernels are compiled per type of array, and read-only is part of the type: whoever always passes frozen
@@ -33,6 +44,11 @@ def frozen(array: IntArray) -> IntArray:
     """
     array.setflags(write=False)
     return array
+
+
+def read_only_view(array: NDArray[S]) -> NDArray[S]:
+    """Return a view of an array, read-only: the array itself stays as it is."""
+    return frozen(array.view())
 
 
 def array_of(values: object) -> NDArray[Any]:

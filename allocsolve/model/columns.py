@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FloatArray",
     "counts_column",
-    "frozen_floats",
     "packed_speedups",
     "plain",
     "positive",
@@ -63,17 +62,11 @@ def packed_speedups(speedups: Sequence[Speedup | None], nodes: IntArray) -> dict
             raise InvalidProblem(msg)
     return {
         "speedup": frozen(codes),
-        "parameter": frozen_floats(parameters),
+        "parameter": frozen(parameters),
         "table_offsets": frozen(np.cumsum(sizes)),
         "table_nodes": frozen(np.array([number for number, _ in rows], dtype=np.int64)),
-        "table_seconds": frozen_floats(np.array([seconds for _, seconds in rows], dtype=np.float64)),
+        "table_seconds": frozen(np.array([seconds for _, seconds in rows], dtype=np.float64)),
     }
-
-
-def frozen_floats(array: FloatArray) -> FloatArray:
-    """Return the array itself, made read-only."""
-    array.setflags(write=False)
-    return array
 
 
 def within(values: FloatArray, low: float) -> NDArray[np.bool_]:
@@ -93,7 +86,7 @@ def seconds_column(what: str, values: object) -> FloatArray:
     if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
         msg = f"{what} {shown(values)} are not numbers"
         raise InvalidProblem(msg)
-    return frozen_floats(array.astype(np.float64))
+    return frozen(array.astype(np.float64))
 
 
 def counts_column(what: str, values: object) -> IntArray:

@@ -10,7 +10,6 @@ import numpy as np
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.arrays import MAX_INTEGER, frozen
 from allocsolve.model.checks import shown
-from allocsolve.model.columns import frozen_floats
 from allocsolve.model.evolving import (
     NOT_EVOLVING,
     PROFILE,
@@ -105,17 +104,17 @@ def packed_evolving(
     return PackedEvolving(
         reading=frozen(reading),
         offsets=frozen(np.cumsum(lengths)),
-        amounts=frozen_floats(np.array([amount for amount, _ in rows], dtype=np.float64)),
+        amounts=frozen(np.array([amount for amount, _ in rows], dtype=np.float64)),
         nodes=frozen(np.array([nodes for _, nodes in rows], dtype=np.int64)),
-        release_delay=frozen_floats(release_delay),
-        expand_limit=frozen_floats(expand_limit),
-        stall_fixed=frozen_floats(costs["fixed"]),
-        stall_per_node=frozen_floats(costs["per_node"]),
-        stall_shared=frozen_floats(costs["shared"]),
+        release_delay=frozen(release_delay),
+        expand_limit=frozen(expand_limit),
+        stall_fixed=frozen(costs["fixed"]),
+        stall_per_node=frozen(costs["per_node"]),
+        stall_shared=frozen(costs["shared"]),
         holds_larger=frozen(larger),
-        join_start=frozen_floats(costs["start"]),
-        join_grow=frozen_floats(costs["grow"]),
-        join_shrink=frozen_floats(costs["shrink"]),
+        join_start=frozen(costs["start"]),
+        join_grow=frozen(costs["grow"]),
+        join_shrink=frozen(costs["shrink"]),
     )
 
 

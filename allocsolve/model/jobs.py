@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from allocsolve.errors import InvalidProblem
+from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import instance, items, shown
 from allocsolve.model.columns import (
     FloatArray,
     counts_column,
-    frozen_floats,
     packed_speedups,
     plain,
     seconds_column,
@@ -178,10 +178,10 @@ class Jobs(Sequence[Job]):
             min_nodes=needed if min_nodes is None else counts_column("min_nodes", min_nodes),
             max_nodes=needed if max_nodes is None else counts_column("max_nodes", max_nodes),
             runtime=lengths,
-            estimate=frozen_floats(np.where(np.isnan(self.limit), DEFAULT_LIMIT_FACTOR * lengths, self.limit))
+            estimate=frozen(np.where(np.isnan(self.limit), DEFAULT_LIMIT_FACTOR * lengths, self.limit))
             if len(lengths) == len(self.limit)
             else lengths,
-            weight=frozen_floats(np.ones(count)) if weight is None else seconds_column("weight", weight),
+            weight=frozen(np.ones(count)) if weight is None else seconds_column("weight", weight),
             **laws,
             **kind_columns(kinds, points, size_sets, laws["speedup"]),
         )

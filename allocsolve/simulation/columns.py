@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from allocsolve.model.arrays import read_only_view
 from allocsolve.model.evolving_columns import packed_evolving
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.view import JobColumns
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.evolving_columns import PackedEvolving
@@ -57,11 +56,11 @@ class KnownColumns:
         self._pairs = [(filled[name].data, values.data) for name, values in truth.items()]
         self._runtime, self._end = filled["runtime"], filled["end"]
         self._truth = packed.runtime
-        views = {name: _read_only(values) for name, values in filled.items()}
+        views = {name: read_only_view(values) for name, values in filled.items()}
         #: The columns, which policies may see.
         self.seen = JobColumns(
             **views,
-            start=_read_only(start),
+            start=read_only_view(start),
             speedup=packed.speedup,
             parameter=packed.parameter,
             table_offsets=packed.table_offsets,
@@ -107,9 +106,3 @@ def _relative_tables(problem: WorkloadProblem) -> FloatArray:
         relative[packed.table_offsets[job] : packed.table_offsets[job + 1]] /= packed.runtime[job]
     relative.setflags(write=False)
     return relative
-
-
-def _read_only(values: NDArray[Any]) -> NDArray[Any]:
-    view = values.view()
-    view.setflags(write=False)
-    return view

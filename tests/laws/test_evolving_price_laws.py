@@ -25,7 +25,7 @@ from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, w
 from allocsolve.bounds.workload.time_price_dual import TimeDual
 from allocsolve.judge import workload_evolving_prices
 from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.judge.workload_evolving_prices import least_cost_of_evolution
+from allocsolve.judge.workload_evolving_prices import LOOSE_STEP_S, least_cost_of_evolution
 from allocsolve.judge.workload_work_prices import least_cost_of_work
 from allocsolve.model import Job, WorkloadProblem, frozen
 
@@ -80,7 +80,10 @@ def test_cheapest_profiles_are_those_of_the_twin(
     cost = float(dual.out.costs[0])
     assert cost == pytest.approx(least_cost_of_profile(problem, term, 0, edges, prices), rel=1e-9)
     judged = least_cost_of_evolution(problem, term, edges, certificate["prices"], certificate["unit"])
-    assert cost * (1 - 1e-4) - 1e-3 <= judged <= cost
+    # The judge takes off what steps may be shorter, and what may lie between them, at any price.
+    held = float(problem.jobs.evolving.nodes.sum())
+    allowance = (LOOSE_STEP_S + 2e-6) * max(prices, default=0.0) * held
+    assert cost * (1 - 1e-4) - allowance - 1e-9 <= judged <= cost
 
 
 @given(problem=alone("overhead"), term=MEANS, certificate=price_lists())

@@ -11,12 +11,11 @@ import numpy as np
 from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_windows, soft_gains
 from allocsolve.bounds.workload.job_price_ascent import ascend
 from allocsolve.judge.reservation_certificate import reservation_certified_bound
+from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-    from numpy.typing import NDArray
 
     from allocsolve.model import Clock, FloatArray, IntArray, ReservationProblem, ReservationTerm
 
@@ -118,8 +117,8 @@ class PriceAscent:
             packed.nodes / problem.topology.num_nodes,
             weights / self._scale,
         )
-        self._jobs = PricedJobs(*(_read_only(column[self._idx].astype(np.float64)) for column in columns))
-        self._best = _Prices(_read_only(np.zeros(1)), _read_only(np.zeros(0)))
+        self._jobs = PricedJobs(*(frozen(column[self._idx].astype(np.float64)) for column in columns))
+        self._best = _Prices(frozen(np.zeros(1)), frozen(np.zeros(0)))
         self._accepted = math.fsum(self._jobs.weight)  # what the best prices allow at most: all
         if certificate is not None:
             reservation_certified_bound(problem, certificate, (term,))
@@ -135,7 +134,7 @@ class PriceAscent:
             certificate = {**certificate, "prices": [0, *certificate["prices"]]}
         rates = np.array(certificate["prices"], dtype=np.float64) / certificate["unit"]
         levels = rates * np.diff(edges) * (self.problem.topology.num_nodes / self._scale)
-        self._offer(_Prices(_read_only(edges), _read_only(levels)))
+        self._offer(_Prices(frozen(edges), frozen(levels)))
 
     def climb(self, clock: Clock | None = None) -> None:
         """Ascend until the end, or until the clock's time is over."""
@@ -181,10 +180,10 @@ class PriceAscent:
         return ReservationPriceBound(
             reservation_certified_bound(problem, certificate, (self.term,)) if certified else 0.0,
             certificate if certified else None,
-            _read_only(edges.astype(np.int64)),
-            _read_only(rates),
-            _read_only(gains),
-            _read_only(starts),
+            frozen(edges.astype(np.int64)),
+            frozen(rates),
+            frozen(gains),
+            frozen(starts),
         )
 
     def _grid(self, slots: int) -> FloatArray:
@@ -193,8 +192,8 @@ class PriceAscent:
         moments = (jobs.arrival, jobs.deadline, jobs.deadline - jobs.runtime, jobs.arrival + jobs.runtime)
         turns = np.unique(np.concatenate(moments))
         if len(turns) <= slots:
-            return _read_only(turns)
-        return _read_only(np.unique(np.rint(np.quantile(turns, np.linspace(0, 1, slots + 1)))))
+            return frozen(turns)
+        return frozen(np.unique(np.rint(np.quantile(turns, np.linspace(0, 1, slots + 1)))))
 
     def _ascended(
         self, edges: FloatArray, levels: FloatArray, temperature: float, clock: Clock | None
@@ -203,7 +202,7 @@ class PriceAscent:
 
         def smooth(at: FloatArray) -> tuple[float, FloatArray]:
             gradient = np.empty(len(at))
-            value = soft_gains(self._jobs, edges, _read_only(at), temperature, gradient)
+            value = soft_gains(self._jobs, edges, frozen(at), temperature, gradient)
             odds = at / temperature + _PRIOR
             value += temperature * float(np.logaddexp(0.0, odds).sum())
             gradient += 0.5 + 0.5 * np.tanh(0.5 * odds)
@@ -218,7 +217,7 @@ class PriceAscent:
             stop=lambda: clock is not None and clock.remaining == 0,
         )
         for excess in _EXCESSES:
-            self._offer(_Prices(edges, _read_only(np.maximum(0.0, levels - excess * temperature))))
+            self._offer(_Prices(edges, frozen(np.maximum(0.0, levels - excess * temperature))))
         return levels
 
     def _offer(self, prices: _Prices) -> None:
@@ -263,8 +262,3 @@ def _onto(prices: _Prices, edges: FloatArray) -> FloatArray:
     """Return the levels of the same prices on another grid."""
     paid = np.concatenate([[0.0], np.cumsum(prices.levels)])
     return np.diff(np.interp(edges, prices.edges, paid))
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    array.setflags(write=False)
-    return array

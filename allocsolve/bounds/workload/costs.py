@@ -8,6 +8,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.model import SLOWDOWN_FLOOR_S
+from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadTerm
@@ -53,17 +54,12 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
     scale = float(weight.sum()) or 1.0
     none = np.zeros(len(weight))
     if term == "turnaround":
-        return JobCosts(weight, _frozen(none), 0.0, scale)
+        return JobCosts(weight, frozen(none), 0.0, scale)
     if term == "slowdown":
         slope = weight / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S)
-        return JobCosts(_frozen(slope), weight, 0.0, scale)
+        return JobCosts(frozen(slope), weight, 0.0, scale)
     if term == "wait" and problem.is_rigid:
-        return JobCosts(weight, _frozen(none), float((weight * packed.runtime).sum()), scale)
+        return JobCosts(weight, frozen(none), float((weight * packed.runtime).sum()), scale)
     reason = "of jobs that are not rigid" if term == "wait" else "is no mean over the jobs"
     msg = f"{term} {reason}: prices bound {', '.join(MEAN_TERMS)} (of rigid jobs)"
     raise InvalidOption(msg)
-
-
-def _frozen(values: FloatArray) -> FloatArray:
-    values.setflags(write=False)
-    return values

@@ -11,7 +11,7 @@ from allocsolve.bounds.workload._kernels_profile_prices import ProfileRows
 from allocsolve.model import PROFILE, REACTIVE, frozen
 
 if TYPE_CHECKING:
-    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+    from allocsolve.model import IntArray, WorkloadProblem
 
 #: Far above the rounding of a product, relative.
 _ROUNDING = 1e-12
@@ -60,7 +60,7 @@ def phase_rows(problem: WorkloadProblem) -> PhaseRows:
     columns = np.array([phase for reading in readings for phase in reading]).reshape(-1, 2)
     lengths = [0, *(len(reading) for reading in readings)]
     floats = (np.array(shortest, dtype=np.float64), columns[:, 0].copy(), columns[:, 1].copy())
-    return PhaseRows(_integers(jobs), _integers(np.cumsum(lengths)), *map(_frozen, floats))
+    return PhaseRows(_integers(jobs), _integers(np.cumsum(lengths)), *map(frozen, floats))
 
 
 def profile_rows(problem: WorkloadProblem) -> ProfileRows:
@@ -83,13 +83,8 @@ def profile_rows(problem: WorkloadProblem) -> ProfileRows:
         lengths.append(len(seconds))
     floats = (np.array(until, dtype=np.float64), np.array(nodes, dtype=np.float64))
     offsets = np.cumsum(lengths)
-    return ProfileRows(_integers(jobs), _integers(waits), _integers(offsets), *map(_frozen, floats))
+    return ProfileRows(_integers(jobs), _integers(waits), _integers(offsets), *map(frozen, floats))
 
 
 def _integers(values: object) -> IntArray:
     return frozen(np.array(values, dtype=np.int64))
-
-
-def _frozen(values: FloatArray) -> FloatArray:
-    values.setflags(write=False)
-    return values

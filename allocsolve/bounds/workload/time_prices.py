@@ -319,7 +319,7 @@ def _certified(
         slope = floor / np.maximum(problem.packed.runtime, SLOWDOWN_FLOOR_S)
     else:
         floor, slope = np.zeros(len(weight)), np.floor(weight * unit)
-    dual.costs = JobCosts(_frozen(slope), _frozen(floor), costs.offset, scale)
+    dual.costs = JobCosts(frozen(slope), frozen(floor), costs.offset, scale)
     dual.on(edges)
     dual(prices)
     whole = prices.astype(np.int64).tolist()
@@ -349,10 +349,10 @@ def _certified(
     return PriceBound(
         value=value,
         certificate=certificate,
-        starts=_frozen(dual.out.starts),
+        starts=frozen(dual.out.starts),
         sizes=frozen(dual.out.sizes),
         edges=edges,
-        prices=_frozen(prices / unit),
+        prices=frozen(prices / unit),
         interrupted=interrupted,
     )
 
@@ -371,8 +371,3 @@ def _joined(edges: IntArray, prices: FloatArray) -> tuple[IntArray, FloatArray]:
     if not steps.any():
         return frozen(edges[:1].copy()), prices[:0]
     return frozen(edges[steps]), prices[steps[:-1]][: int(steps.sum()) - 1]
-
-
-def _frozen(values: FloatArray) -> FloatArray:
-    values.setflags(write=False)
-    return values

@@ -142,8 +142,8 @@ def _instance(
         num_nodes=problem.num_nodes,
         release=release,
         latest=integers([latest[job] for job in counted.tolist()]),
-        slope=_frozen(costs.slope[counted] * unit),
-        floor=_frozen(costs.floor[counted]),
+        slope=frozen(costs.slope[counted] * unit),
+        floor=frozen(costs.floor[counted]),
         reference=release,
         twin=frozen(twin),
         offsets=frozen(offsets),
@@ -185,7 +185,7 @@ def _tables(
             least[starts] = np.minimum(least[starts], cost)
         ahead[job] = np.minimum.accumulate(least[::-1])[::-1][sampled]
     left = charged[-1] - np.interp(seconds, edges, charged)
-    return Tables(step, _frozen(paid), _frozen(share), _frozen(ahead), _frozen(left[sampled]))
+    return Tables(step, frozen(paid), frozen(share), frozen(ahead), frozen(left[sampled]))
 
 
 def _time_rows(problem: WorkloadProblem, prices: PriceBound) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -219,8 +219,3 @@ def _job_rows(
         table[:, size:] = np.maximum(table[:, size:], table[:, : capacity + 1 - size] + rates[row][:, None])
     charged = np.concatenate([[0.0], np.cumsum(table[:, -1] * lengths)])
     return edges, integral, charged
-
-
-def _frozen(values: FloatArray) -> FloatArray:
-    values.setflags(write=False)
-    return values

@@ -8,7 +8,6 @@ import numpy as np
 
 from allocsolve.heuristics.reservation._kernels_machine import Executed, new_state
 from allocsolve.model.arrays import frozen
-from allocsolve.model.columns import frozen_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,11 +65,11 @@ def executed(
     jobs = Executed(
         frozen(program),
         frozen(nodes),
-        frozen_floats(start),
-        frozen_floats(limit),
-        frozen_floats(np.ascontiguousarray(scales.factor)),
-        frozen_floats(np.ascontiguousarray(scales.compute)),
-        frozen_floats(np.ascontiguousarray(scales.message)),
+        frozen(start),
+        frozen(limit),
+        frozen(np.ascontiguousarray(scales.factor)),
+        frozen(np.ascontiguousarray(scales.compute)),
+        frozen(np.ascontiguousarray(scales.message)),
         frozen(np.cumsum([0, *set_sizes], dtype=np.int64)),
         frozen(np.concatenate([np.zeros(0, dtype=np.int64), *ordered])),
         frozen(np.zeros(count, dtype=np.int64) if row is None else row),

@@ -10,7 +10,6 @@ from allocsolve.heuristics.reservation._kernels_machine import Programs
 from allocsolve.heuristics.reservation._kernels_programs import linked
 from allocsolve.heuristics.reservation.linnert_programs import FIRST_DRAWN, linnert_arrays
 from allocsolve.model.arrays import frozen
-from allocsolve.model.columns import frozen_floats
 from allocsolve.model.program import RECEIVE, SEND
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def _piece(offsets: IntArray, code: IntArray, target: IntArray, amount: FloatArr
     channels, numbers = np.unique(target[messages], return_inverse=True)
     target = target.copy()
     target[messages] = numbers
-    arrays = frozen(offsets), frozen(code), frozen(target), frozen_floats(amount)
+    arrays = frozen(offsets), frozen(code), frozen(target), frozen(amount)
     return (*arrays, *linked(*arrays, len(channels)))
 
 
@@ -84,7 +83,7 @@ def _joined(pieces: list[_Piece]) -> Programs:
         return frozen(np.concatenate([one[at] for one in pieces]) if pieces else np.zeros(0, dtype=np.int64))
 
     def floats(at: int) -> FloatArray:
-        return frozen_floats(np.concatenate([one[at] for one in pieces]) if pieces else np.zeros(0))
+        return frozen(np.concatenate([one[at] for one in pieces]) if pieces else np.zeros(0))
 
     def ends(lengths: list[int]) -> IntArray:
         return frozen(np.cumsum([0, *lengths], dtype=np.int64))

@@ -15,7 +15,7 @@ from allocsolve.heuristics.workload._kernels_grants import (
 )
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model.columns import frozen_floats
+from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.kernels import (
@@ -100,7 +100,7 @@ def initial_auction(demand: Demand, earliest: FloatArray | None = None) -> Aucti
         wanted=np.zeros(count, dtype=np.int64),
         admitted=np.zeros(count, dtype=np.int64),
         scores=np.zeros(count),
-        earliest=frozen_floats(np.empty(0)) if earliest is None else earliest,
+        earliest=frozen(np.empty(0)) if earliest is None else earliest,
         wake=np.full(1, np.inf),
         offers=initial_offers(count),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from allocsolve.heuristics.workload._kernels_orders import sort_queue
 from allocsolve.heuristics.workload._kernels_rebalancing import Supply, grow, shrink_and_start
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model.columns import frozen_floats
+from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.kernels import Resizing, State, advance_resizing, has_room, largest_size, work_left
 
@@ -50,8 +50,8 @@ def initial_ranking(jobs: PackedJobs, seconds: FloatArray, nodes: IntArray) -> R
         return np.zeros(count, dtype=np.int64)
 
     return Ranking(
-        area=frozen_floats(seconds * nodes / jobs.runtime),
-        share=frozen_floats(seconds * nodes / jobs.nodes),
+        area=frozen(seconds * nodes / jobs.runtime),
+        share=frozen(seconds * nodes / jobs.nodes),
         left=np.zeros(count),
         ranked=numbers(),
         counts=np.zeros(2, dtype=np.int64),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_clearing import Demand
-from allocsolve.model.columns import frozen_floats
+from allocsolve.model.arrays import frozen
 from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER
 
 if TYPE_CHECKING:
@@ -86,4 +86,4 @@ def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
 
 
 def _demand(scale: FloatArray, exponent: FloatArray, shift: FloatArray, gain: FloatArray) -> Demand:
-    return Demand(*(frozen_floats(column.copy()) for column in (scale, exponent, shift, gain)))
+    return Demand(*(frozen(column.copy()) for column in (scale, exponent, shift, gain)))

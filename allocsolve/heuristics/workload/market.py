@@ -14,7 +14,7 @@ from allocsolve.heuristics.workload.orders import order_code
 from allocsolve.heuristics.workload.rebalancing import run_auctions
 from allocsolve.judge.workload import workload_value
 from allocsolve.model import Clock, Limit, Result, Status, parse_workload_objective, terms
-from allocsolve.model.columns import frozen_floats
+from allocsolve.model.arrays import frozen
 from allocsolve.simulation import EngineRules
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def market_schedule(
 
     packed = problem.packed
     demand = profit_takers(packed, work_prices(problem, bound))
-    auction = initial_auction(demand, frozen_floats(np.asarray(bound.starts, dtype=np.float64).copy()))
+    auction = initial_auction(demand, frozen(np.asarray(bound.starts, dtype=np.float64).copy()))
     hysteresis = _HYSTERESIS_AT_POINTS if packed.points.any() else 0.0
     rule = RebalancingRule(hysteresis, order_code("smallest-area"))
     return run_auctions(problem, auction, rule, EngineRules(), packed.runtime, clock).schedule

@@ -21,7 +21,6 @@ from allocsolve.heuristics.workload._kernels_profile_fit import (
 from allocsolve.model import Result, Status, WorkloadProblem, WorkloadSchedule, expand_ratio
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, instance
-from allocsolve.model.columns import frozen_floats
 from allocsolve.model.evolving import NOT_EVOLVING, PROFILE
 from allocsolve.model.profile import max_expanded_durations
 from allocsolve.simulation import EngineRules, Log, Simulation
@@ -183,10 +182,10 @@ def _job_steps(problem: WorkloadProblem, expand_limit: float) -> JobSteps:
     return JobSteps(
         submit=packed.submit,
         offsets=frozen(offsets),
-        seconds=frozen_floats(seconds),
+        seconds=frozen(seconds),
         nodes=frozen(nodes),
-        longest=frozen_floats(longest),
-        after=frozen_floats(np.repeat(done[last], lengths) - done),
+        longest=frozen(longest),
+        after=frozen(np.repeat(done[last], lengths) - done),
         runtime=packed.runtime,
         peak=frozen(np.maximum.reduceat(nodes, offsets[:-1]) if len(lengths) else nodes.copy()),
         patient=frozen(np.isinf(limits).astype(np.int64)),
@@ -201,7 +200,7 @@ def _in_one_step(steps: JobSteps) -> JobSteps:
         seconds=steps.runtime,
         nodes=steps.peak,
         longest=steps.runtime,
-        after=frozen_floats(np.zeros(jobs)),
+        after=frozen(np.zeros(jobs)),
     )
 
 

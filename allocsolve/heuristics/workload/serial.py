@@ -13,7 +13,6 @@ from allocsolve.heuristics.workload._kernels_serial import Sizes, new_free_nodes
 from allocsolve.model import Result, Status, WorkloadSchedule
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.checks import choice, real, shown
-from allocsolve.model.columns import frozen_floats
 from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, allowed_sizes
 from allocsolve.model.speedup import SPEEDUP_TABLE, SpeedupTable
 
@@ -98,7 +97,7 @@ def job_sizes(problem: WorkloadProblem, *, every: bool = False) -> Sizes:
     # Within each job the other way round.
     turned = np.repeat(offsets[:-1] + offsets[1:] - 1, np.diff(offsets)) - np.arange(offsets[-1])
     at = smallest_first[turned]
-    return Sizes(frozen(offsets), frozen(sizes[row_of[at]]), frozen_floats(seconds[at]))
+    return Sizes(frozen(offsets), frozen(sizes[row_of[at]]), frozen(seconds[at]))
 
 
 #: A law, and the nodes, the fewest, the most and the size set of jobs that follow it.
