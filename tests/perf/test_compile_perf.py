@@ -41,12 +41,12 @@ JOBS = """JobID|User|Submit|Start|End|Elapsed|Timelimit|NNodes|State
 105|bob|2024-03-05T09:00:00|2024-03-05T09:00:00|2024-03-05T10:30:00|01:30:00|02:00:00|2|COMPLETED
 """
 
-#: Makes a solver ready for a small problem of its family, as before its first call.
+#: Makes a solver ready for a problem that takes it through all of its kernels, as before its first call.
 READY = """
 import sys
 from allocsolve.registry import families_named, make_solver, ready
 for family in families_named(sys.argv[1])[:1]:
-    problem = next(iter(family.examples()))
+    problem = family.large_example()
     ready(make_solver(sys.argv[1], problem), problem)
 """
 
