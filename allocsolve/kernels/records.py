@@ -31,6 +31,7 @@ class Record:
 
         def __getitem__(self, field: str) -> Any: ...  # noqa: ANN401 - a float or an integer
         def __setitem__(self, field: str, value: float) -> None: ...
+        def item(self) -> tuple[Any, ...]: ...  # noqa: D102 - of numpy: all numbers
 
 
 R = TypeVar("R", bound=Record)

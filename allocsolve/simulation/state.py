@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from allocsolve.model.evolving_columns import PackedEvolving
     from allocsolve.model.jobs import FloatArray
 
-__all__ = ["Entry", "Held", "Resizing", "State", "initial_resizing", "initial_state", "roomier"]
+__all__ = [
+    "EngineNumbers",
+    "Entry",
+    "Held",
+    "Resizing",
+    "State",
+    "initial_resizing",
+    "initial_state",
+    "roomier",
+]
 
 
 class EngineNumbers(Record):
