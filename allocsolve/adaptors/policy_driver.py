@@ -191,8 +191,8 @@ class PolicyDriver:
                 initial_resizing(np.zeros(2 * count), packed_evolving((), (), 2 * count), 0),
             )
         state, resizing = self._engine
-        engine, ledger, ends = state.engine, resizing.ledger, cast("Any", state.ends)
-        job, elastic = cast("Any", state.job), cast("Any", resizing.job)
+        engine, ledger, ends = state.engine, resizing.ledger, state.ends
+        job, elastic = state.job, resizing.job
         engine["clock"], engine["free"], engine["running"] = view.now, view.free, len(running)
         ends["job"][: len(running)], state.end_places[running] = running, np.arange(len(running))
         job["start"][running], job["start"][view.queue] = view.jobs.start[running], np.nan

@@ -54,7 +54,7 @@ class _Version(argparse.Action):
     """Show the version: argparse's own action would have to know it for each command line."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version  # noqa: PLC0415 - takes as long as all other commands together
+        from importlib.metadata import version  # noqa: PLC0415 - not for other commands
 
         sys.stdout.write(f"allocsolve {version('allocsolve')}\n")
         parser.exit()

@@ -1,9 +1,9 @@
 """Jobs with phases: nodes join and leave one at a time, as many as a phase can use.
 
-A job makes no progress in its first `JOIN_START` seconds, and asks for nothing. A node is held from the grant
-on and joins for `JOIN_GROW` seconds; one that leaves is held for `JOIN_SHRINK` seconds more; neither is
+A job makes no progress in its first `join_start` seconds, and asks for nothing. A node is held from the grant
+on and joins for `join_grow` seconds; one that leaves is held for `join_shrink` seconds more; neither is
 useful. A job asks for a node when it has no open request, no node joins, and it holds fewer than its phase
-can use and `max_nodes` allow. It counts `RELEASE_DELAY` seconds while it has more useful nodes than the phase
+can use and `max_nodes` allow. It counts `release_delay` seconds while it has more useful nodes than the phase
 can use, then gives one back, which drops an open request; the count starts again if there are still too many.
 A count that is over while a node leaves waits until that is free.
 """

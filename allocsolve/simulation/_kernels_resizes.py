@@ -1,7 +1,7 @@
 """Running jobs change their sizes, and queued jobs are promised nodes: what the event loop does besides.
 
 A job changes its size at a point of its work, which is strictly after the decision; without points it changes
-at once. Nodes that it is to get wait in `RESERVED` until then. Nodes that it gives up go to the pool if they
+at once. Nodes that it is to get wait in `reserved` until then. Nodes that it gives up go to the pool if they
 are promised to a queued job, else they are free; a job that holds the larger number while it stalls gives
 them up at the end of the stall. If no point is left, the change stays pending until the job ends. A job that
 was promised nodes starts when the pool holds them; the first promise comes first.

@@ -230,11 +230,11 @@ class Change(Record):
 
 
 class Row(Record):
-    """Of an event the share of the work that is left and the change; of a phase or step see below."""
+    """One event, phase or step of a job that evolves."""
 
-    #: Of a phase its node-seconds, of a step its seconds.
+    #: Of an event the share of the work that is left, of a phase its node-seconds, of a step its seconds.
     amount: float
-    #: Of a phase its most useful nodes, of a step its nodes.
+    #: Of an event the change, of a phase its most useful nodes, of a step its nodes.
     nodes: float
 
 
