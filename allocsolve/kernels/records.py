@@ -12,6 +12,8 @@ a list, or the number of a single record.
 
 from __future__ import annotations
 
+import functools
+from collections import namedtuple
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 import numpy as np
@@ -19,9 +21,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
-__all__ = ["Record", "Records", "record", "records"]
+__all__ = ["Record", "Records", "numbers", "record", "records"]
 
 
 class Record:
@@ -31,7 +33,6 @@ class Record:
 
         def __getitem__(self, field: str) -> Any: ...  # noqa: ANN401 - a float or an integer
         def __setitem__(self, field: str, value: float) -> None: ...
-        def item(self) -> tuple[Any, ...]: ...  # noqa: D102 - of numpy: all numbers
 
 
 R = TypeVar("R", bound=Record)
@@ -57,7 +58,9 @@ def record(kind: type[R]) -> R:
     return made
 
 
-def records(kind: type[R], count: int, *, frozen: bool = False, **columns: ArrayLike) -> Records[R]:
+def records(
+    kind: type[R], count: int, *, frozen: bool = False, **columns: NDArray[Any] | float
+) -> Records[R]:
     """Return a list of records: zeros but for these columns, each a number or one number per record.
 
     Parameters
@@ -72,13 +75,51 @@ def records(kind: type[R], count: int, *, frozen: bool = False, **columns: Array
         By name of the field.
     """
     made: Any = np.zeros(count, _layout(kind))
+    single: dict[str, float] = {}
+    whole: dict[str, NDArray[Any]] = {}
     for name, values in columns.items():
-        made[name] = values
+        if isinstance(values, int | float):
+            single[name] = values
+        else:
+            whole[name] = values
+    if single:
+        # one copy of a record after the other is several times faster than a column after a column
+        made.view(np.int64).reshape(count, len(made.dtype))[:] = _bits(made.dtype, tuple(single.items()))
+    for name, column in whole.items():
+        made[name] = column
     made.setflags(write=not frozen)
     listed: Records[R] = made
     return listed
 
 
+def numbers(values: R) -> R:
+    """Return the numbers of a record as attributes: all at once come out faster than three one by one."""
+    plain: Any = values
+    made: R = _tuple_of(plain.dtype.names)._make(plain.item())
+    return made
+
+
+@functools.cache
+def _tuple_of(names: tuple[str, ...]) -> Any:  # noqa: ANN401 - a class with these fields
+    return namedtuple("Numbers", names)  # noqa: PYI024 - the fields are listed once, by the record
+
+
+@functools.lru_cache(maxsize=64)
+def _bits(layout: np.dtype[Any], fields: tuple[tuple[str, float], ...]) -> NDArray[np.int64]:
+    """Return a record with these numbers as integers of the same bits."""
+    made: Any = np.zeros(1, layout)
+    for name, value in fields:
+        made[name] = value
+    bits: NDArray[np.int64] = made.view(np.int64)
+    bits.setflags(write=False)
+    return bits
+
+
 def _layout(kind: type[Record]) -> np.dtype[Any]:
-    numbers = {"float": np.float64, "int": np.int64}
-    return np.dtype([(name, numbers[text]) for name, text in kind.__annotations__.items()], align=True)
+    return _dtype(tuple(kind.__annotations__.items()))
+
+
+@functools.cache
+def _dtype(fields: tuple[tuple[str, str], ...]) -> np.dtype[Any]:
+    kinds = {"float": np.float64, "int": np.int64}
+    return np.dtype([(name, kinds[text]) for name, text in fields], align=True)

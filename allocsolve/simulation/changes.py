@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from allocsolve.kernels.records import numbers
 from allocsolve.model.arrays import frozen
 from allocsolve.simulation._kernels_orders import carry_out, to_next_resizing_event
 from allocsolve.simulation.state import initial_resizing, roomier
@@ -52,15 +53,15 @@ class Changes:
 
     def columns(self, running: IntArray) -> dict[str, Any]:
         """Return what a view shows of changes."""
-        resizing, ledger = self.resizing, self.resizing.ledger
-        elastic = resizing.job
-        promises = resizing.promises[ledger["first_promise"] : ledger["last_promise"]].copy()
-        requests = resizing.requests[: ledger["requests"]].copy()
+        resizing, elastic = self.resizing, self.resizing.job
+        ledger = numbers(resizing.ledger)
+        promises = resizing.promises[ledger.first_promise : ledger.last_promise].copy()
+        requests = resizing.requests[: ledger.requests].copy()
         return {
             "targets": frozen(elastic["target"][running]),
-            "resized": frozen(resizing.resized[: ledger["resized"]].copy()),
-            "pool": int(ledger["pool"]),
-            "reserved": int(ledger["reserved"]),
+            "resized": frozen(resizing.resized[: ledger.resized].copy()),
+            "pool": ledger.pool,
+            "reserved": ledger.reserved,
             "promises": frozen(promises),
             "promised_nodes": frozen(elastic["promise"][promises]),
             "requests": frozen(requests),

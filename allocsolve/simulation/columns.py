@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -86,8 +87,14 @@ class KnownColumns:
 
 def shown_plan(jobs: JobColumns) -> PackedEvolving:
     """Return how jobs evolve as far as policies know it: without events, phases and steps."""
-    nothing = packed_evolving((), (), len(jobs.submit))
-    return nothing._replace(**{name: getattr(jobs, name) for name in _OF_CHANGES})
+    no_plan = _no_plan(len(jobs.submit))
+    return no_plan._replace(**{name: getattr(jobs, name) for name in _OF_CHANGES})
+
+
+@functools.lru_cache(maxsize=4)
+def _no_plan(count: int) -> PackedEvolving:
+    """Return the plan of jobs that do not evolve; policies ask for it at each call."""
+    return packed_evolving((), (), count)
 
 
 def user_numbers(problem: WorkloadProblem) -> IntArray:

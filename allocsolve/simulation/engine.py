@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections import namedtuple
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from allocsolve.kernels.records import numbers
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import PROFILE
@@ -22,7 +22,7 @@ from allocsolve.simulation.orders import Orders
 from allocsolve.simulation.outcome import log_of, schedule_of
 from allocsolve.simulation.rules import EngineRules
 from allocsolve.simulation.sizes import can_run_on, relative_time, run_time
-from allocsolve.simulation.state import EngineNumbers, initial_state
+from allocsolve.simulation.state import initial_state
 from allocsolve.simulation.view import QueueView
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ __all__ = ["Engine"]
 
 #: Job, nodes, code of the reason, blocked job or -1.
 _Chosen: TypeAlias = tuple[int, int, int, int]
-
-#: The numbers of the engine, out of its record.
-_Numbers = namedtuple("_Numbers", EngineNumbers.__annotations__)  # type: ignore[misc]  # noqa: PYI024 - the fields are listed once
 
 _REASONS = frozenset(reason.value for reason in Reason)
 
@@ -105,8 +102,7 @@ class Engine:
             called = to_next_event(self._arrays, wake, coalesce)
         if not called:
             return None
-        # all numbers at once is faster than one by one
-        engine: Any = _Numbers._make(state.engine.item())
+        engine = numbers(state.engine)
         completed, now = engine.completed, engine.clock
         num_events = completed + engine.submitted
         events = frozen(state.events[:num_events].copy())

@@ -17,6 +17,13 @@ from allocsolve.simulation._kernels_resizes import (
 from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio
 from allocsolve.simulation._kernels_sizes_held import work_left
 from allocsolve.simulation.state import Resizing, State, initial_resizing, initial_state, roomier
+from allocsolve.simulation.view_states import (
+    packed_jobs,
+    renumbered,
+    resizing_of_view,
+    start_of,
+    state_of_view,
+)
 
 __all__ = [
     "Resizing",
@@ -33,11 +40,16 @@ __all__ = [
     "largest_size",
     "largest_start",
     "leave_queue",
+    "packed_jobs",
     "promise",
+    "renumbered",
     "resize",
+    "resizing_of_view",
     "roomier",
     "run_time",
+    "start_of",
     "start_promised",
+    "state_of_view",
     "take_in",
     "take_running",
     "time_ratio",

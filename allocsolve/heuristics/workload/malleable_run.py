@@ -16,10 +16,17 @@ from allocsolve.heuristics.workload.malleable_rule import (
     MalleableRule,
     initial_scratch,
 )
-from allocsolve.model.jobs import PackedJobs
-from allocsolve.simulation.columns import shown_plan
-from allocsolve.simulation.decisions import Promise, Reason, Resize, Start
-from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
+from allocsolve.simulation.decisions import Promise, Resize, Start
+from allocsolve.simulation.kernels import (
+    initial_resizing,
+    initial_state,
+    packed_jobs,
+    renumbered,
+    resizing_of_view,
+    roomier,
+    start_of,
+    state_of_view,
+)
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
     from allocsolve.simulation import EngineRules, QueueView
     from allocsolve.simulation.kernels import Resizing, State
 
-__all__ = ["ROOM", "ResizeDecision", "decide_resizes", "final_states", "run_resizes", "states_of_view"]
+__all__ = ["ROOM", "ResizeDecision", "decide_resizes", "final_states", "run_resizes"]
 
 #: What a policy that resizes jobs decides.
 ResizeDecision: TypeAlias = Start | Resize | Promise
@@ -74,24 +81,25 @@ def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRul
 
 def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision, ...]:
     """Return what a policy decides on a view. O(running + queue), and the cost of the policy."""
-    room = 4 * (len(view.running) + len(view.queue)) + 64
+    view, listed = renumbered(view)
+    room = 4 * len(listed) + 64
     while True:
         noted = _Noted.with_room(room)
         state = _decided(view, rule, noted)
         room = int(noted.count[0])
         if room <= len(noted.rows):
-            return tuple(_decisions(state, noted))
+            return tuple(_decisions(state, noted, listed))
 
 
 def _decided(view: QueueView, rule: MalleableRule, noted: _Noted) -> State:
     """Return the state after one call on a view."""
-    packed, state, resizing = states_of_view(view)
+    state, estimate = state_of_view(view, resizable=True), view.jobs.estimate
     decide_malleable(
-        packed,
+        packed_jobs(view.jobs),
         state,
-        resizing,
-        _estimates(packed.estimate),
-        initial_scratch(len(packed.submit)),
+        resizing_of_view(view),
+        _estimates(estimate),
+        initial_scratch(len(estimate)),
         rule,
         nothing_blocked(usable=False),
         view.running,
@@ -102,41 +110,14 @@ def _decided(view: QueueView, rule: MalleableRule, noted: _Noted) -> State:
     return state
 
 
-def states_of_view(view: QueueView) -> tuple[PackedJobs, State, Resizing]:
-    """Return the jobs and the states of the engine as a view tells them, without its running jobs."""
-    jobs, count = view.jobs, len(view.jobs.submit)
-    waiting, running, promises = view.queue, view.running, view.promises
-    state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=True, resizable=True, num_jobs=count)
-    state.engine["clock"] = view.now
-    state.engine["tail"] = len(waiting)
-    state.queue[: len(waiting)] = waiting
-    state.job["size"][running] = view.held
-    state.job["start"][running] = jobs.start[running]
-    state.engine["free"] = view.free + view.held.sum()
-    resizing = initial_resizing(jobs.estimate, shown_plan(jobs), count)
-    resizing.ledger["requests"] = len(view.requests)
-    resizing.requests[: len(view.requests)] = view.requests
-    resizing.job["request"][view.requests] = view.requested_nodes
-    resizing.job["target"][running] = view.targets
-    resizing.ledger["pool"], resizing.ledger["last_promise"] = view.pool, len(promises)
-    resizing.promises[: len(promises)] = promises
-    resizing.job["promise"][promises] = view.promised_nodes
-    return PackedJobs(**{name: getattr(jobs, name) for name in PackedJobs._fields}), state, resizing
-
-
-def _decisions(state: State, noted: _Noted) -> Iterator[ResizeDecision]:
+def _decisions(state: State, noted: _Noted, listed: IntArray) -> Iterator[ResizeDecision]:
     for job, nodes, other in noted.rows[: noted.count[0]].tolist():
         if other == STARTED_NOW:
-            blocked = int(state.job["blocked"][job])
-            yield Start(job, nodes, Reason(state.job["reason"][job]), None if blocked < 0 else blocked)
+            yield start_of(state, job, listed, nodes)
         elif other == PROMISED_NODES:
-            yield Promise(job, nodes)
+            yield Promise(int(listed[job]), nodes)
         else:
-            yield Resize(job, nodes, None if other == FOR_NOBODY else other)
-
-
-_NO_ARRIVALS = np.empty(0)
-_NO_ARRIVALS.setflags(write=False)
+            yield Resize(int(listed[job]), nodes, None if other == FOR_NOBODY else int(listed[other]))
 
 
 def _estimates(limit: FloatArray) -> Estimates:

@@ -19,11 +19,15 @@ from allocsolve.heuristics.workload._kernels_queue import (
     nothing_blocked,
     run,
 )
-from allocsolve.model.jobs import PackedJobs
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
-from allocsolve.simulation.decisions import Reason, Start
-from allocsolve.simulation.kernels import initial_state
+from allocsolve.simulation.kernels import (
+    initial_state,
+    packed_jobs,
+    renumbered,
+    start_of,
+    state_of_view,
+)
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation import QueueView
+    from allocsolve.simulation.decisions import Start
 
 __all__ = ["EstimateSource", "QueuePolicy", "decide_view", "run_queue"]
 
@@ -85,17 +90,20 @@ def run_queue(problem: WorkloadProblem, policy: QueuePolicy, rules: EngineRules)
 
 
 def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
-    """Return what a policy decides on a view. O(running^2 + queue) at worst, and the cost of the policy."""
-    jobs = view.jobs
-    waiting, running = view.queue, view.running
+    """Return what a policy decides on a view. O(running^2 + queue) at worst, and the cost of the policy.
+
+    A policy that learns from users looks at all jobs that have ended, too.
+    """
+    shown = view
+    view, listed = renumbered(shown)
+    jobs, running = view.jobs, view.running
     running = running[np.lexsort((running, jobs.start[running]))]
-    known = np.concatenate([waiting, running])
     sources = {"limit": jobs.estimate, "actual": jobs.runtime}
-    if "actual" in {policy.running, policy.queued} and np.isnan(jobs.runtime[known]).any():
+    if "actual" in {policy.running, policy.queued} and np.isnan(jobs.runtime).any():
         msg = "the view hides actual run times, which the policy needs"
         raise InvalidOption(msg)
     if policy.rule.learning:
-        sources["user-average"] = _learned(view, known)
+        sources["user-average"] = _learned(shown, listed)
     estimates = _estimates(
         jobs.estimate,
         sources[policy.running],
@@ -103,29 +111,11 @@ def decide_view(view: QueueView, policy: QueuePolicy) -> tuple[Start, ...]:
         np.empty(0, dtype=np.int64),
         scored=policy.rule.order != 0,
     )
-    state = initial_state(view.num_nodes, _NO_ARRIVALS, ordered=True, num_jobs=len(jobs.submit))
-    state.engine["clock"] = view.now
-    state.engine["tail"] = len(waiting)
-    state.queue[: len(waiting)] = waiting
-    state.job["size"][view.running] = view.held
-    state.engine["free"] = view.free + view.held.sum()
+    state = state_of_view(view, resizable=False)
     memory = nothing_blocked(usable=False)
-    packed = PackedJobs(**{name: getattr(jobs, name) for name in PackedJobs._fields})
-    decide(packed, state, estimates, policy.rule, memory, running, jobs.start[running])
+    decide(packed_jobs(jobs), state, estimates, policy.rule, memory, running, jobs.start[running])
     chosen = state.started[len(running) : state.engine["started"]].tolist()
-    return tuple(
-        Start(
-            job,
-            int(state.job["size"][job]),
-            Reason(state.job["reason"][job]),
-            None if state.job["blocked"][job] < 0 else int(state.job["blocked"][job]),
-        )
-        for job in chosen
-    )
-
-
-_NO_ARRIVALS = np.empty(0)
-_NO_ARRIVALS.setflags(write=False)
+    return tuple(start_of(state, job, listed) for job in chosen)
 
 
 def _looks_at_all(rule: QueueRule) -> bool:
@@ -150,12 +140,12 @@ def _estimates(
 def _learned(view: QueueView, wanted: IntArray) -> FloatArray:
     """Return estimates of these jobs as `learn` makes them at their submission. O(jobs log jobs)."""
     jobs = view.jobs
-    learned = jobs.estimate.copy()
+    learned = jobs.estimate[wanted]
     completed = np.flatnonzero(jobs.end <= view.now)
     completed = completed[np.lexsort((completed, jobs.end[completed]))]
-    for job in wanted.tolist():
+    for place, job in enumerate(wanted.tolist()):
         mine = completed[(jobs.user[completed] == jobs.user[job]) & (jobs.end[completed] <= jobs.submit[job])]
         runs = (jobs.end[mine[-2:]] - jobs.start[mine[-2:]]).tolist()
         if runs and jobs.user[job] >= 0:
-            learned[job] = min(learned[job], sum(reversed(runs)) / len(runs))
+            learned[place] = min(learned[place], sum(reversed(runs)) / len(runs))
     return learned

@@ -17,15 +17,24 @@ from allocsolve.heuristics.workload._kernels_rebalancing import (
     run_rebalancing,
 )
 from allocsolve.heuristics.workload.demand import price_takers
-from allocsolve.heuristics.workload.malleable_run import ROOM, ResizeDecision, states_of_view
+from allocsolve.heuristics.workload.malleable_run import ROOM, ResizeDecision
 from allocsolve.heuristics.workload.orders import QUEUE_ORDERS, QueueOrder, order_code
 from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, real, shown
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation import EngineRules, ResizeEffect
-from allocsolve.simulation.decisions import Answer, Reason, Resize, Start
-from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
+from allocsolve.simulation.decisions import Answer, Resize
+from allocsolve.simulation.kernels import (
+    initial_resizing,
+    initial_state,
+    packed_jobs,
+    renumbered,
+    resizing_of_view,
+    roomier,
+    start_of,
+    state_of_view,
+)
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
@@ -151,33 +160,30 @@ class StaticPrice:
         if len(profiles):
             msg = f"job {int(profiles[0])} {_NO_PROFILES}"
             raise UnsupportedProblem(msg)
-        packed, state, resizing = states_of_view(view)
+        view, listed = renumbered(view)
+        packed, state, resizing = (
+            packed_jobs(view.jobs),
+            state_of_view(view, resizable=True),
+            resizing_of_view(view),
+        )
         state.engine["submitted"] = len(view.queue)  # all of it is put in order
         auction = initial_auction(price_takers(packed))
         running = view.running[packed.kind[view.running] == MALLEABLE]
-        before = resizing.job["target"][running]
+        before, targets = resizing.job["target"][running], resizing.job["target"]
         decide_rebalancing(packed, state, resizing, auction, self._rule, view.running, view.expected_ends)
         changed = [
-            (job, int(after), int(after) > held)
+            (job, after, after > held)
             for job, held, after in zip(
-                running.tolist(), before.tolist(), resizing.job["target"][running], strict=True
+                listed[running].tolist(), before.tolist(), targets[running].tolist(), strict=True
             )
             if after != held
         ]
-        starts = [
-            Start(
-                job,
-                int(state.job["size"][job]),
-                Reason(state.job["reason"][job]),
-                None if state.job["blocked"][job] < 0 else int(state.job["blocked"][job]),
-            )
-            for job in state.started[len(view.running) : state.engine["started"]].tolist()
-        ]
-        granted = view.requests[resizing.job["request"][view.requests] == 0].tolist()
+        starts = state.started[len(view.running) : state.engine["started"]].tolist()
+        granted = view.requests[resizing.job["request"][view.requests] == 0]
         return (
             *(Resize(job, size) for job, size, grows in changed if not grows),
-            *starts,
-            *(Answer(job) for job in granted),
+            *(start_of(state, job, listed) for job in starts),
+            *(Answer(job) for job in listed[granted].tolist()),
             *(Resize(job, size) for job, size, grows in changed if grows),
         )
 

@@ -1,0 +1,125 @@
+"""From a view back to states of the engine, in which compiled policies decide: of the jobs in it alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from allocsolve.kernels.records import numbers
+from allocsolve.model.arrays import frozen
+from allocsolve.model.jobs import PackedJobs
+from allocsolve.simulation.columns import shown_plan
+from allocsolve.simulation.decisions import Reason, Start
+from allocsolve.simulation.state import initial_resizing, initial_state
+from allocsolve.simulation.view import JobColumns
+
+if TYPE_CHECKING:
+    from allocsolve.model.arrays import IntArray
+    from allocsolve.simulation.state import Resizing, State
+    from allocsolve.simulation.view import QueueView
+
+__all__ = ["packed_jobs", "renumbered", "resizing_of_view", "start_of", "state_of_view"]
+
+
+def renumbered(view: QueueView) -> tuple[QueueView, IntArray]:
+    """Return a view of the jobs that wait or run alone, and which job each of them was.
+
+    They keep their order. What it costs to decide on it depends on them only, not on how long the log is.
+    The view knows neither the jobs that have just completed nor profiles. O(n log n) with n such jobs.
+    """
+    listed = np.unique(np.concatenate((view.queue, view.running, view.promises)))
+    places: dict[str, Any] = {
+        name: frozen(listed.searchsorted(getattr(view, name)))
+        for name in ("queue", "running", "promises", "requests")
+    }
+    nothing = view.completed[:0]
+    return dataclasses.replace(
+        view,
+        completed=nothing,
+        submitted=nothing,
+        resized=nothing,
+        profiles={},
+        jobs=_columns(view.jobs, listed),
+        **places,
+    ), listed
+
+
+def _columns(jobs: JobColumns, listed: IntArray) -> JobColumns:
+    """Return the columns of some jobs."""
+    taken = {name: frozen(getattr(jobs, name)[listed]) for name in _BY_JOB}
+    if not len(jobs.table_nodes):
+        return jobs._replace(**taken, table_offsets=jobs.table_offsets[: len(listed) + 1])
+    first, last = jobs.table_offsets[listed], jobs.table_offsets[listed + 1]
+    offsets = np.zeros(len(listed) + 1, dtype=np.int64)
+    np.cumsum(last - first, out=offsets[1:])
+    # the place of each row of a table: it is as far from the first row of its job as before
+    rows = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], last - first)
+    return jobs._replace(
+        **taken,
+        table_offsets=frozen(offsets),
+        table_nodes=frozen(jobs.table_nodes[rows]),
+        table_seconds=frozen(jobs.table_seconds[rows]),
+    )
+
+
+def packed_jobs(jobs: JobColumns) -> PackedJobs:
+    """Return jobs as kernels take them."""
+    columns: Any = jobs[: len(PackedJobs._fields)]
+    return PackedJobs(*columns)
+
+
+def state_of_view(view: QueueView, *, resizable: bool) -> State:
+    """Return the state of the engine that a view shows, before its running jobs were started.
+
+    O(jobs of the view, also those that neither wait nor run), see `renumbered`.
+    """
+    jobs = view.jobs
+    state = initial_state(
+        view.num_nodes, _NO_ARRIVALS, ordered=True, resizable=resizable, num_jobs=len(jobs.submit)
+    )
+    state.engine["clock"], state.engine["tail"] = view.now, len(view.queue)
+    state.engine["free"] = view.free + int(view.held.sum())
+    state.queue[: len(view.queue)] = view.queue
+    state.job["size"][view.running] = view.held
+    state.job["start"][view.running] = jobs.start[view.running]
+    return state
+
+
+def resizing_of_view(view: QueueView) -> Resizing:
+    """Return the state of changes that a view shows, before its running jobs were started."""
+    jobs, promises, requests = view.jobs, view.promises, view.requests
+    resizing = initial_resizing(jobs.estimate, shown_plan(jobs), len(jobs.submit))
+    resizing.ledger["requests"], resizing.requests[: len(requests)] = len(requests), requests
+    resizing.job["request"][requests] = view.requested_nodes
+    resizing.job["target"][view.running] = view.targets
+    resizing.ledger["pool"], resizing.ledger["last_promise"] = view.pool, len(promises)
+    resizing.promises[: len(promises)] = promises
+    resizing.job["promise"][promises] = view.promised_nodes
+    return resizing
+
+
+def start_of(state: State, job: int, listed: IntArray, nodes: int | None = None) -> Start:
+    """Return the start of a job of a renumbered view in which a kernel started it.
+
+    Parameters
+    ----------
+    state
+        As the kernel left it.
+    job
+        Its number in the view.
+    listed
+        Which job each of the view was, see `renumbered`.
+    nodes
+        On which it started; what it holds now if left out.
+    """
+    row = numbers(state.job[job])
+    blocked = None if row.blocked < 0 else int(listed[row.blocked])
+    return Start(int(listed[job]), row.size if nodes is None else nodes, Reason(row.reason), blocked)
+
+
+#: Columns with one number per job: all but the tables of speedup.
+_BY_JOB: Final = tuple(name for name in JobColumns._fields if not name.startswith("table_"))
+
+_NO_ARRIVALS: Final = frozen(np.empty(0))
