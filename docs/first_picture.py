@@ -11,7 +11,7 @@ from allocsolve import Result, solve
 from allocsolve.families import family_of
 from allocsolve.instances import Library
 from allocsolve.pictures import Drawing
-from allocsolve.pictures.text import percent
+from allocsolve.pictures.chart import percent
 
 OUT = Path(__file__).parent / "_static" / "first-picture.svg"
 SUITE, INSTANCE = "klein-8-l1", "klein-8-l1-09"

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.model import MOLDABLE
-from allocsolve.simulation.sizes import can_run_on, run_time
+from allocsolve.simulation.view import can_run_on, run_time
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem

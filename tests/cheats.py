@@ -88,7 +88,7 @@ CHEATS = {
     # What the judge finds.
     "replaces_the_judge": Cheat(
         """
-        from allocsolve.bench.runs import calls, reply
+        from allocsolve.bench.runs import reply
         for module in list(sys.modules.values()):
             if getattr(module, "__name__", "").startswith("allocsolve.judge"):
                 for name in ("violations", "evolution_violations", "_capacity_violations"):
@@ -187,8 +187,8 @@ CHEATS = {
     ),
     "changes_the_problem_unseen": Cheat(
         """
-        from allocsolve.bench.runs import calls
-        calls._changed = lambda *_: False
+        from allocsolve.bench.runs import reply
+        reply._changed = lambda *_: False
         object.__setattr__(problem, "num_nodes", 1000 * problem.num_nodes)
         return Result(Status.FEASIBLE, overlapping(problem))
         """,
@@ -230,9 +230,9 @@ CHEATS = {
     ),
     "stops_its_clock": Cheat(
         """
-        from allocsolve.bench.runs import calls
+        from allocsolve.bench.runs import reply
         now = time.perf_counter()
-        calls.clock = time.perf_counter = time.time = time.monotonic = lambda: now
+        reply.clock = time.perf_counter = time.time = time.monotonic = lambda: now
         threading.Event().wait(2)
         return honest(problem, budget)
         """,

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.model import Requests
-from allocsolve.simulation.sizes import run_time
+from allocsolve.simulation.view import run_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

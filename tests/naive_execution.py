@@ -16,7 +16,7 @@ from naive_machine import Machine
 
 from allocsolve.heuristics import growth
 from allocsolve.model import Program, ReservationProblem, Topology
-from allocsolve.model.reservation_schedule import (
+from allocsolve.model.reservation import (
     BOOKED,
     CANCELLED,
     REJECTED,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from allocsolve.model import Program, Topology
-    from allocsolve.model.reservation_schedule import Hold
+    from allocsolve.model.reservation import Hold
 
 COMPUTED, DELIVERED, FORKED, RESULT, KILL, START = range(6)
 

@@ -26,7 +26,7 @@ from naive_jobs import (
 )
 
 from allocsolve.model import Topology, node_order
-from allocsolve.model.reservation_schedule import Hold
+from allocsolve.model.reservation import Hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,8 +27,11 @@ from allocsolve.instances import (
     lina_workload,
     uniform_occupancy,
 )
-from allocsolve.instances.generators.reservation_examples import leaking_reservations, random_reservations
-from allocsolve.instances.generators.workload_examples import random_workload
+from allocsolve.instances.generators.examples import (
+    leaking_reservations,
+    random_reservations,
+    random_workload,
+)
 from allocsolve.model import (
     Budget,
     EvolutionProblem,

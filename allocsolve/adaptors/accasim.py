@@ -28,7 +28,7 @@ class AccasimScheduler:
     Parameters
     ----------
     policy
-        As `allocsolve.adaptors.named_policy` takes it; it decides on rigid jobs.
+        As `allocsolve.adaptors.policy_driver` takes it; it decides on rigid jobs.
     allocator
         One of AccaSim's allocators, such as its ``FirstFit``.
     seed, rules

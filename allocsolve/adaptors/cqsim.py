@@ -41,7 +41,7 @@ class CqsimBackfill:
     Parameters
     ----------
     policy
-        As `allocsolve.adaptors.named_policy` takes it; it decides on rigid jobs.
+        As `allocsolve.adaptors.policy_driver` takes it; it decides on rigid jobs.
     job_module, node_module
         Those of CQSim.
     rules, seed

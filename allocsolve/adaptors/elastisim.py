@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from allocsolve.adaptors.foreign_cluster import RunningJob
-from allocsolve.adaptors.held_nodes import HeldNodes
-from allocsolve.adaptors.named_policy import named_policy
-from allocsolve.adaptors.policy_driver import PolicyDriver
+from allocsolve.adaptors.node_choice import HeldNodes
+from allocsolve.adaptors.policy_driver import PolicyDriver, named_policy
 from allocsolve.errors import InvalidProblem
 from allocsolve.model.checks import shown, whole
 
@@ -25,7 +24,7 @@ class ElastisimScheduler:
     Parameters
     ----------
     policy
-        As `allocsolve.adaptors.named_policy` takes it: a name, or the policy itself.
+        As `allocsolve.adaptors.policy_driver` takes it: a name, or the policy itself.
     choose
         Which nodes a job gets, as from `allocsolve.adaptors.node_chooser`; see `HeldNodes`.
     coalesce

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from allocsolve.adaptors.named_policy import NamedPolicy, named_policy
+from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
 from allocsolve.adaptors.stateless_view import stateless_view
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import shown
@@ -41,7 +41,7 @@ class FluxScheduler:
     *Complexity*: O(pending and running jobs) for each pass, and the cost of the policy.
     """
 
-    #: As `allocsolve.adaptors.named_policy` takes it.
+    #: As `allocsolve.adaptors.policy_driver` takes it.
     policy: ClassVar[Any] = "easy"
     #: What is counted: whole nodes, or cores wherever they are.
     unit: ClassVar[Literal["nodes", "cores"]] = "nodes"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from allocsolve.adaptors.named_policy import NamedPolicy, named_policy
+from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
 from allocsolve.adaptors.stateless_view import stateless_view
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import choice, shown
@@ -79,7 +79,7 @@ class HpcoptPlugin:
     Parameters
     ----------
     policy
-        As `allocsolve.adaptors.named_policy.named_policy` takes it. It may not remember anything: it is
+        As `allocsolve.adaptors.policy_driver.named_policy` takes it. It may not remember anything: it is
         called on each snapshot as if there had been no others.
     policy_id
         What hpcopt calls it: capital letters, digits and ``_``.

@@ -28,7 +28,7 @@ class RapsScheduler:
     scheduler
         The one that RAPS has made: it puts jobs onto nodes, and repeats what was before the simulation.
     policy
-        As `allocsolve.adaptors.named_policy` takes it; it decides on rigid jobs.
+        As `allocsolve.adaptors.policy_driver` takes it; it decides on rigid jobs.
     choose
         Which nodes a job gets, see `allocsolve.adaptors.node_chooser`; if left out, the first free ones.
     rules, seed

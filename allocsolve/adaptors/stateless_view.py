@@ -8,7 +8,7 @@ import numpy as np
 
 from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import MOLDABLE, RIGID
-from allocsolve.simulation.known_profiles import NO_PROFILES
+from allocsolve.simulation.columns import NO_PROFILES
 from allocsolve.simulation.view import JobColumns, QueueView
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.report import struck_out
-from allocsolve.pictures.text import counted, probability
+from allocsolve.pictures.chart import counted, probability
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping
 
-    from allocsolve.bench.scores.paired import PairedStudies, SolverChange
+    from allocsolve.bench.scores.comparison import PairedStudies, SolverChange
     from allocsolve.bench.scores.statistics import Interval
 
 __all__ = ["compare_studies"]
@@ -30,8 +30,8 @@ _GAP_HEADS = (
 def compare_studies(args: argparse.Namespace) -> int:
     """Pair the runs of two studies and show what changed, solver by solver."""
     from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.comparison import pair_studies  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.contradictions import consistent  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.scores.paired import pair_studies  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.selection import select  # noqa: PLC0415 - when the command runs
 
     with (

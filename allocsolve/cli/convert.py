@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_outputs
 from allocsolve.cli.output import remark, say, write_json
 from allocsolve.cli.progress import time_bar
-from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.families import family_of
+from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption
+from allocsolve.families import families, family_of
 from allocsolve.instances.formats.workload_conversion import (
     CONVERSIONS,
     format_by_name,
     read_workload,
     write_workload,
 )
+from allocsolve.model import Result, Status
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
-    from allocsolve.model import Problem, WorkloadSchedule
+    from allocsolve.model import Answer, Problem, Value, WorkloadSchedule
 
-__all__ = ["convert"]
+__all__ = [
+    "add_exports",
+    "certified",
+    "check_exports",
+    "convert",
+    "earlier_of",
+    "export_paths",
+    "write_exports",
+]
 
 
 def convert(args: argparse.Namespace) -> int:
@@ -80,3 +91,104 @@ def _check_folder(folder: Path, source: Path, *, force: bool) -> None:
             raise FormatError(str(folder), ["is not empty; --force replaces files of the same names"])
     elif not folder.parent.is_dir():
         raise FormatError(str(folder), [f"cannot be written: there is no directory {folder.parent}"])
+
+
+def add_exports(parser: argparse.ArgumentParser) -> None:
+    """Add an option for each export of any family, and that for a window of time."""
+    offered = {name: export for family in families() for name, export in family.view.exports.items()}
+    for name, export in offered.items():
+        help_text = f"write the solution as {export.summary}"
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=help_text)
+    parser.set_defaults(window=None, exports=tuple(offered))
+    if offered:
+        help_text = f"the window of {' and '.join(f'--{name}' for name in offered)} in seconds (default: all)"
+        parser.add_argument("--window", type=opt.window, metavar="FROM:TO", help=help_text)
+
+
+def export_paths(args: argparse.Namespace) -> dict[str, Path]:
+    """Return the files that were asked for, by the names of their options."""
+    paths = {name: getattr(args, name.replace("-", "_")) for name in args.exports}
+    return {name: path for name, path in paths.items() if path is not None}
+
+
+def check_exports(args: argparse.Namespace, problem: Problem) -> None:
+    """Refuse what the family of a problem does not write.
+
+    Raises
+    ------
+    InvalidOption
+        If it has no such export, or there is a window of nothing.
+    """
+    family, paths = family_of(problem), export_paths(args)
+    strange = next((name for name in paths if name not in family.view.exports), None)
+    if strange is not None:
+        msg = f"--{strange}: there is no such file of a problem of the kind {family.kind}"
+        raise InvalidOption(msg)
+    if args.window is not None and not paths:
+        msg = f"--window is for {' and '.join(f'--{name}' for name in args.exports)}"
+        raise InvalidOption(msg)
+
+
+def write_exports(args: argparse.Namespace, problem: Problem, answer: Any) -> Iterable[tuple[str, Path]]:  # noqa: ANN401 - of the family
+    """Write the files that were asked for; return their names and paths."""
+    exports, paths = family_of(problem).view.exports, export_paths(args)
+    for name, path in paths.items():
+        path.write_text(exports[name].text(problem, answer, args.window), encoding="utf-8", errors="replace")
+    return paths.items()
+
+
+def earlier_of(
+    args: argparse.Namespace, stored: Problem, problem: Problem
+) -> tuple[Answer | None, dict[str, Any] | None]:
+    """Return the answer and the certificate of ``--start``; None for what is not there.
+
+    Files are of the problem as it is stored; what is judged is the problem as it is set.
+
+    Raises
+    ------
+    FormatError
+        If a file cannot be read, holds an answer that is not feasible or a certificate that proves nothing,
+        or is the second one of its kind.
+    """
+    from allocsolve.instances import read_outcome  # noqa: PLC0415 - when the command runs
+    from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
+
+    objective = tuple(args.objective.split(","))
+    start: Answer | None = None
+    certificate: dict[str, Any] | None = None
+    for path in args.start:
+        answer, proof = read_outcome(path, stored, tell=remark)
+        if proof is not None:
+            _check_first(path, "certificate", certificate)
+            certified(path, problem, proof.certificate, objective)
+            certificate = proof.certificate
+            continue
+        _check_first(path, "solution", start)
+        if faults := violations(problem, answer):
+            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+            raise FormatError(str(path), [f"is not feasible: {faults[0]}{more}"])
+        start = answer
+    return start, certificate
+
+
+def _check_first(path: Path, what: str, earlier: object) -> None:
+    if earlier is not None:
+        raise FormatError(str(path), [f"is the second {what} to start from"])
+
+
+def certified(
+    path: str | Path, problem: Problem, certificate: Mapping[str, Any], objective: tuple[str, ...]
+) -> Value:
+    """Return the bound that the judge recomputes from a certificate.
+
+    Raises
+    ------
+    FormatError
+        If it is none of the problem and objective.
+    """
+    from allocsolve.judge import certify  # noqa: PLC0415 - when the command runs
+
+    try:
+        return certify(problem, Result(Status.UNKNOWN, certificate=certificate), objective)
+    except InvalidAnswer as error:
+        raise FormatError(str(path), [str(error)]) from error

@@ -9,7 +9,7 @@ from allocsolve.cli.output import say, write_json
 from allocsolve.cli.progress import count_bar, time_bar
 from allocsolve.errors import InvalidOption
 from allocsolve.families import family_of
-from allocsolve.pictures.text import counted
+from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -13,11 +13,21 @@ from allocsolve.instances.formats.json_text import parse
 from allocsolve.instances.formats.reading import read_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from allocsolve.bench import Record
     from allocsolve.model import Problem
 
-__all__ = ["check_absent", "check_outputs", "check_writable", "make_folder", "problem_from", "source_name"]
+__all__ = [
+    "check_absent",
+    "check_outputs",
+    "check_writable",
+    "failure_fields",
+    "failure_lines",
+    "make_folder",
+    "problem_from",
+    "source_name",
+]
 
 #: What stands for stdin where a file is named.
 _STDIN = "-"
@@ -123,3 +133,31 @@ def make_folder(path: Path) -> None:
         raise FormatError(str(path), [fault]) from None
     if not os.access(path, os.W_OK | os.X_OK):
         raise FormatError(str(path), ["cannot be written: permission denied"])
+
+
+def failure_lines(failed: Sequence[Record], path: Path, *, verbose: bool) -> Iterator[str]:
+    """Yield a line for each run, and where it was raised or how that is shown.
+
+    Parameters
+    ----------
+    failed
+        The records of the runs.
+    path
+        Where they are kept.
+    verbose
+        Whether to show the tracebacks.
+    """
+    for record in failed:
+        yield f"{record.solver} failed on {record.instance}: {record.error}"
+        if verbose:
+            yield from (f"  {line}" for line in record.traceback.splitlines())
+    if not verbose and any(record.traceback for record in failed):
+        yield f"Tracebacks are kept in {path}; -v shows them."
+
+
+def failure_fields(failed: Sequence[Record]) -> list[dict[str, str]]:
+    """Return the same for JSON."""
+    return [
+        {"solver": r.solver, "problem": r.instance, "error": r.error, "traceback": r.traceback}
+        for r in failed
+    ]

@@ -10,7 +10,7 @@ from allocsolve.cli.files import check_writable
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
-from allocsolve.pictures.text import counted
+from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -9,7 +9,7 @@ from allocsolve.cli.output import plain, say, write_json
 from allocsolve.cli.progress import time_bar
 from allocsolve.families import family_of
 from allocsolve.instances.formats.json_text import save
-from allocsolve.pictures.text import counted
+from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from allocsolve.cli.files import make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
-from allocsolve.pictures.text import counted, short_number
+from allocsolve.pictures.chart import counted, short_number
 
 if TYPE_CHECKING:
     import argparse

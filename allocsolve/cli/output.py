@@ -17,7 +17,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from allocsolve.pictures.text import visible
+from allocsolve.pictures.chart import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

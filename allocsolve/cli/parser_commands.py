@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve.cli import options as opt, score, solve, solvers, study
+from allocsolve.cli import import_log, library, options as opt, score, solve, solvers, study
 from allocsolve.cli.commands import add_command, commands_of, make_command
 from allocsolve.cli.compare import compare_studies
-from allocsolve.cli.conformance import conformance
-from allocsolve.cli.exports import add_exports
+from allocsolve.cli.convert import add_exports, convert
 from allocsolve.cli.gate import gate
 from allocsolve.cli.report import report_study
+from allocsolve.cli.solvers import conformance
 from allocsolve.cli.warm import warm
 from allocsolve.families import families
+from allocsolve.instances import PACKAGED
+from allocsolve.instances.formats.log_lines import LOG_TABLES
+from allocsolve.instances.formats.logs import LIMITS, ORIGINS, UNITS
+from allocsolve.instances.formats.workload_conversion import CONVERSIONS
 from allocsolve.judge import WORKLOAD_CLAIMS
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
+
+    from allocsolve.cli.commands import Commands
+    from allocsolve.instances.formats.log_lines import LogTable
 
 __all__ = [
     "add_check",
     "add_conformance",
+    "add_convert",
     "add_gate",
+    "add_imports",
+    "add_library",
     "add_score",
     "add_solve",
     "add_solvers",
@@ -213,3 +225,117 @@ def _add_seed(parser: argparse.ArgumentParser, default: int = 0) -> None:
     parser.add_argument(
         "--seed", type=opt.integer(0, 2**31 - 1), default=default, metavar="S", help=help_text
     )
+
+
+def add_convert(parser: argparse.ArgumentParser) -> None:
+    """Add the files and options of `convert`."""
+    make_command(parser, convert)
+    help_text = "a problem (.json, .csv), a log (.swf, .swf.gz), a workload of Batsim, jobs of ElastiSim"
+    parser.add_argument("source", type=Path, metavar="FROM", help=help_text)
+    help_text = "the file to write; a folder for ElastiSim"
+    parser.add_argument("to", type=Path, metavar="TO", help=help_text)
+    help_text = "what to write (default: by the name of TO: .json, .csv, .swf, else a folder for elastisim)"
+    parser.add_argument("--format", choices=tuple(CONVERSIONS), help=help_text)
+    help_text = "a schedule, for formats that hold one: of this program, Batsim, evalys or ElastiSim"
+    parser.add_argument("--answer", type=Path, metavar="FILE", help=help_text)
+    help_text = "size of the machine, where FROM does not tell it"
+    parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+    parser.epilog = "Logs of machines (windows, cleaning, recorded schedules): allocsolve import."
+
+
+def add_imports(parser: argparse.ArgumentParser) -> None:
+    """Add one command per format of logs below `import`."""
+    parser.epilog = "Workloads of simulators (Batsim, ElastiSim) are no logs: allocsolve convert reads them."
+    formats = commands_of(parser, "format")
+    swf = add_command(
+        formats, "swf", import_log.import_swf, "a log in the standard workload format, .swf or .swf.gz"
+    )
+    _add_files(swf)
+    help_text = "size of the machine (default: that of the header)"
+    swf.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
+    help_text = "what sizes count (default: nodes if all are whole nodes by MaxNodes and MaxProcs)"
+    swf.add_argument("--unit", choices=UNITS, help=help_text)
+    _add_origin(swf)
+    _add_window(swf)
+    for table in LOG_TABLES.values():
+        _add_table(formats, table)
+
+
+def _add_table(formats: Commands, table: LogTable) -> None:
+    parser = add_command(formats, table.name, import_log.import_table, table.summary)
+    _add_files(parser)
+    known = f"default: the {table.num_nodes} nodes of {table.machine}"
+    help_text = f"size of the machine ({known if table.num_nodes else 'which the log does not tell'})"
+    parser.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
+    help_text = "what sizes count (default: nodes if there is such a column)"
+    parser.add_argument("--unit", choices=UNITS, help=help_text)
+    help_text = "of times without one, such as Europe/Berlin (default: %(default)s)"
+    parser.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
+    if table.is_relative:
+        _add_origin(parser)
+    else:
+        parser.set_defaults(origin="first")  # second 0 of such a log is that of Unix
+    _add_window(parser)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="FILE", help="the log; text may be gzipped, as FILE.gz")
+    parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
+    help_text = "write the schedule that the log records to this file, as an answer to the problem"
+    parser.add_argument("--recorded", type=Path, metavar="ANSWER", help=help_text)
+    help_text = "write what was read, dropped, changed and unusual to this JSON file"
+    parser.add_argument("--report", type=Path, metavar="FILE.json", help=help_text)
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def _add_origin(parser: argparse.ArgumentParser) -> None:
+    help_text = "second 0: submission of the first job, or as in the log (default: %(default)s)"
+    parser.add_argument("--origin", choices=ORIGINS, default="first", help=help_text)
+
+
+def _add_window(parser: argparse.ArgumentParser) -> None:
+    help_text = "limits below the run time: raised to it, or left (default: %(default)s)"
+    parser.add_argument("--limits", choices=LIMITS, default=LIMITS[0], help=help_text)
+    help_text = "the first job: its place, from 1, in order of submission (default: 1)"
+    parser.add_argument("--from-job", type=opt.integer(1), default=1, metavar="I", help=help_text)
+    parser.add_argument("--jobs", type=opt.integer(1), metavar="N", help="how many jobs (default: all)")
+    help_text = "jobs of the first S seconds get weight 0: they run, but do not count"
+    parser.add_argument("--warm-up", type=opt.seconds, default=0.0, metavar="S", help=help_text)
+    help_text = "so do jobs submitted less than S seconds before the last"
+    parser.add_argument("--cool-down", type=opt.seconds, default=0.0, metavar="S", help=help_text)
+
+
+def add_library(parser: argparse.ArgumentParser) -> None:
+    """Add one command per thing to do with the instance library below `library`."""
+    actions = commands_of(parser, "action")
+
+    def action(name: str, run: Callable[[argparse.Namespace], int], summary: str) -> argparse.ArgumentParser:
+        added = add_command(actions, name, run, summary)
+        help_text = "the folder of the library (default: that of the package)"
+        added.add_argument("--library", type=Path, default=PACKAGED, metavar="DIR", help=help_text)
+        return added
+
+    action("list", library.list_suites, "list the suites, and how many of their optima are proven")
+    added = action("verify", library.verify, "have the judge recompute all that is known of suites")
+    added.add_argument("suites", nargs="*", metavar="SUITE", help="names of suites (default: all)")
+    added = action("improve", library.improve, "look for better solutions and bounds of open instances")
+    added.add_argument("suites", nargs="+", metavar="SUITE", help="names of suites")
+    help_text = "a solver besides the exact baseline of each kind of problems; may be given several times"
+    added.add_argument(
+        "--solver",
+        type=opt.solver,
+        action="append",
+        default=[],
+        dest="solvers",
+        metavar="NAME",
+        help=help_text,
+    )
+    help_text = "what to minimise, one term (default: the first of each kind)"
+    added.add_argument("--objective", type=opt.objective, metavar="NAME", help=help_text)
+    help_text = "time limit per problem and solver in seconds (default: %(default)s)"
+    added.add_argument("--seconds", type=opt.seconds, default=10.0, metavar="T", help=help_text)
+    workers = min(2, os.cpu_count() or 1)
+    help_text = "threads of an exact solver and of annealing (default: %(default)s)"
+    added.add_argument("--workers", type=opt.integer(1), default=workers, metavar="W", help=help_text)
+    action("build", library.build, "write the problems that the library is made of, where they are missing")

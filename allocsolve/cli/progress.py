@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from allocsolve.pictures.text import visible
+from allocsolve.pictures.chart import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import check_absent, check_outputs, make_folder
 from allocsolve.cli.output import remark, say, write_json
-from allocsolve.pictures.text import counted
+from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse

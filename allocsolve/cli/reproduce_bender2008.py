@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.cli.output import plain, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
-from allocsolve.pictures.text import time_text
+from allocsolve.pictures.chart import time_text
 
 if TYPE_CHECKING:
     import argparse

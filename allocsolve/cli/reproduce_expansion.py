@@ -11,7 +11,7 @@ from allocsolve.cli.files import check_outputs, make_folder
 from allocsolve.cli.output import plain, remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import with_resume_hint
-from allocsolve.pictures.text import limit_text, percent, probability
+from allocsolve.pictures.chart import limit_text, percent, probability
 
 if TYPE_CHECKING:
     import argparse

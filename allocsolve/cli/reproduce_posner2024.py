@@ -10,7 +10,7 @@ from allocsolve.cli.output import plain, remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.study import keys_again, with_resume_hint
 from allocsolve.errors import InvalidOption
-from allocsolve.pictures.text import counted, percent
+from allocsolve.pictures.chart import counted, percent
 
 if TYPE_CHECKING:
     import argparse

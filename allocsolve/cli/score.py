@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.failures import failure_fields, failure_lines
-from allocsolve.cli.files import check_writable, make_folder
+from allocsolve.cli.files import check_writable, failure_fields, failure_lines, make_folder
 from allocsolve.cli.output import remark, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.cli.report import struck_out
 from allocsolve.cli.study import Reused, keys_again, with_resume_hint
 from allocsolve.errors import InvalidOption
 from allocsolve.families import AnyFamily, families, family_of, with_settings
-from allocsolve.pictures.text import counted, time_text
+from allocsolve.pictures.chart import counted, time_text
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection, Iterator, Sequence
 
     from allocsolve.bench import Description, Gaps, SolverScore
-    from allocsolve.bench.runs.answers import GivenAnswer
+    from allocsolve.bench.runs.reply import GivenAnswer
     from allocsolve.model import Problem
 
 __all__ = ["score"]
@@ -147,7 +146,7 @@ def _answers(args: argparse.Namespace, problems: Sequence[Problem]) -> list[Give
     FormatError
         If a file cannot be read.
     """
-    from allocsolve.bench.runs.answers import given_answer  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.runs.reply import given_answer  # noqa: PLC0415 - when the command runs
 
     if not args.answers:
         return []

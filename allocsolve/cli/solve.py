@@ -6,8 +6,7 @@ import math
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allocsolve.cli.earlier import certified, earlier_of
-from allocsolve.cli.exports import check_exports, export_paths, write_exports
+from allocsolve.cli.convert import certified, check_exports, earlier_of, export_paths, write_exports
 from allocsolve.cli.files import check_outputs, problem_from, source_name
 from allocsolve.cli.output import plain, remark, say, show_fields, show_lines, terminal_width, write_json
 from allocsolve.cli.progress import compile_bar, time_bar
@@ -20,7 +19,7 @@ from allocsolve.errors import (
 )
 from allocsolve.families import family_of, with_settings
 from allocsolve.model import Budget, Limit, terms
-from allocsolve.pictures.text import counted, percent, short_number, time_text
+from allocsolve.pictures.chart import counted, percent, short_number, time_text
 
 if TYPE_CHECKING:
     import argparse

@@ -6,12 +6,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.failures import failure_fields, failure_lines
-from allocsolve.cli.files import check_outputs
+from allocsolve.cli.files import check_outputs, failure_fields, failure_lines
 from allocsolve.cli.output import remark, say, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.pictures.text import counted
+from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse

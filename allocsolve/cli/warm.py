@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from allocsolve.cli.output import say, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.errors import SolverUnavailable
-from allocsolve.pictures.text import counted, time_text
+from allocsolve.pictures.chart import counted, time_text
 
 if TYPE_CHECKING:
     import argparse

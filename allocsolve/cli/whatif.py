@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from allocsolve.bench import RecordStore
     from allocsolve.instances import JobLog
-    from allocsolve.report.table import Table
+    from allocsolve.report.tables import Table
     from allocsolve.report.whatif import Variant, WhatIf
 
 __all__ = ["add_whatif", "whatif"]

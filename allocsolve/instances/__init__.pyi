@@ -20,10 +20,19 @@ from .formats.envelope import (
     write_problem as write_problem,
     write_solution as write_solution,
 )
-from .formats.log_format import LOG_FORMATS as LOG_FORMATS, log_format as log_format
 from .formats.log_jobs import read_table_log as read_table_log
-from .formats.log_swf import read_swf_log as read_swf_log
-from .formats.log_tables import LOG_TABLES as LOG_TABLES, LogTable as LogTable
+from .formats.log_lines import (
+    LOG_FORMATS as LOG_FORMATS,
+    LOG_TABLES as LOG_TABLES,
+    LogTable as LogTable,
+    log_format as log_format,
+)
+from .formats.log_swf import (
+    SwfLog as SwfLog,
+    read_swf as read_swf,
+    read_swf_log as read_swf_log,
+    swf_problem as swf_problem,
+)
 from .formats.logs import (
     CleaningReport as CleaningReport,
     JobLog as JobLog,
@@ -31,7 +40,6 @@ from .formats.logs import (
     recorded_schedule as recorded_schedule,
 )
 from .formats.sacct import read_sacct_log as read_sacct_log
-from .formats.swf import SwfLog as SwfLog, read_swf as read_swf, swf_problem as swf_problem
 from .formats.unheld import ReadWorkload as ReadWorkload, Unheld as Unheld
 from .formats.workload_batsim import (
     BATSIM_VERSIONS as BATSIM_VERSIONS,
@@ -40,11 +48,13 @@ from .formats.workload_batsim import (
 )
 from .formats.workload_elastisim import write_elastisim as write_elastisim
 from .formats.workload_elastisim_jobs import read_elastisim as read_elastisim
-from .generators.amr import amr as amr
-from .generators.amr_stream import amr_stream as amr_stream
-from .generators.counterexamples import counterexamples as counterexamples
+from .generators.amr import amr as amr, amr_stream as amr_stream
+from .generators.counterexamples import (
+    counterexamples as counterexamples,
+    easy_counterexamples as easy_counterexamples,
+    shape_counterexamples as shape_counterexamples,
+)
 from .generators.downey1997 import downey1997 as downey1997
-from .generators.easy_counterexamples import easy_counterexamples as easy_counterexamples
 from .generators.elastic import elastic_workload as elastic_workload
 from .generators.evolution_workload import (
     evolution_of_workload as evolution_of_workload,
@@ -52,9 +62,9 @@ from .generators.evolution_workload import (
     workload_of_evolution as workload_of_evolution,
     workload_schedule_of_evolution as workload_schedule_of_evolution,
 )
-from .generators.evotree import evotree as evotree
-from .generators.evotree_workload import (
+from .generators.evotree import (
     EVOTREE_KINDS as EVOTREE_KINDS,
+    evotree as evotree,
     evotree_batch as evotree_batch,
     evotree_stream as evotree_stream,
 )
@@ -74,7 +84,6 @@ from .generators.occupancy import (
     churned_occupancy as churned_occupancy,
     uniform_occupancy as uniform_occupancy,
 )
-from .generators.shape_counterexamples import shape_counterexamples as shape_counterexamples
 from .library.best_known import (
     BestKnown as BestKnown,
     HistoryEntry as HistoryEntry,

@@ -1,44 +1,296 @@
 """Proofs of makespans, item by item: each learned clause follows from what came before by propagation."""
-# ruff: noqa: PLR0911
-# Each fault of an item has an outcome of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+# ruff: noqa: PLR0911
+# Each fault of an item has an outcome of its own.
+from typing import TYPE_CHECKING, NamedTuple
 
-from allocsolve.judge._kernels_evolution_bounds import (
-    BEGIN,
-    BEYOND,
-    CLAUSES,
-    CONTRADICTION,
-    COUNT,
-    CRAMPED,
-    DEAD,
-    DELETED,
-    FACTS,
-    FIXPOINT,
-    HORIZON,
-    ITEMS,
-    LIST_ROOM,
-    NO_ROOM,
-    POSITION,
-    SLOTS,
-    WATCHES,
-    Base,
-    is_refuted,
-    propagate,
-    settle,
-    take_back,
-    want,
-    watch,
-)
 from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["MORE", "PROVEN", "ROOM", "check_items"]
+    from allocsolve.model import IntArray
+
+__all__ = [
+    "MORE",
+    "PROVEN",
+    "ROOM",
+    "Base",
+    "check_items",
+    "is_refuted",
+    "propagate",
+    "settle",
+    "take_back",
+    "want",
+    "watch",
+]
+
+#: Values and horizons of proofs are below this, so that no sum leaves 64 bits and facts fit 32.
+BEYOND = 1 << 29
+#: No value.
+UNSET = -(1 << 62)
+
+#: Entries of `Base.state`: the horizon; items and clauses so far; lengths of the lists of clauses that are
+#: kept, of their facts and of watches; kept clauses that were deleted since the last clean-up; whether
+#: watches had no room; bytes read; the clause that was deleted last; lengths of the lists of work space.
+HORIZON, ITEMS, CLAUSES, SLOTS, FACTS, WATCHES, DEAD, CRAMPED = range(8)
+POSITION, DELETED, _QUEUED, _CHANGED, _TOUCHED = range(8, 13)
+STATE_SIZE = 13
+
+#: Columns of `Base.watches`: the fact's value, the other watched fact, and 2 * slot + which of the two.
+_BAR, _OTHER_ARC, _OTHER_VALUE, _WATCH = range(4)
+#: Columns of `Base.lists`: where the watches of an arc begin, how many there are, and room for them.
+BEGIN, COUNT, LIST_ROOM = range(3)
+
+#: Outcomes of a propagation.
+FIXPOINT, CONTRADICTION, NO_ROOM = range(3)
+
+
+class Base(NamedTuple):
+    """What is known of the problem and of the proof so far."""
+
+    #: Value of each arc, closed under paths; shape (N * N,).
+    values: IntArray
+    ground: IntArray
+    #: Up to which value the watches of an arc have been looked at.
+    seen: IntArray
+    #: The holes of arc a, differences that no schedule has: rows ``hole_offsets[a]:hole_offsets[a + 1]``.
+    hole_offsets: IntArray
+    holes: IntArray
+    #: Steps of application a are ``steps[a]:steps[a + 1]``; of each its nodes, and the rest as in `Points`.
+    steps: IntArray
+    nodes: IntArray
+    start: IntArray
+    delay: IntArray
+    end: IntArray
+    end_delay: IntArray
+    tail: IntArray
+    num_nodes: int
+    #: Where the clause of a number is kept, or -1.
+    place: IntArray
+    #: Kept clauses: number (-1 if deleted), and rows of facts (arc, value); the first two are watched.
+    slot_number: IntArray
+    slot_begin: IntArray
+    slot_end: IntArray
+    facts: NDArray[np.int32]
+    watches: NDArray[np.int32]
+    lists: IntArray
+    #: Values that arcs are to be raised to, arcs that have one, and whether an arc is among them.
+    wanted: IntArray
+    queue: IntArray
+    queued: NDArray[np.bool_]
+    #: Arcs whose watches are to be looked at, and whether an arc is one of them; those above ground.
+    changed: IntArray
+    is_changed: NDArray[np.bool_]
+    touched: IntArray
+    is_touched: NDArray[np.bool_]
+    #: Work space: points; facts of the clause at hand.
+    ends: IntArray
+    clause: IntArray
+    state: IntArray
+
+
+@inner_kernel
+def want(b: Base, arc: int, value: int) -> None:
+    """Note that an arc is to have a value."""
+    if value <= b.values[arc] or value <= b.wanted[arc]:
+        return
+    b.wanted[arc] = value
+    if not b.queued[arc]:
+        b.queued[arc] = True
+        b.queue[b.state[_QUEUED]] = arc
+        b.state[_QUEUED] += 1
+
+
+@inner_kernel
+def _hole_end(b: Base, arc: int, value: int) -> int:
+    """Return the least difference from `value` on that is in no hole. O(log holes)."""
+    first, last = b.hole_offsets[arc], b.hole_offsets[arc + 1]
+    while first < last:
+        middle = (first + last) >> 1
+        if b.holes[middle, 1] < value:
+            first = middle + 1
+        else:
+            last = middle
+    if first < b.hole_offsets[arc + 1] and b.holes[first, 0] <= value:
+        return int(b.holes[first, 1]) + 1
+    return value
+
+
+@inner_kernel
+def _append_watch(b: Base, arc: int, bar: int, other_arc: int, other_value: int, watch: int) -> bool:
+    """Append a watch to the list of an arc; a full list moves to where there is twice the room, if any."""
+    lists, watches, state = b.lists, b.watches, b.state
+    count = lists[arc, COUNT]
+    if count == lists[arc, LIST_ROOM]:
+        old, new = lists[arc, BEGIN], state[WATCHES]
+        room = 2 * count + 4
+        if new + room > len(watches):
+            state[CRAMPED] = 1
+            return False
+        for at in range(count):
+            for column in range(4):
+                watches[new + at, column] = watches[old + at, column]
+        lists[arc, BEGIN], lists[arc, LIST_ROOM] = new, room
+        state[WATCHES] = new + room
+    at = lists[arc, BEGIN] + count
+    watches[at, _BAR] = bar
+    watches[at, _OTHER_ARC] = other_arc
+    watches[at, _OTHER_VALUE] = other_value
+    watches[at, _WATCH] = watch
+    lists[arc, COUNT] = count + 1
+    return True
+
+
+@inner_kernel
+def _look(b: Base, n: int, arc: int) -> bool:
+    """Visit the clauses in which the new value of an arc refutes a watched fact; False: no room."""
+    values, facts, watches = b.values, b.facts, b.watches
+    reverse = (arc % n) * n + arc // n
+    lowest, highest = 1 - values[arc], -b.seen[arc]
+    at = b.lists[reverse, BEGIN]
+    end = at + b.lists[reverse, COUNT]
+    while at < end:
+        bar = watches[at, _BAR]
+        if bar < lowest or bar > highest or values[watches[at, _OTHER_ARC]] >= watches[at, _OTHER_VALUE]:
+            at += 1
+            continue
+        slot, side = watches[at, _WATCH] >> 1, watches[at, _WATCH] & 1
+        moved = b.slot_number[slot] < 0
+        if not moved:
+            begin = b.slot_begin[slot]
+            other_arc, other_value = facts[begin + 1 - side, 0], facts[begin + 1 - side, 1]
+            watches[at, _OTHER_ARC], watches[at, _OTHER_VALUE] = other_arc, other_value
+            if values[other_arc] >= other_value:
+                at += 1
+                continue
+            for rest in range(begin + 2, b.slot_end[slot]):
+                new_arc, new_bar = facts[rest, 0], facts[rest, 1]
+                if values[(new_arc % n) * n + new_arc // n] < 1 - new_bar:
+                    if not _append_watch(b, new_arc, new_bar, other_arc, other_value, 2 * slot + side):
+                        return False
+                    facts[rest, 0], facts[rest, 1] = facts[begin + side, 0], facts[begin + side, 1]
+                    facts[begin + side, 0], facts[begin + side, 1] = new_arc, new_bar
+                    moved = True
+                    break
+        if moved:
+            end -= 1
+            for column in range(4):
+                watches[at, column] = watches[end, column]
+            b.lists[reverse, COUNT] -= 1
+            continue
+        want(b, other_arc, int(other_value))
+        at += 1
+    b.seen[arc] = values[arc]
+    return True
+
+
+@inner_kernel
+def propagate(b: Base, n: int) -> int:
+    """Raise what is wanted and close the values under paths, holes and clauses.
+
+    The values are closed under paths whenever an arc is taken from the queue. Raising it changes, in all,
+    the arcs from points k to points l for which the path through it is longer than the arcs (k, j) and (i, l)
+    were: O(N) and one step for each such pair.
+    """
+    values, state = b.values, b.state
+    while True:
+        while state[_QUEUED] > 0:
+            state[_QUEUED] -= 1
+            arc = b.queue[state[_QUEUED]]
+            value = _hole_end(b, arc, b.wanted[arc])
+            b.queued[arc] = False
+            b.wanted[arc] = UNSET
+            if value <= values[arc]:
+                continue
+            i, j = arc // n, arc % n
+            if value + values[j * n + i] > 0:
+                return CONTRADICTION
+            count = 0
+            for point in range(n):
+                if value + values[j * n + point] > values[i * n + point]:
+                    b.ends[count] = point
+                    count += 1
+            for start in range(n):
+                length = values[start * n + i] + value
+                if length <= values[start * n + j]:
+                    continue
+                for at in range(count):
+                    point = b.ends[at]
+                    path = length + values[j * n + point]
+                    raised = start * n + point
+                    if path <= values[raised]:
+                        continue
+                    values[raised] = path
+                    if not b.is_touched[raised]:
+                        b.is_touched[raised] = True
+                        b.touched[state[_TOUCHED]] = raised
+                        state[_TOUCHED] += 1
+                    if not b.is_changed[raised]:
+                        b.is_changed[raised] = True
+                        b.changed[state[_CHANGED]] = raised
+                        state[_CHANGED] += 1
+                    want(b, raised, _hole_end(b, raised, path))
+        if state[_CHANGED] == 0:
+            return FIXPOINT
+        state[_CHANGED] -= 1
+        arc = b.changed[state[_CHANGED]]
+        b.is_changed[arc] = False
+        if not _look(b, n, arc):
+            return NO_ROOM
+
+
+@inner_kernel
+def take_back(b: Base) -> None:
+    """Return to ground."""
+    state = b.state
+    for at in range(state[_QUEUED]):
+        b.queued[b.queue[at]] = False
+        b.wanted[b.queue[at]] = UNSET
+    for at in range(state[_CHANGED]):
+        b.is_changed[b.changed[at]] = False
+    for at in range(state[_TOUCHED]):
+        arc = b.touched[at]
+        b.is_touched[arc] = False
+        b.values[arc] = b.seen[arc] = b.ground[arc]
+    state[_QUEUED] = state[_CHANGED] = state[_TOUCHED] = 0
+
+
+@inner_kernel
+def settle(b: Base, n: int) -> int:
+    """Make what is wanted, and all that follows, part of ground."""
+    outcome = propagate(b, n)
+    if outcome == NO_ROOM:
+        take_back(b)
+    if outcome == FIXPOINT:
+        for at in range(b.state[_TOUCHED]):
+            arc = b.touched[at]
+            b.is_touched[arc] = False
+            b.ground[arc] = b.values[arc]
+        b.state[_TOUCHED] = 0
+    return outcome
+
+
+@inner_kernel
+def is_refuted(b: Base, n: int, arc: int, value: int) -> bool:
+    return bool(b.values[(arc % n) * n + arc // n] >= 1 - value)
+
+
+@inner_kernel
+def watch(b: Base, slot: int) -> bool:
+    """Watch the first two facts of a clause; False: no room."""
+    facts, begin = b.facts, b.slot_begin[slot]
+    for side in range(2):
+        fact, other = begin + side, begin + 1 - side
+        if not _append_watch(
+            b, facts[fact, 0], facts[fact, 1], facts[other, 0], facts[other, 1], 2 * slot + side
+        ):
+            return False
+    return True
+
 
 #: What `check_items` says: all bytes are read that are whole items; the horizon is refuted; the arrays are
 #: too short to go on; or what is wrong with an item.

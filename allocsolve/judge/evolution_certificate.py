@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.evolution_points import points_of
+from allocsolve.judge.evolution import points_of
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.judge._kernels_evolution_bounds import Base
-    from allocsolve.judge.evolution_points import Points
+    from allocsolve.judge._kernels_evolution_proof import Base
+    from allocsolve.judge.evolution import Points
     from allocsolve.model import EvolutionObjective, EvolutionProblem, IntArray
 
 __all__ = ["evolution_certified_bound"]
@@ -109,8 +109,8 @@ def _area(problem: EvolutionProblem) -> int:
 def _refuted(problem: EvolutionProblem, certificate: Mapping[str, object]) -> int:
     """Return the horizon that a log refutes."""
     from allocsolve.judge import (  # noqa: PLC0415 - loads numba
-        _kernels_evolution_bounds as state,
         _kernels_evolution_proof as kernels,
+        _kernels_evolution_proof as state,
     )
 
     packed = problem.packed
@@ -181,7 +181,7 @@ def _parts(log: object) -> Iterator[bytes]:
 
 def _base(problem: EvolutionProblem, points: Points) -> Base:
     """Return what is known of the problem, with a horizon beyond all."""
-    from allocsolve.judge import _kernels_evolution_bounds as kernels  # noqa: PLC0415 - loads numba
+    from allocsolve.judge import _kernels_evolution_proof as kernels  # noqa: PLC0415 - loads numba
 
     packed = problem.packed
     n = len(points.steps) + 1

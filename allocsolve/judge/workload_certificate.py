@@ -11,12 +11,14 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge._kernels_workload_prices import HIGHEST, Delays, Prices, least_costs
-from allocsolve.judge.workload_evolving_prices import (
+from allocsolve.judge.workload_work_prices import (
     LOOSE_STEP_S,
+    LOOSE_WORK,
     least_cost_of_evolution,
+    least_cost_of_work,
+    least_seconds,
     set_times_and_areas,
 )
-from allocsolve.judge.workload_work_prices import LOOSE_WORK, least_cost_of_work, least_seconds
 from allocsolve.model import MALLEABLE, MAX_INTEGER, REACTIVE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE, frozen
 from allocsolve.model.checks import shown
 
@@ -80,7 +82,7 @@ def workload_certified_bound(
     *Malleable jobs*, and those with requests, may in this bound stop, and hold any real number of nodes from
     their fewest to their most. Then their work has a price, too, and any price bounds their least cost: the
     judge searches prices of its own (`allocsolve.judge.workload_work_prices`). For jobs with phases or
-    profiles it looks at all slots in which these may end (`allocsolve.judge.workload_evolving_prices`).
+    profiles it looks at all slots in which these may end (`allocsolve.judge.workload_work_prices`).
 
     *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
     shortest run after its submission. ``area``: what is submitted then takes its least area on N nodes.

@@ -15,37 +15,524 @@ The *extra nodes* are those that are free at the shadow time, but for the fewest
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import bisect
+import heapq
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
-from allocsolve.judge.workload import schedule_tolerance
-from allocsolve.judge.workload_claims_machine import (
-    capacity_breach,
-    limit_breach,
-    point_breach,
-    release_breach,
-    run_time_breach,
-    size_breach,
-)
-from allocsolve.judge.workload_claims_queue import (
-    conservative_breach,
-    eager_breach,
-    easy_breach,
-    fcfs_breach,
-    idling_breach,
-)
-from allocsolve.judge.workload_history import Breach, History
-from allocsolve.model import MALLEABLE
+from allocsolve.judge.workload import elastic_matters, off_points, schedule_tolerance
+from allocsolve.judge.workload_history import Breach, History, counted_nodes
+from allocsolve.judge.workload_shown import needed_sizes, shown_seconds
+from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.job_kinds import JOB_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allocsolve.model import WorkloadProblem, WorkloadSchedule
+    from allocsolve.judge.workload_history import Decision
+    from allocsolve.model import IntArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["WORKLOAD_CLAIMS", "Breach", "workload_breaches"]
+__all__ = [
+    "WORKLOAD_CLAIMS",
+    "Breach",
+    "capacity_breach",
+    "conservative_breach",
+    "eager_breach",
+    "easy_breach",
+    "fcfs_breach",
+    "idling_breach",
+    "limit_breach",
+    "point_breach",
+    "release_breach",
+    "run_time_breach",
+    "size_breach",
+    "workload_breaches",
+]
+
+
+def capacity_breach(history: History) -> Breach | None:
+    """Return the first instant from which on more nodes are held than there are.
+
+    Of those who take nodes then, the last one in the queue is named.
+    """
+    instants, num_nodes = history.instants(), history.problem.num_nodes
+    idle = history.idle_after(instants)
+    if not (idle < 0).any():
+        return None
+    row = int(np.argmax(idle < 0))
+    at, held = float(instants[row]), num_nodes - int(idle[row])
+    pieces = np.flatnonzero(history.piece_starts == at)
+    place = int(np.flatnonzero(np.isin(history.jobs, _jobs_of(history, pieces)))[-1])
+    matter = f"takes nodes at {shown_seconds(at)} s, from when on {held} are held of {num_nodes}"
+    return history.breach("capacity", place, at, matter, held=held, num_nodes=num_nodes)
+
+
+def release_breach(history: History) -> Breach | None:
+    """Return the first start that is before the submission of the job."""
+    early = np.flatnonzero(history.start < history.submit)
+    if not len(early):
+        return None
+    place = int(early[np.argmin(history.start[early])])
+    at, submit = float(history.start[place]), float(history.submit[place])
+    matter = f"starts at {shown_seconds(at)} s, before its submission at {shown_seconds(submit)} s"
+    return history.breach("release", place, at, matter, submit=submit)
+
+
+def limit_breach(history: History) -> Breach | None:
+    """Return the first job that has run for longer than its limit, and when the limit was over.
+
+    A limit is for the run time on `Job.nodes` nodes, and changes with the size as the run time does. Jobs
+    that change their size, and those without a limit, are not held to any.
+    """
+    problem = history.problem
+    rigid = (problem.packed.kind < MALLEABLE)[history.jobs]
+    has_limit = ~np.isnan(problem.jobs.limit)[history.jobs] & rigid & (history.start < np.inf)
+    limit = history.estimates(range(len(history.jobs)), history.held.tolist())
+    start = np.where(has_limit, history.start, 0)
+    ran = np.where(has_limit, history.end, 0) - start
+    over = np.flatnonzero(has_limit & (ran > limit + history.tolerance))
+    if not len(over):
+        return None
+    place = int(over[np.argmin((start + limit)[over])])
+    at, end = float(start[place] + limit[place]), float(history.end[place])
+    matter = (
+        f"runs from {shown_seconds(start[place])} s to {shown_seconds(end)} s, "
+        f"beyond its limit of {shown_seconds(limit[place])} s"
+    )
+    return history.breach("limits", place, at, matter, limit=limit[place], ran=ran[place], end=end)
+
+
+def run_time_breach(history: History) -> Breach | None:
+    """Return the first job that does not run once, without a break, for as long as its work takes.
+
+    At its end; at its submission if it never runs. Jobs of wrong sizes, or that change them between points,
+    are left to those claims.
+    """
+    problem, schedule = history.problem, history.schedule
+    pieces, elastic = np.diff(schedule.offsets), problem.packed.kind >= MALLEABLE
+    faults: dict[int, tuple[float, str]] = {}
+    for job in np.flatnonzero(np.where(elastic, pieces < 1, pieces != 1)).tolist():
+        if pieces[job]:
+            second = int(schedule.offsets[job]) + 1
+            matter = f"runs in {pieces[job]} pieces, but cannot change its size"
+            faults[job] = (float(history.piece_starts[second]), matter)
+        else:
+            faults[job] = (float(problem.packed.submit[job]), "never runs")
+    whole = np.flatnonzero(~elastic & (pieces == 1))
+    at = schedule.offsets[whole]
+    lasted = schedule.ends[at] - schedule.starts[at]
+    needed = problem.run_times(schedule.nodes[at], whole)
+    for row in np.flatnonzero(np.abs(lasted - needed) > history.tolerance).tolist():  # never those of NaN
+        matter = f"runs for {shown_seconds(lasted[row])} s, but takes {shown_seconds(needed[row])} s"
+        faults[int(whole[row])] = (float(schedule.ends[at[row]]), matter)
+    if elastic.any() and (pieces[elastic] > 0).all():
+        others = _jobs_of(history, np.concatenate([_wrong_sizes(history), _off_points(history)])).tolist()
+        matters = elastic_matters(problem, schedule, history.tolerance)
+        ends = schedule.ends[schedule.offsets[1:] - 1]
+        faults |= {job: (float(ends[job]), matters[job]) for job in set(matters) - set(others)}
+    if not faults:
+        return None
+    job = min(faults, key=lambda idx: (faults[idx][0], idx))
+    at_once, matter = faults[job]
+    return history.breach("run-times", history.place(job), at_once, matter, pieces=int(pieces[job]))
+
+
+def size_breach(history: History) -> Breach | None:
+    """Return the first piece of a size that its job does not allow; of profiles run times tell."""
+    piece = _first(history, _wrong_sizes(history))
+    if piece is None:
+        return None
+    job = int(_jobs_of(history, np.array([piece]))[0])
+    at, nodes = float(history.piece_starts[piece]), int(history.schedule.nodes[piece])
+    needed = needed_sizes(history.problem, job)
+    matter = f"holds {counted_nodes(nodes)} from {shown_seconds(at)} s on, {needed}"
+    return history.breach("sizes", history.place(job), at, matter, nodes=nodes)
+
+
+def point_breach(history: History) -> Breach | None:
+    """Return the first change of a size between the points of a malleable job."""
+    piece = _first(history, _off_points(history))
+    if piece is None:
+        return None
+    job = int(_jobs_of(history, np.array([piece]))[0])
+    at, points = float(history.piece_starts[piece]), int(history.problem.packed.points[job])
+    old, new = (int(history.schedule.nodes[row]) for row in (piece - 1, piece))
+    matter = (
+        f"changes from {old} to {new} nodes at {shown_seconds(at)} s, between its points "
+        f"({points} equal parts of its work)"
+    )
+    return history.breach("points", history.place(job), at, matter, points=points, old=old, new=new)
+
+
+def _jobs_of(history: History, pieces: IntArray) -> IntArray:
+    jobs: IntArray = np.searchsorted(history.schedule.offsets, pieces, side="right") - 1
+    return jobs
+
+
+def _first(history: History, pieces: IntArray) -> int | None:
+    """Return the piece that begins first, of equal ones that of the first job; None if there is none."""
+    return int(pieces[np.argmin(history.piece_starts[pieces])]) if len(pieces) else None
+
+
+def _wrong_sizes(history: History) -> IntArray:
+    """Return the pieces of sizes that are not allowed."""
+    problem, nodes = history.problem, history.schedule.nodes
+    jobs = _jobs_of(history, np.arange(len(nodes)))
+    wrong = np.isnan(problem.run_times(nodes, jobs)) & (problem.jobs.evolving.reading[jobs] != PROFILE)
+    return np.flatnonzero(wrong)
+
+
+def _off_points(history: History) -> IntArray:
+    return off_points(history.problem, history.schedule, history.tolerance)
+
+
+def fcfs_breach(history: History) -> Breach | None:
+    """Return the first start of a job while one before it in the queue waits."""
+    for decision in history.decisions():
+        if decision.head >= decision.submitted:
+            continue
+        for place in decision.started:
+            if place > decision.head:
+                head = history.name(decision.head)
+                matter = f"starts at {shown_seconds(decision.at)} s, before {head!r}, which came first"
+                later = float(history.start[decision.head])
+                return history.breach("fcfs", place, decision.at, matter, head=head, head_starts=later)
+    return None
+
+
+def idling_breach(history: History, claim: str, *, head_only: bool) -> Breach | None:
+    """Return the first instant from which on nodes idle that are enough for the head, or for any that waits.
+
+    A job fits where as many nodes idle as the fewest that it allows. O((instants + jobs) log jobs).
+    """
+    instants = history.instants()
+    idle, fewest, start = history.idle_after(instants).tolist(), history.fewest.tolist(), history.start
+    waiting: list[tuple[int, int]] = []
+    seen = 0
+    for decision, free in zip(history.decisions(), idle, strict=True):
+        at, place = decision.at, decision.head
+        if head_only:
+            fits = place < decision.submitted and fewest[place] <= free
+        else:
+            for joined in range(seen, decision.submitted):
+                heapq.heappush(waiting, (fewest[joined], joined))
+            seen = decision.submitted
+            while waiting and start[waiting[0][1]] <= at:
+                heapq.heappop(waiting)
+            fits = bool(waiting) and waiting[0][0] <= free
+        if fits:
+            if not head_only:
+                place = min(row for need, row in waiting if need <= free and start[row] > at)
+            who = "is the head of the queue and waits" if place == decision.head else "waits"
+            matter = (
+                f"{who} at {shown_seconds(at)} s for {counted_nodes(fewest[place])}, {free} idle; "
+                f"it starts {_seconds_or_never(float(start[place]))}"
+            )
+            return history.breach(
+                claim, place, at, matter, nodes=fewest[place], idle=free, starts=float(start[place])
+            )
+    return None
+
+
+def _seconds_or_never(time: float) -> str:
+    return f"at {shown_seconds(time)} s" if time < np.inf else "never"
+
+
+class _Run(NamedTuple):
+    """A running job: its end, its expected end (seconds), and the nodes that it holds."""
+
+    end: float
+    expected: float
+    nodes: int
+
+
+class _Running:
+    """The jobs that run, instant by instant."""
+
+    def __init__(self, history: History) -> None:
+        estimate = history.estimates(range(len(history.jobs)), history.held.tolist())
+        self._expected = (history.start + estimate).tolist()
+        self._end, self._held = history.end.tolist(), history.held.tolist()
+        self._start = history.start.tolist()
+        self.runs: list[_Run] = []
+
+    def leave(self, at: float) -> None:
+        """Take away what has ended at an instant."""
+        self.runs = [run for run in self.runs if run.end > at]
+
+    def join(self, place: int) -> None:
+        """Add what starts."""
+        self.runs.append(self.run(place))
+
+    def run(self, place: int) -> _Run:
+        """Return a job as it runs from its start on."""
+        return _Run(self._end[place], self._expected[place], self._held[place])
+
+    def expected_ends(self, at: float) -> list[tuple[float, int]]:
+        """Return when nodes are expected to be free: of a job that runs for longer than expected, now."""
+        return sorted((max(at, run.expected), run.nodes) for run in self.runs)
+
+
+class _Shadow(NamedTuple):
+    """When the head is expected to start, and how many nodes it then leaves."""
+
+    time: float
+    extra_nodes: int
+
+
+def _shadow(history: History, running: _Running, at: float, needed: int) -> _Shadow:
+    """Return the first instant from `at` on at which so many nodes are expected to be free."""
+    ends = running.expected_ends(at)
+    free = history.problem.num_nodes - sum(nodes for _, nodes in ends)
+    time, row = at, 0
+    while True:
+        while row < len(ends) and ends[row][0] <= time + history.tolerance:
+            free += ends[row][1]
+            row += 1
+        if free >= needed or row == len(ends):
+            return _Shadow(time, free - needed)
+        time = ends[row][0]
+
+
+def easy_breach(history: History) -> Breach | None:
+    """Return the first start that makes the shadow time of the head later. O(starts * running jobs)."""
+    running = _Running(history)
+    for decision in history.decisions():
+        at, head = decision.at, decision.head
+        running.leave(at)
+        waits = head < decision.submitted
+        before: _Shadow | None = None
+        for place in decision.started:
+            if not waits or place < head:
+                running.join(place)
+                continue
+            needed = int(history.fewest[head])
+            before = before or _shadow(history, running, at, needed)
+            running.join(place)
+            after = _shadow(history, running, at, needed)
+            if after.time > before.time + history.tolerance:
+                return _delay(history, decision, place, running.run(place), before, after)
+            before = after
+    return None
+
+
+def _delay(
+    history: History, decision: Decision, place: int, run: _Run, before: _Shadow, after: _Shadow
+) -> Breach:
+    """Return the breach by a job that delays the head."""
+    head, needed = history.name(decision.head), int(history.fewest[decision.head])
+    matter = (
+        f"starts at {shown_seconds(decision.at)} s on {counted_nodes(run.nodes)}, expected to end at "
+        f"{shown_seconds(run.expected)} s: the shadow time of {head!r}, the head, which needs "
+        f"{counted_nodes(needed)}, moves from {shown_seconds(before.time)} s "
+        f"({before.extra_nodes} extra) to {shown_seconds(after.time)} s"
+    )
+    return history.breach(
+        "easy",
+        place,
+        decision.at,
+        matter,
+        nodes=run.nodes,
+        expected_end=run.expected,
+        head=head,
+        head_nodes=needed,
+        shadow_time=before.time,
+        extra_nodes=before.extra_nodes,
+        shadow_time_after=after.time,
+    )
+
+
+def eager_breach(history: History) -> Breach | None:
+    """Return the first job that is passed over although it fits and would not delay the head.
+
+    Jobs behind the head have their turns in queue order, each after the starts of those before it. Only those
+    of one allowed number of nodes are looked at. O(instants * (running jobs + queue)).
+    """
+    running = _Running(history)
+    packed, num_nodes = history.problem.packed, history.problem.num_nodes
+    one_size = (packed.min_nodes == packed.max_nodes)[history.jobs]
+    estimate = history.estimates(range(len(history.jobs)), history.fewest.tolist())
+    for decision in history.decisions():
+        at, head = decision.at, decision.head
+        running.leave(at)
+        started = [place for place in decision.started if place > head]
+        for place in decision.started[: len(decision.started) - len(started)]:
+            running.join(place)
+        turn = head + 1
+        for starter in (*started, None):
+            free = num_nodes - sum(run.nodes for run in running.runs)
+            until = decision.submitted if starter is None else min(starter, decision.submitted)
+            rows = slice(turn, max(turn, until))
+            fits = one_size[rows] & (history.start[rows] > at) & (history.fewest[rows] <= free)
+            if fits.any():
+                shadow = _shadow(history, running, at, int(history.fewest[head]))
+                in_time = at + estimate[rows] <= shadow.time + history.tolerance
+                fits &= in_time | (history.fewest[rows] <= shadow.extra_nodes)
+            if fits.any():
+                place = turn + int(np.argmax(fits))
+                return _passed_over(history, decision, place, free, float(estimate[place]), shadow)
+            if starter is not None:
+                running.join(starter)
+                turn = starter + 1
+    return None
+
+
+def _passed_over(
+    history: History, decision: Decision, place: int, free: int, estimate: float, shadow: _Shadow
+) -> Breach:
+    """Return the breach by a job that waits for no reason."""
+    head, needed = history.name(decision.head), int(history.fewest[place])
+    expected, starts = decision.at + estimate, float(history.start[place])
+    matter = (
+        f"waits at {shown_seconds(decision.at)} s for {counted_nodes(needed)}, {free} idle; it would be "
+        f"expected to end at {shown_seconds(expected)} s, which leaves the shadow time of {head!r}, the "
+        f"head, at {shown_seconds(shadow.time)} s ({shadow.extra_nodes} extra); "
+        f"it starts {_seconds_or_never(starts)}"
+    )
+    return history.breach(
+        "eager",
+        place,
+        decision.at,
+        matter,
+        nodes=needed,
+        idle=free,
+        expected_end=expected,
+        head=head,
+        shadow_time=shadow.time,
+        extra_nodes=shadow.extra_nodes,
+        starts=starts,
+    )
+
+
+class _Waiting(NamedTuple):
+    """A job that waits: its place in the queue, its nodes, and how long it is expected to run (seconds)."""
+
+    place: int
+    nodes: int
+    seconds: float
+
+
+class _Plan:
+    """How many nodes are expected to be free from an instant on: a step function."""
+
+    def __init__(self, history: History, running: _Running, at: float) -> None:
+        self._tolerance = history.tolerance
+        ends = running.expected_ends(at)
+        free = history.problem.num_nodes - sum(nodes for _, nodes in ends)
+        self._times, self._free = [at], [free]
+        for end, nodes in ends:
+            free += nodes
+            if end > self._times[-1]:
+                self._times.append(end)
+                self._free.append(free)
+            else:
+                self._free[-1] = free
+
+    def _cut(self, time: float) -> int:
+        """Return the row that begins at a time, made if there is none."""
+        row = bisect.bisect_left(self._times, time)
+        if row == len(self._times) or self._times[row] != time:
+            self._times.insert(row, time)
+            self._free.insert(row, self._free[row - 1])
+        return row
+
+    def fits(self, start: float, seconds: float, nodes: int) -> bool:
+        """Return whether so many nodes are free for so long."""
+        until = start + seconds - self._tolerance
+        return all(
+            free >= nodes
+            for row, (time, free) in enumerate(zip(self._times, self._free, strict=True))
+            if time < until and (row + 1 == len(self._times) or self._times[row + 1] > start)
+        )
+
+    def earliest(self, seconds: float, nodes: int) -> float:
+        """Return the first time at which so many nodes are free for so long."""
+        start = None
+        for time, free in zip(self._times, self._free, strict=True):
+            if start is not None and time >= start + seconds - self._tolerance:
+                break
+            if free < nodes:
+                start = None
+            elif start is None:
+                start = time
+        assert start is not None, "no job needs more nodes than there are"
+        return start
+
+    def place(self, job: _Waiting) -> float:
+        """Hold the nodes of a job as early as possible, and return from when on."""
+        start = self.earliest(job.seconds, job.nodes)
+        self.take(start, job.seconds, job.nodes)
+        return start
+
+    def take(self, start: float, seconds: float, nodes: int) -> None:
+        """Hold nodes for some time."""
+        first, last = self._cut(start), self._cut(start + seconds)
+        for row in range(first, last):
+            self._free[row] -= nodes
+
+
+def conservative_breach(history: History) -> Breach | None:
+    """Return the first start that makes the planned start of a job before it in the queue later.
+
+    Only a start that does not fit into the plan of those before it can do so: none of them is planned earlier
+    while more nodes are held. O(starts * queue * (running jobs + queue)).
+    """
+    running = _Running(history)
+    sizes = history.problem.packed.nodes[history.jobs].tolist()
+    estimate = history.estimates(range(len(sizes)), sizes).tolist()
+    for decision in history.decisions():
+        at, head = decision.at, decision.head
+        running.leave(at)
+        waits = head < decision.submitted
+        passing = [place for place in decision.started if waits and place > head]
+        for place in decision.started[: len(decision.started) - len(passing)]:
+            running.join(place)
+        if not passing:
+            continue
+        plan = _Plan(history, running, at)
+        waiting: list[_Waiting] = []
+        row = head
+        for place in passing:
+            for joined in range(row, min(place, decision.submitted)):
+                if history.start[joined] > at:
+                    waiting.append(_Waiting(joined, sizes[joined], estimate[joined]))
+                    plan.place(waiting[-1])
+            row = place + 1
+            run = running.run(place)
+            fits = plan.fits(at, run.expected - at, run.nodes)
+            if not fits and (breach := _postponement(history, running, at, place, waiting)):
+                return breach
+            plan.take(at, run.expected - at, run.nodes)
+            running.join(place)
+    return None
+
+
+def _postponement(
+    history: History, running: _Running, at: float, place: int, waiting: Sequence[_Waiting]
+) -> Breach | None:
+    """Return the breach by a job, with the first job before it whose planned start it makes later, if any."""
+    before = _Plan(history, running, at)
+    after = _Plan(history, running, at)
+    run = running.run(place)
+    after.take(at, run.expected - at, run.nodes)
+    for job in waiting:
+        early, late = before.place(job), after.place(job)
+        if late > early + history.tolerance:
+            break
+    else:
+        return None
+    other = history.name(job.place)
+    matter = (
+        f"starts at {shown_seconds(at)} s on {counted_nodes(run.nodes)}, expected to end at "
+        f"{shown_seconds(run.expected)} s: the planned start of {other!r}, which came first, "
+        f"moves from {shown_seconds(early)} s to {shown_seconds(late)} s"
+    )
+    numbers = {"nodes": run.nodes, "expected_end": run.expected, "delayed": other}
+    numbers |= {"planned_start": early, "planned_start_after": late}
+    return history.breach("conservative", place, at, matter, **numbers)
+
 
 #: All claims, each with what it means.
 WORKLOAD_CLAIMS: Final[Mapping[str, str]] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge._kernels_job_prices import JobRows, WindowPrices, fullest_sets, least_costs
+from allocsolve.judge._kernels_workload_prices import JobRows, WindowPrices, fullest_sets, least_job_costs
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
 from allocsolve.model.workload import SLOWDOWN_FLOOR_S
@@ -90,7 +90,7 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     rows = _rows(problem, objective, unit, tick)
     _check_sums(rows, windows, capacity)
     costs = np.empty(len(nodes), dtype=np.int64)
-    least_costs(rows, windows, costs)
+    least_job_costs(rows, windows, costs)
     fullest = np.empty(len(windows.edges) - 1, dtype=np.int64)
     fullest_sets(windows, nodes, capacity, fullest)
     lengths = np.diff(windows.edges).tolist()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.judge._kernels_work_prices import Slots, WorkCosts, least_work_costs
-from allocsolve.model import NO_SPEEDUP, OVERHEAD, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
+from allocsolve.judge._kernels_work_prices import ROUNDING_MARGIN, Slots, WorkCosts, least_work_costs
+from allocsolve.judge._kernels_workload_prices import PhasedRun, least_cost_of_phases
+from allocsolve.model import NO_SPEEDUP, OVERHEAD, PROFILE, REACTIVE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -17,7 +19,15 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, WorkloadProblem
 
-__all__ = ["LOOSE_WORK", "least_cost_of_work", "least_seconds"]
+__all__ = [
+    "LOOSE_STEP_S",
+    "LOOSE_WORK",
+    "least_cost_of_evolution",
+    "least_cost_of_work",
+    "least_phases",
+    "least_seconds",
+    "set_times_and_areas",
+]
 
 #: Slots that are looked at, of all jobs, ends and trials together: some 10 s.
 _MOST_STEPS: Final = 10**9
@@ -100,3 +110,149 @@ def least_seconds(problem: WorkloadProblem) -> FloatArray:
         fastest = min(max(1 / math.sqrt(share), float(packed.min_nodes[j])), float(packed.max_nodes[j]))
         times[j] = packed.runtime[j] * (1 / fastest + share * fastest) / (1 / given + share * given)
     return times
+
+
+#: Seconds by which a valid schedule may shorten each phase or step: the tolerances of the judge of schedules
+#: at its begin and at its end, and what pieces overlap in rounded times; but for what edges are rounded.
+LOOSE_STEP_S: Final = 4e-6
+
+
+def least_phases(problem: WorkloadProblem, j: int) -> list[tuple[float, float]]:
+    """Return what a job with phases does at least, in order: node-seconds, and on how many nodes at most.
+
+    Its start, without progress, is the first phase: it has the fewest nodes, but may give back those that its
+    first phase cannot use. Neighbours that use as many nodes are one.
+    """
+    evolving, most = problem.jobs.evolving, int(problem.packed.max_nodes[j])
+    rows = range(evolving.offsets[j], evolving.offsets[j + 1])
+    phases = [(float(evolving.amounts[row]), min(int(evolving.nodes[row]), most)) for row in rows]
+    fewest = min(int(problem.packed.min_nodes[j]), phases[0][1])
+    phases.insert(0, (float(evolving.join_start[j]) * fewest, fewest))
+    return [
+        (math.fsum(work for work, _ in same), float(nodes))
+        for nodes, same in groupby((phase for phase in phases if phase[0] > 0), key=lambda phase: phase[1])
+    ]
+
+
+def set_times_and_areas(problem: WorkloadProblem, times: FloatArray, areas: FloatArray) -> None:
+    """Set the least seconds and the least node-seconds of jobs with phases and profiles."""
+    evolving = problem.jobs.evolving
+    for j in np.flatnonzero(evolving.reading == REACTIVE).tolist():
+        phases = least_phases(problem, j)
+        times[j] = math.fsum(work / nodes for work, nodes in phases)
+        areas[j] = math.fsum(work for work, _ in phases)
+    for j in np.flatnonzero(evolving.reading == PROFILE).tolist():
+        rows = slice(evolving.offsets[j], evolving.offsets[j + 1])
+        times[j] = math.fsum(evolving.amounts[rows])
+        areas[j] = math.fsum(evolving.amounts[rows] * evolving.nodes[rows])
+
+
+def least_cost_of_evolution(
+    problem: WorkloadProblem, term: str, edges: Sequence[int], prices: Sequence[int], unit: int
+) -> Fraction:
+    """Return a lower bound on the cost of jobs with phases or profiles, each alone, with its nodes paid for.
+
+    Parameters
+    ----------
+    problem
+        The problem; other jobs are passed over.
+    term
+        ``turnaround`` or ``slowdown``.
+    edges, prices, unit
+        Prices q / unit of a node-second in slots, as certificates hold them.
+
+    Notes
+    -----
+    *Phases.* A node that is held and not useful, or that the phase cannot use, only adds to the price. So the
+    job holds a node for each second of its work on it, and a phase takes at least its node-seconds divided
+    by the most nodes that it can use, in seconds. For these see `least_cost_of_phases`. The greater of two
+    bounds counts: phase by phase, and all of the work in any order, on the most nodes of any phase. In both
+    the job may stop, and hold nodes only as long as they work; what joining and leaving nodes cost, but for
+    the start, is left out.
+
+    *Profiles.* A job holds the nodes of each step from its begin to that of the next one. Let starts and
+    ends have delays against a run at time 0 without waiting: they never fall from one to the next, and may
+    else be any, whatever the limit is, unless no step may be longer: then all are equal. The cost is linear
+    in them between those with which something comes to an edge, or the job leaves its floor. So it is least
+    with delays of this kind, or that of the submission, for all starts and ends.
+
+    *Numbers.* Floats, as for malleable jobs: each bound is lowered by 10^-9 of the sum of its terms, work by
+    the tolerance of the judge of schedules and steps by `LOOSE_STEP_S`; of profiles the price of 2 * 10^-6 s
+    on the nodes of each step, for what may lie between two pieces, is taken off. Beyond 10^9 steps of the
+    search a job with phases counts with the delay of its shortest run.
+    """
+    packed, reading = problem.packed, problem.jobs.evolving.reading
+    slope, floor = packed.weight, np.zeros(len(packed.weight))
+    if term == "slowdown":
+        slope, floor = slope / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S), packed.weight
+    listed = np.array([0, *prices, 0], dtype=np.float64) / unit
+    slots = Slots(frozen(np.array([-1, *edges], dtype=np.float64)), frozen(listed))
+    loose = LOOSE_STEP_S + 4 * float(np.spacing(max(problem.horizon, *edges, 1.0)))
+    bounds = [float(floor[j]) for j in np.flatnonzero((slope == 0) & (reading >= REACTIVE))]
+    steps = _MOST_STEPS
+    for j in np.flatnonzero((slope > 0) & (reading == REACTIVE)).tolist():
+        costs = float(packed.submit[j]), float(slope[j]), float(floor[j])
+        bound, steps = _bound_of_phases(least_phases(problem, j), costs, loose, slots, steps)
+        bounds.append(bound)
+    for j in np.flatnonzero((slope > 0) & (reading == PROFILE)).tolist():
+        costs = float(packed.submit[j]), float(slope[j]), float(floor[j])
+        bounds.append(_bound_of_profile(problem, j, costs, loose, slots))
+    # Sums of floats by `fsum` are rounded once.
+    return Fraction(math.fsum(bounds)) * (1 - Fraction(1, 2**50))
+
+
+def _bound_of_phases(
+    phases: list[tuple[float, float]],
+    costs: tuple[float, float, float],
+    loose: float,
+    slots: Slots,
+    steps: int,
+) -> tuple[float, int]:
+    """Return the greater bound on the cost of a job, and the steps that are left."""
+    seconds = [max(0.0, work * (1 - LOOSE_WORK) / nodes - loose) for work, nodes in phases]
+    sizes = [nodes for _, nodes in phases]
+    shortest = math.fsum(seconds)
+    most = max(sizes)
+    together = math.fsum(length * nodes for length, nodes in zip(seconds, sizes, strict=True)) / most
+    readings = [(seconds, sizes), ([together], [most])]
+    best = 0.0
+    for lengths, nodes in readings[len(phases) == 1 :]:
+        columns = (frozen(np.array(column, dtype=np.float64)) for column in (lengths, nodes))
+        bound, steps = least_cost_of_phases(PhasedRun(*costs, shortest, *columns), slots, steps)
+        best = max(best, bound)
+    return best * (1 - ROUNDING_MARGIN), steps
+
+
+def _bound_of_profile(
+    problem: WorkloadProblem, j: int, costs: tuple[float, float, float], loose: float, slots: Slots
+) -> float:
+    """Return a bound on the cost of a job."""
+    submit, slope, floor = costs
+    evolving = problem.jobs.evolving
+    rows = slice(evolving.offsets[j], evolving.offsets[j + 1])
+    nodes, given = evolving.nodes[rows], evolving.amounts[rows]
+    ends = np.array([0.0, *np.cumsum(np.maximum(0.0, given - loose))])
+    edges, prices = slots.begins, slots.prices
+    paid = np.array([0.0, *np.cumsum(prices[:-1] * np.diff(edges))])
+
+    def least(delays: FloatArray) -> tuple[float, float]:
+        """Return the least cost of a run with some of these delays, which rise, and the sum of its terms."""
+        until = [np.interp(delays + end, edges, paid) for end in ends]
+        total: FloatArray = np.zeros(len(delays))
+        for step, held in enumerate(nodes.tolist()):
+            begun = total - held * until[step]
+            total = (np.minimum.accumulate(begun) if waits else begun) + held * until[step + 1]
+        late = np.maximum(floor, slope * (delays + ends[-1] - submit))
+        at = int(np.argmin(total + late))
+        return float(total[at] + late[at]), float(2 * nodes.sum() * until[-1][at] + late[at])
+
+    waits = bool((np.floor(given * evolving.expand_limit[j] * (1 + ROUNDING_MARGIN)) > given).any())
+    soonest, _ = least(np.array([submit]))
+    latest = submit + soonest / slope
+    near = edges[(edges > submit) & (edges < latest)]
+    free = submit + floor / slope - ends[-1]
+    kinks = np.concatenate([[submit, free], *(near - end for end in ends)])
+    bound, terms = least(np.unique(kinks[kinks >= submit]))
+    between = 2e-6 * float(nodes.sum()) * float(prices.max())
+    alone = max(floor, slope * float(ends[-1]))
+    return max(alone * (1 - ROUNDING_MARGIN), min(bound, soonest) - ROUNDING_MARGIN * terms - between)

@@ -21,14 +21,13 @@ from .evolving import (
     REQUESTED as REQUESTED,
     Evolution as Evolution,
     Join as Join,
+    PackedEvolving as PackedEvolving,
     Phases as Phases,
     Profile as Profile,
     Reconfiguration as Reconfiguration,
     Requests as Requests,
     Stall as Stall,
 )
-from .evolving_columns import PackedEvolving as PackedEvolving
-from .job import Job as Job
 from .job_kinds import (
     ALL_SIZES as ALL_SIZES,
     EVOLVING as EVOLVING,
@@ -43,17 +42,25 @@ from .job_kinds import (
 from .jobs import (
     DEFAULT_LIMIT_FACTOR as DEFAULT_LIMIT_FACTOR,
     FloatArray as FloatArray,
+    Job as Job,
     Jobs as Jobs,
     PackedJobs as PackedJobs,
 )
 from .node_orders import NODE_ORDERS as NODE_ORDERS, NodeOrder as NodeOrder, node_order as node_order
-from .objective import parse_objective as parse_objective
 from .partition import (
     PARTITION_OBJECTIVES as PARTITION_OBJECTIVES,
+    Mesh as Mesh,
     Partition as Partition,
     PartitionProblem as PartitionProblem,
+    Topology as Topology,
+    Torus as Torus,
 )
-from .problem import Answer as Answer, Answerable as Answerable, Problem as Problem
+from .problem import (
+    Answer as Answer,
+    Answerable as Answerable,
+    Problem as Problem,
+    parse_objective as parse_objective,
+)
 from .profile import (
     EvolutionProfile as EvolutionProfile,
     expand_ratio as expand_ratio,
@@ -70,36 +77,34 @@ from .program import (
     Program as Program,
 )
 from .reservation import (
-    PROGRAM_KINDS as PROGRAM_KINDS,
-    RESERVATION_OBJECTIVES as RESERVATION_OBJECTIVES,
-    RESERVATION_SHAPES as RESERVATION_SHAPES,
-    DeadlineJob as DeadlineJob,
-    PackedDeadlineJobs as PackedDeadlineJobs,
-    ReservationObjective as ReservationObjective,
-    ReservationProblem as ReservationProblem,
-    ReservationShape as ReservationShape,
-    ReservationTerm as ReservationTerm,
-    parse_reservation_objective as parse_reservation_objective,
-)
-from .reservation_schedule import (
     BOOKED as BOOKED,
     CANCELLED as CANCELLED,
     OUTCOMES as OUTCOMES,
+    PROGRAM_KINDS as PROGRAM_KINDS,
     REJECTED as REJECTED,
+    RESERVATION_OBJECTIVES as RESERVATION_OBJECTIVES,
+    RESERVATION_SHAPES as RESERVATION_SHAPES,
     SUCCESSFUL as SUCCESSFUL,
+    DeadlineJob as DeadlineJob,
     Hold as Hold,
+    PackedDeadlineJobs as PackedDeadlineJobs,
+    ReservationObjective as ReservationObjective,
+    ReservationProblem as ReservationProblem,
     ReservationSchedule as ReservationSchedule,
+    ReservationShape as ReservationShape,
+    ReservationTerm as ReservationTerm,
+    parse_reservation_objective as parse_reservation_objective,
 )
 from .result import (
     Budget as Budget,
     Clock as Clock,
     Limit as Limit,
     Result as Result,
+    Solver as Solver,
     Status as Status,
     Value as Value,
     terms as terms,
 )
-from .solver import Solver as Solver
 from .speedup import (
     AMDAHL as AMDAHL,
     NO_SPEEDUP as NO_SPEEDUP,
@@ -112,7 +117,6 @@ from .speedup import (
     Speedup as Speedup,
     SpeedupTable as SpeedupTable,
 )
-from .topology import Mesh as Mesh, Topology as Topology, Torus as Torus
 from .workload import (
     SLOWDOWN_FLOOR_S as SLOWDOWN_FLOOR_S,
     WORKLOAD_OBJECTIVES as WORKLOAD_OBJECTIVES,

@@ -11,7 +11,7 @@ import numpy as np
 from allocsolve.errors import InvalidOption
 from allocsolve.model.arrays import IntArray, frozen
 from allocsolve.model.checks import choice, instance, integer, shown
-from allocsolve.model.topology import Topology
+from allocsolve.model.partition import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,16 +10,157 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.model.arrays import IntArray, array_of, frozen, packed_integers
-from allocsolve.model.checks import flag, instance, integer, items, shown
+from allocsolve.model.checks import flag, instance, integer, items, shown, whole
 from allocsolve.model.problem import checked_labels
-from allocsolve.model.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.model.arrays import BoolArray
 
-__all__ = ["PARTITION_OBJECTIVES", "Partition", "PartitionProblem", "checked_request"]
+__all__ = [
+    "MAX_NODES",
+    "PARTITION_OBJECTIVES",
+    "Mesh",
+    "Partition",
+    "PartitionProblem",
+    "Topology",
+    "Torus",
+    "checked_request",
+]
+
+#: The largest topology. Together with `MAX_SIDE` it keeps sums of pairwise distances inside 64 bits.
+MAX_NODES = 2**24
+MAX_SIDE = 2**14
+MAX_AXES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A box of nodes in which each is linked to its neighbours along every axis.
+
+    Node (x, y, z, ...) has the id x + y*X + z*X*Y + ...: the first axis varies fastest.
+
+    Parameters
+    ----------
+    shape
+        Nodes along each of 1 to 32 axes, each 1 to 2^14; at most 2^24 in all.
+    wrap
+        Whether each axis is a ring; none if empty. On an axis of one or two nodes it makes no difference.
+
+    Raises
+    ------
+    InvalidProblem
+        If a side or the number of axes is out of range, or `wrap` has another length than `shape`.
+
+    Examples
+    --------
+    >>> mesh = Mesh((16, 8))
+    >>> mesh.num_nodes, mesh.hop_distance(0, 127), Torus((16, 8)).hop_distance(0, 127)
+    (128, 22, 2)
+    >>> mesh.coordinates([0, 17]).tolist()
+    [[0, 0], [1, 1]]
+    """
+
+    shape: tuple[int, ...]
+    wrap: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            shape = tuple(map(whole, self.shape))
+        except TypeError:
+            msg = f"shape {shown(self.shape)} is not a sequence of integers"
+            raise InvalidProblem(msg) from None
+        wrap = tuple(flag("wrap", ring, InvalidProblem) for ring in items("wrap", self.wrap))
+        wrap = wrap or (False,) * len(shape)
+        if not 1 <= len(shape) <= MAX_AXES:
+            msg = f"shape has {len(shape)} axes, not 1 to {MAX_AXES}"
+            raise InvalidProblem(msg)
+        if min(shape) < 1:
+            msg = f"shape {shown(list(shape))}: side {shown(min(shape))} is below 1"
+            raise InvalidProblem(msg)
+        if max(shape) > MAX_SIDE:
+            msg = f"shape: side {shown(max(shape))} is above 2^14"
+            raise InvalidProblem(msg)
+        if math.prod(shape) > MAX_NODES:
+            msg = f"shape {list(shape)} has {math.prod(shape)} nodes, more than 2^24"
+            raise InvalidProblem(msg)
+        if len(wrap) != len(shape):
+            msg = f"wrap has {len(wrap)} entries for the {len(shape)} axes of shape {list(shape)}"
+            raise InvalidProblem(msg)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "wrap", wrap)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return math.prod(self.shape)
+
+    @property
+    def diameter(self) -> int:
+        """Largest hop distance between two nodes."""
+        return sum(side // 2 if wrap else side - 1 for side, wrap in zip(self.shape, self.wrap, strict=True))
+
+    def coordinates(self, nodes: Sequence[int] | IntArray) -> IntArray:
+        """Return the coordinates of nodes, shape (nodes, axes)."""
+        axes = np.unravel_index(np.asarray(nodes, dtype=np.int64), self.shape, order="F")
+        return np.stack(axes, axis=-1).astype(np.int64, copy=False)
+
+    def node_at(self, coordinates: Sequence[int]) -> int:
+        """Return the node at the given coordinates (not wrapped).
+
+        Raises
+        ------
+        IndexError
+            If there is none.
+        """
+        if len(coordinates) != len(self.shape) or not all(
+            0 <= c < side for c, side in zip(coordinates, self.shape, strict=True)
+        ):
+            msg = f"there is no node at {tuple(coordinates)} in shape {self.shape}"
+            raise IndexError(msg)
+        return int(np.ravel_multi_index(tuple(coordinates), self.shape, order="F"))
+
+    def hop_distance(self, one: int, other: int) -> int:
+        """Return the least number of links between two nodes."""
+        a, b = self.coordinates([one, other])
+        return int(self._hops(a, b))
+
+    def distances_from(self, node: int) -> IntArray:
+        """Return the hop distance of every node from one, shape (nodes,)."""
+        everything = self.coordinates(np.arange(self.num_nodes))
+        return self._hops(everything, self.coordinates([node]))
+
+    def _hops(self, a: IntArray, b: IntArray) -> IntArray:
+        along = np.abs(a - b)
+        around = np.where(self.wrap, np.array(self.shape) - along, along)
+        hops: IntArray = np.minimum(along, around).sum(axis=-1)
+        return hops
+
+    def neighbours(self, node: int) -> tuple[int, ...]:
+        """Return the nodes at hop distance 1, in increasing order."""
+        here = self.coordinates([node])[0].tolist()
+        neighbours = set()
+        for axis, (side, wrap) in enumerate(zip(self.shape, self.wrap, strict=True)):
+            for step in (-1, 1):
+                there = here[axis] + step
+                if wrap:
+                    there %= side
+                if 0 <= there < side and there != here[axis]:
+                    neighbours.add(self.node_at([*here[:axis], there, *here[axis + 1 :]]))
+        return tuple(sorted(neighbours))
+
+
+def Mesh(shape: Sequence[int]) -> Topology:  # noqa: N802 - reads as the type that it makes
+    """Return the topology of this shape without rings."""
+    return Topology(items("shape", shape))
+
+
+def Torus(shape: Sequence[int]) -> Topology:  # noqa: N802 - reads as the type that it makes
+    """Return the topology of this shape with a ring along every axis."""
+    shape = items("shape", shape)
+    return Topology(shape, (True,) * len(shape))
+
 
 #: What to minimise: ``pairwise``, the sum of the hop distances over all pairs of chosen nodes.
 PARTITION_OBJECTIVES: tuple[str, ...] = ("pairwise",)

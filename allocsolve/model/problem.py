@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
-from allocsolve.errors import InvalidProblem
-from allocsolve.model.checks import instance, shown
+from allocsolve.errors import InvalidOption, InvalidProblem, UnknownName
+from allocsolve.model.checks import instance, items, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from dataclasses import Field
 
-__all__ = ["Answer", "Answerable", "Problem", "checked_labels"]
+__all__ = ["Answer", "Answerable", "Problem", "checked_labels", "parse_objective"]
 
 A_co = TypeVar("A_co", covariant=True)
 
@@ -64,3 +64,41 @@ def checked_labels(name: object, meta: Mapping[str, object]) -> Mapping[str, obj
 
 #: An answer to a problem of any family; its type is `allocsolve.families.Family.answer`.
 Answer: TypeAlias = Any
+
+
+Term = TypeVar("Term", bound=str)
+
+
+def parse_objective(objective: str | Sequence[str], family_terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Read an objective such as ``makespan``, ``makespan,waste`` or ``("makespan", "waste")``.
+
+    Parameters
+    ----------
+    objective
+        Terms: a text in which commas part them, or a sequence of texts.
+    family_terms
+        Those of the family of problems, such as `allocsolve.model.EVOLUTION_OBJECTIVES`.
+
+    Raises
+    ------
+    UnknownName
+        If a term is not one of `family_terms`.
+    InvalidOption
+        If a term stands twice, or there is none.
+    """
+    names = (
+        objective.split(",") if isinstance(objective, str) else items("objective", objective, InvalidOption)
+    )
+    if not names:
+        msg = "the objective has no terms"
+        raise InvalidOption(msg)
+    terms: list[Term] = []
+    for name in map(str.strip, map(str, names)):
+        term = next((one for one in family_terms if one == name), None)
+        if term is None:
+            raise UnknownName("objective", name, family_terms)
+        if term in terms:
+            msg = f"objective {','.join(map(str, names))!r} names {term} twice"
+            raise InvalidOption(msg)
+        terms.append(term)
+    return tuple(terms)

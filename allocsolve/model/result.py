@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model.checks import integer, natural, real, shown
@@ -15,7 +15,7 @@ from allocsolve.model.checks import integer, natural, real, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Budget", "Clock", "Limit", "Result", "Status", "Value", "terms"]
+__all__ = ["Budget", "Clock", "Limit", "Result", "Solver", "Status", "Value", "terms"]
 
 A = TypeVar("A")
 
@@ -182,3 +182,18 @@ class Result(Generic[A]):
             if later[0] < earlier[0] or terms(later[1]) >= terms(earlier[1]):
                 return f"incumbent {later} after {earlier}"
         return ""
+
+
+P_contra = TypeVar("P_contra", contravariant=True)
+
+
+class Solver(Protocol[P_contra, A]):
+    """Takes a problem and a budget, returns a result. Never mutates, never prints.
+
+    A frozen dataclass of options with ``__call__`` is the usual form (its ``repr`` is its name in the
+    records); a plain function is a solver too. Running out of budget is a result, never an exception.
+    """
+
+    def __call__(self, problem: P_contra, budget: Budget, /) -> Result[A]:
+        """Solve within the budget."""
+        ...

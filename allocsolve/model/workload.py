@@ -13,15 +13,14 @@ from allocsolve.model.checks import integer, shown
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.model.job_kinds import MALLEABLE, are_allowed_sizes
 from allocsolve.model.jobs import FloatArray, Jobs, PackedJobs
-from allocsolve.model.objective import parse_objective
-from allocsolve.model.problem import checked_labels
+from allocsolve.model.problem import checked_labels, parse_objective
 from allocsolve.model.speedup import AMDAHL, OVERHEAD, POWER, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from allocsolve.model.evolving import Phases
-    from allocsolve.model.job import Job
+    from allocsolve.model.jobs import Job
 
 __all__ = [
     "SLOWDOWN_FLOOR_S",

@@ -1,5 +1,5 @@
+from .chart import Drawing as Drawing
 from .evolution import EVOLUTION_VIEW as EVOLUTION_VIEW
 from .partition import PARTITION_VIEW as PARTITION_VIEW
 from .reservation import RESERVATION_VIEW as RESERVATION_VIEW
-from .svg import Drawing as Drawing
 from .workload import WORKLOAD_VIEW as WORKLOAD_VIEW

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.pictures.chart import Axis
+from allocsolve.instances.formats.workload_foreign import node_intervals, pieces_within, start_reasons
+from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from allocsolve.instances.formats.workload_foreign import StartReason
     from allocsolve.model import FloatArray, WorkloadProblem, WorkloadSchedule
 
 __all__ = [
+    "GANTT_PIECES",
+    "Mark",
+    "Scale",
     "TimeUnit",
     "binned",
+    "busiest_window",
     "busy_nodes",
+    "gantt",
     "level_axis",
     "node_prices",
     "span",
     "time_unit",
+    "timeline",
     "waiting_jobs",
 ]
 
@@ -166,3 +175,224 @@ def _filled(
     before -= before[np.searchsorted(slots, slots)]
     seated = np.clip(problem.num_nodes - before, 0, nodes)
     return np.bincount(slots, prices * seated / nodes, minlength=num_slots) / problem.num_nodes
+
+
+#: More cannot be told apart.
+GANTT_PIECES: Final = 400
+
+#: Pixels: of the drawing, of the plane of nodes, the least that a job can be seen by, and from where on it
+#: can be told apart from its neighbours.
+_WIDTH: Final = Chart.NARROW
+_HEIGHT: Final = 300
+_LEAST: Final = 0.5
+_EDGED: Final = 2.0
+
+#: Why a job started, each in the colour of its place.
+_KINDS: Final = ("in turn", "backfilled", "at once")
+
+
+class Mark(NamedTuple):
+    """What a picture is to show: a job, and an instant in seconds."""
+
+    job: int
+    at: float
+
+
+def gantt(
+    problem: WorkloadProblem,
+    schedule: WorkloadSchedule,
+    window: tuple[float, float],
+    title: str,
+    heading: Sequence[str] = (),
+    mark: Mark | None = None,
+) -> Drawing:
+    """Return the jobs that run in a window (seconds) as boxes over time and nodes.
+
+    The nodes of a job are numbered greedily; what a job is shows under the mouse. A mark is a line at its
+    instant, and a frame around the boxes of its job.
+    """
+    pieces, jobs = pieces_within(schedule, window)
+    unit = time_unit(window[1] - window[0])
+    chart = Chart(
+        title,
+        unit.axis(*window),
+        Axis("nodes", 0.0, float(problem.num_nodes), whole=True),
+        legend=_KINDS,
+        marks="solid",
+        width=_WIDTH,
+        height=_HEIGHT,
+        heading=heading,
+    )
+    reasons = start_reasons(problem, schedule)
+    held = node_intervals(problem, schedule, pieces)
+    starts = np.clip(schedule.starts[pieces], *window).tolist()
+    ends = np.clip(schedule.ends[pieces], *window).tolist()
+    framed: list[tuple[float, float, float, float]] = []
+    for job, start, end, intervals in zip(jobs.tolist(), starts, ends, held, strict=True):
+        left = chart.x(start / unit.seconds)
+        width = max(chart.x(end / unit.seconds) - left, _LEAST)
+        boxes = []
+        for first, last in intervals:
+            top = chart.y(last + 1)
+            boxes.append((left, top, round(width, 1), round(max(chart.y(first) - top, _LEAST), 1)))
+        kind = f"f{_KINDS.index(reasons[job].kind)}"
+        if min(min(box[2:]) for box in boxes) >= _EDGED:
+            kind += " edged"
+        chart.drawing.rectangles(kind, boxes, _about(problem, schedule, job, reasons[job]))
+        framed += boxes if mark and job == mark.job else []
+    if mark:
+        at = chart.x(mark.at / unit.seconds)
+        chart.drawing.line((at, chart.y(0)), (at, chart.y(problem.num_nodes)), label=f"{mark.at:.10g} s")
+        for left, top, width, height in framed:
+            right, bottom = left + width, top + height
+            corners = ((left, top), (right, top), (right, bottom), (left, bottom), (left, top))
+            chart.drawing.line(*corners, kind="median", label=problem.jobs.names[mark.job])
+    return chart.drawing
+
+
+def _about(problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, reason: StartReason) -> str:
+    """Return what there is to know of a job and its start."""
+    table, packed = problem.jobs, problem.packed
+    user = f" of {table.users[job]}" if table.users and table.users[job] else ""
+    pieces = schedule.pieces(job)
+    nodes = " then ".join(counted(count, "node") for _, _, count in pieces)
+    start, end = pieces[0][0], pieces[-1][1]
+    waited = (
+        f"waited {duration(start - packed.submit[job])}" if start > packed.submit[job] else "never waited"
+    )
+    why = {
+        "in turn": "started as the first of the queue",
+        "at once": "started on its submission",
+        "backfilled": f"backfilled past {table.names[reason.head]}",
+    }[reason.kind]
+    return (
+        f"{table.names[job]}{user}: {nodes} from {start:.10g} s to {end:.10g} s "
+        f"({duration(end - start)}); {waited}; {why}"
+    )
+
+
+def busiest_window(
+    problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: int = GANTT_PIECES // 2
+) -> tuple[float, float]:
+    """Return a window in which about so many jobs start, around the instant at which most of them wait.
+
+    Returns
+    -------
+    tuple
+        First and last instant in seconds; all there is, if there are no more jobs.
+    """
+    if len(problem.jobs) <= jobs:
+        return span(problem, [schedule])
+    submit, starts = np.sort(problem.packed.submit), np.sort(schedule.first_starts)
+    waiting = np.arange(1, len(submit) + 1) - np.searchsorted(starts, submit, side="right")
+    worst = int(np.searchsorted(starts, submit[np.argmax(waiting)]))
+    first = min(max(worst - jobs // 2, 0), len(starts) - jobs)
+    low, high = float(starts[first]), float(starts[first + jobs - 1])
+    return low, high if high > low else low + 1.0
+
+
+_STRIP: Final = 110
+_OVERLAP: Final = 24
+
+#: A mean for each two pixels or so.
+_BINS: Final = 150
+
+#: The series whose colour is that of prices.
+_PRICE: Final = SERIES - 2
+
+#: Jobs: a shorter queue is drawn as none beside one that is far longer.
+_LEAST_QUEUE: Final = 0.1
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The axes that several drawings have in common."""
+
+    #: Shape (bins + 1,), seconds.
+    edges: FloatArray
+    #: Of waiting jobs.
+    queue: Axis
+
+    @classmethod
+    def of(cls, problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> Scale:
+        """Return the axes on which all of these schedules fit."""
+        first, last = span(problem, schedules)
+        edges = np.linspace(first, last if last > first else first + 1, _BINS + 1)
+        queues = [float(waiting_jobs(problem, one, edges).max()) for one in schedules]
+        return cls(edges, level_axis("waiting jobs", queues, _LEAST_QUEUE))
+
+
+def timeline(
+    problem: WorkloadProblem,
+    schedules: Mapping[str, WorkloadSchedule],
+    scale: Scale,
+    *,
+    heading: Sequence[str] = (),
+    certificate: Mapping[str, Any] | None = None,
+) -> Drawing:
+    """Return strips, one under another, over the same time.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    schedules
+        By their names in the legend, at most as many as series have colours; a single one has no legend.
+    scale
+        Of the axes.
+    heading
+        Lines above all.
+    certificate
+        The bound that prices node-seconds; no strip without one that does.
+    """
+    names = list(schedules)
+    busy = [100 * busy_nodes(one, scale.edges) / problem.num_nodes for one in schedules.values()]
+    queues = [waiting_jobs(problem, one, scale.edges) for one in schedules.values()]
+    prices = None if certificate is None else node_prices(problem, certificate, scale.edges)
+    title = heading[0] if heading else "busy nodes and waiting jobs"
+    legend = names if len(names) > 1 else []
+    strips = [
+        _strip(
+            title, scale, Axis("busy nodes [%]", 0, 100, steps=5), busy, names, legend=legend, heading=heading
+        ),
+        _strip(title, scale, scale.queue, queues, names, last=prices is None),
+    ]
+    if prices is not None:
+        price = Axis.around("price", [float(prices.max())], steps=5)
+        strips.append(_strip(title, scale, price, [prices], ["price"], last=True, first_idx=_PRICE))
+    heights = [strip.size[1] - _OVERLAP for strip in strips]
+    whole = Drawing(_WIDTH, sum(heights) + _OVERLAP, title)
+    for idx, strip in enumerate(strips):
+        whole.place(strip, 0, sum(heights[:idx]))
+    return whole
+
+
+def _strip(
+    title: str,
+    scale: Scale,
+    y: Axis,
+    series: Sequence[FloatArray],
+    names: Sequence[str],
+    *,
+    legend: Sequence[str] = (),
+    heading: Sequence[str] = (),
+    last: bool = False,
+    first_idx: int = 0,
+) -> Drawing:
+    low, high = float(scale.edges[0]), float(scale.edges[-1])
+    unit = time_unit(high - low)
+    chart = Chart(
+        title,
+        unit.axis(low, high, title=last),
+        y,
+        legend=legend,
+        marks="solid",
+        width=_WIDTH,
+        height=_STRIP,
+        heading=heading,
+    )
+    times = (scale.edges[1:-1] / unit.seconds).tolist()
+    for idx, means in enumerate(series):
+        first, *others = means.tolist()
+        chart.steps(first_idx + idx, list(zip(times, others, strict=True)), first, label=names[idx], sort="c")
+    return chart.drawing

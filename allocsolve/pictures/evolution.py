@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.families import View
-from allocsolve.pictures.chart import Axis, Chart
-from allocsolve.pictures.text import counted, limit_text, percent
+from allocsolve.pictures.chart import Axis, Chart, counted, limit_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.judge import EvolutionMetrics
     from allocsolve.model import EvolutionProblem, EvolutionSchedule
-    from allocsolve.pictures.svg import Drawing
+    from allocsolve.pictures.chart import Drawing
 
 __all__ = ["EVOLUTION_VIEW"]
 

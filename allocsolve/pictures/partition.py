@@ -8,10 +8,8 @@ import numpy as np
 
 from allocsolve.bounds import partition_bound
 from allocsolve.families import View
-from allocsolve.pictures._mesh import machine_text, slices
-from allocsolve.pictures.chart import Chart
-from allocsolve.pictures.svg import Drawing
-from allocsolve.pictures.text import counted
+from allocsolve.pictures._reservation_gantt import machine_text, slices
+from allocsolve.pictures.chart import Chart, Drawing, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

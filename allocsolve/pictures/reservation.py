@@ -2,28 +2,178 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.families import View
+from allocsolve.families import Exhibit, View
 from allocsolve.judge.reservation import SIZE_CLASSES
 from allocsolve.model import CANCELLED, PROGRAM_KINDS, REJECTED, SUCCESSFUL
-from allocsolve.pictures._mesh import machine_text
-from allocsolve.pictures._reservation_gantt import reservation_gantt
-from allocsolve.pictures._reservation_holds import time_span
-from allocsolve.pictures._reservation_meshes import mesh_lines
-from allocsolve.pictures.reservation_exhibits import reservation_exhibits
-from allocsolve.pictures.text import counted, duration, percent
+from allocsolve.pictures._reservation_gantt import (
+    boxes_within,
+    held_nodes,
+    machine_text,
+    mesh_lines,
+    mesh_strip,
+    reservation_gantt,
+    time_span,
+)
+from allocsolve.pictures._workload_series import time_unit
+from allocsolve.pictures.chart import Axis, Chart, counted, duration, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from allocsolve.judge.reservation import ReservationMetrics
     from allocsolve.model import ReservationProblem, ReservationSchedule
-    from allocsolve.pictures.svg import Drawing
+    from allocsolve.pictures.chart import Drawing
 
-__all__ = ["RESERVATION_VIEW"]
+__all__ = ["RESERVATION_VIEW", "reservation_exhibits"]
+
+#: Schedules: lines of more are hard to tell apart, and meshes of more make the page long.
+_LINES: Final = 6
+_STRIPS: Final = 2
+
+#: Jobs that start in a Gantt chart of a part of the time.
+_WINDOW_JOBS: Final = 80
+
+_WIDTH: Final = Chart.WIDTH
+_HEIGHT: Final = 200
+_BINS: Final = 150
+
+
+def reservation_exhibits(
+    problem: ReservationProblem,
+    answers: Mapping[str, ReservationSchedule],
+    certificates: Sequence[Mapping[str, Any]],
+    given: Collection[str] = (),
+) -> list[Exhibit]:
+    """Return what there is to see of a reservation problem.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    answers
+        Feasible schedules by the names of their solvers, the best first.
+    certificates
+        Of bounds; not drawn.
+    given
+        Names of schedules that a user has made: they are drawn even if many are better.
+
+    Notes
+    -----
+    *Complexity*: O(holds log holds) for each answer; the drawings have a size that does not grow with the
+    jobs.
+    """
+    del certificates
+    if not answers or not len(problem.jobs):
+        return []
+    lines = _chosen(answers, given, _LINES)
+    more = f" {len(lines)} of {len(answers)} schedules." if len(lines) < len(answers) else ""
+    exhibits = [_by_size(problem, lines, more), _over_time(problem, lines, more)]
+    for name, schedule in _chosen(answers, given, _STRIPS).items():
+        exhibits += _machine_over_time(problem, name, schedule)
+    return exhibits
+
+
+def _chosen(
+    answers: Mapping[str, ReservationSchedule], given: Collection[str], count: int
+) -> dict[str, ReservationSchedule]:
+    """Return the best schedule, the given ones, the worst one, then others; the best first."""
+    names = list(answers)
+    wanted = dict.fromkeys([names[0], *(name for name in names if name in given), names[-1], *names])
+    taken = set(list(wanted)[:count])
+    return {name: schedule for name, schedule in answers.items() if name in taken}
+
+
+def _by_size(problem: ReservationProblem, schedules: Mapping[str, ReservationSchedule], more: str) -> Exhibit:
+    sizes = problem.packed.nodes
+    classes = np.ceil(np.log2(sizes)).astype(np.int64)
+    largest, top = int(sizes.max()), max(int(classes.max()), 1)
+    there = np.unique(classes)
+
+    def write(power: float) -> str:
+        return str(min(2 ** int(power), largest))
+
+    title = "Accepted by size"
+    chart = Chart(
+        title,
+        Axis("nodes of the job, up to", 0, top, write=write, whole=True, steps=8),
+        Axis("jobs [%]", 0, 100, steps=5),
+        legend=list(schedules),
+        width=_WIDTH,
+        height=_HEIGHT,
+    )
+    has_executed = any((schedule.outcomes == SUCCESSFUL).any() for schedule in schedules.values())
+    for idx, (name, schedule) in enumerate(schedules.items()):
+        parts = [("c" if has_executed else "s", "accepted", schedule.outcomes != REJECTED)]
+        if (schedule.outcomes == SUCCESSFUL).any():
+            parts.append(("o", "successful", schedule.outcomes == SUCCESSFUL))
+        for sort, word, part in parts:
+            points = [
+                (chart.x(one), chart.y(100 * float(part[classes == one].mean()))) for one in there.tolist()
+            ]
+            chart.drawing.line(*points, kind=f"{sort}{idx}", label=f"{name}: {word}")
+            chart.drawing.dots(f"d{idx}", points)
+    note = (
+        "Share of the jobs of a size that are accepted; a size is between a power of two and the one before "
+        "it. A schedule that accepts more jobs may do so by refusing the large ones."
+    )
+    if has_executed:
+        note += " Dotted: the share that ends in time when executed."
+    return Exhibit(title, note + more, chart.drawing)
+
+
+def _over_time(
+    problem: ReservationProblem, schedules: Mapping[str, ReservationSchedule], more: str
+) -> Exhibit:
+    window = time_span(problem, list(schedules.values()))
+    unit, edges = time_unit(window[1] - window[0]), np.linspace(*window, _BINS + 1)
+    title = "Nodes held over time"
+    chart = Chart(
+        title,
+        unit.axis(*window),
+        Axis("nodes held [%]", 0, 100, steps=5),
+        legend=list(schedules),
+        width=_WIDTH,
+        height=_HEIGHT,
+    )
+    for idx, (name, schedule) in enumerate(schedules.items()):
+        shares = (100 * held_nodes(schedule, window, _BINS) / problem.topology.num_nodes).tolist()
+        points = list(zip((edges / unit.seconds).tolist(), shares, strict=False))
+        chart.steps(idx, points[1:], shares[0], label=name, sort="c")
+    return Exhibit(title, f"Means over {_BINS} equal parts of the time.{more}", chart.drawing)
+
+
+def _machine_over_time(
+    problem: ReservationProblem, name: str, schedule: ReservationSchedule
+) -> list[Exhibit]:
+    """Return the mesh at several instants, and jobs on nodes in a part of the time."""
+    exhibits: list[Exhibit] = []
+    strip = mesh_strip(problem, schedule)
+    if strip is not None:
+        note = (
+            "Between one instant and the next about as many node-seconds are held. A job has one colour in "
+            "all pictures, a pale one if it was cancelled; what it is shows under the mouse."
+        )
+        exhibits.append(Exhibit(f"{name}: the machine over time", note, strip))
+    if boxes_within(problem, schedule, time_span(problem, [schedule])).sampled_s:
+        exhibits.append(_close(problem, name, schedule))
+    return exhibits
+
+
+def _close(problem: ReservationProblem, name: str, schedule: ReservationSchedule) -> Exhibit:
+    """Return the jobs on nodes around the middle one of those that start."""
+    firsts = np.sort(schedule.first_starts[~np.isnan(schedule.first_starts)])
+    first = max(len(firsts) // 2 - _WINDOW_JOBS // 2, 0)
+    last = min(first + _WINDOW_JOBS, len(firsts)) - 1
+    window = float(firsts[first]), float(max(firsts[last], firsts[first] + 1))
+    title = f"{name}: jobs on nodes"
+    drawing: Drawing = reservation_gantt(problem, schedule, window, title)
+    note = f"From {window[0]:.10g} s to {window[1]:.10g} s, where {last - first + 1} jobs start."
+    return Exhibit(title, note, drawing)
+
 
 #: Nodes: the curve of more is of no use to the eye.
 _LARGEST_DRAWN: Final = 2**16

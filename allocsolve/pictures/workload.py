@@ -2,29 +2,329 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.families import Export, View
+from allocsolve.families import Exhibit, Export, View
 from allocsolve.instances.formats.workload_evalys import evalys_text
 from allocsolve.instances.formats.workload_perfetto import perfetto_text
 from allocsolve.instances.formats.workload_swf import swf_text
 from allocsolve.model.job_kinds import JOB_KINDS
-from allocsolve.pictures._workload_gantt import GANTT_PIECES, gantt
-from allocsolve.pictures._workload_series import span
-from allocsolve.pictures._workload_timeline import Scale, timeline
-from allocsolve.pictures.text import counted, duration, percent
-from allocsolve.pictures.workload_exhibits import workload_exhibits
+from allocsolve.pictures._workload_series import (
+    GANTT_PIECES,
+    Mark,
+    Scale,
+    busiest_window,
+    gantt,
+    level_axis,
+    node_prices,
+    span,
+    time_unit,
+    timeline,
+)
+from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, duration, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from allocsolve.judge.workload import WorkloadMetrics
-    from allocsolve.model import WorkloadProblem, WorkloadSchedule
-    from allocsolve.pictures.svg import Drawing
+    from allocsolve.judge.workload_claims import Breach
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.pictures.chart import Drawing
 
-__all__ = ["WORKLOAD_VIEW"]
+__all__ = [
+    "WORKLOAD_VIEW",
+    "breach_picture",
+    "over_time",
+    "size_classes",
+    "wait_bars",
+    "wait_chart",
+    "workload_exhibits",
+]
+
+_WIDTH: Final = Chart.NARROW
+_HEIGHT: Final = 200
+#: Pixels: from a bar to the next, and how thick it is.
+_PITCH: Final = 42.0
+_THICK: Final = 12.0
+#: Pixels: from the middle of a bar to either end of the mark of the bound.
+_REACH: Final = 9.0
+#: Means of waits are in hours at most.
+_LONGEST_UNIT_S: Final = 86400.0
+
+#: In the unit of the axis: a shorter wait is drawn as none beside one that is far longer.
+_LEAST_WAIT: Final = 0.01
+
+
+def size_classes(problem: WorkloadProblem) -> tuple[IntArray, Axis]:
+    """Return the class of each job by its size, and the axis of the classes.
+
+    Class k holds the jobs of at most 2^k nodes that are in no class before it.
+    """
+    classes: IntArray = np.ceil(np.log2(problem.packed.nodes)).astype(np.int64)
+    largest = int(problem.packed.nodes.max())
+
+    def write(power: float) -> str:
+        return str(min(2 ** int(power), largest))
+
+    top = max(int(classes.max()), 1)
+    return classes, Axis("nodes of the job, up to", 0, top, write=write, whole=True, steps=8)
+
+
+def wait_chart(
+    title: str,
+    problem: WorkloadProblem,
+    schedules: Mapping[str, WorkloadSchedule],
+    classes: IntArray,
+    x: Axis,
+) -> Drawing:
+    """Draw the mean wait of the jobs of each class, weighted as they count.
+
+    Parameters
+    ----------
+    title
+        What a browser calls it.
+    problem
+        The problem.
+    schedules
+        By their names in the legend, at most as many as series have colours.
+    classes
+        Shape (jobs,): of each job the place of its class on the axis.
+    x
+        The axis.
+    """
+    packed = problem.packed
+    weights = np.bincount(classes, weights=packed.weight)
+    there = np.flatnonzero(weights)
+    means: dict[str, list[float]] = {}
+    for name, schedule in schedules.items():
+        waits = (schedule.first_starts - packed.submit) * packed.weight
+        means[name] = (np.bincount(classes, weights=waits)[there] / weights[there]).tolist()
+    everything = [wait for waits in means.values() for wait in waits]
+    unit = time_unit(min(max(everything, default=0.0), _LONGEST_UNIT_S))
+    y = level_axis(f"mean wait [{unit.name}]", [wait / unit.seconds for wait in everything], _LEAST_WAIT)
+    chart = Chart(title, x, y, legend=list(means), width=_WIDTH, height=_HEIGHT)
+    for idx, (name, column) in enumerate(means.items()):
+        points = [
+            (chart.x(place), chart.y(wait / unit.seconds))
+            for place, wait in zip(there.tolist(), column, strict=True)
+        ]
+        if points:
+            chart.drawing.line(*points, kind=f"s{idx}", label=name)
+            chart.drawing.dots(f"d{idx}", points)
+    return chart.drawing
+
+
+def wait_bars(title: str, what: str, means: Mapping[str, float], bound: float | None = None) -> Drawing:
+    """Draw a bar for each mean, from 0, and a mark at what no mean is below.
+
+    Parameters
+    ----------
+    title
+        What a browser calls it.
+    what
+        The name of the axis, without its unit.
+    means
+        Seconds by the names of the bars, from the top.
+    bound
+        Seconds; no marks if there is none.
+    """
+    longest = max([*means.values(), bound or 0.0])
+    unit = time_unit(min(longest, _LONGEST_UNIT_S))
+    x = Axis.around(f"{what} [{unit.name}]", [longest / unit.seconds], steps=6)
+    names = [f"{name}: {duration(mean)}" for name, mean in means.items()]
+    chart = Chart(title, x, rows=names, pitch=_PITCH, width=_WIDTH, names_above=True)
+    for idx, mean in enumerate(means.values()):
+        width = chart.x(mean / unit.seconds) - chart.left
+        box = chart.left, chart.row(idx) - _THICK / 2, width, _THICK
+        chart.drawing.rectangles("box", [box], names[idx])
+        if bound is not None:  # not through the names above the bars
+            at = chart.x(bound / unit.seconds)
+            ends = [(at, chart.row(idx) + side * _REACH) for side in (-1, 1)]
+            chart.drawing.line(*ends, kind="mean", label=f"no schedule is left of {duration(bound)}")
+    return chart.drawing
+
+
+def over_time(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule]) -> Drawing:
+    """Draw busy nodes and waiting jobs of some schedules over the same time.
+
+    `schedules` are by their names in the legend, at least one and at most as many as series have colours.
+    """
+    return timeline(problem, schedules, Scale.of(problem, list(schedules.values())))
+
+
+#: Schedules: lines of more are hard to tell apart, and Gantt charts of more make the page long.
+_LINES: Final = 5
+_GANTTS: Final = 3
+#: Schedules that have a colour, which prices do not have: so many are drawn if a user gives them.
+_COLOURS: Final = SERIES - 2
+
+#: Jobs in the table of losses, of each solver.
+_LOSSES: Final = 8
+
+_HOUR_S: Final = 3600
+_HOURS: Final = 24
+
+
+def workload_exhibits(
+    problem: WorkloadProblem,
+    answers: Mapping[str, WorkloadSchedule],
+    certificates: Sequence[Mapping[str, Any]],
+    given: Collection[str] = (),
+) -> list[Exhibit]:
+    """Return what there is to see of a workload.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    answers
+        Feasible schedules by the names of their solvers, the best first: the others are compared with it.
+    certificates
+        Of bounds; the first that prices time is drawn under the schedules.
+    given
+        Names of schedules that a user has made: they are drawn even if many are better.
+
+    Notes
+    -----
+    *Complexity*: O(jobs log jobs) for each answer; the drawings have a size that does not grow with the jobs.
+    """
+    if not answers or not len(problem.jobs):
+        return []
+    lines = _chosen(answers, given, answers, _LINES)
+    best = next(iter(answers))
+    more = ""
+    if len(lines) < len(answers):
+        more = f" {len(lines)} of {len(answers)} schedules: the best{' and the given ones' if given else ''}."
+    return [
+        _over_time(problem, lines, certificates, more),
+        _by_size(problem, lines, more),
+        _by_hour(problem, lines, more),
+        _losses(problem, lines) if len(answers) > 1 else _longest_waits(problem, best, answers[best]),
+        *_windows(problem, answers, given),
+    ]
+
+
+def _chosen(
+    answers: Mapping[str, WorkloadSchedule], given: Collection[str], others: Iterable[str], count: int
+) -> dict[str, WorkloadSchedule]:
+    """Return the best schedule, the given ones, and the first of others up to a number, the best first."""
+    best = next(iter(answers))
+    names = dict.fromkeys((best, *(name for name in answers if name in given)))
+    names |= dict.fromkeys([name for name in others if name not in names][: max(count - len(names), 0)])
+    drawn = set(list(names)[:_COLOURS])
+    return {name: schedule for name, schedule in answers.items() if name in drawn}
+
+
+def _over_time(
+    problem: WorkloadProblem,
+    schedules: Mapping[str, WorkloadSchedule],
+    certificates: Sequence[Mapping[str, Any]],
+    more: str,
+) -> Exhibit:
+    scale = Scale.of(problem, list(schedules.values()))
+    priced = next((one for one in certificates if node_prices(problem, one, scale.edges) is not None), None)
+    note = f"Means over {duration(float(scale.edges[1] - scale.edges[0]))} each.{more}"
+    if priced is not None:
+        note += (
+            " Below: the price of a node-second in the bound, by how much one more node would lower the bound"
+            f" on the sum of {priced.get('term', 'the objective')} over all jobs for each second that it is "
+            "there. The machine was scarce where the price is high, and large enough where it is 0."
+        )
+    drawing = timeline(
+        problem,
+        schedules,
+        scale,
+        certificate=priced,
+    )
+    return Exhibit("Over time", note, drawing)
+
+
+def _by_size(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
+    classes, axis = size_classes(problem)
+    note = f"Mean wait of the jobs between a power of two and the one before it.{more}"
+    return Exhibit("Waiting by size", note, wait_chart("Waiting by size", problem, schedules, classes, axis))
+
+
+def _by_hour(problem: WorkloadProblem, schedules: Mapping[str, WorkloadSchedule], more: str) -> Exhibit:
+    epoch = problem.meta.get("unix_time", 0)
+    shift = float(epoch) if isinstance(epoch, int | float) else 0.0
+    hours = ((problem.packed.submit + shift) // _HOUR_S % _HOURS).astype(np.int64)
+    axis = Axis("hour of the submission", 0, _HOURS - 1, whole=True, steps=12)
+    zone = "in UTC" if shift else "counted from time 0 of the log"
+    note = f"Mean wait of the jobs submitted in each hour of the day, {zone}.{more}"
+    drawing = wait_chart("Waiting by hour of the day", problem, schedules, hours, axis)
+    return Exhibit("Waiting by hour of the day", note, drawing)
+
+
+def _job_cells(problem: WorkloadProblem, job: int) -> tuple[tuple[str, float | str], ...]:
+    packed = problem.packed
+    name, submit, runtime = problem.jobs.names[job], float(packed.submit[job]), float(packed.runtime[job])
+    nodes = int(packed.nodes[job])
+    return (name, name), (str(nodes), float(nodes)), (duration(runtime), runtime), (f"{submit:.10g}", submit)
+
+
+def _seconds(time: float) -> tuple[str, float]:
+    return duration(time), time
+
+
+def _losses(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) -> Exhibit:
+    """Return the jobs whose later end costs each schedule most, against the best schedule."""
+    (best, reference), *others = answers.items()
+    packed = problem.packed
+    rows = []
+    for name, schedule in others:
+        losses: FloatArray = (schedule.last_ends - reference.last_ends) * packed.weight
+        total = float(np.maximum(losses, 0).sum())
+        for job in np.argsort(-losses, kind="stable")[:_LOSSES].tolist():
+            if losses[job] > 0:
+                waits = [float(one.first_starts[job] - packed.submit[job]) for one in (schedule, reference)]
+                later = float(schedule.last_ends[job] - reference.last_ends[job])
+                share = float(losses[job]) / total
+                cells = _seconds(waits[0]), _seconds(waits[1]), _seconds(later), (f"{100 * share:.2f}", share)
+                rows.append(((name, name), *_job_cells(problem, job), *cells))
+    heads = (
+        *("solver", "job", "nodes", "ran", "submitted [s]", "waited", f"waited in {best}", "later by"),
+        "share of the loss [%]",
+    )
+    note = (
+        f"Of each schedule the {_LOSSES} jobs whose delay against {best}, the best schedule here, weighs "
+        "most. Share: of the sum of all such delays. That a job starts later may be the price of many that "
+        "start earlier."
+    )
+    return Exhibit(f"Jobs that lose most against {best}", note, heads=heads, rows=tuple(rows))
+
+
+def _longest_waits(problem: WorkloadProblem, name: str, schedule: WorkloadSchedule) -> Exhibit:
+    waits = schedule.first_starts - problem.packed.submit
+    longest = np.argsort(-waits, kind="stable")[:_LOSSES].tolist()
+    rows = tuple(
+        (*_job_cells(problem, job), _seconds(float(waits[job]))) for job in longest if waits[job] > 0
+    )
+    note = f"In the schedule of {name}; a second schedule would show which of them need not have waited."
+    heads = ("job", "nodes", "ran", "submitted [s]", "waited")
+    return Exhibit("Jobs that wait longest", note, heads=heads, rows=rows)
+
+
+def _windows(
+    problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule], given: Collection[str]
+) -> list[Exhibit]:
+    """Return Gantt charts of the best, the given and the worst schedules where the worst is busiest."""
+    names = list(answers)
+    window = busiest_window(problem, answers[names[-1]])
+    how = (
+        " Blue jobs were the first of the queue, orange ones went past it, green ones never waited; what a "
+        "job is, and past whom it was backfilled, shows under the mouse. A schedule says how many nodes a "
+        "job has; which, is drawn as they fit best."
+    )
+    exhibits: list[Exhibit] = []
+    for name, schedule in _chosen(answers, given, reversed(names), _GANTTS).items():
+        title = f"{name}: jobs on nodes"
+        note = f"From {window[0]:.10g} s to {window[1]:.10g} s, where the queue of {names[-1]} is longest."
+        drawing = gantt(problem, schedule, window, title)
+        exhibits.append(Exhibit(title, note if exhibits else note + how, drawing))
+    return exhibits
 
 
 def _describe(problem: WorkloadProblem) -> str:
@@ -103,3 +403,29 @@ WORKLOAD_VIEW: Final[View[WorkloadProblem, WorkloadSchedule]] = View(
         "swf": Export("a log in the Standard Workload Format, with waits", swf_text),
     },
 )
+
+
+#: How many pieces begin before and after the instant in a picture of a part of a schedule.
+_AROUND: Final = GANTT_PIECES // 8
+
+
+def breach_picture(problem: WorkloadProblem, schedule: WorkloadSchedule, breach: Breach) -> Drawing:
+    """Return who held which nodes around the instant of a breach, with the instant and the job marked.
+
+    All of a schedule of up to 400 pieces; else about 100 starts around the instant.
+    """
+    job = problem.jobs.names.index(breach.job)
+    heading = (f"{breach.claim} does not hold", breach.message, "what a job is shows under the mouse")
+    window = _window(problem, schedule, breach.at)
+    return gantt(problem, schedule, window, heading[0], heading, Mark(job, breach.at))
+
+
+def _window(problem: WorkloadProblem, schedule: WorkloadSchedule, at: float) -> tuple[float, float]:
+    first, last = span(problem, [schedule])
+    if len(schedule.starts) > GANTT_PIECES:
+        starts = np.sort(schedule.starts)
+        place = int(np.searchsorted(starts, at))
+        first = float(starts[max(place - _AROUND, 0)])
+        last = float(starts[min(place + _AROUND, len(starts) - 1)])
+    first, last = min(first, at), max(last, at)
+    return first, last if last > first else first + 1

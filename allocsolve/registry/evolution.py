@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, SolverRow
-from allocsolve.instances.formats import evolution as codec, evolution_table as tables
-from allocsolve.instances.generators.evolution_examples import evolution_examples
+from allocsolve.instances.formats import evolution as codec, evolution as tables
+from allocsolve.instances.generators.examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.judge.evolution import evolution_metrics, evolution_violations, value_of_evolution_metrics
 from allocsolve.model import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.families import Alias, Codec, Family, Feature, Rules, SolverRow
 from allocsolve.instances.formats import reservation as codec
-from allocsolve.instances.generators.reservation_examples import (
+from allocsolve.instances.generators.examples import (
     leaking_reservations,
     reservation_examples,
 )

@@ -6,9 +6,9 @@ import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.families import Codec, Family, Feature, Rules
-from allocsolve.instances.formats import workload as codec, workload_table as tables
+from allocsolve.instances.formats import workload as codec, workload_swf as tables
 from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
-from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
+from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload import value_of_workload_metrics, workload_metrics, workload_violations
 from allocsolve.model import (
     WORKLOAD_OBJECTIVES,

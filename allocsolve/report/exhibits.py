@@ -1,29 +1,259 @@
-"""What a report shows of a single problem and all its answers together, such as of a log and its schedules.
-
-Families say what that is, as `families.Exhibit`; here it becomes part of a page, or a page of its own.
-"""
+"""The figures of a section: gaps, performance profiles, time against gap, primal gap over time."""
 
 from __future__ import annotations
 
 import math
+import re
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from allocsolve.bench.runs.answers import is_given
+import numpy as np
+
+from allocsolve.bench.runs.reply import is_given
 from allocsolve.families import family_of
 from allocsolve.model import terms
+from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, seconds_tick
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
-from allocsolve.report.table import Table, TableCell
+from allocsolve.report.tables import Table, TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from allocsolve.bench import Comparison, Record
+    from allocsolve.bench.scores.statistics import Steps
     from allocsolve.families import Exhibit
     from allocsolve.model import Answer, Problem
-    from allocsolve.report.study import Findings, StudyRecords
+    from allocsolve.report.study import Findings, Section, StudyRecords
 
-__all__ = ["EXHIBIT_BYTES", "InstanceExhibits", "exhibit_lines", "instance_exhibits", "log_page"]
+__all__ = [
+    "EXHIBIT_BYTES",
+    "Figure",
+    "InstanceExhibits",
+    "exhibit_lines",
+    "figures",
+    "instance_exhibits",
+    "log_page",
+    "section_figures",
+]
+
+#: A linear axis shows nothing of the small ones if the largest is so many times the median.
+_SKEWED: Final = 20
+
+#: Pixels: dots nearer than that to each other, as seen from a grid, are drawn once.
+_GRID: Final = 2
+
+
+#: Per cent: less is drawn as none.
+_LEAST_GAP: Final = 0.01
+
+
+class Figure(NamedTuple):
+    """A drawing with the name of its kind and what is to be said of it."""
+
+    name: str
+    title: str
+    note: str
+    drawing: Drawing
+
+
+def figures(findings: Findings) -> dict[str, str]:
+    """Return all figures as SVG documents by file name, without the ending.
+
+    The names are made of the section and the kind of the figure: letters, digits and hyphens only.
+    """
+    documents: dict[str, str] = {}
+    for section in findings.sections:
+        for figure in section_figures(section):
+            name = re.sub(r"[^A-Za-z0-9]+", "-", f"{section.name} {figure.name}").strip("-")
+            while name in documents:
+                name += "-2"
+            documents[name] = str(figure.drawing)
+    return documents
+
+
+def section_figures(section: Section) -> tuple[Figure, ...]:
+    """Return the figures that the records of a section suffice for."""
+    drawn = (
+        _gaps(section),
+        _value_profile(section),
+        _scatter(section),
+        _primal(section),
+        _proof_profile(section),
+    )
+    return tuple(figure for figure in drawn if figure is not None)
+
+
+def _chosen(section: Section) -> tuple[list[str], str]:
+    """Return the entrants that have a colour, and a remark if they are not all."""
+    entrants = [one.entrant for one in section.summaries]
+    if len(entrants) <= SERIES:
+        return entrants, ""
+    least = sorted(
+        section.summaries,
+        key=lambda one: (one.incomplete / one.instances, one.gap.shifted_mean if one.gap else math.inf),
+    )
+    chosen = {one.entrant for one in least[:SERIES]}
+    return (
+        [entrant for entrant in entrants if entrant in chosen],
+        f" Of {len(entrants)} solvers the {SERIES} with most answers, then least shifted mean gap.",
+    )
+
+
+def _gap_axis(gaps: Sequence[float], *, unanswered: bool) -> Axis:
+    """Return an axis in per cent, with bands for what is on no logarithmic axis."""
+    return Axis.around(
+        "gap to the best known bound [%]",
+        [100 * gap for gap in gaps],
+        log=True,
+        zero="0",
+        infinity="/".join(["inf"] * (math.inf in gaps) + ["none"] * unanswered),
+    )
+
+
+def _gaps(section: Section) -> Figure | None:
+    by_entrant = {
+        one.entrant: sorted(
+            100 * cell.gap for cell in section.comparison.cells[one.entrant].values() if cell.gap is not None
+        )
+        for one in section.summaries
+    }
+    everything = [gap for gaps in by_entrant.values() for gap in gaps]
+    if not everything:
+        return None
+    positive = [gap for gap in everything if 0 < gap < math.inf]
+    skewed = math.inf in everything or max(positive, default=0) > _SKEWED * np.median(positive or [1])
+    title = "gap to the best known bound [%]"
+    axis = (
+        _gap_axis([gap / 100 for gap in everything], unanswered=False)
+        if skewed
+        else Axis.around(title, everything)
+    )
+    chart = Chart(
+        f"{section.name}: gaps", axis, rows=list(by_entrant), pitch=44, width=Chart.NARROW, names_above=True
+    )
+    for idx, gaps in enumerate(by_entrant.values()):
+        if gaps:
+            _box(chart, idx, np.array(gaps))
+    note = (
+        "Boxes from the lower to the upper quartile with the median; whiskers to the furthest value within "
+        "1.5 times the width of the box, dots beyond; red: the mean."
+    )
+    return Figure("gaps", "Gaps", note, chart.drawing)
+
+
+def _box(chart: Chart, idx: int, gaps: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
+    low, middle, high = (
+        float(np.quantile(gaps, share, method="inverted_cdf")) for share in (0.25, 0.5, 0.75)
+    )
+    reach = 1.5 * (high - low) if math.isfinite(high) else 0.0
+    inside = gaps[(gaps >= low - reach) & (gaps <= high + reach)]
+    left, right = chart.x(float(inside.min())), chart.x(float(inside.max()))
+    y, draw = chart.row(idx), chart.drawing
+    draw.line((left, y), (right, y), kind="whisker")
+    draw.line((left, y - 5), (left, y + 5), kind="whisker")
+    draw.line((right, y - 5), (right, y + 5), kind="whisker")
+    draw.rectangles("box", [(chart.x(low), y - 8, max(chart.x(high) - chart.x(low), 1), 16)])
+    draw.line((chart.x(middle), y - 8), (chart.x(middle), y + 8), kind="median", label=f"{middle:.3g} %")
+    mean = float(gaps.mean())
+    if math.isfinite(mean):
+        draw.line((chart.x(mean), y - 8), (chart.x(mean), y + 8), kind="mean", label=f"{mean:.3g} %")
+    beyond = gaps[(gaps < low - reach) | (gaps > high + reach)]
+    draw.dots("outlier", sorted({(chart.x(gap), y) for gap in beyond.tolist()}))
+
+
+def _value_profile(section: Section) -> Figure | None:
+    note = (
+        "on which a solver is within a multiple of the least value (Dolan & More 2002); a curve ends at the "
+        "share answered"
+    )
+    return _profile(section, section.profiles, "profile", ("value", "Performance profile"), note)
+
+
+def _proof_profile(section: Section) -> Figure | None:
+    note = (
+        "that a solver has proven optimal within a multiple of the least time of all solvers (Dolan & More "
+        "2002); a curve ends at the share proven"
+    )
+    return _profile(
+        section, section.proof_profiles, "proof-profile", ("time", "Time to a proven optimum"), note
+    )
+
+
+def _profile(
+    section: Section, profiles: Mapping[str, Steps], name: str, titles: tuple[str, str], note: str
+) -> Figure | None:
+    if not profiles:
+        return None
+    chosen, remark = _chosen(section)
+    highest = max((ratio for entrant in chosen for ratio, _ in profiles[entrant]), default=1.0)
+    what, title = titles
+    label = f"{what}, as a multiple of the least of all solvers"
+    if highest > 10:
+        axis = Axis(label, 1.0, Axis.around("", [highest], log=True).high, log=True)
+    else:
+        axis = Axis(label, 1.0, 1.0 + Axis.around("", [highest - 1]).high)
+    chart = Chart(
+        f"{section.name}: {title.lower()}",
+        axis,
+        Axis("share of the instances", 0, 1),
+        legend=chosen,
+        width=Chart.NARROW,
+    )
+    for idx, entrant in enumerate(chosen):
+        chart.steps(idx, profiles[entrant], 0, label=entrant)
+    count = len(section.comparison.common)
+    note = f"Share of the {count} instances (those that all solvers were run on) {note}.{remark}"
+    return Figure(name, title, note, chart.drawing)
+
+
+def _scatter(section: Section) -> Figure | None:
+    chosen, remark = _chosen(section)
+    cells = {entrant: list(section.comparison.cells[entrant].values()) for entrant in chosen}
+    shown = [cell for row in cells.values() for cell in row]
+    times = [cell.runtime_s for cell in shown]
+    if not any(cell.gap is not None for cell in shown) or not max(times) > 0:
+        return None
+    gaps = [cell.gap for cell in shown if cell.gap is not None]
+    x = Axis.around("run time", times, log=True, write=seconds_tick)
+    y = _gap_axis(gaps, unanswered=any(cell.value is None for cell in shown))
+    chart = Chart(f"{section.name}: time against gap", x, y, legend=chosen, marks="dots", width=Chart.NARROW)
+    unbounded = 0
+    for idx, row in enumerate(cells.values()):
+        dots = set()
+        for cell in row:
+            unbounded += cell.gap is None and cell.value is not None
+            if cell.gap is not None or cell.value is None:
+                gap = math.inf if cell.gap is None else 100 * cell.gap
+                at = chart.x(cell.runtime_s), chart.y(gap)
+                dots.add((_GRID * round(at[0] / _GRID), _GRID * round(at[1] / _GRID)))
+        chart.drawing.dots(f"d{idx}", sorted(dots))
+    note = (
+        "One dot per instance and solver, seeds averaged; none: an instance without an answer to every seed "
+        f"(instances without a bound have no dot: {unbounded}). "
+        f"Dots that would cover each other (on a grid of {_GRID} pixels) are drawn once.{remark}"
+    )
+    return Figure("time-gap", "Time against gap", note, chart.drawing)
+
+
+def _primal(section: Section) -> Figure | None:
+    chosen, remark = _chosen(section)
+    curves = [curve for curve in section.primal_curves if curve.entrant in chosen]
+    times = [time for curve in curves for time, _ in curve.steps if time > 0]
+    if not times:
+        return None
+    x = Axis.around("time", times, log=True, write=seconds_tick)
+    levels = [100 * gap for curve in curves for _, gap in curve.steps if 100 * gap >= _LEAST_GAP]
+    y = Axis.around("mean primal gap [%]", [100.0, *levels], log=True, zero=f"<{_LEAST_GAP:g}")
+    chart = Chart(f"{section.name}: primal gap over time", x, y, legend=chosen, width=Chart.NARROW)
+    for curve in curves:
+        steps = [(time, 100 * gap) for time, gap in curve.steps]
+        chart.steps(chosen.index(curve.entrant), steps, 100.0, label=curve.entrant)
+    note = (
+        "Mean over the instances of the gap to the best known value, relative to the larger of the two; "
+        f"100 % until there is an answer (Berthold 2013).{remark}"
+    )
+    return Figure("primal", "Primal gap over time", note, chart.drawing)
+
 
 #: Of all exhibits of a page: of instances beyond it none are made.
 EXHIBIT_BYTES: Final = 6_000_000

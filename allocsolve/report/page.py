@@ -5,17 +5,14 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.report.embedded import embedded
-from allocsolve.report.exhibits import exhibit_lines, instance_exhibits
-from allocsolve.report.figures import section_figures
-from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
+from allocsolve.report.exhibits import exhibit_lines, instance_exhibits, section_figures
+from allocsolve.report.parts import document, embedded, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import contradiction_tables, overview_tables, section_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from allocsolve.report.exhibits import InstanceExhibits
-    from allocsolve.report.figures import Figure
+    from allocsolve.report.exhibits import Figure, InstanceExhibits
     from allocsolve.report.study import Findings, StudyRecords
 
 __all__ = ["html"]

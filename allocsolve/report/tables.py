@@ -2,29 +2,109 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from allocsolve.bench.scores.gaps import is_lost_share
 from allocsolve.model import Limit, terms
-from allocsolve.pictures.text import counted
-from allocsolve.report.table import Table, TableCell, count, in_percent, p_value, seconds, text, value
+from allocsolve.pictures.chart import counted, number, percent, probability, time_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from allocsolve.bench import Record
+    from allocsolve.bench import Comparison, Record
+    from allocsolve.bench.scores.comparison import InstanceResult
     from allocsolve.bench.scores.summary import Summary
     from allocsolve.report.study import Findings, Section
 
 __all__ = [
+    "Table",
+    "TableCell",
     "contradiction_tables",
+    "count",
     "failure_table",
     "gap_table",
+    "headline",
+    "in_percent",
     "limit_table",
     "machine_table",
     "overview_tables",
+    "p_value",
+    "seconds",
     "section_tables",
+    "text",
+    "value",
 ]
+
+
+class TableCell(NamedTuple):
+    """What is shown, and the number or text that it is sorted by; NaN goes last."""
+
+    shown: str
+    key: float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; a column of numbers has numbers as keys throughout."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
+    note: str = ""
+
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """For each column whether it holds numbers."""
+        return tuple(
+            bool(self.rows) and all(isinstance(row[column].key, float) for row in self.rows)
+            for column in range(len(self.heads))
+        )
+
+
+def text(shown: str) -> TableCell:
+    """Return the cell of a text."""
+    return TableCell(shown, shown)
+
+
+def count(value: int) -> TableCell:
+    """Return the cell of a count."""
+    return TableCell(str(value), float(value))
+
+
+def value(terms: Sequence[float] | None) -> TableCell:
+    """Return the cell of an objective value: all its terms, sorted by the first."""
+    if terms is None:
+        return TableCell("-", math.nan)
+    return TableCell(", ".join(map(number, terms)), float(terms[0]))
+
+
+def seconds(time: float) -> TableCell:
+    """Return the cell of a duration."""
+    return TableCell(time_text(time, exact=True), time)
+
+
+def in_percent(
+    fraction: float | None, interval: tuple[float, float] | None = None, *, digits: int = 2
+) -> TableCell:
+    """Return the cell of a fraction in per cent, with its interval."""
+    if fraction is None:
+        return TableCell("-", math.nan)
+    if math.isinf(fraction):
+        return TableCell("inf", fraction)
+    shown = percent(fraction, digits).removesuffix(" %")
+    if interval:
+        shown += f" [{100 * interval[0]:.{digits}f}, {100 * interval[1]:.{digits}f}]"
+    return TableCell(shown, fraction)
+
+
+def p_value(p: float) -> TableCell:
+    """Return the cell of a p-value."""
+    return TableCell(probability(p), p)
+
 
 #: What is listed one by one; the rest is counted.
 _LISTED: Final = 200
@@ -293,3 +373,58 @@ def _primal(section: Section) -> Table:
         f"Of the gap to the best known value over the first {end}, the longest run; 100 % until there is an "
         "answer. Solvers that do not tell what they meet on their way have their answer at their end.",
     )
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the sentence on all instances that all entrants were run on.
+
+    Best is who answers most of them, of these who has the least mean gap to the best known bound, and of
+    these who has the best known value most often.
+    """
+    common = comparison.common
+    entrants = counted(len(comparison.cells), "solver")
+    if not common:
+        return f"No {comparison.kind} problem was run by all of {entrants} ({comparison.objective})."
+    standings = {}
+    for entrant, cells in comparison.cells.items():
+        results = [cells[digest] for digest in common]
+        met = sum(_meets(cells[digest], comparison, digest) for digest in common)
+        standings[entrant] = (sum(result.value is None for result in results), _mean_gap(results), -met)
+    first = min(standings.values())
+    names = [visible(entrant) for entrant, standing in standings.items() if standing == first]
+    unanswered, gap, met = first
+    problems = counted(len(common), f"{comparison.kind} problem")
+    if unanswered == len(common):
+        return f"None of {entrants} has an answer to any of {problems} ({comparison.objective})."
+    facts = [f"answers {len(common) - unanswered} of them"] if unanswered else []
+    if gap < math.inf:
+        facts.append(_distance(comparison, gap))
+    facts.append(f"best known value on {-met} of {len(common)}")
+    whose = f"Of {entrants} on {problems}, {_listed(names)} {'is' if len(names) == 1 else 'are'} best: "
+    return f"{whose if len(standings) > 1 else f'{names[0]} on {problems}: '}{', '.join(facts)}."
+
+
+def _distance(comparison: Comparison, gap: float) -> str:
+    """Return a mean gap in words."""
+    term = comparison.objective.split(",", maxsplit=1)[0]
+    if is_lost_share(comparison.kind, comparison.objective):
+        return f"{term}: {percent(gap)} of what the best known bound leaves is lost on average"
+    return f"{term} {percent(gap)} above the best known bound on average"
+
+
+def _mean_gap(results: Sequence[InstanceResult]) -> float:
+    """Return the mean over the answered instances with a bound; infinite without any."""
+    return fmean([result.gap for result in results if result.gap is not None] or [math.inf])
+
+
+def _meets(result: InstanceResult, comparison: Comparison, digest: str) -> bool:
+    """Return whether every seed has the best known value."""
+    best = comparison.best_by_digest[digest].value
+    return best is not None and all(run.value == best for run in result.runs)
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    """Return names as a sentence has them."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

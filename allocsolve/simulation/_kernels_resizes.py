@@ -7,7 +7,7 @@ them up at the end of the stall. If no point is left, the change stays pending u
 was promised nodes starts when the pool holds them; the first promise comes first.
 
 Events at one instant come in one order: completions, what happens within running jobs (see
-`allocsolve.simulation._kernels_evolving`), submissions; each by job.
+`allocsolve.simulation._kernels_resizes`), submissions; each by job.
 
 At every call of a policy nodes held, free, in the pool and reserved add up to all nodes, and the pool and
 what pending changes will bring into it to the open promises.
@@ -15,26 +15,217 @@ what pending changes will bring into it to the open promises.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allocsolve.kernels import inner_kernel
+from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.kernels.search import bisect_right
+from allocsolve.model.evolving import PROFILE, REACTIVE, REQUESTED
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE
-from allocsolve.simulation._kernels_events import begin, complete, next_event, submit_now
-from allocsolve.simulation._kernels_evolving import begin_evolving, happen
-from allocsolve.simulation._kernels_requests import withdraw
-from allocsolve.simulation._kernels_sizes import run_time, time_ratio
-from allocsolve.simulation._kernels_sizes_held import change_size, set_next_event, work_left
+from allocsolve.model.jobs import PackedJobs
+from allocsolve.simulation._kernels_events import (
+    begin,
+    close_gaps,
+    complete,
+    leave_queue,
+    next_event,
+    submit_now,
+)
+from allocsolve.simulation._kernels_sizes import (
+    ask,
+    await_change,
+    await_moment,
+    change_size,
+    change_useful_nodes,
+    go_through_phases,
+    hold,
+    largest_size,
+    run_time,
+    set_end,
+    set_next_event,
+    time_ratio,
+    withdraw,
+    work_left,
+)
 from allocsolve.simulation.decisions import PROMISED
+from allocsolve.simulation.state import Resizing, State
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.jobs import FloatArray, PackedJobs
-    from allocsolve.simulation.state import Resizing, State
+    from allocsolve.model.jobs import FloatArray
 
-__all__ = ["advance_resizing", "has_room", "promise", "resize", "start_promised", "take_in", "take_running"]
+__all__ = [
+    "ANSWER",
+    "ORDER_COLUMNS",
+    "PROMISE",
+    "RESIZE",
+    "START",
+    "advance_resizing",
+    "answer",
+    "begin_evolving",
+    "carry_out",
+    "happen",
+    "has_room",
+    "largest_start",
+    "promise",
+    "resize",
+    "start_promised",
+    "take_in",
+    "take_running",
+    "to_next_resizing_event",
+]
+
+
+@inner_kernel
+def largest_start(jobs: PackedJobs, resizing: Resizing, job: int, most: int) -> int:
+    """Return the largest number of nodes, at most so many, on which a job can start; 0 if there is none."""
+    if resizing.job[job].reading == PROFILE:
+        return int(jobs.nodes[job]) if jobs.nodes[job] <= most else 0
+    return largest_size(jobs, job, most)
+
+
+@inner_kernel
+def begin_evolving(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> None:
+    """Take note of an evolving job that has just started."""
+    elastic = resizing.job[job]
+    now, size = state.engine.clock, state.job[job].size
+    row = elastic.row
+    if row == elastic.last_row:
+        return  # what the job will do is not known: the state was made of a view
+    if elastic.reading == REQUESTED:
+        elastic.since, elastic.left = now, jobs.runtime[job]
+        elastic.rate = 1 / time_ratio(jobs, job, size)
+        await_moment(jobs, state, resizing, job)
+    elif elastic.reading == PROFILE:
+        nodes = int(resizing.rows[row].nodes)
+        if nodes < size:  # the first step needs none, but nobody starts on none
+            state.engine.free += size - nodes
+            elastic.target = nodes
+            hold(state, resizing, job, nodes, state.job[job].key)
+        _begin_step(state, resizing, job)
+    else:
+        elastic.useful = size
+        ready = now + elastic.join_start
+        elastic.since, elastic.left = ready, resizing.rows[row].amount
+        elastic.rate = min(float(size), resizing.rows[row].nodes)
+        set_end(state, job, np.inf)
+        set_next_event(resizing, job, ready)
+
+
+@inner_kernel
+def happen(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
+    """Let happen what comes next within a running job; return whether it asks for nodes."""
+    elastic = resizing.job[job]
+    reading = elastic.reading
+    if reading == REACTIVE:
+        return go_through_phases(jobs, state, resizing, job)
+    if reading == PROFILE:
+        return _end_step(state, resizing, job)
+    if elastic.leaves == np.inf:
+        if reading == REQUESTED:
+            return _ask_for_change(jobs, state, resizing, job)
+        set_next_event(resizing, job, np.inf)
+        change_size(jobs, state, resizing, job)
+        return False
+    # Its stall is over, in which it held more nodes.
+    elastic.leaves = np.inf
+    promised = elastic.promised
+    resizing.ledger.pool += promised
+    state.engine.free += state.job[job].size - elastic.target - promised
+    elastic.promised = 0
+    set_next_event(resizing, job, np.inf)
+    hold(state, resizing, job, elastic.target, state.job[job].key)
+    # That stall was for this size: if it changes again now, that is another change with its own stall.
+    elastic.last_entry = -1
+    if reading == REQUESTED:
+        await_moment(jobs, state, resizing, job)
+    return False
+
+
+@inner_kernel
+def answer(jobs: PackedJobs, state: State, resizing: Resizing, job: int, granted: bool) -> None:
+    """Answer the open request of a job; if it is granted, there are free nodes for it.
+
+    O(open requests + log running).
+    """
+    elastic = resizing.job[job]
+    size = elastic.request
+    withdraw(resizing, job)
+    if not granted:
+        return
+    more = size - state.job[job].size
+    state.engine.free -= more
+    # Of a job with phases a node may be leaving.
+    elastic.target += more
+    if elastic.reading == REQUESTED:
+        resizing.ledger.reserved += more
+        change_size(jobs, state, resizing, job)
+        return
+    elastic.changed = state.engine.clock
+    hold(state, resizing, job, size, state.job[job].key)
+    if elastic.row == elastic.last_row:
+        return  # what the job will do is not known: the state was made of a view
+    if elastic.reading == PROFILE:
+        _begin_step(state, resizing, job)
+        return
+    change_useful_nodes(state, resizing, job, 0)
+    elastic.joins = state.engine.clock + elastic.join_grow
+    await_change(state, resizing, job)
+
+
+@inner_kernel
+def _ask_for_change(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> bool:
+    """Let a job shrink, or ask for more nodes: a moment of its work has come."""
+    elastic = resizing.job[job]
+    size = state.job[job].size
+    change = int(resizing.rows[elastic.row].nodes)
+    elastic.row += 1
+    withdraw(resizing, job)
+    wanted = min(max(size + change, jobs.min_nodes[job]), jobs.max_nodes[job])
+    if wanted < size:
+        elastic.target = wanted
+        change_size(jobs, state, resizing, job)
+        return False
+    if wanted > size:
+        ask(resizing, job, wanted)
+    await_moment(jobs, state, resizing, job)
+    return bool(wanted > size)
+
+
+@inner_kernel
+def _begin_step(state: State, resizing: Resizing, job: int) -> None:
+    """Begin the present step now."""
+    elastic = resizing.job[job]
+    now = state.engine.clock
+    row = elastic.row
+    seconds = resizing.rows[row].amount
+    elastic.since, elastic.left, elastic.rate = now, seconds, 1.0
+    is_last = row + 1 == elastic.last_row
+    set_end(state, job, now + seconds if is_last else np.inf)
+    set_next_event(resizing, job, np.inf if is_last else now + seconds)
+
+
+@inner_kernel
+def _end_step(state: State, resizing: Resizing, job: int) -> bool:
+    """Go on to the next step, or ask for the nodes that it lacks."""
+    elastic = resizing.job[job]
+    size = state.job[job].size
+    elastic.row += 1
+    nodes = int(resizing.rows[elastic.row].nodes)
+    if nodes > size:
+        elastic.since, elastic.left, elastic.rate = state.engine.clock, 0.0, 0.0
+        set_next_event(resizing, job, np.inf)
+        ask(resizing, job, nodes)
+        return True
+    state.engine.free += size - nodes
+    elastic.target = nodes
+    hold(state, resizing, job, nodes, state.job[job].key)
+    if nodes < size:
+        elastic.changed = state.engine.clock
+    _begin_step(state, resizing, job)
+    return False
+
 
 #: So much of an interval between points is rounded: a point that is no further away has been passed.
 _PASSED: Final = 1e-7
@@ -222,3 +413,64 @@ def has_room(state: State, resizing: Resizing) -> bool:
     """
     needed = resizing.ledger.logged + 3 * state.engine.running + len(resizing.rows)
     return bool(needed <= len(resizing.log))
+
+
+#: Codes of orders. An order is a row of integers: code, job, nodes; of a resize the nodes that are promised
+#: to others, of a promise the nodes that come from the free ones; reason and blocked job of a start. An
+#: answer has 1 instead of nodes if it grants what a job asked for, else 0.
+START: Final = 0
+RESIZE: Final = 1
+PROMISE: Final = 2
+ANSWER: Final = 3
+ORDER_COLUMNS: Final = 6
+
+
+@kernel
+def to_next_resizing_event(
+    columns: tuple[Any, ...], arrays: tuple[Any, ...], changes: tuple[Any, ...], wake: float, coalesce: bool
+) -> bool:
+    """Advance and close the gaps in the list of running jobs.
+
+    False if no job waits, runs or is to come, whoever wants to be called. Jobs, state and resizing come as
+    plain tuples, which numba takes apart faster than named ones.
+    """
+    jobs, state, resizing = PackedJobs(*columns), State(*arrays), Resizing(*changes)
+    engine = state.engine
+    waits = engine.tail > engine.head
+    if not (waits or engine.running or engine.arrived < len(state.arrivals)):
+        return False
+    called = advance_resizing(jobs, state, resizing, wake, coalesce)
+    close_gaps(state)
+    return called
+
+
+@kernel
+def carry_out(
+    columns: tuple[Any, ...], arrays: tuple[Any, ...], changes: tuple[Any, ...], orders: IntArray
+) -> None:
+    """Do what was decided in one call, in this order; jobs start as soon as their promises can be kept.
+
+    O(queued and running jobs) for each order.
+    """
+    jobs, state, resizing = PackedJobs(*columns), State(*arrays), Resizing(*changes)
+    for row in range(len(orders)):
+        code, job, nodes, part = orders[row, 0], orders[row, 1], orders[row, 2], orders[row, 3]
+        if code == RESIZE:
+            resize(jobs, state, resizing, job, nodes, part)
+            continue
+        if code == ANSWER:
+            answer(jobs, state, resizing, job, nodes == 1)
+            continue
+        at = state.engine.head
+        while state.queue[at] != job:
+            at += 1
+        leave_queue(state, at)
+        if code == PROMISE:
+            promise(state, resizing, job, nodes, part)
+            start_promised(jobs, state, resizing)
+        else:
+            estimate = resizing.job[job].estimate * time_ratio(jobs, job, nodes)
+            key = state.engine.clock + estimate
+            seconds = run_time(jobs, job, nodes)
+            begin(state, job, nodes, seconds, estimate, key, orders[row, 4], orders[row, 5])
+            take_in(jobs, state, resizing)

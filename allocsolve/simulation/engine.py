@@ -14,16 +14,13 @@ from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.jobs import PackedJobs
 from allocsolve.simulation._kernels_events import start_job, to_next_event
-from allocsolve.simulation.changes import Changes
-from allocsolve.simulation.columns import KnownColumns
+from allocsolve.simulation.columns import NO_PROFILES, KnownColumns, KnownProfiles
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Reason, Resize, Start, Wake
-from allocsolve.simulation.known_profiles import NO_PROFILES, KnownProfiles
-from allocsolve.simulation.orders import Orders
+from allocsolve.simulation.orders import Changes, Orders
 from allocsolve.simulation.outcome import log_of, schedule_of
 from allocsolve.simulation.rules import EngineRules
-from allocsolve.simulation.sizes import can_run_on, relative_time, run_time
 from allocsolve.simulation.state import initial_state
-from allocsolve.simulation.view import QueueView
+from allocsolve.simulation.view import QueueView, can_run_on, relative_time, run_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from allocsolve.simulation._kernels_events import advance, begin, leave_queue
-from allocsolve.simulation._kernels_evolving import answer, largest_start
 from allocsolve.simulation._kernels_heap import lower as heap_lower, raise_up as heap_raise
 from allocsolve.simulation._kernels_resizes import (
     advance_resizing,
+    answer,
     has_room,
+    largest_start,
     promise,
     resize,
     start_promised,
     take_in,
     take_running,
 )
-from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio
-from allocsolve.simulation._kernels_sizes_held import work_left
+from allocsolve.simulation._kernels_sizes import largest_size, run_time, time_ratio, work_left
 from allocsolve.simulation.state import Resizing, State, initial_resizing, initial_state, roomier
 from allocsolve.simulation.view_states import (
     packed_jobs,

@@ -10,7 +10,7 @@ from allocsolve.kernels.records import Record, Records, record, records
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
-    from allocsolve.model.evolving_columns import PackedEvolving
+    from allocsolve.model.evolving import PackedEvolving
     from allocsolve.model.jobs import FloatArray
 
 __all__ = [

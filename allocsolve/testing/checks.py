@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, UnsupportedProblem
-from allocsolve.families import AnyFamily, AnySolver
+from allocsolve.families import AnyFamily, AnySolver, family_named
 from allocsolve.model import Budget, Limit, Problem, Result, Status, terms
 from allocsolve.registry import identity, ready, solve_and_assess, with_objective
 
@@ -32,6 +32,7 @@ __all__ = [
     "check_input_stays",
     "check_repeatable",
     "check_silent",
+    "example_problems",
 ]
 
 #: Called with a solver, its family and problems of it.
@@ -230,3 +231,29 @@ def _stdout() -> Iterator[Callable[[], str]]:
         finally:
             os.dup2(stdout, 1)
             os.close(stdout)
+
+
+def example_problems(kind: str) -> tuple[Problem, ...]:
+    """Return the problems of a kind on which `check_solver` tries a solver, each with a name that says why.
+
+    They are at the edges of what the model allows: empty and one-element problems, the full machine,
+    requests without an answer, times of 2^50 seconds, and some small random ones with fixed seeds. An exact
+    solver proves each within a second, unless its model grows with the time.
+
+    Parameters
+    ----------
+    kind
+        That of a family, such as ``evolution``.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such kind.
+
+    Examples
+    --------
+    >>> [problem.name for problem in example_problems("evolution")][:3]
+    ['no application', 'one application, released late', 'one node']
+    """
+    # Made anew for every call: some solver may have written into those of the last one.
+    return tuple(family_named(kind).examples())

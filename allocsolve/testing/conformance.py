@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allocsolve.families import family_named
 from allocsolve.registry import families_solved, solver_fault
 from allocsolve.testing import checks
-from allocsolve.testing.examples import example_problems
+from allocsolve.testing.checks import example_problems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from naive_malleable import draw_malleable
 from naive_workload_engine import draw_problem
 
 from allocsolve.adaptors import PolicyDriver
-from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
+from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.model import WorkloadProblem
 from allocsolve.registry import make_solver
 from allocsolve.simulation import Engine, EngineRules, simulate

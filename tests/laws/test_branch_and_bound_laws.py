@@ -18,14 +18,13 @@ from strategies import partition_problems, partitions
 from tiers import examples
 
 from allocsolve.exact.partition import _kernels_cuts as cuts, _kernels_relaxation as relaxation
-from allocsolve.exact.partition._cut_model import cut_model, with_line
-from allocsolve.exact.partition._cut_search import CutSearch
+from allocsolve.exact.partition._cut_search import CutSearch, cut_model, with_line
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.judge import confirm
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:
-    from allocsolve.exact.partition._cut_model import CutModel
+    from allocsolve.exact.partition._cut_search import CutModel
     from allocsolve.model import IntArray
 
 problems = partition_problems(contiguous=None)

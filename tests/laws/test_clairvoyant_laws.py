@@ -13,13 +13,11 @@ from tiers import examples
 from allocsolve.bounds.workload import time_prices
 from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.exact.workload import Prices, WorkloadCpSat
-from allocsolve.exact.workload._grid import grid_of, term_slopes, value_step
-from allocsolve.exact.workload._windows import search_window
+from allocsolve.exact.workload._windows import grid_of, search_window, term_slopes, value_step
 from allocsolve.exact.workload.chronological import chronological_search
 from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
-from allocsolve.heuristics.workload.plan import Plan
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
-from allocsolve.heuristics.workload.serial import SERIAL_ORDERS, job_sizes
+from allocsolve.heuristics.workload.serial import SERIAL_ORDERS, Plan, job_sizes
 from allocsolve.judge.workload import workload_value, workload_violations
 from allocsolve.model import (
     Amdahl,

@@ -18,10 +18,9 @@ from tiers import examples
 from allocsolve import Budget, EvolutionProblem, EvolutionProfile, Status
 from allocsolve.exact import EvolutionConflictSearch, EvolutionCpSat
 from allocsolve.exact.evolution import _makespan_lanes
-from allocsolve.exact.evolution._completion_lanes import TotalKnowledge
 from allocsolve.exact.evolution._kernels_offset_search import ANSWER, NO_ANSWER
 from allocsolve.exact.evolution._kernels_sum import MAX_APPS
-from allocsolve.exact.evolution._makespan_lanes import FromBelow
+from allocsolve.exact.evolution._makespan_lanes import FromBelow, TotalKnowledge
 from allocsolve.exact.evolution.cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011

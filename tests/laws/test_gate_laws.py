@@ -12,19 +12,20 @@ from pathlib import Path
 import numpy as np
 from hypothesis import assume, given, strategies as st
 
-from allocsolve.bench.gate import _kernels_reference, references
+from allocsolve.bench.gate import _kernels_reference, timing
 from allocsolve.bench.gate.baseline import (
     Baseline,
     GateProblem,
     GateResult,
     GateSolver,
+    changes,
+    failures,
+    faster,
     read_baseline,
     write_baseline,
 )
-from allocsolve.bench.gate.compare import changes, failures, faster
 from allocsolve.bench.gate.measure import Measured
-from allocsolve.bench.gate.timing import timing_problems
-from allocsolve.bench.gate.units import References, ratios
+from allocsolve.bench.gate.timing import References, ratios, timing_problems
 from allocsolve.families import families
 from allocsolve.model import Budget, Status
 
@@ -303,14 +304,14 @@ def test_the_reference_kernel_is_its_twin(length: int, steps: int) -> None:
 
 
 def test_the_reference_works_are_what_they_are_said_to_be() -> None:
-    draws = naive_draws(references.MASK_LENGTH)
-    assert naive_walk(references.LENGTH, references.STEPS) == references.RESULTS.walk
-    assert naive_scan([draw % 2 == 1 for draw in draws], references.RUN_LENGTH) == references.RESULTS.scan
-    assert naive_sort(draws[: references.KEYS]) == references.RESULTS.sort
-    weights = [draw / 2**15 for draw in draws[: references.LENGTH]]
-    assert naive_relax(weights, references.RELAXATIONS) == references.RESULTS.floats
-    pairs = [*zip(draws, draws[references.WIDTH : 2 * references.WIDTH], strict=False)]
-    assert naive_sweep(pairs, references.SWEEPS) == references.RESULTS.sweep
+    draws = naive_draws(timing.MASK_LENGTH)
+    assert naive_walk(timing.LENGTH, timing.STEPS) == timing.RESULTS.walk
+    assert naive_scan([draw % 2 == 1 for draw in draws], timing.RUN_LENGTH) == timing.RESULTS.scan
+    assert naive_sort(draws[: timing.KEYS]) == timing.RESULTS.sort
+    weights = [draw / 2**15 for draw in draws[: timing.LENGTH]]
+    assert naive_relax(weights, timing.RELAXATIONS) == timing.RESULTS.floats
+    pairs = [*zip(draws, draws[timing.WIDTH : 2 * timing.WIDTH], strict=False)]
+    assert naive_sweep(pairs, timing.SWEEPS) == timing.RESULTS.sweep
     for name in References._fields:
-        references.do(name)
-        references.do(name)  # the arrays that the first one has written to are as good as new
+        timing.do(name)
+        timing.do(name)  # the arrays that the first one has written to are as good as new

@@ -13,9 +13,15 @@ from hypothesis import given, settings, strategies as st
 from tiers import examples
 
 from allocsolve.bounds.workload import job_costs, time_prices
-from allocsolve.bounds.workload._kernels_job_soft import SlotEntries, soft_slots
-from allocsolve.bounds.workload.job_price_dual import PRIOR, DualJobs, JobDual
-from allocsolve.bounds.workload.job_price_windows import JobWindows, read_only, slots_of
+from allocsolve.bounds.workload._kernels_job_prices import SlotEntries, soft_slots
+from allocsolve.bounds.workload.job_price_dual import (
+    PRIOR,
+    DualJobs,
+    JobDual,
+    JobWindows,
+    read_only,
+    slots_of,
+)
 from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload_job_prices import job_price_bound

@@ -9,7 +9,7 @@ from strategies import workload_problems
 
 from allocsolve.heuristics.workload.serial import job_sizes
 from allocsolve.instances import elastic_workload
-from allocsolve.instances.generators.workload_examples import random_workload
+from allocsolve.instances.generators.examples import random_workload
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem
 
 

@@ -20,7 +20,7 @@ from allocsolve.heuristics.workload import (
     MalleablePref,
     MalleablePrefkeeper,
 )
-from allocsolve.heuristics.workload.malleable_run import final_states
+from allocsolve.heuristics.workload.malleable import final_states
 from allocsolve.judge.workload import workload_violations
 from allocsolve.simulation import (
     Engine,

@@ -15,7 +15,7 @@ from naive_malleable_prices import cost_at, least_cost_of_job, slotted_optimum
 from price_strategies import price_lists, single_jobs, toys
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, work_prices, workload_bound
-from allocsolve.bounds.workload.time_price_dual import TimeDual
+from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.judge import workload_work_prices
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.judge.workload_work_prices import least_cost_of_work

@@ -25,15 +25,15 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.exact.partition import _cut_search, branch_and_bound
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge import _kernels_partition_tree as tree, _kernels_partition_walks as walks
-from allocsolve.judge.partition_axes import PartitionAxes, is_ring, stars
-from allocsolve.judge.partition_certificate import partition_certificate_bound
+from allocsolve.judge import _kernels_partition_tree as tree, _kernels_partition_tree as walks
+from allocsolve.judge.partition import PartitionAxes, is_ring, stars
+from allocsolve.judge.partition_tree import partition_certificate_bound
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.judge._kernels_partition_walks import Branch, Windows
+    from allocsolve.judge._kernels_partition_tree import Branch, Windows
 
 SCALE = 2
 problems = partition_problems(max_nodes=16, max_axes=4, max_size=7, contiguous=None)

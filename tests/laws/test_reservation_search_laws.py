@@ -22,7 +22,7 @@ from allocsolve.heuristics.reservation.greedy import ReservationGreedy
 from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, greedy_starts, reservation_order
 from allocsolve.heuristics.reservation.placement import placed
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
-from allocsolve.instances.generators.reservation_examples import random_reservations
+from allocsolve.instances.generators.examples import random_reservations
 from allocsolve.judge import reservation_value, reservation_violations
 from allocsolve.model import RESERVATION_OBJECTIVES, Budget, Mesh, Status, frozen, terms
 

@@ -9,7 +9,7 @@ import pytest
 from foreign_tools import submit
 
 from allocsolve.adaptors import PolicyDriver, RunningJob
-from allocsolve.instances.generators.workload_examples import random_workload
+from allocsolve.instances.generators.examples import random_workload
 from allocsolve.registry import make_solver
 from allocsolve.simulation import Decision, Engine, QueueView, Start
 

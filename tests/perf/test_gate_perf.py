@@ -14,8 +14,8 @@ import pytest
 from gate_tools import doubled
 
 from allocsolve.bench import run_gate, suite
-from allocsolve.bench.gate import references
-from allocsolve.bench.gate.units import References
+from allocsolve.bench.gate import timing
+from allocsolve.bench.gate.timing import References
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def test_a_doubled_kernel_is_found(baseline: Path, solver: str, monkeypatch: pyt
 
 def test_a_slower_machine_passes(baseline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of half the speed is one on which the reference works take twice as long, too."""
-    monkeypatch.setattr(references, "do", doubled(references.do))
+    monkeypatch.setattr(timing, "do", doubled(timing.do))
     module = importlib.import_module("allocsolve.heuristics.evolution.list_scheduling")
     monkeypatch.setattr(module, "list_schedule", doubled(module.list_schedule))
     assert run_gate(baseline, solvers=["noX"]).passed
@@ -70,8 +70,8 @@ def test_a_slower_machine_passes(baseline: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", References._fields)
 def test_a_reference_work_is_short(benchmark: BenchmarkFixture, name: str) -> None:
-    references.do(name)
-    benchmark.pedantic(references.do, (name,), rounds=50)
+    timing.do(name)
+    benchmark.pedantic(timing.do, (name,), rounds=50)
     assert benchmark.stats is not None
     assert benchmark.stats.stats.min < 5e-3
 

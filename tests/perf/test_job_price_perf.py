@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from allocsolve.bounds.workload.job_price_dual import DualJobs, JobDual
-from allocsolve.bounds.workload.job_price_windows import JobWindows, read_only, slots_of
+from allocsolve.bounds.workload.job_price_dual import DualJobs, JobDual, JobWindows, read_only, slots_of
 from allocsolve.judge.workload_job_prices import job_price_bound
 from allocsolve.model import Jobs, WorkloadProblem
 

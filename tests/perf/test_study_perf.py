@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from sample_records import PROBLEM, RECORD
 
 from allocsolve.bench import RecordStore, open_executor, plan, run, suite
-from allocsolve.bench.runs.calls import Call
 from allocsolve.bench.runs.execution import judged_outcome
-from allocsolve.bench.runs.reply import decoded_reply, encoded_reply
+from allocsolve.bench.runs.reply import Call, decoded_reply, encoded_reply
 from allocsolve.cli import main
 from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile
 from allocsolve.registry import make_solver

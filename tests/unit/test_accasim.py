@@ -23,7 +23,7 @@ from accasim.base.scheduler_class import FirstInFirstOut, SchedulerBase
 from accasim.base.simulator_class import Simulator
 
 from allocsolve.adaptors import AccasimScheduler
-from allocsolve.instances.generators.workload_examples import random_workload
+from allocsolve.instances.generators.examples import random_workload
 from allocsolve.model import WorkloadProblem
 from allocsolve.registry import make_solver
 from allocsolve.simulation import simulate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.bench.runs import calls
+from allocsolve.bench.runs import reply
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget, Result, Status
 
@@ -30,9 +30,9 @@ def test_the_clock_runs_from_begun_to_done(monkeypatch: pytest.MonkeyPatch) -> N
         takes(0.25)
         return Result(Status.UNKNOWN)
 
-    monkeypatch.setattr(calls, "clock", lambda: now[0])
-    monkeypatch.setattr(calls, "_fingerprint", fingerprint)
-    call = calls.call_solver(
+    monkeypatch.setattr(reply, "clock", lambda: now[0])
+    monkeypatch.setattr(reply, "_fingerprint", fingerprint)
+    call = reply.call_solver(
         solver,
         klein2011(1, num_apps=(3, 3)),
         Budget(),

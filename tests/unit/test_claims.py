@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from allocsolve.bench import RecordStore, plan, run_missing
-from allocsolve.bench.runs.claims import LEASE_S, task_text
+from allocsolve.bench.runs.tasks import LEASE_S, task_text
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget
 
@@ -208,7 +208,7 @@ def test_what_another_runner_does_meanwhile_is_not_done_again(tmp_path: Path) ->
 
 
 def test_claims_are_renewed_while_their_runner_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allocsolve.bench.runs.claims._BEAT_S", 0.05)
+    monkeypatch.setattr("allocsolve.bench.runs.tasks._BEAT_S", 0.05)
     path = tmp_path / "records.sqlite"
     (task,) = _tasks(1)
     with RecordStore(path) as store:

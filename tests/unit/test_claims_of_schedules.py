@@ -14,7 +14,7 @@ from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
 from allocsolve.heuristics.workload.conservative import Conservative
 from allocsolve.heuristics.workload.policies import Easy, Fcfs
 from allocsolve.instances import write_problem, write_solution
-from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
+from allocsolve.instances.generators.counterexamples import easy_counterexamples
 from allocsolve.judge import WORKLOAD_CLAIMS, workload_breaches
 from allocsolve.model import (
     Amdahl,
@@ -25,7 +25,7 @@ from allocsolve.model import (
     WorkloadProblem,
     WorkloadSchedule,
 )
-from allocsolve.pictures.workload_breach import breach_picture
+from allocsolve.pictures.workload import breach_picture
 from allocsolve.simulation import run_policy, simulate
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from allocsolve.bounds.workload import (
 )
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.judge.workload_evolving_prices import least_cost_of_evolution
+from allocsolve.judge.workload_work_prices import least_cost_of_evolution
 from allocsolve.model import (
     Job,
     Join,

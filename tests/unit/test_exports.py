@@ -18,15 +18,15 @@ from allocsolve.errors import InvalidOption
 from allocsolve.instances.formats import workload_perfetto
 from allocsolve.instances.formats.tables import read_rows
 from allocsolve.instances.formats.workload_evalys import EVALYS_COLUMNS, evalys_rows, evalys_text
-from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
-from allocsolve.instances.formats.workload_perfetto import perfetto_events, perfetto_text
-from allocsolve.instances.formats.workload_window import (
+from allocsolve.instances.formats.workload_foreign import (
+    FOREIGN_TABLES,
     lanes,
     node_intervals,
     pieces_within,
     start_reasons,
 )
-from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
+from allocsolve.instances.formats.workload_perfetto import perfetto_events, perfetto_text
+from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload import workload_metrics
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 

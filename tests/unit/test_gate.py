@@ -14,8 +14,7 @@ from gate_tools import TINY, Delayed, Swapped, nothing, raising
 
 from allocsolve.bench import run_gate
 from allocsolve.bench.gate.baseline import read_baseline
-from allocsolve.bench.gate.timing import Times, timing_problems
-from allocsolve.bench.gate.units import References
+from allocsolve.bench.gate.timing import References, Times, timing_problems
 from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.exact import EvolutionCpSat
 from allocsolve.families import family_of

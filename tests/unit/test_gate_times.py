@@ -19,10 +19,17 @@ from gate_tools import TINY, Swapped, nothing, raising
 from hypothesis import given, strategies as st
 
 from allocsolve.bench import run_gate
-from allocsolve.bench.gate import references, timing
+from allocsolve.bench.gate import timing
 from allocsolve.bench.gate.baseline import read_baseline
-from allocsolve.bench.gate.timing import Stopwatch, ladder_problem, rung, timing_problems
-from allocsolve.bench.gate.units import References, median_references, ratios
+from allocsolve.bench.gate.timing import (
+    References,
+    Stopwatch,
+    ladder_problem,
+    median_references,
+    ratios,
+    rung,
+    timing_problems,
+)
 from allocsolve.families import families
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import digest
@@ -63,7 +70,7 @@ class Clocks:
         monkeypatch.setattr(timing, "thread_time", lambda: self.own)
         monkeypatch.setattr(timing, "perf_counter", lambda: self.wall)
         monkeypatch.setattr(timing, "_queued_s", lambda: self.queued)
-        monkeypatch.setattr(references, "do", lambda name: self.work(REFERENCE_S * self.ratios.get(name, 1)))
+        monkeypatch.setattr(timing, "do", lambda name: self.work(REFERENCE_S * self.ratios.get(name, 1)))
 
 
 @pytest.fixture
@@ -198,10 +205,10 @@ def test_ratios_of_machines() -> None:
 def test_a_reference_work_that_finds_something_else_is_not_believed(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    references.do(name)
-    monkeypatch.setattr(references, "RESULTS", references.RESULTS._replace(**{name: 7}))
+    timing.do(name)
+    monkeypatch.setattr(timing, "RESULTS", timing.RESULTS._replace(**{name: 7}))
     with pytest.raises(AssertionError, match=f"the reference work {name} found"):
-        references.do(name)
+        timing.do(name)
 
 
 def test_a_baseline_of_a_busy_machine_is_that_of_an_idle_one(file: Path, clocks: Clocks) -> None:

@@ -16,7 +16,7 @@ from allocsolve.adaptors.gymnasium import ENV_ID, WorkloadEnv
 from allocsolve.bounds.workload import time_prices
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.heuristics import Easy
-from allocsolve.instances.generators.workload_examples import random_workload
+from allocsolve.instances.generators.examples import random_workload
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Job, Phases, WorkloadProblem
 from allocsolve.simulation import EngineRules, simulate

@@ -182,13 +182,13 @@ OF_A_FAMILY = (
     ),
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
-    *("instances/formats/swf.py", "instances/formats/sacct.py", "instances/formats/log"),
-    *("instances/formats/reservation.py", "instances/formats/topology.py"),
-    *("pictures/_workload", "pictures/_reservation", "pictures/_mesh.py"),
+    *("instances/formats/log_swf.py", "instances/formats/sacct.py", "instances/formats/log"),
+    *("instances/formats/reservation.py", "instances/formats/partition.py"),
+    *("pictures/_workload", "pictures/_reservation", "pictures/_reservation_gantt.py"),
     *("instances/generators", "instances/library/regenerate.py", "adaptors"),
     *("registry/evolution.py", "registry/partition.py", "registry/workload.py"),
     *("registry/reservation.py", "registry/allocators.py"),
-    *("bench/library/design.py", "bench/library/selections.py"),  # which problems are in the library
+    *("bench/library/design.py", "bench/library/design.py"),  # which problems are in the library
     *("cli/create.py", "cli/parser_generate.py"),  # one command per generator
     *("cli/reproduce_", "cli/parser_reproduce.py"),  # one command per paper
 )

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from allocsolve.bounds.workload import job_prices, time_prices
-from allocsolve.bounds.workload.job_price_ascent import ascend
-from allocsolve.bounds.workload.job_price_rounds import ascended as ascent
-from allocsolve.bounds.workload.job_price_windows import JobWindows
+from allocsolve.bounds.workload.job_price_dual import JobWindows, ascend
+from allocsolve.bounds.workload.job_prices import ascended as ascent
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload_job_prices import job_price_bound
 from allocsolve.model import Amdahl, Clock, FloatArray, Job, WorkloadProblem
@@ -139,7 +138,7 @@ def test_without_time_the_given_bound_remains() -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_pieces_of_a_log(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     """As a log of thousands of jobs is done: pieces, then all together."""
-    monkeypatch.setattr("allocsolve.bounds.workload.job_price_plan.PIECE", 60)
+    monkeypatch.setattr("allocsolve.bounds.workload.job_prices.PIECE", 60)
     monkeypatch.setattr(module, "PIECE", 60)
     monkeypatch.setattr(module, "_STEPS", 15)
     problem = log(130)

@@ -8,8 +8,7 @@ import math
 import pytest
 
 from allocsolve.bench import SUITES, build_library, suite, verify_suite
-from allocsolve.bench.library.design import DESIGN
-from allocsolve.bench.library.selections import SELECTIONS
+from allocsolve.bench.library.design import DESIGN, SELECTIONS
 from allocsolve.errors import InvalidProblem, UnknownName
 from allocsolve.instances import (
     PACKAGED,

@@ -15,13 +15,13 @@ from first_fit import first_fit, in_order
 from picture_tools import SVG, parsed
 from study_tools import MemoryStudy, row
 
-from allocsolve.bench.runs.answers import GivenAnswer
-from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
+from allocsolve.bench.runs.reply import GivenAnswer
+from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
-from allocsolve.pictures._workload_gantt import busiest_window
-from allocsolve.pictures.workload_exhibits import workload_exhibits
-from allocsolve.report import embedded, examine, exhibits, html, log_page
+from allocsolve.pictures._workload_series import busiest_window
+from allocsolve.pictures.workload import workload_exhibits
+from allocsolve.report import examine, exhibits, html, log_page, parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ browser = pytest.fixture(scope="module")(open_browser)
 
 @pytest.fixture(autouse=True)
 def _workloads(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (exhibits, embedded):
+    for module in (exhibits, parts):
         monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=WORKLOAD_VIEW))
 
 

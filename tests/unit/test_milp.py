@@ -17,7 +17,7 @@ from allocsolve.backends import cbc
 from allocsolve.bounds import makespan_bound
 from allocsolve.errors import InvalidOption, SolverUnavailable, UnknownName
 from allocsolve.exact import EvolutionMilp
-from allocsolve.exact.evolution import _time_grid, milp
+from allocsolve.exact.evolution import milp
 from allocsolve.judge import evolution_value, evolution_violations
 from allocsolve.model import (
     EVOLUTION_OBJECTIVES,
@@ -109,8 +109,8 @@ def test_the_same_as_the_slow_twin(seed: int) -> None:
 def test_time_is_counted_in_the_largest_exact_unit() -> None:
     # 1.5 * 60 = 90 s is a time that matters; the first and the last step do too, for simplicity.
     problem = problem_of(4, [(20, 1), (60, 1), (20, 1)], [(40, 4)], limit=1.5, releases=(0, 100))
-    assert _time_grid.time_unit(problem) == 10
-    assert _time_grid.time_unit(problem_of(4, [(20, 1), (60, 1), (20, 1)], [(40, 4)], limit=9)) == 20
+    assert milp.time_unit(problem) == 10
+    assert milp.time_unit(problem_of(4, [(20, 1), (60, 1), (20, 1)], [(40, 4)], limit=9)) == 20
     hours = problem_of(3, *([(3600 * d, n) for d, n in app.steps] for app in INCOMPLETE.applications))
     result = judged(hours)
     assert (result.status, result.objective) == (Status.OPTIMAL, 6 * 3600)

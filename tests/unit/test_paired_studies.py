@@ -14,7 +14,7 @@ from tiers import examples
 
 from allocsolve.bench import Record, RecordStore
 from allocsolve.bench.scores.catalogue import Catalogue
-from allocsolve.bench.scores.paired import SolverChange, pair_studies
+from allocsolve.bench.scores.comparison import SolverChange, pair_studies
 from allocsolve.model import EvolutionProblem, EvolutionProfile
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
-from allocsolve.heuristics.workload.policies_run import decide_view
+from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit, decide_view
 from allocsolve.model import Amdahl, Budget, Job, SpeedupTable, Status, WorkloadProblem
 from allocsolve.simulation import Engine, EngineRules, Reason, run_policy, simulate
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from allocsolve.errors import InvalidOption, UnknownName
-from allocsolve.exact.workload import Prices, WorkloadCpSat, _evolving
+from allocsolve.exact.workload import Prices, WorkloadCpSat, _model
 from allocsolve.exact.workload._windows import search_window
 from allocsolve.heuristics.workload import EvolvEasyback, Reinsertion, SerialGeneration, StaticPrice
-from allocsolve.heuristics.workload.plan import BestPlan
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
-from allocsolve.heuristics.workload.serial import job_sizes, serial_order
+from allocsolve.heuristics.workload.serial import BestPlan, job_sizes, serial_order
 from allocsolve.judge.workload import workload_value, workload_violations
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import (
@@ -120,7 +119,7 @@ def test_going_on_with_jobs_that_evolve(monkeypatch: pytest.MonkeyPatch) -> None
     def stopped(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_evolving, "bound_by_time", stopped)
+    monkeypatch.setattr(_model, "bound_by_time", stopped)
     result = Prices()(problem, Budget())
     assert (result.limit, result.objective) == (Limit.INTERRUPTED, first.objective)
     assert 0 < terms(result.bound)[0] <= terms(first.bound)[0]

@@ -13,7 +13,7 @@ from picture_tools import SVG, axes, parsed
 from reservation_strategies import reservation_problems, reservation_schedules
 
 from allocsolve.instances import linnert2024
-from allocsolve.instances.generators.reservation_examples import reservation_examples
+from allocsolve.instances.generators.examples import reservation_examples
 from allocsolve.judge.reservation import reservation_metrics, reservation_violations
 from allocsolve.model import (
     CANCELLED,
@@ -25,8 +25,13 @@ from allocsolve.model import (
     node_order,
 )
 from allocsolve.pictures import RESERVATION_VIEW
-from allocsolve.pictures._reservation_holds import boxes_within, busy_instants, held_nodes, holders
-from allocsolve.pictures._reservation_meshes import mesh_strip
+from allocsolve.pictures._reservation_gantt import (
+    boxes_within,
+    busy_instants,
+    held_nodes,
+    holders,
+    mesh_strip,
+)
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET

@@ -15,7 +15,7 @@ from allocsolve.exact.reservation._model import connected_sets, scaled_term
 from allocsolve.heuristics.reservation.greedy import ReservationGreedy
 from allocsolve.heuristics.reservation.placement import placed
 from allocsolve.instances import shape_counterexamples
-from allocsolve.instances.generators.reservation_examples import (
+from allocsolve.instances.generators.examples import (
     random_reservations,
     reservation_examples,
 )

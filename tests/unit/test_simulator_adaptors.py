@@ -10,7 +10,7 @@ from fake_simulators import RapsManager, cqsim_starts, raps_starts
 
 from allocsolve.adaptors import IllegalOrder, RapsScheduler, node_chooser
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators.workload_examples import random_workload
+from allocsolve.instances.generators.examples import random_workload
 from allocsolve.model import Job, Jobs, WorkloadProblem
 from allocsolve.registry import make_solver
 from allocsolve.simulation import EngineRules, Start, simulate

@@ -14,7 +14,7 @@ from allocsolve.cli import main
 from allocsolve.cli.output import LENGTH, remark, say, shortened, show_fields, show_lines, show_table
 from allocsolve.errors import FormatError
 from allocsolve.instances import klein2011, write_problem
-from allocsolve.pictures.text import visible
+from allocsolve.pictures.chart import visible
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,14 +21,13 @@ from allocsolve.bench import RecordStore
 from allocsolve.cli import main
 from allocsolve.errors import FormatError
 from allocsolve.instances import elastic_workload, log_format
-from allocsolve.instances.generators.workload_examples import random_workload
+from allocsolve.instances.generators.examples import random_workload
 from allocsolve.judge import workload_value
 from allocsolve.model import Budget
-from allocsolve.pictures.text import duration
+from allocsolve.pictures.chart import duration
 from allocsolve.registry import make_solver
-from allocsolve.report.whatif.periods import periods_of
-from allocsolve.report.whatif.sentences import at_least
-from allocsolve.report.whatif.words import anchor, definitions
+from allocsolve.report.whatif.findings import periods_of
+from allocsolve.report.whatif.page import anchor, at_least, definitions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from allocsolve.bounds.workload import (
     time_prices,
     workload_bound,
 )
-from allocsolve.bounds.workload.time_price_dual import TimeDual
+from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Budget, Job, Jobs, PowerLaw, SpeedupTable, WorkloadProblem
@@ -283,7 +283,7 @@ def test_limits_of_time() -> None:
 
 def test_kth_log(traces: Path) -> None:
     """Prices on coarse slots are worth more than 4 % over the run times alone."""
-    from allocsolve.instances.formats.swf import read_swf  # noqa: PLC0415
+    from allocsolve.instances.formats.log_swf import read_swf  # noqa: PLC0415
 
     log = read_swf(traces / "KTH-SP2-1996-2.1-cln.swf.gz")
     problem = WorkloadProblem(log.max_procs, Jobs(log.submits - log.submits.min(), log.procs, log.runs))

@@ -12,12 +12,12 @@ from hypothesis import given, strategies as st
 from picture_tools import SVG, axes, parsed
 from strategies import workload_problems
 
-from allocsolve.instances.generators.workload_examples import random_workload, workload_examples
+from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload import workload_metrics
 from allocsolve.model import Amdahl, Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
 from allocsolve.pictures._workload_series import binned, busy_nodes, node_prices, waiting_jobs
-from allocsolve.pictures.text import duration
+from allocsolve.pictures.chart import duration
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET

@@ -8,11 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from allocsolve import registry
-from allocsolve.bench.gate.baseline import Baseline, GateSolver, read_baseline, write_baseline
-from allocsolve.bench.gate.compare import GateChange, changes, failures, faster
+from allocsolve.bench.gate.baseline import (
+    Baseline,
+    GateChange,
+    GateSolver,
+    changes,
+    failures,
+    faster,
+    read_baseline,
+    write_baseline,
+)
 from allocsolve.bench.gate.measure import Contestant, measure
-from allocsolve.bench.gate.units import median_references
-from allocsolve.bench.library.suites import suite as suite_problems
+from allocsolve.bench.gate.timing import median_references
+from allocsolve.bench.library.design import suite as suite_problems
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.families import families, family_of
 from allocsolve.model import Budget
@@ -112,7 +120,7 @@ def run_gate(
     All work is fixed: seed, iterations, problems. The time limit is there only to end what does not end by
     itself. Times are CPU and wall times relative to reference works (see `allocsolve.bench.gate.timing`), of
     all solvers but the exact ones of this package, each on a problem of a size that it manages. What another
-    type of processor may explain is no change (see `allocsolve.bench.gate.units`).
+    type of processor may explain is no change (see `allocsolve.bench.gate.timing`).
     """
     path = Path(baseline)
     before = None if update and not path.exists() else read_baseline(path)

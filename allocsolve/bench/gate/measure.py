@@ -9,8 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.bench.gate.baseline import GateProblem, GateResult, GateSolver
-from allocsolve.bench.gate.timing import BATCHES_IF_DOUBTFUL, Stopwatch, Times, ladder_problem, rung
-from allocsolve.bench.gate.units import References, ratios
+from allocsolve.bench.gate.timing import (
+    BATCHES_IF_DOUBTFUL,
+    References,
+    Stopwatch,
+    Times,
+    ladder_problem,
+    ratios,
+    rung,
+)
 from allocsolve.bench.runs.runner import outcomes
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.bench.scores.gaps import gap

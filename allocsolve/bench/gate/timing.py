@@ -8,7 +8,7 @@ that of sleeping, but not of waiting while other programs have the processors: L
 for the thread that makes the calls. So a solver that leaves its work to other threads or processes has no
 wall time: it would be that of a busy machine.
 
-Another type of processor favours other kinds of work: `allocsolve.bench.gate.units` says how the reference
+Another type of processor favours other kinds of work: `allocsolve.bench.gate.timing` says how the reference
 works tell that from a solver that has become slower.
 """
 
@@ -16,16 +16,60 @@ from __future__ import annotations
 
 import functools
 import math
+import statistics
 from pathlib import Path
 from time import perf_counter, process_time, thread_time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.bench.gate.units import References
+from allocsolve.bench.gate import _kernels_reference as kernels
 from allocsolve.families import families
 from allocsolve.model import Limit
 from allocsolve.registry import ready
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from allocsolve.model import BoolArray, FloatArray, IntArray
+
+__all__ = ["RESULTS", "WORKS", "Ratios", "References", "do", "median_references", "ratios"]
+
+
+class References(NamedTuple):
+    """The CPU time of each reference work on one machine, in units of the walk."""
+
+    walk: float  #: loads, branches and stores each of which depends on the one before
+    scan: float  #: runs of a random mask are looked for: branches that cannot be guessed
+    sort: float  #: merge sort of integers
+    floats: float  #: a chain of additions, multiplications and divisions of floating-point numbers
+    sweep: float  #: sums and peaks of arrays, in part several elements at a time where the processor can
+    interpreter: float  #: Python that is not compiled
+
+
+class Ratios(NamedTuple):
+    """By how much the times of the reference works have changed."""
+
+    smallest: float
+    largest: float
+
+
+def ratios(before: References | None, now: References | None) -> Ratios:
+    """Return the range of the ratios from one machine to another.
+
+    If one of the two is not known, as in older baselines, the machines count as the same.
+    """
+    if before is None or now is None:
+        return Ratios(1, 1)
+    each = [new / old for old, new in zip(before, now, strict=True)]
+    return Ratios(min(each), max(each))
+
+
+def median_references(each: Iterable[References]) -> References | None:
+    """Return the median of each reference work, to 4 digits, over several measurements; None without any."""
+    columns = [*zip(*each, strict=True)]
+    return References(*(float(f"{statistics.median(column):.4g}") for column in columns)) if columns else None
+
 
 try:
     import resource
@@ -99,10 +143,8 @@ class Stopwatch:
     """
 
     def __init__(self, solver: AnySolver, problem: Problem, budget: Budget) -> None:
-        from allocsolve.bench.gate import references  # noqa: PLC0415 - loads numba
-
         _keep_memory()
-        self._works = {name: functools.partial(references.do, name) for name in References._fields}
+        self._works = {name: functools.partial(do, name) for name in References._fields}
         self._solver, self._problem, self._budget = solver, problem, budget
         self._cpu = self._wall = math.inf
         self._references = dict.fromkeys(self._works, math.inf)
@@ -199,3 +241,118 @@ def rung(kind: str, solver: AnySolver, budget: Budget) -> tuple[str, Stopwatch] 
         if watch.rough.cpu >= _LEAST_S or watch.rough.wall > _LIMIT_S:
             break
     return chosen
+
+
+#: Elements of the arrays: about as many as a busy resource profile has segments, or a mesh of 32x32 nodes.
+LENGTH: Final = 1_500
+#: Of the mask, as on a mesh of 256x256: a processor would learn a shorter one by heart.
+MASK_LENGTH: Final = 65_536
+#: Of the sweep: a whole number of lines of the cache, but not of pages.
+WIDTH: Final = 1_088
+#: What is asked of the works.
+STEPS: Final = 100_000
+RUN_LENGTH: Final = 2
+KEYS: Final = 4_096
+RELAXATIONS: Final = 20
+SWEEPS: Final = 240
+INSTRUCTIONS: Final = 1_500
+#: What the works come to.
+RESULTS: Final = References(
+    walk=49_882_810,
+    scan=267_192_701,
+    sort=199_639_015,
+    floats=934.6176929781523,
+    sweep=825_571_752,
+    interpreter=294_260,
+)
+
+
+@functools.cache
+def draws(count: int) -> IntArray:
+    """Return pseudo-random numbers, the same ones each time; nobody may change them."""
+    array = np.empty(count, dtype=np.int64)
+    kernels.draw(array)
+    return array
+
+
+@functools.cache
+def mask() -> BoolArray:
+    """Return what is scanned; nobody may change it."""
+    free: BoolArray = draws(MASK_LENGTH) % 2 == 1
+    return free
+
+
+@functools.cache
+def weights() -> FloatArray:
+    """Return fractions; nobody may change them."""
+    fractions: FloatArray = draws(LENGTH) / 32_768
+    return fractions
+
+
+@functools.cache
+def _space(length: int) -> IntArray:
+    """Return an array to write to: making one would be work of the operating system."""
+    return np.empty(length, dtype=np.int64)
+
+
+def _walk() -> int:
+    return kernels.walk(_space(LENGTH), STEPS)
+
+
+def _scan() -> int:
+    return kernels.scan(mask(), _space(MASK_LENGTH), RUN_LENGTH)
+
+
+def _sort() -> int:
+    ordered, spare = _space(2 * KEYS)[:KEYS], _space(2 * KEYS)[KEYS:]
+    return kernels.sort(draws(KEYS), ordered, spare)
+
+
+def _floats() -> float:
+    return kernels.relax(weights(), np.empty(LENGTH), RELAXATIONS)
+
+
+@functools.cache
+def _rows() -> IntArray:
+    """Return the arrays of the sweep: they begin with a line of the cache, or vectors would straddle two."""
+    space = np.empty(3 * WIDTH + 8, dtype=np.int64)
+    start = -space.ctypes.data % 64 // 8
+    rows = space[start : start + 3 * WIDTH].reshape(3, WIDTH)
+    rows[:2] = draws(2 * WIDTH).reshape(2, WIDTH)
+    return rows
+
+
+def _sweep() -> int:
+    first, second, changes = _rows()
+    return kernels.sweep(first, second, changes, SWEEPS)
+
+
+def interpreted(steps: int) -> int:
+    """Count pseudo-random numbers in a dictionary and list what was counted; return a checksum."""
+    counts: dict[int, int] = {}
+    listed: list[tuple[int, int]] = []
+    drawn = 2011
+    for _ in range(steps):
+        drawn = (drawn * 1_103_515_245 + 12_345) % 2_147_483_648
+        key = drawn % 61
+        counts[key] = counts.get(key, 0) + 1
+        if drawn & 65_536:
+            listed.append((counts[key], key))
+    return sum(count * key for count, key in listed)
+
+
+WORKS: Final[Mapping[str, Callable[[], float]]] = {
+    "walk": _walk,
+    "scan": _scan,
+    "sort": _sort,
+    "floats": _floats,
+    "sweep": _sweep,
+    "interpreter": lambda: interpreted(INSTRUCTIONS),
+}
+
+
+def do(name: str) -> None:
+    """Do the work of this name once and check what it comes to."""
+    result = WORKS[name]()
+    expected = getattr(RESULTS, name)
+    assert result == expected, f"the reference work {name} found {result}, not {expected}"

@@ -7,9 +7,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.bench.library.selections import SELECTIONS
-from allocsolve.errors import InvalidProblem
+from allocsolve.bench.scores.catalogue import Reference
+from allocsolve.errors import FormatError, InvalidProblem
+from allocsolve.families import family_of
 from allocsolve.instances import (
+    BEST_KNOWN,
+    Library,
+    Member,
+    Selection,
     amr,
     churned_occupancy,
     counterexamples,
@@ -21,6 +26,7 @@ from allocsolve.instances import (
     lublin1999,
     median_worst_case,
     read_problem,
+    read_statements,
     shape_counterexamples,
     uniform_occupancy,
     write_index,
@@ -35,7 +41,103 @@ if TYPE_CHECKING:
 
     from allocsolve.model import EvolutionProblem, PartitionProblem, Problem
 
-__all__ = ["DESIGN", "KLEIN", "LIMITS", "KleinDraw", "SuiteDesign", "build_library", "klein_problem"]
+__all__ = [
+    "DESIGN",
+    "KLEIN",
+    "LIMITS",
+    "SELECTIONS",
+    "SUITES",
+    "KleinDraw",
+    "SuiteDesign",
+    "build_library",
+    "folder_problems",
+    "folder_references",
+    "klein_problem",
+    "suite",
+]
+
+_LIMITS: Final = ("l1", "l2", "inf")
+_KLEIN: Final = ("klein-5", "klein-8", "klein-10", "klein-12", "klein")
+#: Suites of partition problems, with the sizes of each.
+_MACHINES: Final = {
+    "mesh-16x8": (4, 8, 16, 24, 32),
+    "mesh-16x16": (8, 16, 32, 48, 64),
+    "mesh-32x32": (8, 16, 32, 64, 96),
+    "mesh-8x8x8": (4, 8, 16, 32, 48),
+    "torus-16x16": (4, 8, 16, 24, 32),
+    "torus-8x8x8": (4, 8, 16, 24, 32),
+}
+#: Occupancies, each with the places of its sizes.
+_STANDARD_CELLS: Final = {"u30": (1, 2, 4), "c30": (2,), "u60": (2, 4), "c60": (3,)}
+
+
+def _selection(name: str, summary: str, chosen: Mapping[str, str]) -> Selection:
+    """Return a selection from the rests of the names of instances, by suite."""
+    members = (Member(suite, f"{suite}-{rest}") for suite, rests in chosen.items() for rest in rests.split())
+    return Selection(name, summary, tuple(members))
+
+
+def _cells(sizes: tuple[int, ...]) -> str:
+    return " ".join(f"{cell}-k{sizes[at]:02}" for cell, places in _STANDARD_CELLS.items() for at in places)
+
+
+_ALL: Final = "00 01 02 03 04 05 06 07 08 09"
+
+#: The members of a selection never change: scores on it can be compared.
+SELECTIONS: Final = (
+    _selection(
+        "tiny",
+        "both families, each proven within about a second",
+        {
+            "klein-5-l1": "01 02 06",
+            "klein-5-l2": "04 06",
+            "klein-5-inf": "04 06",
+            "klein-8-l1": "05 08",
+            "klein-8-inf": "08",
+            "mesh-16x8": "u30-k08 u60-k16 c30-k32 c60-k24",
+            "mesh-16x16": "u60-k16",
+            "mesh-8x8x8": "u60-k08",
+            "torus-16x16": "u60-k04 c60-k08",
+            "median-worst-case": "d08",
+            "towns": "16x16-k16",
+            "counterexamples": "list-scheduling-incomplete connected-costs-more",
+        },
+    ),
+    _selection(
+        "standard",
+        "some of every suite of both families",
+        {
+            **{f"{stem}-{limit}": "00 01 02" for stem in _KLEIN for limit in _LIMITS},
+            **{f"amr-{limit}": "00 03" for limit in _LIMITS},
+            **{f"evotree-{limit}": "s42 s45" for limit in ("l1", "inf")},
+            **{suite: _cells(sizes) for suite, sizes in _MACHINES.items()},
+            "median-worst-case": "d33",
+            "towns": "16x16-k32",
+            "counterexamples": "list-scheduling-incomplete",
+        },
+    ),
+    _selection(
+        "hard",
+        "both families, open when selected, or proven after many seconds",
+        {
+            "klein-8-inf": "06 09",
+            "klein-10-l2": "00 01 08",
+            "klein-10-inf": "00 01 05 06 07 08 09",
+            "klein-12-l1": "07 08",
+            "klein-12-l2": "00 01 03 04 05 06 07 08",
+            "klein-12-inf": _ALL,
+            **{f"klein-{limit}": _ALL for limit in _LIMITS},
+            "amr-l1": "01 02",
+            "amr-l2": "00 01 02",
+            "amr-inf": "00 01 02",
+            **{f"evotree-{limit}": "s42 s43 s44 s45 s46" for limit in ("l1", "inf")},
+            "mesh-8x8x8": "u30-k48 c30-k48",
+            "torus-16x16": "u30-k16 u30-k24 u30-k32 u60-k24 u60-k32 c30-k32 c60-k32",
+            "torus-8x8x8": "u30-k16 u30-k24 u30-k32 u60-k16 u60-k24 u60-k32"
+            " c30-k08 c30-k16 c30-k24 c30-k32 c60-k16 c60-k24 c60-k32",
+        },
+    ),
+)
 
 
 class KleinDraw(NamedTuple):
@@ -266,3 +368,75 @@ def build_library(root: Path) -> int:
                 raise InvalidProblem(msg)
     write_index(root, {suite.name: suite.summary for suite in DESIGN}, SELECTIONS)
     return written
+
+
+#: The suites by name; see `allocsolve.instances.Library`.
+SUITES: Final = Library()
+
+
+def suite(name: str) -> tuple[Problem, ...]:
+    """Return the problems of the suite of this name.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such suite; the message offers the nearest names.
+
+    Examples
+    --------
+    >>> [problem.name for problem in suite("klein-5-l1")[:2]]
+    ['klein-5-l1-00', 'klein-5-l1-01']
+    """
+    return SUITES[name].problems()
+
+
+def folder_problems(folder: Path) -> Iterator[tuple[str, Path, Problem]]:
+    """Yield the name of the suite, empty if the folder is none, the file and the problem of each problem.
+
+    A folder is a suite, called like the folder, if there is a ``best_known.json`` in it.
+
+    Raises
+    ------
+    FormatError
+        If a file is no problem, there is none, or the suite is called like one of the package.
+    """
+    files = sorted(path for path in folder.glob("*.json") if path.name != BEST_KNOWN)
+    if not files:
+        raise FormatError(str(folder), ["there is no .json file in this directory"])
+    suite = folder.resolve().name if (folder / BEST_KNOWN).is_file() else ""
+    if suite in SUITES:
+        raise FormatError(str(folder), [f"a suite of the package is called {suite}: rename the folder"])
+    for file in files:
+        yield suite, file, read_problem(file)
+
+
+def folder_references(folder: Path) -> Mapping[tuple[str, str], Reference]:
+    """Return what a folder states of its problems, by digest and objective; nothing if it is no suite.
+
+    Raises
+    ------
+    FormatError
+        If ``best_known.json`` is faulty, or states something of what is no problem of the folder, of a
+        problem that it was not written for, or of what is no objective of its family.
+    """
+    path = folder / BEST_KNOWN
+    if not path.is_file():
+        return {}
+    problems = {file.stem: (suite, problem) for suite, file, problem in folder_problems(folder)}
+    references: dict[tuple[str, str], Reference] = {}
+    faults = []
+    for one in read_statements(path):
+        if one.instance not in problems:
+            faults.append(f"{one.instance}: there is no file {one.instance}.json")
+            continue
+        suite, problem = problems[one.instance]
+        identity, objectives = digest(problem), family_of(problem).objectives
+        if one.digest not in ("", identity):
+            faults.append(f"{one.instance} is another problem, {identity[:12]}, not {one.digest[:12]}")
+        elif one.objective not in objectives:
+            faults.append(f"{one.instance}: {one.objective} is not one of {', '.join(objectives)}")
+        else:
+            references[identity, one.objective] = Reference(one.lower, one.upper, suite)
+    if faults:
+        raise FormatError(str(path), faults)
+    return references

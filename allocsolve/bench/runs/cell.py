@@ -17,11 +17,24 @@ import threading
 import weakref
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.bench.runs.channel import COMPILING, DONE, READY, REPLY, Channel, packed
 from allocsolve.bench.runs.execution import failed_outcome, judged_outcome
-from allocsolve.bench.runs.processes import exit_reason, held_mb, kill, start
 from allocsolve.bench.runs.reply import decoded_reply
-from allocsolve.bench.runs.watch import GRACE_S, LOOK_S, Timing, Watch
+from allocsolve.bench.runs.watch import (
+    COMPILING,
+    DONE,
+    GRACE_S,
+    LOOK_S,
+    READY,
+    REPLY,
+    Channel,
+    Timing,
+    Watch,
+    exit_reason,
+    held_mb,
+    kill,
+    packed,
+    start,
+)
 from allocsolve.bench.runs.worker import Order
 from allocsolve.errors import FormatError
 from allocsolve.families import family_of

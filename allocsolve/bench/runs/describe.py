@@ -13,9 +13,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve import registry
-from allocsolve.bench.runs.channel import REPLY, Channel, listen, packed, tell
-from allocsolve.bench.runs.processes import exit_reason, kill, start
-from allocsolve.bench.runs.watch import LOOK_S, Watch
+from allocsolve.bench.runs.watch import (
+    LOOK_S,
+    REPLY,
+    Channel,
+    Watch,
+    exit_reason,
+    kill,
+    listen,
+    packed,
+    start,
+    tell,
+)
 from allocsolve.errors import AllocsolveError, FormatError, PluginError
 from allocsolve.instances.formats import Checker
 

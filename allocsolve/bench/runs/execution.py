@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from allocsolve import judge
-from allocsolve.bench.runs.calls import SolverInterrupted, call_solver
 from allocsolve.bench.runs.machine import machine
 from allocsolve.bench.runs.records import Record
+from allocsolve.bench.runs.reply import SolverInterrupted, call_solver
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import family_of
 from allocsolve.model import Answer, Limit, Problem, Status, Value, terms

@@ -6,27 +6,51 @@ claims through the checks of `Result`, and both to the judge.
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
 import math
 import numbers
+import time
+import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from allocsolve.errors import FormatError, InvalidAnswer
-from allocsolve.instances import parse_solution, solution_document
+import numpy as np
+
+from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer
+from allocsolve.families import family_of
+from allocsolve.instances import digest, parse_solution, read_solution, solution_document
 from allocsolve.instances.formats import Checker, show
-from allocsolve.judge import check_types
+from allocsolve.judge import check_types, metrics, violations
 from allocsolve.model import Limit, Result, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
     from enum import StrEnum
+    from pathlib import Path
+    from types import TracebackType
 
-    from allocsolve.bench.runs.calls import Call
+    from allocsolve.bench.runs.records import Record
     from allocsolve.bench.runs.tasks import Task
+    from allocsolve.families import AnySolver
     from allocsolve.instances.formats import Document
-    from allocsolve.model import Problem, Value
+    from allocsolve.model import Answer, Budget, Problem, Value
 
-__all__ = ["Reply", "decoded_reply", "encoded_reply"]
+__all__ = [
+    "Call",
+    "GivenAnswer",
+    "Reply",
+    "SolverInterrupted",
+    "call_solver",
+    "clock",
+    "decoded_reply",
+    "encoded_reply",
+    "given_answer",
+    "is_given",
+    "traceback_text",
+]
 
 E = TypeVar("E", bound="StrEnum")
 
@@ -173,3 +197,195 @@ def _number(check: Checker, value: object, place: str, *, lowest: float = _LOWES
         return value
     check.add(place, f"must be a number of at most 64 bits, not {show(value)}")
     return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """A solver of one problem, whose answer is there already; what it is worth is for the judge to say.
+
+    Parameters
+    ----------
+    name
+        What rows call it.
+    sha256
+        Of its file: another content is another run.
+    answer
+        None if the file holds none.
+    fault
+        Why it holds none.
+    """
+
+    name: str
+    sha256: str
+    answer: Answer | None = field(repr=False, compare=False)
+    fault: str = field(default="", repr=False, compare=False)
+
+    def __call__(self, problem: Problem, budget: Budget, /) -> Result[Any]:
+        """Return the answer.
+
+        Raises
+        ------
+        AllocsolveError
+            If the file holds none.
+        InvalidAnswer
+            If it is not feasible: with the broken rules and, where they can be measured, the values that it
+            has all the same. They count nowhere.
+        """
+        del budget
+        if self.answer is None:
+            raise AllocsolveError(self.fault)
+        if faults := violations(problem, self.answer):
+            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+            msg = f"the answer is not feasible: {faults[0]}{more}{_values(problem, self.answer)}"
+            raise InvalidAnswer(msg)
+        return Result(Status.FEASIBLE, self.answer)
+
+
+def given_answer(path: Path, problem: Problem, *, tell: Callable[[str], None] | None = None) -> GivenAnswer:
+    """Read an answer from a file in any format of `read_solution`.
+
+    A file that is no answer to the problem makes a failed row; one that is not there is refused.
+
+    Parameters
+    ----------
+    path
+        The file; it gives the name.
+    problem
+        That it answers.
+    tell
+        See `read_solution`.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read.
+    """
+    try:
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from None
+    try:
+        return GivenAnswer(str(path), sha256, read_solution(path, problem, tell=tell))
+    except AllocsolveError as error:
+        return GivenAnswer(str(path), sha256, None, str(error))
+
+
+def _values(problem: Problem, answer: Answer) -> str:
+    """Return the values of an answer that is not feasible, as they end a message; empty if there are none."""
+    family = family_of(problem)
+    try:
+        measured = metrics(problem, answer)
+    except InvalidAnswer:
+        return ""
+    values = {term: family.rules.value(measured, (term,)) for term in family.objectives}
+    return "; as it stands: " + ", ".join(f"{term} {number:.7g}" for term, number in values.items())
+
+
+def is_given(record: Record) -> bool:
+    """Return whether a row is about a `GivenAnswer`, not about a solver."""
+    return record.solver_repr.startswith(f"{GivenAnswer.__name__}(")
+
+
+#: Taken before any solver is loaded: one that puts another function in its place does not stop this clock.
+clock: Final = time.perf_counter
+
+#: What is kept of a traceback, in characters: its end.
+_KEPT: Final = 20_000
+
+
+class SolverInterrupted(KeyboardInterrupt):
+    """A solver has turned an interrupt into a result."""
+
+
+class Call(NamedTuple):
+    """What became of the call of a solver."""
+
+    result: Any  #: as it was returned
+    runtime: float  #: seconds
+    cause: BaseException | None  #: why the call is a failure, whatever it has returned
+    changed: bool = False  #: whether the problem is no longer what it was
+    traceback: str = ""  #: of what the solver raised; empty if it returned
+
+
+def call_solver(
+    solver: AnySolver,
+    problem: Problem,
+    budget: Budget,
+    *,
+    printed: Callable[[], str] = str,
+    begun: Callable[[], object] = bool,
+    done: Callable[[], object] = bool,
+) -> Call:
+    """Call a solver; whatever it raises is caught.
+
+    Parameters
+    ----------
+    solver, problem, budget
+        The solver, made and ready, and what it is called with.
+    printed
+        Returns what has been written to stdout since its last call: a solver prints nothing.
+    begun
+        Called right before the clock is started.
+    done
+        Called as soon as the solver has returned or raised.
+    """
+    before = _fingerprint(problem)
+    printed()  # whatever the warm-up has said
+    result: Any = None
+    cause: BaseException | None = None
+    begun()
+    start = clock()
+    try:
+        result = solver(problem, budget)
+    except BaseException as error:  # noqa: BLE001 - the caller says which ones go further
+        cause = error
+    runtime = clock() - start
+    done()
+    text = "" if cause is None else traceback_text(cause, own_frames=1)
+    changed = _changed(problem, before)
+    if cause is None and isinstance(result, Result) and result.limit is Limit.INTERRUPTED:
+        cause = SolverInterrupted()
+    if cause is None and changed:
+        cause = InvalidAnswer("the solver changed the problem that it was given")
+    if cause is None and (said := printed()):
+        cause = InvalidAnswer(f"the solver printed to stdout: {said[:80]!r}")
+    return Call(result, runtime, cause, changed, text)
+
+
+def traceback_text(error: BaseException, *, own_frames: int = 0) -> str:
+    """Return the traceback of an error as Python prints it, without the first frames; a long one is cut."""
+    frames: TracebackType | None = error.__traceback__
+    for _ in range(own_frames):
+        frames = frames and frames.tb_next
+    try:
+        text = "".join(traceback.format_exception(type(error), error, frames))
+    except Exception as fault:  # noqa: BLE001 - an error of a third party may not even have a text
+        text = f"{type(error).__name__}, which cannot be shown: {type(fault).__name__}"
+    return text if len(text) <= _KEPT else f"...{text[-_KEPT:]}"
+
+
+def _changed(problem: Problem, before: Hashable) -> bool:
+    try:
+        return _fingerprint(problem) != before
+    except Exception:  # noqa: BLE001 - what is left of it may fail in any way
+        return True
+
+
+def _fingerprint(problem: Problem) -> Hashable:
+    """Return what shows whether a problem was changed, arrays included that do not count for its equality."""
+    arrays = [
+        array.tobytes()
+        for field in dataclasses.fields(problem)
+        for array in _arrays(getattr(problem, field.name))
+    ]
+    try:
+        return hash(problem), hash(tuple(arrays))
+    except TypeError:  # a family whose problems have no hash
+        return digest(problem), hash(tuple(arrays))
+
+
+def _arrays(value: object) -> Iterator[np.ndarray[Any, Any]]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):  # arrays that belong together
+        yield from (item for item in value if isinstance(item, np.ndarray))

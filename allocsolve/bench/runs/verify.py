@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from allocsolve import judge
@@ -13,14 +14,14 @@ from allocsolve.families import family_of
 from allocsolve.model import Result, Status, Value, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.runs.records import Record, RecordKey
     from allocsolve.bench.runs.runner import Progress
     from allocsolve.bench.runs.store import RecordStore
     from allocsolve.model import Problem
 
-__all__ = ["verify_records"]
+__all__ = ["merge_records", "verify_records"]
 
 
 def verify_records(store: RecordStore, *, progress: Progress | None = None) -> Iterator[str]:
@@ -128,3 +129,56 @@ def _contradictions(store: RecordStore, records: list[Record]) -> Iterator[str]:
             yield f"{_place(store, record)}: it is called infeasible, row {store.row(best.key)} has an answer"
         elif terms(bound) > terms(best.value):
             yield f"{_place(store, record)}: the bound is {bound}, row {store.row(best.key)} has {best.value}"
+
+
+def merge_records(
+    into: RecordStore, stores: Sequence[RecordStore], *, progress: Progress | None = None
+) -> int:
+    """Add the records of some stores to another, with their problems, answers, certificates and suites.
+
+    Of several records of a key the newest is taken, by its time. Nothing is doubled: what `into` has, or has
+    something newer for, is not added. A record whose problem or answer is damaged is left out.
+
+    Parameters
+    ----------
+    into
+        Where the records go.
+    stores
+        Where they come from.
+    progress
+        Told after each record, and at the start.
+
+    Returns
+    -------
+    int
+        How many were added.
+    """
+    newest: dict[RecordKey, tuple[Record, RecordStore]] = {}
+    for store in stores:
+        into.add_catalogue(store.catalogue())
+        for record in store:
+            known = newest.get(record.key)
+            if known is None or _age(known[0]) < _age(record):
+                newest[record.key] = record, store
+    added = 0
+    for done, (key, (record, store)) in enumerate(newest.items()):
+        if progress:
+            progress(done, len(newest), f"{record.solver} on {record.instance}")
+        if key in into:
+            if into[key].when >= record.when:
+                continue
+            record = replace(record, attempt=max(record.attempt, into.attempts(key) + 1))  # noqa: PLW2901 - the row that is added
+        try:
+            problem = store.problem(record.digest)
+        except KeyError:  # the store has said why
+            continue
+        answer = store.answer(key)
+        if (answer is None) == (record.value is None):
+            added += into.append(record, problem, answer, store.certificate(key))
+    if progress:
+        progress(len(newest), len(newest), "done")
+    return added
+
+
+def _age(record: Record) -> tuple[str, int]:
+    return record.when, record.attempt

@@ -7,16 +7,117 @@ waited; where nothing does, a fixed time is allowed instead.
 from __future__ import annotations
 
 import contextlib
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from pickle import HIGHEST_PROTOCOL, dumps, loads
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, TypeAlias
 
-from allocsolve.bench.runs.calls import clock
-from allocsolve.bench.runs.processes import family_of_processes
+from allocsolve.bench.runs.reply import clock
+from allocsolve.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["GRACE_S", "LOOK_S", "Timing", "Watch", "kept_waiting"]
+__all__ = [
+    "COMPILING",
+    "DONE",
+    "GRACE_S",
+    "LOOK_S",
+    "READY",
+    "REPLY",
+    "Channel",
+    "Timing",
+    "Watch",
+    "exit_reason",
+    "family_of_processes",
+    "held_mb",
+    "kept_waiting",
+    "kill",
+    "listen",
+    "packed",
+    "start",
+    "tell",
+]
+
+
+def start(function: str, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a process that calls a function, with pipes to it.
+
+    Parameters
+    ----------
+    function
+        Such as ``package.module:function``.
+    stderr
+        Where it writes what it has to complain of.
+    """
+    module, _, name = function.partition(":")
+    return subprocess.Popen(  # noqa: S603 - this interpreter, and a function of this package
+        [sys.executable, "-c", f"from {module} import {name}; {name}()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        bufsize=0,
+        start_new_session=True,  # Ctrl-C is for the runner: it knows what is to be kept
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and all that it has started, as far as that can be known."""
+    import psutil  # noqa: PLC0415 - loaded only in processes that start others
+
+    if process.poll() is None:
+        for pid in family_of_processes(process.pid):
+            with contextlib.suppress(psutil.Error):
+                psutil.Process(pid).kill()
+    with contextlib.suppress(OSError):  # those whose parents have died are in its group
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def exit_reason(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
+    """Say how a process ended, with the last line that it wrote to stderr."""
+    code = process.poll()
+    cause = "it closed its end" if code is None else f"exit status {code}"
+    if code is not None and code < 0:
+        with contextlib.suppress(ValueError):
+            cause = signal.Signals(-code).name
+    tail = _stderr_tail(stderr)
+    return f"{cause}; {tail}" if tail else cause
+
+
+def _stderr_tail(stderr: IO[bytes]) -> str:
+    """Return the last line that a process has written to stderr, at most 200 characters of it."""
+    stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - 2000))
+    lines = [line for line in stderr.read().decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1].strip()[:200] if lines else ""
+
+
+def family_of_processes(pid: int) -> Iterable[int]:
+    """Return a process and all that it has started, by id."""
+    import psutil  # noqa: PLC0415 - loaded only in processes that start others
+
+    family = [pid]
+    with contextlib.suppress(psutil.Error):
+        family += [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    return family
+
+
+def held_mb(pid: int) -> float:
+    """Return the memory of a process and of those that it has started, in MB."""
+    import psutil  # noqa: PLC0415 - loaded only in processes that start others
+
+    held = 0
+    for one in family_of_processes(pid):
+        with contextlib.suppress(psutil.Error):
+            held += psutil.Process(one).memory_info().rss
+    return held / 1e6
+
 
 #: How often a process is looked at, in seconds.
 LOOK_S: Final = 0.05
@@ -136,3 +237,103 @@ def _main_wait(pid: int) -> float:
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int((_PROC / str(pid) / "schedstat").read_text().split()[1]) / 1e9
     return 0.0
+
+
+#: What a process says of an order, in this order: kernels are being compiled (once or not at all; a line that
+#: says which follows, after its length); the clock starts; the solver has returned; a reply follows likewise.
+COMPILING: Final = b"c"
+READY: Final = b"r"
+DONE: Final = b"d"
+REPLY: Final = b"a"
+
+_LENGTH: Final = struct.Struct("<Q")
+_AT_ONCE: Final = 1 << 20
+
+
+class Channel:
+    """The owner's end: nothing that the process does or leaves undone makes the owner wait."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None, "it is a pipe"
+        assert process.stdout is not None, "it is a pipe"
+        self._inward, self._outward = process.stdin.fileno(), process.stdout.fileno()
+        os.set_blocking(self._inward, False)
+        self._poll = select.poll()
+        self._poll.register(self._outward, select.POLLIN)
+        self._unsent = memoryview(b"")
+        self._received = bytearray()
+        self.ended = False  #: whether the process has closed its end
+
+    def send(self, data: bytes) -> None:
+        """Have something sent by the following calls of `exchange`."""
+        self._unsent = memoryview(data)
+        self._poll.register(self._inward, select.POLLOUT)
+
+    def exchange(self, seconds: float) -> None:
+        """Send and receive what goes; wait for that at most so long."""
+        for descriptor, event in self._poll.poll(1000 * seconds):
+            if descriptor == self._outward:
+                data = os.read(descriptor, _AT_ONCE)
+                self._received += data
+                self.ended = not data
+            elif event & select.POLLOUT:
+                self._push()
+            else:  # nobody reads any more, which the end of the replies will say
+                self._poll.unregister(descriptor)
+
+    def _push(self) -> None:
+        try:
+            self._unsent = self._unsent[os.write(self._inward, self._unsent[:_AT_ONCE]) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._unsent = memoryview(b"")
+        if not self._unsent:
+            self._poll.unregister(self._inward)
+
+    @property
+    def silent(self) -> bool:
+        """Whether everything that has come was taken."""
+        return not self._received
+
+    def message(self, largest: int) -> tuple[bytes, bytes] | None:
+        """Take the next mark, with the line or reply that follows it; None as long as it is not complete.
+
+        Raises
+        ------
+        FormatError
+            If a reply is announced with more bytes than `largest`.
+        """
+        mark = bytes(self._received[:1])
+        end = begin = 1
+        if mark in (COMPILING, REPLY):
+            begin += _LENGTH.size
+            if len(self._received) < begin:
+                return None
+            length = _LENGTH.unpack_from(self._received, 1)[0]
+            if length > largest:
+                raise FormatError("reply", [f"has {length} bytes, more than {largest}"])
+            end = begin + length
+        if len(self._received) < end:
+            return None
+        data = bytes(self._received[begin:end])
+        del self._received[:end]
+        return mark, data
+
+
+def packed(order: object) -> bytes:
+    """Return an order as it is sent."""
+    data = dumps(order, HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(data)) + data
+
+
+def listen(pipe: BinaryIO, take: Callable[[Any], None]) -> None:
+    """Pass on orders, in the process, until the pipe ends or breaks."""
+    while len(head := pipe.read(_LENGTH.size)) == _LENGTH.size:
+        take(loads(pipe.read(_LENGTH.unpack(head)[0])))  # noqa: S301 - from the owner
+
+
+def tell(pipe: BinaryIO, mark: bytes, reply: bytes | None = None) -> None:
+    """Say something of an order, in the process: marks, of which the last may have a line or reply."""
+    pipe.write(mark if reply is None else mark + _LENGTH.pack(len(reply)) + reply)
+    pipe.flush()

@@ -12,10 +12,9 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve import registry
-from allocsolve.bench.runs.calls import Call, call_solver, traceback_text
-from allocsolve.bench.runs.channel import COMPILING, DONE, READY, REPLY, listen, tell
-from allocsolve.bench.runs.reply import encoded_reply
+from allocsolve.bench.runs.reply import Call, call_solver, encoded_reply, traceback_text
 from allocsolve.bench.runs.tasks import check_code
+from allocsolve.bench.runs.watch import COMPILING, DONE, READY, REPLY, listen, tell
 
 if TYPE_CHECKING:
     from typing import BinaryIO

@@ -7,6 +7,5 @@ from .combinatorial import (
 )
 from .costs import MEAN_TERMS as MEAN_TERMS, JobCosts as JobCosts, job_costs as job_costs
 from .job_prices import job_prices as job_prices
-from .price_bound import PriceBound as PriceBound
-from .time_prices import time_prices as time_prices
+from .time_prices import PriceBound as PriceBound, time_prices as time_prices
 from .work_prices import work_prices as work_prices

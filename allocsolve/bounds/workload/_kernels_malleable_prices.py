@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allocsolve.bounds.workload._kernels_phase_prices import WorkLaw, held_nodes, level_price, work_law
 from allocsolve.bounds.workload._kernels_prices import PriceList, slot_of
-from allocsolve.bounds.workload._kernels_work_laws import WorkLaw, held_nodes, level_price, work_law
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model import MALLEABLE, NO_SPEEDUP
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload.evolving_rows import least_phases
+from allocsolve.bounds.workload.costs import least_phases
 from allocsolve.model import MALLEABLE, OVERHEAD, PROFILE, REACTIVE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
 
 if TYPE_CHECKING:

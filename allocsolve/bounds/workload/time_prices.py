@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from allocsolve.bounds.workload._kernels_malleable_prices import CheapestWork, cheapest_work
+from allocsolve.bounds.workload._kernels_phase_prices import cheapest_phases, phased
+from allocsolve.bounds.workload._kernels_prices import (
+    Cheapest,
+    cheapest,
+    cheapest_profiles,
+    price_list,
+    sweep,
+)
 from allocsolve.bounds.workload.combinatorial import in_quarters, makespan_bound, shortest_run_times
-from allocsolve.bounds.workload.costs import JobCosts, job_costs
-from allocsolve.bounds.workload.price_bound import PriceBound
-from allocsolve.bounds.workload.time_price_dual import TimeDual
+from allocsolve.bounds.workload.costs import JobCosts, job_costs, phase_rows, profile_rows
 from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.model import MALLEABLE, SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
+from allocsolve.model import MALLEABLE, NO_SPEEDUP, SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +29,94 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Clock, WorkloadProblem, WorkloadTerm
 
-__all__ = ["time_prices"]
+__all__ = ["PriceBound", "TimeDual", "time_prices"]
+
+#: Of jobs that change their size, what the certificate takes at the end, the judge included, in evaluations.
+_CERTIFYING: Final = 8
+
+
+class TimeDual:
+    """The value of prices, as a function on slots: the sum of least costs, less what all nodes cost."""
+
+    def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
+        self.problem, self.costs, self.slack = problem, costs, slack
+        self._elastic = problem.is_elastic
+        packed = problem.packed
+        self._with_work = bool(((packed.kind >= MALLEABLE) & (packed.speedup != NO_SPEEDUP)).any())
+        self._phases, self._profiles = phase_rows(problem), profile_rows(problem)
+        self.has_phases = bool(len(self._phases.jobs))
+        self._sweep = sweep(_longest(self._profiles.offsets))
+
+    def on(self, edges: IntArray) -> None:
+        """Take these slots."""
+        num_jobs, num_slots = len(self.costs.slope), len(edges) - 1
+        self.widths = np.diff(edges).astype(np.float64)
+        self._edges = edges
+        self._lasted = math.inf
+        self.out = Cheapest(
+            np.empty(num_jobs),
+            np.empty(num_jobs),
+            np.empty(num_jobs, dtype=np.int64),
+            np.empty(num_slots + 1),
+            np.empty(num_slots + 2),
+        )
+        ends, work_prices = np.zeros(num_jobs), np.zeros(num_jobs)
+        costs, starts, sizes, usage, _ = self.out
+        self.work = CheapestWork(costs, starts, sizes, ends, work_prices, usage)
+        self._memory = phased(_longest(self._phases.offsets), num_slots)
+
+    def __call__(self, prices: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and, per second of each slot, what is used beyond all nodes: its gradient."""
+        began = time.perf_counter()
+        listed = price_list(self._edges, prices)
+        slope, floor, *_ = self.costs
+        total = cheapest(self.problem.packed, slope, floor, self.slack, listed, self.out)
+        if self._with_work:
+            total += cheapest_work(self.problem.packed, slope, floor, listed, self.work)
+        submit = self.problem.packed.submit
+        if self.has_phases:
+            total += cheapest_phases(submit, slope, floor, self._phases, listed, self._memory, self.out)
+        if len(self._profiles.jobs):
+            total += cheapest_profiles(submit, slope, floor, self._profiles, listed, self._sweep, self.out)
+        num_nodes = self.problem.num_nodes
+        self._lasted = min(self._lasted, time.perf_counter() - began)
+        return float(total - num_nodes * listed.integral[-1]), self.out.usage[:-1] / self.widths - num_nodes
+
+    def has_time(self, clock: Clock | None) -> bool:
+        """Return whether there is time for an evaluation, and for the certificate at the end."""
+        if clock is None:
+            return True
+        own = _CERTIFYING * self._lasted if self._elastic and self._lasted < math.inf else 0.0
+        return clock.remaining > own
+
+
+def _longest(offsets: IntArray) -> int:
+    """Return the most rows of a job."""
+    return int(np.diff(offsets).max(initial=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PriceBound:
+    """A lower bound on a term of a workload, with the prices that prove it.
+
+    The arrays are read-only.
+    """
+
+    #: In units of the term, never above what the judge recomputes from the certificate.
+    value: float
+    #: JSON data, for `allocsolve.judge`.
+    certificate: Mapping[str, object]
+    #: Shape (jobs,), seconds: a cheapest start of each job under the prices.
+    starts: FloatArray
+    #: Shape (jobs,): the nodes of each job there; those of a rigid job; the rounded mean of a malleable one.
+    sizes: IntArray
+    #: Shape (slots + 1,), increasing whole seconds; there are no prices outside.
+    edges: IntArray
+    #: Shape (slots,): what a node-second costs in each slot, in units of the cost of a job (see `JobCosts`).
+    prices: FloatArray
+    #: Whether the search for prices was ended by Ctrl-C.
+    interrupted: bool = False
+
 
 #: Slots at the start.
 _FEWEST_SLOTS: Final = 16

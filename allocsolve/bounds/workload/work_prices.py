@@ -12,7 +12,7 @@ from allocsolve.bounds.workload.costs import job_costs
 from allocsolve.model import parse_workload_objective
 
 if TYPE_CHECKING:
-    from allocsolve.bounds.workload.price_bound import PriceBound
+    from allocsolve.bounds.workload.time_prices import PriceBound
     from allocsolve.model import FloatArray, WorkloadProblem
 
 __all__ = ["work_prices"]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from allocsolve.exact.evolution._completion_lanes import TotalKnowledge
 from allocsolve.exact.evolution._expansion import LATEST
 from allocsolve.exact.evolution._kernels_sum import MAX_APPS
 from allocsolve.exact.evolution._makespan_lanes import (
@@ -18,6 +17,7 @@ from allocsolve.exact.evolution._makespan_lanes import (
     FromBelow,
     Knowledge,
     Orders,
+    TotalKnowledge,
 )
 from allocsolve.exact.evolution.cpsat import EvolutionCpSat, start_budget, step_starts
 from allocsolve.heuristics import Annealing

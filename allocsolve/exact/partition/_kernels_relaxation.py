@@ -32,7 +32,7 @@ from allocsolve.kernels import inner_kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from allocsolve.exact.partition._cut_model import Walks
+    from allocsolve.exact.partition._cut_search import Walks
     from allocsolve.model import IntArray
 
     #: OUT, OPEN or FORCED for each cell.

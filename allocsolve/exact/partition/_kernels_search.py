@@ -4,29 +4,17 @@ A node is bounded by a few subgradient steps, narrowed by what its bound rules o
 position where the mix of counts that attains the bound is cheapest compared with any single count. A kernel
 call does a given amount of work and comes back, so that its caller can look at the clock.
 """
-# ruff: noqa: PLR0915
-# Kernels take their arguments by position, and a call is one loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+# ruff: noqa: PLR0915
+# Kernels take their arguments by position, and a call is one loop.
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allocsolve.exact.partition._kernels_cuts import INFINITE, SCALE
 from allocsolve.exact.partition._kernels_leaf import fill, is_connected, keep_reachable, least_component
-from allocsolve.exact.partition._kernels_log import (
-    BEST_OF_NODE,
-    CELL,
-    CURRENT,
-    LEAF,
-    LOWER_FIRST,
-    REACH,
-    UPPER_FIRST,
-    has_room,
-    note,
-    note_multipliers,
-)
 from allocsolve.exact.partition._kernels_relaxation import (
     FORCED,
     OPEN,
@@ -38,27 +26,136 @@ from allocsolve.exact.partition._kernels_relaxation import (
     restrict,
     sort_cells,
 )
-from allocsolve.exact.partition._kernels_state import (
-    ACTIVE,
-    BEST,
-    BOUND,
-    FINAL,
-    LEVEL,
-    NODES,
-    ROOT,
-    ROUND,
-    STALLED,
-    TOP,
-    Search,
-)
 from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:
-    from allocsolve.exact.partition._cut_model import Walks
-    from allocsolve.exact.partition._kernels_relaxation import States
+    from numpy.typing import NDArray
+
+    from allocsolve.exact.partition._cut_search import Walks
+    from allocsolve.exact.partition._kernels_relaxation import Node, States
     from allocsolve.model import IntArray
 
-__all__ = ["DONE", "FULL", "MORE", "search"]
+__all__ = [
+    "ACTIVE",
+    "BEST",
+    "BEST_OF_NODE",
+    "BOUND",
+    "CELL",
+    "CURRENT",
+    "DONE",
+    "FINAL",
+    "FULL",
+    "KEPT",
+    "LEAF",
+    "LEVEL",
+    "LOWER_FIRST",
+    "MORE",
+    "NARROW",
+    "NODES",
+    "ON",
+    "REACH",
+    "ROOT",
+    "ROUND",
+    "STALLED",
+    "STEPS",
+    "TOP",
+    "UPPER_FIRST",
+    "Log",
+    "Search",
+    "has_room",
+    "new_log",
+    "note",
+    "note_multipliers",
+    "search",
+]
+
+#: Entries of `Search.state`.
+TOP, ACTIVE, ROUND, BEST, NODES, BOUND, LEVEL, STALLED, FINAL, ROOT = range(10)
+
+
+class Search(NamedTuple):
+    """All that the search remembers between two calls."""
+
+    #: Shape (10,): see the names above.
+    state: IntArray
+    #: The node at hand; the stack of open nodes, one row each, and their bounds in 1/SCALE hops.
+    node: Node
+    stack: Node
+    bounds: IntArray
+    #: The multipliers of each open node in the log, -1 if they are not there.
+    origins: IntArray
+    #: Multipliers of the best bound of the node at hand.
+    multipliers: IntArray
+    #: Averages over the last evaluations: counts, and their s(k - s); shape (positions,).
+    mean_counts: NDArray[np.float64]
+    mean_values: NDArray[np.float64]
+    #: The same of the last node without a parent, for the next one to begin with.
+    root_multipliers: IntArray
+    #: The last move of the multipliers; shape (1,): its length compared with Polyak's.
+    direction: NDArray[np.float64]
+    pace: NDArray[np.float64]
+    #: The best cells so far, shape (k,).
+    cells: IntArray
+    #: What makes the proof.
+    log: Log
+
+
+#: What a step may be: the end of a node without children; what multipliers exclude; what connected sets
+#: cannot reach from a cell; a node split at a count or at a cell.
+LEAF, NARROW, REACH, LOWER_FIRST, UPPER_FIRST, CELL = range(6)
+
+#: Entries of `Log.state`: whether there is a log; how many steps and multipliers it has; the row of the
+#: multipliers at hand and that of the best ones of the node, -1 if it has none.
+ON, STEPS, KEPT, CURRENT, BEST_OF_NODE = range(5)
+
+
+class Log(NamedTuple):
+    """The log of one node without a parent and of all below it."""
+
+    #: Shape (5,): see the names above.
+    state: IntArray
+    #: Shape (any, 3): what it is, and what belongs to it.
+    steps: IntArray
+    #: Shape (any, counts of all axes but the main one).
+    multipliers: IntArray
+
+
+def new_log(width: int) -> Log:
+    """Return an empty log for so many multipliers a node."""
+    state = np.array([1, 0, 0, -1, -1], dtype=np.int64)
+    return Log(state, np.zeros((64, 3), dtype=np.int64), np.zeros((32, width), dtype=np.int64))
+
+
+@inner_kernel
+def has_room(log: Log) -> bool:
+    """Return whether there is room for all that the search writes between two looks."""
+    state = log.state
+    return bool(state[STEPS] + 16 <= len(log.steps) and state[KEPT] + 4 <= len(log.multipliers))
+
+
+@inner_kernel
+def note(log: Log, kind: int, first: int, second: int) -> None:
+    """Write a step."""
+    state = log.state
+    if state[ON] == 1:
+        row = state[STEPS]
+        log.steps[row, 0] = kind
+        log.steps[row, 1] = first
+        log.steps[row, 2] = second
+        state[STEPS] = row + 1
+
+
+@inner_kernel
+def note_multipliers(log: Log, multipliers: IntArray) -> None:
+    """Write that the node is narrowed by these multipliers, those at hand, which are kept if they are new."""
+    state = log.state
+    if state[ON] == 1:
+        if state[CURRENT] < 0:
+            copy(multipliers, log.multipliers[state[KEPT]])
+            state[CURRENT] = state[KEPT]
+            state[KEPT] += min(1, len(multipliers))  # of a single axis there are none
+        note(log, NARROW, state[CURRENT], 0)
+
 
 #: What a call of `search` may say: nothing left, work left, or no room for more nodes.
 DONE, MORE, FULL = 0, 1, 2

@@ -7,8 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.bounds.reservation import PriceAscent
-from allocsolve.exact.reservation._cpsat_proof import CpSatProof
-from allocsolve.exact.reservation._proof import offer_start, proven_result
+from allocsolve.exact.reservation._proof import CpSatProof, offer_start, proven_result
 from allocsolve.heuristics.reservation.best_schedule import BestSchedule
 from allocsolve.heuristics.reservation.orders import reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch

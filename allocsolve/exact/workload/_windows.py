@@ -3,21 +3,51 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.model import Budget, Clock
+from allocsolve.bounds.workload import MEAN_TERMS, makespan_bound, shortest_run_times, time_prices
+from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of
+from allocsolve.errors import InvalidAnswer
+from allocsolve.heuristics.workload.serial import plan_values
+from allocsolve.judge.workload import workload_value, workload_violations
+from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ortools.sat.python import cp_model
 
+    from allocsolve.bounds.workload import PriceBound
     from allocsolve.heuristics.workload.reinsertion import Reinserter
-    from allocsolve.model import IntArray
+    from allocsolve.heuristics.workload.serial import Sizes
+    from allocsolve.model import (
+        IntArray,
+        Result,
+        WorkloadObjective,
+        WorkloadProblem,
+        WorkloadSchedule,
+        WorkloadTerm,
+    )
 
-__all__ = ["search_window"]
+__all__ = [
+    "ALWAYS_BY_JOB",
+    "Earlier",
+    "Grid",
+    "TermBound",
+    "bound_by_jobs",
+    "bound_by_time",
+    "bound_of_certificate",
+    "bound_of_jobs_alone",
+    "grid_of",
+    "search_window",
+    "term_slopes",
+    "value_step",
+]
 
 #: Jobs that are free, and what one window may cost in CP-SAT's deterministic seconds.
 _FREE, _EFFORT = 40, 1.0
@@ -126,3 +156,230 @@ def _searched(search: Reinserter, jobs: IntArray, clock: Clock, stop: Callable[[
     if outcome.interrupted:
         raise KeyboardInterrupt
     return np.argsort(best, kind="stable") if best else order
+
+
+#: Up to so many jobs get prices of their own in any case.
+ALWAYS_BY_JOB = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TermBound:
+    """A lower bound on a term."""
+
+    value: float
+    #: For the judge; None if there is none.
+    certificate: Mapping[str, object] | None = None
+    #: The prices, if there are any.
+    prices: PriceBound | None = None
+    #: Whether the clock ended the ascent of the prices, so that it might have come further.
+    timed_out: bool = False
+
+
+def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes | None) -> float:
+    """Return the term as if each job had the cluster to itself, rounded as values of plans are.
+
+    Evolving jobs have no sizes.
+    """
+    submit = problem.packed.submit
+    if sizes is None or (problem.packed.speedup == OVERHEAD).any():  # not all sizes are listed
+        fastest = shortest_run_times(problem)
+    else:
+        fastest = sizes.seconds[sizes.offsets[:-1]]
+    return plan_values(problem, (term,), submit, submit + fastest)[0]
+
+
+def bound_of_certificate(
+    problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, object]
+) -> TermBound:
+    """Return what the judge makes of a certificate; prices of node-seconds are for `bound_by_time`.
+
+    Raises
+    ------
+    InvalidAnswer
+        If it is no certificate of the problem and term.
+    """
+    if certificate.get("kind") == "job-prices":
+        prices = job_prices_of(problem, term, certificate)
+        return TermBound(prices.value, certificate, prices)
+    return TermBound(workload_certified_bound(problem, certificate, (term,)), certificate)
+
+
+def bound_by_time(
+    problem: WorkloadProblem,
+    term: WorkloadTerm,
+    sizes: Sizes | None,
+    clock: Clock,
+    start: Mapping[str, object] | None = None,
+) -> TermBound:
+    """Return the bound by prices of node-seconds, or the combinatorial one on the makespan.
+
+    `start` is a certificate of earlier prices, from which the ascent goes on.
+    """
+    alone = bound_of_jobs_alone(problem, term, sizes)
+    if term == "makespan":
+        makespan = makespan_bound(problem)
+        return TermBound(max(makespan.value, alone), makespan.certificate)
+    if term not in MEAN_TERMS or (term == "wait" and not problem.is_rigid) or not len(problem.jobs):
+        return TermBound(alone)
+    prices = time_prices(problem, term, clock=None if clock.remaining == math.inf else clock, start=start)
+    if prices.interrupted:
+        raise KeyboardInterrupt
+    return TermBound(max(prices.value, alone), prices.certificate, prices, clock.remaining == 0)
+
+
+def bound_by_jobs(
+    problem: WorkloadProblem, term: WorkloadTerm, start: TermBound, clock: Clock, workers: int
+) -> TermBound:
+    """Return the bound by prices per job, from those of node-seconds on; never a worse one."""
+    if start.prices is None or not problem.is_rigid:
+        return start
+    prices = job_prices(problem, term, start.prices, clock=clock, workers=workers)
+    if prices.interrupted:
+        raise KeyboardInterrupt
+    timed_out = start.timed_out or clock.remaining == 0
+    return TermBound(max(prices.value, start.value), prices.certificate, prices, timed_out)
+
+
+class Earlier(NamedTuple):
+    """A schedule and a bound from which a run goes on; it returns none that are worse."""
+
+    problem: WorkloadProblem
+    objective: WorkloadObjective
+    schedule: WorkloadSchedule | None
+    #: Of the first term.
+    bound: TermBound | None
+
+    @classmethod
+    def judged(
+        cls,
+        problem: WorkloadProblem,
+        objective: WorkloadObjective,
+        schedule: WorkloadSchedule | None,
+        certificate: Mapping[str, object] | None,
+    ) -> Earlier:
+        """Return what holds of a schedule and a certificate.
+
+        Raises
+        ------
+        InvalidAnswer
+            If the schedule is not feasible, or the certificate is none of the problem and objective.
+        """
+        faults = () if schedule is None else workload_violations(problem, schedule)
+        if faults:
+            msg = f"the schedule to start from is not feasible: {faults[0]}"
+            raise InvalidAnswer(msg)
+        bound = None if certificate is None else bound_of_certificate(problem, objective[0], certificate)
+        return cls(problem, objective, schedule, bound)
+
+    @property
+    def unbroken(self) -> WorkloadSchedule | None:
+        """The schedule if each job runs in one piece, as in a plan; None if not."""
+        schedule, count = self.schedule, len(self.problem.jobs)
+        return schedule if schedule is not None and len(schedule.starts) == count else None
+
+    def or_better(self, result: Result[WorkloadSchedule]) -> Result[WorkloadSchedule]:
+        """Return the result, with the earlier schedule or certificate in place of worse ones."""
+        if result.objective is None or result.answer is None:
+            return result
+        return self._bounded(self._answered(result))
+
+    def _answered(self, result: Result[WorkloadSchedule]) -> Result[WorkloadSchedule]:
+        # The plan that repeats a schedule may be later by what the judge tolerates.
+        if self.schedule is None or result.answer is None or result.status is Status.OPTIMAL:
+            return result
+        value = workload_value(self.problem, self.schedule, self.objective)
+        if terms(value) >= terms(workload_value(self.problem, result.answer, self.objective)):
+            return result
+        return replace(
+            result, answer=self.schedule, objective=value, bound=min(result.bound, value, key=terms)
+        )
+
+    def _bounded(self, result: Result[WorkloadSchedule]) -> Result[WorkloadSchedule]:
+        if self.bound is None:
+            return result
+        certificate, certified = result.certificate, -math.inf
+        if certificate is self.bound.certificate:
+            certified = self.bound.value
+        elif certificate is not None:
+            certified = workload_certified_bound(self.problem, certificate, self.objective)
+        if certified < self.bound.value:
+            certificate = self.bound.certificate
+        (lower, *others), (value, *_) = terms(result.bound), terms(result.objective or 0.0)
+        lower = max(lower, min(self.bound.value, value))
+        return replace(result, certificate=certificate, bound=(lower, *others) if others else lower)
+
+
+#: Grid points per second where times are no multiples of a quarter.
+_FINE = 1024
+#: Sums of quarters are exact up to here in doubles.
+_MOST_SECONDS = 2.0**50
+
+
+class Grid(NamedTuple):
+    """Times as integers: (seconds - origin) / unit, rounded down where they are no multiples."""
+
+    origin: Fraction
+    unit: Fraction
+    #: Whether nothing is rounded.
+    exact: bool
+
+    def down(self, seconds: float) -> int:
+        """Return a duration in units, rounded down."""
+        return math.floor(Fraction(seconds) / self.unit)
+
+    def point(self, seconds: float) -> int:
+        """Return an instant in units from the origin, rounded down."""
+        return math.floor((Fraction(seconds) - self.origin) / self.unit)
+
+    def seconds(self, point: int) -> float:
+        """Return an instant in seconds."""
+        return float(self.origin + point * self.unit)
+
+
+def grid_of(problem: WorkloadProblem, sizes: Sizes) -> Grid:
+    """Return the coarsest grid on which some optimal schedule lies.
+
+    In some optimal schedule of each term a job starts when it is submitted or when another one ends, so all
+    starts are submissions plus sums of run times. Where these are no multiples of a quarter of a second the
+    grid is fine and rounds down: what is optimal on it is a lower bound, since every schedule stays one when
+    jobs come earlier and run for less.
+    """
+    packed = problem.packed
+    if not len(packed.submit):
+        return Grid(Fraction(0), Fraction(1), exact=True)
+    origin = Fraction(float(packed.submit.min()))
+    # What users asked for does not matter here, so this is less than `WorkloadProblem.is_exact`.
+    exact = all(bool((4 * times % 1 == 0).all()) for times in (packed.submit, sizes.seconds))
+    if not exact or problem.horizon > _MOST_SECONDS:
+        return Grid(Fraction(math.floor(origin)), Fraction(1, _FINE), exact=False)
+    quarters = [SLOWDOWN_FLOOR_S * 4]
+    quarters += [
+        int(np.gcd.reduce((4 * times).astype(np.int64)))
+        for times in (packed.submit - float(origin), sizes.seconds)
+    ]
+    return Grid(origin, Fraction(math.gcd(*quarters), 4), exact=True)
+
+
+def term_slopes(problem: WorkloadProblem, term: WorkloadTerm, grid: Grid) -> list[Fraction]:
+    """Return by how much a mean over the jobs grows with a unit of the delay of each job, exactly."""
+    packed = problem.packed
+    weights = [Fraction(weight) for weight in packed.weight.tolist()]
+    total = sum(weights) or Fraction(1)
+    slopes = [weight * grid.unit / total for weight in weights]
+    if term == "slowdown":
+        runtimes = packed.runtime.tolist()
+        slopes = [
+            slope / max(Fraction(runtime), Fraction(SLOWDOWN_FLOOR_S))
+            for slope, runtime in zip(slopes, runtimes, strict=True)
+        ]
+    return slopes
+
+
+def value_step(slopes: list[Fraction]) -> Fraction:
+    """Return the greatest number of which all slopes are multiples: values of a term differ by such ones."""
+    slopes = [slope for slope in slopes if slope]
+    if not slopes:
+        return Fraction(1)
+    return Fraction(
+        math.gcd(*(slope.numerator for slope in slopes)), math.lcm(*(slope.denominator for slope in slopes))
+    )

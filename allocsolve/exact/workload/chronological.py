@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from allocsolve.exact.workload._kernels_chronological import MAX_JOBS, Instance, Tables, new_tree, search
-from allocsolve.heuristics.workload.plan import plan_costs
+from allocsolve.heuristics.workload.serial import plan_costs
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allocsolve.bounds.workload import PriceBound
-    from allocsolve.exact.workload._grid import Grid
-    from allocsolve.heuristics.workload.plan import Costs
-    from allocsolve.heuristics.workload.serial import Sizes
+    from allocsolve.exact.workload._windows import Grid
+    from allocsolve.heuristics.workload.serial import Costs, Sizes
     from allocsolve.model import Clock, FloatArray, IntArray, WorkloadProblem, WorkloadTerm
 
 __all__ = ["ChronologicalOutcome", "chronological_search"]

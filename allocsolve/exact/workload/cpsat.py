@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.exact.workload._bounds import (
+from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
     TermBound,
     bound_by_jobs,
     bound_by_time,
     bound_of_jobs_alone,
+    grid_of,
+    term_slopes,
+    value_step,
 )
-from allocsolve.exact.workload._grid import grid_of, term_slopes, value_step
 from allocsolve.exact.workload.chronological import chronological_search
-from allocsolve.heuristics.workload.plan import BestPlan, Plan, plan_costs, shown_values
 from allocsolve.heuristics.workload.reinsertion import improve, serial_plans
-from allocsolve.heuristics.workload.serial import job_sizes
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, plan_costs, shown_values
 from allocsolve.model import Clock, Limit, Result, Status, WorkloadSchedule, parse_workload_objective
 from allocsolve.model.checks import natural
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
     from allocsolve.bounds.workload import PriceBound
-    from allocsolve.exact.workload._grid import Grid
     from allocsolve.exact.workload._model import ScaledTerm, WorkloadModel
+    from allocsolve.exact.workload._windows import Grid
     from allocsolve.model import Budget, WorkloadObjective, WorkloadProblem
 
 __all__ = ["WorkloadCpSat"]

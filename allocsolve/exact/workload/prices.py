@@ -9,26 +9,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.exact.workload._bounds import (
+from allocsolve.exact.workload._model import best_of_policies
+from allocsolve.exact.workload._windows import (
     ALWAYS_BY_JOB,
+    Earlier,
     TermBound,
     bound_by_jobs,
     bound_by_time,
     bound_of_jobs_alone,
+    search_window,
 )
-from allocsolve.exact.workload._earlier import Earlier
-from allocsolve.exact.workload._evolving import best_of_policies
-from allocsolve.exact.workload._windows import search_window
 from allocsolve.exact.workload.cpsat import WorkloadCpSat
 from allocsolve.heuristics.workload.market import market_schedule, or_coarse_market
-from allocsolve.heuristics.workload.plan import BestPlan, Plan, shown_values
 from allocsolve.heuristics.workload.reinsertion import (
     Reinserter,
     default_moves,
     dual_plans,
     serial_plans,
 )
-from allocsolve.heuristics.workload.serial import job_sizes
+from allocsolve.heuristics.workload.serial import BestPlan, Plan, job_sizes, shown_values
 from allocsolve.kernels import run_in_threads
 from allocsolve.model import (
     Budget,

@@ -68,7 +68,7 @@ from allocsolve.heuristics.reservation._kernels_processes import (
 )
 from allocsolve.heuristics.reservation._kernels_room import drop
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.model.reservation_schedule import CANCELLED, REJECTED, SUCCESSFUL
+from allocsolve.model.reservation import CANCELLED, REJECTED, SUCCESSFUL
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.reservation._kernels_machine import Executed, Machine, Programs, State

@@ -8,15 +8,31 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.kernels import inner_kernel
+from allocsolve.model.arrays import frozen
+from allocsolve.model.evolving import REACTIVE
 from allocsolve.model.job_kinds import POWERS_OF_TWO
-from allocsolve.model.speedup import OVERHEAD, SPEEDUP_TABLE
-from allocsolve.simulation.kernels import largest_size
+from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, SPEEDUP_TABLE
+from allocsolve.simulation.kernels import Resizing, State, answer, largest_size, time_ratio
 
 if TYPE_CHECKING:
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = ["HIGHEST", "Demand", "cheapness_at", "clearing", "size_at", "wanted_nodes"]
+__all__ = [
+    "HIGHEST",
+    "LINEAR",
+    "Demand",
+    "Offers",
+    "accept_requests",
+    "cheapness_at",
+    "clearing",
+    "grant_accepted",
+    "initial_offers",
+    "price_takers",
+    "profit_takers",
+    "size_at",
+    "wanted_nodes",
+]
 
 #: By what the cheapness differs from rung to rung (relative), and the rungs that there are.
 _RUNG: Final = 1e-4
@@ -153,3 +169,168 @@ def clearing(
         else:
             high = middle
     return low
+
+
+#: A scale that wants more nodes than any cluster has, however dear they are.
+_ALL: Final = 1e150
+
+#: The largest scale: beyond that of a job without a serial share whose work is paid as well as can be.
+_STEEPEST: Final = 1e300
+
+#: The scale of a job without a serial share: of what is left when all others have their least nodes, each
+#: such job wants as many. At the highest price there is it wants less than a node.
+LINEAR: Final = 1e9
+
+
+def price_takers(packed: PackedJobs) -> Demand:
+    """Return the demand of jobs that want a unit of their work to cost least: time, and nodes at the price.
+
+    With Amdahl's law (parallel share p) and a price l, ``(1 + l n) (1 - p + p / n)`` is least at ``n =
+    sqrt(p / (l (1 - p)))``; with a power law (exponent e), ``(1 + l n) n^-e`` at ``n = e / (l (1 - e))``;
+    with an overhead that makes it fastest on f nodes where ``n^2 (1 + 2 l n) = f^2``. Jobs with phases have
+    no serial share.
+    """
+    count, share = len(packed.submit), packed.parameter
+    scale, exponent = np.zeros(count), np.ones(count)
+    with np.errstate(divide="ignore"):
+        ratio = np.minimum(np.sqrt(share / (1 - share)), LINEAR)
+    amdahl, power = packed.speedup == AMDAHL, packed.speedup == POWER
+    scale[amdahl], scale[power] = ratio[amdahl], ratio[power]
+    exponent[power] = 2.0
+    scale[packed.speedup == NO_SPEEDUP] = LINEAR
+    return _demand(scale, exponent, _fastest(packed), np.full(count, np.nan))
+
+
+def _fastest(packed: PackedJobs) -> FloatArray:
+    """Return on how many nodes jobs with an overhead are fastest; 0 of others."""
+    fastest = np.zeros(len(packed.submit))
+    overhead = packed.speedup == OVERHEAD
+    with np.errstate(divide="ignore"):
+        fastest[overhead] = np.minimum(packed.parameter[overhead] ** -0.5, LINEAR)
+    return fastest
+
+
+def profit_takers(packed: PackedJobs, work_prices: FloatArray) -> Demand:
+    """Return the demand of jobs that are paid for their work: they want the most profit each second.
+
+    On n nodes a job does ``1 / seconds(n)`` of its work a second, for which it is paid its work price w, and
+    pays the price l for each node. With Amdahl's law, the time on one node being T, ``w n / (T ((1 - p) n +
+    p)) - l n`` is most at ``n = (sqrt(w p / (l T)) - p) / (1 - p)``; with a power law (exponent e), ``w n^e /
+    T - l n`` at ``n = (w e / (l T))^(1 / (1 - e))``. With an overhead, T being the time on one node without
+    it and f the nodes on which it is fastest, ``w n / (T (1 + n^2 / f^2)) - l n`` is most where ``(1 - z) /
+    (1 + z)^2 = l T / w``, z being ``n^2 / f^2``.
+
+    Parameters
+    ----------
+    work_prices
+        Shape (jobs,): for all work of a job, >= 0.
+    """
+    count, share = len(packed.submit), packed.parameter
+    scale, exponent, shift = np.zeros(count), np.ones(count), np.zeros(count)
+    amdahl, power = packed.speedup == AMDAHL, packed.speedup == POWER
+    serial = np.maximum(1 - share, 1 / _ALL)
+    on_one = packed.runtime / (1 - share + share / packed.nodes)
+    scale[amdahl] = (np.sqrt(work_prices * share / on_one) / serial)[amdahl]
+    shift[amdahl] = np.minimum(share / serial, _ALL)[amdahl]
+    on_one = packed.runtime * packed.nodes.astype(np.float64) ** share
+    scale[power] = np.sqrt(work_prices * share / on_one)[power]
+    exponent[power] = np.minimum(2 / serial, 300.0)[power]
+    overhead = packed.speedup == OVERHEAD
+    scale[overhead] = (packed.runtime / (1 / packed.nodes + share * packed.nodes))[overhead]
+    shift[overhead] = _fastest(packed)[overhead]
+    return _demand(np.minimum(scale, _STEEPEST), exponent, shift, np.asarray(work_prices, dtype=np.float64))
+
+
+def _demand(scale: FloatArray, exponent: FloatArray, shift: FloatArray, gain: FloatArray) -> Demand:
+    return Demand(*(frozen(column.copy()) for column in (scale, exponent, shift, gain)))
+
+
+class Offers(NamedTuple):
+    """Requests that pay, in a call. Shape (jobs,) or as said."""
+
+    #: Jobs whose requests are accepted; shape (1,): how many these are.
+    accepted: IntArray
+    total: IntArray
+    #: Jobs whose requests may be; and at which cheapness of a node each of them just pays.
+    jobs: IntArray
+    cheapness: FloatArray
+
+
+def initial_offers(count: int) -> Offers:
+    """Return room for the requests of so many jobs."""
+    return Offers(
+        np.zeros(count, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(count, dtype=np.int64),
+        np.zeros(count),
+    )
+
+
+@inner_kernel
+def paying_cheapness(jobs: PackedJobs, state: State, resizing: Resizing, job: int) -> float:
+    """Return from which cheapness of a node on the request of a job pays, infinite for never.
+
+    It does if a unit of the work costs less on the nodes asked for: its time, and nodes at the price. Where
+    more nodes do as much more it pays at any price, but not before others like it have as many.
+    """
+    held, asked = state.job[job].size, resizing.job[job].request
+    linear = asked / LINEAR
+    if resizing.job[job].reading == REACTIVE:
+        return float(linear)
+    slower, faster = time_ratio(jobs, job, held), time_ratio(jobs, job, asked)
+    if faster >= slower:
+        return float(np.inf)
+    more_area = asked * faster - held * slower
+    return float(max(linear, np.sqrt(max(0.0, more_area) / (slower - faster))))
+
+
+@inner_kernel
+def accept_requests(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    offers: Offers,
+    demand: Demand,
+    members: IntArray,
+    count: int,
+    shared: int,
+    rung: int,
+) -> int:
+    """Accept requests, those that pay at the highest prices first; return the nodes that these take.
+
+    One is accepted if, at the price at which it just pays, the members want so few nodes that there are
+    enough for it and all that were accepted before. `rung` is that of the clearing price without requests:
+    what does not pay there is left out at once. O(members) for each request that does.
+    """
+    queue, cheapness, number = offers.jobs, offers.cheapness, 0
+    limit = cheapness_at(rung + 1) if rung + 1 < HIGHEST else np.inf
+    for nth in range(resizing.ledger.requests):
+        job = resizing.requests[nth]
+        least = paying_cheapness(jobs, state, resizing, job)
+        if least >= limit:
+            continue
+        place = number
+        while place and cheapness[place - 1] > least:
+            queue[place], cheapness[place] = queue[place - 1], cheapness[place - 1]
+            place -= 1
+        queue[place], cheapness[place] = job, least
+        number += 1
+    taken = 0
+    for nth in range(number):
+        job = queue[nth]
+        more = resizing.job[job].request - state.job[job].size
+        left = shared - taken - more
+        if left >= 0 and wanted_nodes(jobs, demand, members, count, cheapness[nth]) <= left:
+            offers.accepted[offers.total[0]] = job
+            offers.total[0] += 1
+            taken += more
+    return taken
+
+
+@inner_kernel
+def grant_accepted(jobs: PackedJobs, state: State, resizing: Resizing, offers: Offers) -> None:
+    """Grant accepted requests for which there are free nodes by now; the others stay open."""
+    for nth in range(offers.total[0]):
+        job = offers.accepted[nth]
+        if resizing.job[job].request - state.job[job].size <= state.engine.free:
+            answer(jobs, state, resizing, job, True)

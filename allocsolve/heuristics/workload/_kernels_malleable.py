@@ -2,32 +2,421 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_queue import Blocked, Estimates, one_pass
-from allocsolve.heuristics.workload._kernels_shrink_expand import (
-    expand_level,
-    expand_one_by_one,
-    note,
-    shrink_for_queue,
-)
-from allocsolve.heuristics.workload.malleable_rule import (
-    ABOVE_MIN,
-    ABOVE_PREFERRED,
-    STARTED_NOW,
-    MalleableRule,
-    Scratch,
-)
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.simulation.kernels import Resizing, State, advance_resizing, has_room, take_in, take_running
+from allocsolve.kernels.records import records
+from allocsolve.model.job_kinds import POWERS_OF_TWO
+from allocsolve.model.speedup import SPEEDUP_TABLE
+from allocsolve.simulation.kernels import (
+    Resizing,
+    State,
+    advance_resizing,
+    has_room,
+    heap_lower,
+    heap_raise,
+    largest_size,
+    leave_queue,
+    promise,
+    resize,
+    start_promised,
+    take_in,
+    take_running,
+)
+from allocsolve.simulation.state import Entry
 
 if TYPE_CHECKING:
+    from allocsolve.heuristics.workload._kernels_queue import QueueRule
+    from allocsolve.kernels.records import Records
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray, PackedJobs
 
-__all__ = ["decide_malleable", "run_malleable"]
+__all__ = [
+    "ABOVE_MIN",
+    "ABOVE_PREFERRED",
+    "FOR_NOBODY",
+    "PROMISED_NODES",
+    "SHARE_ABOVE_MIN",
+    "SHARE_ABOVE_PREFERRED",
+    "STARTED_NOW",
+    "MalleableRule",
+    "Scratch",
+    "decide_malleable",
+    "expand_level",
+    "expand_one_by_one",
+    "initial_scratch",
+    "note",
+    "run_malleable",
+    "shrink_for_queue",
+]
+
+#: Codes of `MalleableRule.measure`: nodes above the fewest or the preferred ones, also as shares of the range
+#: from there to the most; with shares jobs shrink and grow node by node, all together.
+ABOVE_MIN: Final = 0
+ABOVE_PREFERRED: Final = 1
+SHARE_ABOVE_MIN: Final = 2
+SHARE_ABOVE_PREFERRED: Final = 3
+
+#: What notes of decisions say instead of whom a resize is for.
+FOR_NOBODY: Final = -1
+PROMISED_NODES: Final = -2
+STARTED_NOW: Final = -3
+
+
+class MalleableRule(NamedTuple):
+    """What a policy does, as kernels take it."""
+
+    queue: QueueRule
+    measure: int
+    #: Whether a waiting job asks for its preferred nodes, and running jobs keep their preferred ones for it.
+    needs_preferred: bool
+    keeps_preferred: bool
+    #: Whether it then asks for its fewest nodes, at last of jobs down to their fewest ones.
+    relaxes: bool
+    fresh: bool
+    combine: bool
+    protect_head: bool
+
+
+class Scratch(NamedTuple):
+    """Room for one call. Shape (jobs,) or as said."""
+
+    #: By job: the size that it will have, and the call in which it was shrunk last.
+    level: IntArray
+    victim: IntArray
+    #: A heap of jobs by measure, which stands where times do; without places.
+    heap: Records[Entry]
+    places: IntArray
+    #: Jobs whose sizes change.
+    touched: IntArray
+
+
+def initial_scratch(count: int) -> Scratch:
+    """Return the room for so many jobs."""
+    return Scratch(
+        level=np.zeros(count, dtype=np.int64),
+        victim=np.full(count, -1, dtype=np.int64),
+        heap=records(Entry, count),
+        places=np.zeros(0, dtype=np.int64),
+        touched=np.zeros(count, dtype=np.int64),
+    )
+
+
+@inner_kernel
+def _measure(jobs: PackedJobs, job: int, size: int, measure: int) -> float:
+    """Return how far above its base a job of this size is."""
+    base = jobs.min_nodes[job] if measure in (ABOVE_MIN, SHARE_ABOVE_MIN) else jobs.nodes[job]
+    above = float(size - base)
+    if measure in (ABOVE_MIN, ABOVE_PREFERRED):
+        return above
+    span = jobs.max_nodes[job] - base
+    return above / span if span else 0.0
+
+
+@inner_kernel
+def _larger_size(jobs: PackedJobs, job: int, size: int) -> int:
+    """Return the next larger number of nodes on which a job can run, which is not on its most ones."""
+    if jobs.speedup[job] == SPEEDUP_TABLE:
+        row = jobs.table_offsets[job]
+        while jobs.table_nodes[row] <= size:
+            row += 1
+        return int(jobs.table_nodes[row])
+    step = jobs.size_step[job]
+    return 2 * size if step == POWERS_OF_TWO else size + step
+
+
+@inner_kernel
+def _may_change(state: State, resizing: Resizing, job: int, fresh: bool) -> bool:
+    """Return whether a running job has no change that waits from an earlier call, and is old enough."""
+    if resizing.job[job].target != state.job[job].size and resizing.job[job].decided != resizing.ledger.calls:
+        return False
+    return fresh or state.job[job].start != state.engine.clock
+
+
+@inner_kernel
+def note(orders: IntArray, noted: IntArray, job: int, nodes: int, other: int) -> None:
+    """Note a decision, if there is room: job, nodes, and of a resize whom it is for."""
+    if noted[0] < len(orders):
+        orders[noted[0], 0], orders[noted[0], 1], orders[noted[0], 2] = job, nodes, other
+    noted[0] += 1
+
+
+@inner_kernel
+def _give(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    job: int,
+    size: int,
+    lack: int,
+    waiting: int,
+    orders: IntArray,
+    noted: IntArray,
+) -> int:
+    """Shrink a job to a size for a waiting one that lacks so many nodes; return how many are lacking then."""
+    given = min(lack, resizing.job[job].target - size)
+    scratch.victim[job] = resizing.ledger.calls
+    resize(jobs, state, resizing, job, size, given)
+    note(orders, noted, job, size, waiting)
+    return int(lack - given)
+
+
+@inner_kernel
+def _floor(jobs: PackedJobs, job: int, preferred: bool) -> int:
+    return int(jobs.nodes[job] if preferred else jobs.min_nodes[job])
+
+
+@inner_kernel
+def _shrinkable(jobs: PackedJobs, state: State, resizing: Resizing, fresh: bool, preferred: bool) -> int:
+    """Return how many nodes running jobs can give up in all. O(running jobs)."""
+    total = 0
+    for at in range(resizing.ledger.malleable_running):
+        job = resizing.running[at]
+        spare = resizing.job[job].target - _floor(jobs, job, preferred)
+        if spare > 0 and _may_change(state, resizing, job, fresh):
+            total += spare
+    return total
+
+
+@inner_kernel
+def _shrink_one_by_one(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    preferred: bool,
+    lack: int,
+    from_free: int,
+    waiting: int,
+    orders: IntArray,
+    noted: IntArray,
+) -> int:
+    """Shrink the job that is furthest above its base as far as needed and possible; then the next one.
+
+    Return what is left of `lack` nodes, of which so many may come `from_free` ones.
+    """
+    while lack > from_free:
+        victim, furthest = -1, -np.inf
+        for at in range(resizing.ledger.malleable_running):
+            job = resizing.running[at]
+            size = resizing.job[job].target
+            if size <= _floor(jobs, job, preferred) or not _may_change(state, resizing, job, rule.fresh):
+                continue
+            above = _measure(jobs, job, size, rule.measure)
+            if above > furthest or (above == furthest and job < victim):
+                victim, furthest = job, above
+        floor = _floor(jobs, victim, preferred)
+        size = largest_size(jobs, victim, max(floor, resizing.job[victim].target - (lack - from_free)))
+        lack = _give(jobs, state, resizing, scratch, victim, size, lack, waiting, orders, noted)
+    return lack
+
+
+@inner_kernel
+def _shrink_level(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    preferred: bool,
+    lack: int,
+    from_free: int,
+    waiting: int,
+    orders: IntArray,
+    noted: IntArray,
+) -> int:
+    """Shrink the job that is furthest above its base by one step, again and again.
+
+    Return what is left of `lack` nodes, of which so many may come `from_free` ones.
+    """
+    count, touched, missing = 0, 0, lack - from_free
+    for at in range(resizing.ledger.malleable_running):
+        job = resizing.running[at]
+        size = resizing.job[job].target
+        if size > _floor(jobs, job, preferred) and _may_change(state, resizing, job, rule.fresh):
+            scratch.level[job] = size
+            key = -_measure(jobs, job, size, rule.measure)
+            heap_raise(scratch.heap, scratch.places, count, key, job)
+            count += 1
+    while missing > 0:
+        job = scratch.heap[0].job
+        size = scratch.level[job]
+        if size == resizing.job[job].target:
+            scratch.touched[touched] = job
+            touched += 1
+        scratch.level[job] = largest_size(jobs, job, size - 1)
+        missing -= size - scratch.level[job]
+        key = -_measure(jobs, job, scratch.level[job], rule.measure)
+        if scratch.level[job] <= _floor(jobs, job, preferred):
+            count -= 1
+            job, key = scratch.heap[count].job, scratch.heap[count].time
+        heap_lower(scratch.heap, scratch.places, count, 0, key, job)
+    for at in range(touched):
+        job = scratch.touched[at]
+        lack = _give(jobs, state, resizing, scratch, job, scratch.level[job], lack, waiting, orders, noted)
+    return lack
+
+
+@inner_kernel
+def _promise_nodes(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    at: int,
+    needs_preferred: bool,
+    keeps_preferred: bool,
+    orders: IntArray,
+    noted: IntArray,
+) -> bool:
+    """Shrink running jobs for the queued one at this place and promise it nodes, if they have so many."""
+    job = state.queue[at]
+    need = _floor(jobs, job, needs_preferred)
+    from_free = min(need, state.engine.free) if rule.combine else 0
+    if _shrinkable(jobs, state, resizing, rule.fresh, keeps_preferred) < need - from_free:
+        return False
+    which = jobs, state, resizing, scratch, rule, keeps_preferred
+    # Where sizes are coarse victims give up more than is lacking: so many free nodes are not needed then.
+    if rule.measure in (ABOVE_MIN, ABOVE_PREFERRED):
+        lack = _shrink_one_by_one(*which, need, from_free, job, orders, noted)
+    else:
+        lack = _shrink_level(*which, need, from_free, job, orders, noted)
+    leave_queue(state, at)
+    promise(state, resizing, job, need, lack)
+    start_promised(jobs, state, resizing)
+    note(orders, noted, job, need, PROMISED_NODES)
+    return True
+
+
+@inner_kernel
+def shrink_for_queue(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    orders: IntArray,
+    noted: IntArray,
+) -> None:
+    """Promise nodes to the jobs in the queue, in its order."""
+    at = state.engine.head
+    while at < state.engine.tail:
+        promised = _promise_nodes(
+            jobs,
+            state,
+            resizing,
+            scratch,
+            rule,
+            at,
+            rule.needs_preferred,
+            rule.keeps_preferred,
+            orders,
+            noted,
+        )
+        if not promised and rule.relaxes:
+            promised = _promise_nodes(
+                jobs, state, resizing, scratch, rule, at, False, True, orders, noted
+            ) or _promise_nodes(jobs, state, resizing, scratch, rule, at, False, False, orders, noted)
+        if not promised and rule.protect_head:
+            break
+        at += 1
+
+
+@inner_kernel
+def _may_grow(jobs: PackedJobs, state: State, resizing: Resizing, scratch: Scratch, job: int) -> bool:
+    """Return whether a job has not been shrunk in this call, and its next size fits into the free nodes."""
+    size = resizing.job[job].target
+    if size >= jobs.max_nodes[job] or scratch.victim[job] == resizing.ledger.calls:
+        return False
+    return bool(_larger_size(jobs, job, size) - size <= state.engine.free)
+
+
+@inner_kernel
+def expand_one_by_one(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    orders: IntArray,
+    noted: IntArray,
+) -> None:
+    """Expand the job that is least above its base as far as possible; then the next one.
+
+    With preferred nodes as base a job below them grows to them first.
+    """
+    while state.engine.free:
+        chosen, least = -1, np.inf
+        for at in range(resizing.ledger.malleable_running):
+            job = resizing.running[at]
+            if not _may_grow(jobs, state, resizing, scratch, job):
+                continue
+            if not _may_change(state, resizing, job, rule.fresh):
+                continue
+            above = _measure(jobs, job, resizing.job[job].target, rule.measure)
+            if above < least or (above == least and job < chosen):
+                chosen, least = job, above
+        if chosen < 0:
+            return
+        most = resizing.job[chosen].target + state.engine.free
+        if least < 0:
+            next_size = _larger_size(jobs, chosen, resizing.job[chosen].target)
+            most = min(most, max(jobs.nodes[chosen], next_size))
+        size = largest_size(jobs, chosen, most)
+        resize(jobs, state, resizing, chosen, size, 0)
+        note(orders, noted, chosen, size, FOR_NOBODY)
+
+
+@inner_kernel
+def expand_level(
+    jobs: PackedJobs,
+    state: State,
+    resizing: Resizing,
+    scratch: Scratch,
+    rule: MalleableRule,
+    orders: IntArray,
+    noted: IntArray,
+) -> None:
+    """Expand the job that is least above its base by one step, again and again."""
+    free, count, touched = state.engine.free, 0, 0
+    if not free:
+        return
+    for at in range(resizing.ledger.malleable_running):
+        job = resizing.running[at]
+        if _may_grow(jobs, state, resizing, scratch, job) and _may_change(state, resizing, job, rule.fresh):
+            size = resizing.job[job].target
+            scratch.level[job] = size
+            key = _measure(jobs, job, size, rule.measure)
+            heap_raise(scratch.heap, scratch.places, count, key, job)
+            count += 1
+    while free and count:
+        job = scratch.heap[0].job
+        size = scratch.level[job]
+        stays = size >= jobs.max_nodes[job]
+        if not stays:
+            larger = _larger_size(jobs, job, size)
+            stays = larger - size > free
+        if stays:
+            count -= 1
+            job, key = scratch.heap[count].job, scratch.heap[count].time
+        else:
+            if size == resizing.job[job].target:
+                scratch.touched[touched] = job
+                touched += 1
+            scratch.level[job] = larger
+            free -= larger - size
+            key = _measure(jobs, job, larger, rule.measure)
+        heap_lower(scratch.heap, scratch.places, count, 0, key, job)
+    for at in range(touched):
+        job = scratch.touched[at]
+        resize(jobs, state, resizing, job, scratch.level[job], 0)
+        note(orders, noted, job, scratch.level[job], FOR_NOBODY)
 
 
 @inner_kernel

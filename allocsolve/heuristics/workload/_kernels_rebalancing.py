@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_clearing import HIGHEST, Demand, cheapness_at, clearing, size_at
-from allocsolve.heuristics.workload._kernels_grants import (
+from allocsolve.heuristics.workload._kernels_clearing import (
+    HIGHEST,
+    Demand,
     Offers,
     accept_requests,
+    cheapness_at,
+    clearing,
     grant_accepted,
     initial_offers,
+    size_at,
 )
-from allocsolve.heuristics.workload._kernels_orders import sort_queue
+from allocsolve.heuristics.workload._kernels_queue import sort_queue
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.arrays import frozen
 from allocsolve.model.job_kinds import MALLEABLE

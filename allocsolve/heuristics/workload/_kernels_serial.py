@@ -13,9 +13,27 @@ import numpy as np
 from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["FreeNodes", "Sizes", "change", "earliest", "new_free_nodes", "place", "serial_schedule"]
+__all__ = [
+    "MAX_REMOVED",
+    "Costs",
+    "FreeNodes",
+    "Moves",
+    "Placed",
+    "Sizes",
+    "change",
+    "earliest",
+    "fill",
+    "new_free_nodes",
+    "place",
+    "put",
+    "reinsert",
+    "serial_schedule",
+    "take_out",
+]
 
 #: Steps of a chunk: 32 to 128 are equally fast.
 CHUNK = 64
@@ -312,3 +330,237 @@ def serial_schedule(
         change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
         starts[job] = start
         chosen[job] = size
+
+
+#: The most jobs that one move takes out.
+MAX_REMOVED = 17
+
+
+class Costs(NamedTuple):
+    """What job j costs that ends at C: ``max(floor_j, slope_j (C - reference_j))``.
+
+    Read-only, shape (jobs,).
+    """
+
+    slope: FloatArray
+    floor: FloatArray
+    #: Seconds.
+    reference: FloatArray
+    #: The least that each job can cost.
+    least: FloatArray
+    #: One number: 1 if C is the end of the job, 0 if it is its start.
+    of_end: FloatArray
+
+
+class Placed(NamedTuple):
+    """Where the jobs are; written."""
+
+    #: Shape (jobs,), seconds.
+    starts: FloatArray
+    #: Shape (jobs,): the index of each job's size in `Sizes`.
+    chosen: IntArray
+
+
+class Moves(NamedTuple):
+    """From what moves are drawn: the plan as it was some moves ago."""
+
+    #: Shape (jobs,): the jobs by start, and these starts.
+    by_start: IntArray
+    sorted_starts: FloatArray
+    #: Shape (jobs,): running sums of what each job costs beyond its least.
+    cumulative: FloatArray
+    #: One number: the state of the random numbers.
+    random: NDArray[np.uint64]
+    #: One number: no job may end later, in seconds.
+    latest_end: FloatArray
+    #: Shape (MAX_REMOVED,) each: what a move takes out, where it was, and in which order it is put back.
+    jobs: IntArray
+    old_starts: FloatArray
+    old_chosen: IntArray
+    keys: FloatArray
+
+
+@inner_kernel
+def _uniform(random: NDArray[np.uint64]) -> float:
+    """Return a number in [0, 1): xorshift64* (Vigna, ACM Trans. Math. Software 42(4), 2016)."""
+    x = random[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    random[0] = x
+    return float((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(11)) / 9007199254740992.0
+
+
+@inner_kernel
+def _count_upto(values: FloatArray, value: float) -> int:
+    """Return how many of the sorted values are at most `value`."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner_kernel
+def _cost(costs: Costs, job: int, start: float, seconds: float) -> float:
+    """Return what a job costs that starts then and runs for so long."""
+    time = start + seconds * costs.of_end[0]
+    return float(max(costs.floor[job], costs.slope[job] * (time - costs.reference[job])))
+
+
+@kernel
+def fill(profile: FreeNodes, sizes: Sizes, order: IntArray, placed: Placed) -> None:
+    """Put the jobs of `order` where they are."""
+    for job in order:
+        size = placed.chosen[job]
+        change(profile, placed.starts[job], placed.starts[job] + sizes.seconds[size], -sizes.nodes[size])
+
+
+@kernel
+def take_out(profile: FreeNodes, sizes: Sizes, order: IntArray, placed: Placed) -> None:
+    """Take the jobs of `order` out of the plan."""
+    for job in order:
+        size = placed.chosen[job]
+        change(profile, placed.starts[job], placed.starts[job] + sizes.seconds[size], sizes.nodes[size])
+
+
+@kernel
+def put(profile: FreeNodes, sizes: Sizes, submit: FloatArray, order: IntArray, placed: Placed) -> None:
+    """Put the jobs of `order` at their earliest places, each on the size that it has."""
+    for job in order:
+        size = placed.chosen[job]
+        start, _ = place(profile, sizes, size, size + 1, submit[job])
+        change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
+        placed.starts[job] = start
+
+
+@inner_kernel
+def _draw(sizes: Sizes, submit: FloatArray, placed: Placed, moves: Moves, most: int) -> int:
+    """Draw a waiting job and others that overlap its wait into `moves.jobs`; return how many.
+
+    Half of the draws look at the whole time from submission to end, the others at the time that the job would
+    need from some instant of its wait on.
+    """
+    random, jobs = moves.random, moves.jobs
+    count = len(moves.by_start)
+    at = _count_upto(moves.cumulative, _uniform(random) * moves.cumulative[count - 1])
+    job = min(at, count - 1)
+    start, seconds = placed.starts[job], sizes.seconds[placed.chosen[job]]
+    begin, end = submit[job], start + seconds
+    if _uniform(random) < 0.5:
+        begin += _uniform(random) * (start - begin)
+        end = begin + seconds
+    last = _count_upto(moves.sorted_starts, end)
+    first = _count_upto(moves.sorted_starts, begin)
+    first = max(0, first - (last - first) // 2 - 32)
+    jobs[0] = job
+    drawn, tries = 1, 0
+    most = min(most, last - first)
+    while drawn < most and tries < 3 * most:
+        tries += 1
+        other = moves.by_start[first + int(_uniform(random) * (last - first))]
+        begun = placed.starts[other]
+        if begun >= end or begun + sizes.seconds[placed.chosen[other]] <= begin:
+            continue
+        known = False
+        for idx in range(drawn):
+            known = known or jobs[idx] == other
+        if not known:
+            jobs[drawn] = other
+            drawn += 1
+    return drawn
+
+
+@inner_kernel
+def _arrange(sizes: Sizes, costs: Costs, placed: Placed, moves: Moves, count: int) -> None:
+    """Put the jobs of a move in the order in which they go back, drawn from four kinds of order."""
+    random, jobs, keys = moves.random, moves.jobs, moves.keys
+    kind = int(_uniform(random) * 4)
+    for idx in range(count):
+        job = jobs[idx]
+        if kind == 0:  # the waiting job first, the others as they were
+            keys[idx] = placed.starts[job]
+        elif kind == 1:  # at random
+            keys[idx] = _uniform(random)
+        else:  # what costs much and needs little
+            size = placed.chosen[job]
+            area = sizes.nodes[size] * sizes.seconds[size]
+            keys[idx] = area / (costs.slope[job] + 1e-300) * (1.0 + _uniform(random))
+    if kind % 2 == 0:
+        keys[0] = -1.0
+    for idx in range(1, count):
+        job, key = jobs[idx], keys[idx]
+        at = idx
+        while at > 0 and keys[at - 1] > key:
+            jobs[at], keys[at] = jobs[at - 1], keys[at - 1]
+            at -= 1
+        jobs[at], keys[at] = job, key
+
+
+@kernel
+def reinsert(
+    profile: FreeNodes,
+    sizes: Sizes,
+    submit: FloatArray,
+    first: Costs,
+    second: Costs,
+    placed: Placed,
+    moves: Moves,
+    count: int,
+) -> int:
+    """Make so many moves, each kept if it costs no more; return how many cost less.
+
+    Costs are compared by `first`, then by `second`.
+    """
+    better = 0
+    jobs, old_starts, old_chosen = moves.jobs, moves.old_starts, moves.old_chosen
+    for _ in range(count):
+        removed = _draw(sizes, submit, placed, moves, 2 + int(_uniform(moves.random) * (MAX_REMOVED - 1)))
+        _arrange(sizes, first, placed, moves, removed)
+        before, before_2, least = 0.0, 0.0, 0.0
+        for idx in range(removed):
+            job = jobs[idx]
+            size, start = placed.chosen[job], placed.starts[job]
+            old_starts[idx], old_chosen[idx] = start, size
+            before += _cost(first, job, start, sizes.seconds[size])
+            before_2 += _cost(second, job, start, sizes.seconds[size])
+            least += first.least[job]
+            change(profile, start, start + sizes.seconds[size], sizes.nodes[size])
+        slack = 1e-12 * before
+        after, after_2, inserted = 0.0, 0.0, 0
+        while inserted < removed:
+            job = jobs[inserted]
+            begin, end = sizes.offsets[job], sizes.offsets[job + 1]
+            if end - begin > 1:
+                kind = _uniform(moves.random)
+                if kind < 0.4:
+                    begin = old_chosen[inserted]
+                elif kind < 0.7:
+                    begin += int(_uniform(moves.random) * (end - begin))
+                if kind < 0.7:
+                    end = begin + 1
+            start, size = place(profile, sizes, begin, end, submit[job])
+            after += _cost(first, job, start, sizes.seconds[size])
+            after_2 += _cost(second, job, start, sizes.seconds[size])
+            least -= first.least[job]
+            if after + least > before + slack or start + sizes.seconds[size] > moves.latest_end[0]:
+                break
+            change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
+            placed.starts[job], placed.chosen[job] = start, size
+            inserted += 1
+        less = after < before - slack
+        if inserted == removed and (less or after_2 <= before_2 + 1e-12 * before_2):
+            better += less or after_2 < before_2 - 1e-12 * before_2
+            continue
+        for idx in range(inserted):
+            job = jobs[idx]
+            size, start = placed.chosen[job], placed.starts[job]
+            change(profile, start, start + sizes.seconds[size], sizes.nodes[size])
+        for idx in range(removed):
+            job, size, start = jobs[idx], old_chosen[idx], old_starts[idx]
+            change(profile, start, start + sizes.seconds[size], -sizes.nodes[size])
+            placed.starts[job], placed.chosen[job] = start, size
+    return better

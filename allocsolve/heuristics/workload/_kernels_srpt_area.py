@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_orders import sort_queue
+from allocsolve.heuristics.workload._kernels_queue import sort_queue
 from allocsolve.heuristics.workload._kernels_rebalancing import Supply, grow, shrink_and_start
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.arrays import frozen

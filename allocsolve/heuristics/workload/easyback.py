@@ -9,7 +9,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_easyback import EasybackRule, initial_ticking, run_easyback
-from allocsolve.heuristics.workload.malleable_run import ROOM
+from allocsolve.heuristics.workload.malleable import ROOM
 from allocsolve.model import Result, Status
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, real, shown

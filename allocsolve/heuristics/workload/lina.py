@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.heuristics.workload._kernels_lina import initial_growing, run_lina
-from allocsolve.heuristics.workload._kernels_lina_victims import LinaRule, initial_candidates
-from allocsolve.heuristics.workload.malleable_run import ROOM
+from allocsolve.heuristics.workload._kernels_lina import (
+    LinaRule,
+    initial_candidates,
+    initial_growing,
+    run_lina,
+)
+from allocsolve.heuristics.workload.malleable import ROOM
 from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, flag, natural, real, shown
 from allocsolve.model.evolving import PROFILE, REACTIVE

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allocsolve.heuristics.workload._kernels_clearing import profit_takers
 from allocsolve.heuristics.workload._kernels_rebalancing import RebalancingRule, initial_auction
-from allocsolve.heuristics.workload.demand import profit_takers
 from allocsolve.heuristics.workload.orders import order_code
 from allocsolve.heuristics.workload.rebalancing import run_auctions
 from allocsolve.judge.workload import workload_value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-from allocsolve.heuristics.workload._kernels_orders import ORDER_CODES
+from allocsolve.heuristics.workload._kernels_queue import ORDER_CODES
 
 __all__ = ["QUEUE_ORDERS", "QueueOrder", "order_code"]
 

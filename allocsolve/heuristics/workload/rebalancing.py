@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from allocsolve.errors import InvalidOption, UnsupportedProblem
+from allocsolve.heuristics.workload._kernels_clearing import price_takers
 from allocsolve.heuristics.workload._kernels_rebalancing import (
     COMPLETE,
     LOG_FULL,
@@ -16,8 +17,7 @@ from allocsolve.heuristics.workload._kernels_rebalancing import (
     initial_auction,
     run_rebalancing,
 )
-from allocsolve.heuristics.workload.demand import price_takers
-from allocsolve.heuristics.workload.malleable_run import ROOM, ResizeDecision
+from allocsolve.heuristics.workload.malleable import ROOM, ResizeDecision
 from allocsolve.heuristics.workload.orders import QUEUE_ORDERS, QueueOrder, order_code
 from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, real, shown

@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.workload._kernels_reinsertion import MAX_REMOVED, Moves, reinsert
-from allocsolve.heuristics.workload._kernels_serial import Sizes
-from allocsolve.heuristics.workload.plan import BestPlan, Plan, plan_costs, shown_values
-from allocsolve.heuristics.workload.serial import job_sizes, serial_order, serial_plan
+from allocsolve.heuristics.workload._kernels_serial import MAX_REMOVED, Moves, Sizes, reinsert
+from allocsolve.heuristics.workload.serial import (
+    BestPlan,
+    Plan,
+    job_sizes,
+    plan_costs,
+    serial_order,
+    serial_plan,
+    shown_values,
+)
 from allocsolve.model import Limit, Result, Status, parse_workload_objective
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.heuristics.workload._kernels_reinsertion import Costs
+    from allocsolve.heuristics.workload._kernels_serial import Costs
     from allocsolve.heuristics.workload.serial import SerialOrder
     from allocsolve.model import (
         Budget,

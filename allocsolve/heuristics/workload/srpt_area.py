@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_srpt_area import initial_ranking, run_ranked
-from allocsolve.heuristics.workload.malleable_run import ROOM
+from allocsolve.heuristics.workload.malleable import ROOM
 from allocsolve.model import Result, Status
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation import EngineRules

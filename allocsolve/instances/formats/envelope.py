@@ -89,7 +89,7 @@ def problem_from_columns(columns: Mapping[str, Any], source: str = "table") -> P
     ----------
     columns
         Arrays or lists of equal length by the names of columns, such as a ``pandas.DataFrame``; a single
-        value stands for a column of it. See `allocsolve.instances.formats.evolution_table` and
+        value stands for a column of it. See `allocsolve.instances.formats.evolution` and
         ``partition_table`` for the columns.
     source
         What messages call the table.

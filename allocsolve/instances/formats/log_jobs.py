@@ -12,10 +12,8 @@ import numpy as np
 from allocsolve.errors import FormatError, UnknownName
 from allocsolve.instances.formats import json_text
 from allocsolve.instances.formats.log_cleaning import LogColumns, cleaned
-from allocsolve.instances.formats.log_lines import read_lines
-from allocsolve.instances.formats.log_parquet import read_parquet
+from allocsolve.instances.formats.log_lines import LOG_TABLES, read_lines, read_parquet
 from allocsolve.instances.formats.log_rows import JobRows, columns_of
-from allocsolve.instances.formats.log_tables import LOG_TABLES
 from allocsolve.instances.formats.log_times import Clock, zone
 from allocsolve.instances.formats.logs import LogOptions, MachineSize
 
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from allocsolve.instances.formats.log_tables import LogTable
+    from allocsolve.instances.formats.log_lines import LogTable
     from allocsolve.instances.formats.logs import JobLog
     from allocsolve.instances.formats.reading import PathLike
     from allocsolve.model import FloatArray

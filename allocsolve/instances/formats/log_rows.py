@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats.log_lines import MAX_JOBS, Faults
-from allocsolve.instances.formats.log_tables import plain_name
+from allocsolve.instances.formats.log_lines import MAX_JOBS, Faults, plain_name
 from allocsolve.instances.formats.log_times import duration, time_limit
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from allocsolve.instances.formats.log_tables import LogTable
+    from allocsolve.instances.formats.log_lines import LogTable
     from allocsolve.instances.formats.log_times import Clock
     from allocsolve.model import FloatArray
 

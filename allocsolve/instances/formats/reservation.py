@@ -28,7 +28,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.instances.formats.checker import Checker, show
-from allocsolve.instances.formats.topology import decode_topology, encode_topology
+from allocsolve.instances.formats.partition import decode_topology, encode_topology
 from allocsolve.model import (
     MAX_INTEGER,
     OUTCOMES,

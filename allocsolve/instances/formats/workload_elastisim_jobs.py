@@ -17,8 +17,12 @@ from allocsolve.instances.formats.checker import Checker, show
 from allocsolve.instances.formats.json_text import load
 from allocsolve.instances.formats.reading import read_input
 from allocsolve.instances.formats.unheld import ReadWorkload, Unheld
-from allocsolve.instances.formats.workload_elastisim import NODE_FLOPS
-from allocsolve.instances.formats.workload_elastisim_model import Application, as_texts, read_application
+from allocsolve.instances.formats.workload_elastisim import (
+    NODE_FLOPS,
+    Application,
+    as_texts,
+    read_application,
+)
 from allocsolve.model import (
     MAX_INTEGER,
     Amdahl,

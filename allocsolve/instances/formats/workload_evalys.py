@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.instances.formats.workload_window import node_intervals, pieces_within
+from allocsolve.instances.formats.workload_foreign import node_intervals, pieces_within
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.formats.workload_window import lanes, pieces_within, start_reasons
+from allocsolve.instances.formats.workload_foreign import lanes, pieces_within, start_reasons
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule

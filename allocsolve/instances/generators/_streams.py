@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from allocsolve.model.checks import real
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray
 
-__all__ = ["MOST_JOBS", "check_stream", "poisson_submits"]
+__all__ = ["MOST_JOBS", "Seed", "check_stream", "poisson_submits", "seed_entry", "seed_name", "seed_words"]
 
 #: More are no workload that anybody keeps in a file.
 MOST_JOBS = 2**24
@@ -42,3 +44,35 @@ def poisson_submits(rng: np.random.Generator, num_jobs: int, mean_gap: float) ->
     coming = np.floor(np.cumsum(rng.exponential(mean_gap, num_jobs)))
     submits: FloatArray = coming - coming[:1].sum()
     return submits
+
+
+#: For `numpy.random.default_rng`: the same seed gives the same problem.
+Seed: TypeAlias = int | Sequence[int]
+
+
+def seed_words(seed: Seed) -> tuple[int, ...]:
+    """Return the integers of a seed.
+
+    Raises
+    ------
+    InvalidOption
+        If it is not made of integers >= 0.
+    """
+    try:
+        words = tuple(map(operator.index, seed if isinstance(seed, Sequence) else [seed]))
+    except TypeError:
+        words = ()
+    if not words or min(words) < 0:
+        msg = f"seed {seed!r} is not made of integers >= 0"
+        raise InvalidOption(msg)
+    return words
+
+
+def seed_name(words: Sequence[int]) -> str:
+    """Return the seed as it stands in the name of a problem."""
+    return "-".join(map(str, words))
+
+
+def seed_entry(words: Sequence[int]) -> int | list[int]:
+    """Return the seed as it stands in the ``meta`` of a problem."""
+    return words[0] if len(words) == 1 else list(words)

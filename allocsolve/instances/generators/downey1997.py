@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, Jobs, WorkloadProblem
 from allocsolve.model.checks import integer, items, real
 

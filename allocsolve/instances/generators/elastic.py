@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidOption, InvalidProblem
-from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, Amdahl, Jobs, WorkloadProblem
 from allocsolve.model.checks import real
 from allocsolve.model.job_kinds import RIGID

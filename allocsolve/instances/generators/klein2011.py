@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
 
 __all__ = ["klein2011"]

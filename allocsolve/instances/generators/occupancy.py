@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.instances.generators._seeds import Seed, seed_entry, seed_name, seed_words
+from allocsolve.instances.generators._streams import Seed, seed_entry, seed_name, seed_words
 from allocsolve.model import Mesh, PartitionProblem, Topology, Torus
 
 if TYPE_CHECKING:

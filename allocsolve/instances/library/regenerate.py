@@ -6,19 +6,19 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.generators.amr import amr
-from allocsolve.instances.generators.amr_stream import amr_stream
-from allocsolve.instances.generators.counterexamples import counterexamples
+from allocsolve.instances.generators.amr import amr, amr_stream
+from allocsolve.instances.generators.counterexamples import (
+    counterexamples,
+    easy_counterexamples,
+    shape_counterexamples,
+)
 from allocsolve.instances.generators.downey1997 import downey1997
-from allocsolve.instances.generators.easy_counterexamples import easy_counterexamples
-from allocsolve.instances.generators.evotree import evotree
-from allocsolve.instances.generators.evotree_workload import evotree_batch, evotree_stream
+from allocsolve.instances.generators.evotree import evotree, evotree_batch, evotree_stream
 from allocsolve.instances.generators.klein2011 import klein2011
 from allocsolve.instances.generators.linnert2024 import linnert2024
 from allocsolve.instances.generators.lublin1999 import lublin1999
 from allocsolve.instances.generators.median_worst_case import median_worst_case
 from allocsolve.instances.generators.occupancy import churned_occupancy, uniform_occupancy
-from allocsolve.instances.generators.shape_counterexamples import shape_counterexamples
 from allocsolve.model import Topology
 
 if TYPE_CHECKING:

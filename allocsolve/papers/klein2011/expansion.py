@@ -8,8 +8,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.bench.library.design import LIMITS
-from allocsolve.bench.library.suites import SUITES
+from allocsolve.bench.library.design import LIMITS, SUITES
 from allocsolve.bench.scores.brackets import Bracket, Ratios, ratio, ratios, sharpened
 from allocsolve.bench.scores.gaps import best
 from allocsolve.bench.scores.statistics import signed_rank

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.pictures.chart import Axis, Chart
-from allocsolve.pictures.svg import Drawing
-from allocsolve.pictures.text import limit_text
+from allocsolve.pictures.chart import Axis, Chart, Drawing, limit_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

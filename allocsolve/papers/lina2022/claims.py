@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from allocsolve.papers.lina2022.figures import Figures, MissingRunsError, better
 from allocsolve.papers.lina2022.reproduction import METRICS
 from allocsolve.papers.lina2022.runs import PRINTED_SYSTEM, RULES, TEXT_SYSTEM
-from allocsolve.pictures.text import percent
+from allocsolve.pictures.chart import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,8 +16,7 @@ from allocsolve.papers.linnert2024.runs import (
     SYNCHRONOUS,
     TERMS,
 )
-from allocsolve.pictures.chart import Axis, Chart
-from allocsolve.pictures.svg import Drawing
+from allocsolve.pictures.chart import Axis, Chart, Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

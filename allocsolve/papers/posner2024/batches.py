@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances.formats.log_lines import read_lines
-from allocsolve.instances.generators.evotree import JOBS, NUM_NODES, SIZES, draw_evotree
-from allocsolve.instances.generators.evotree_workload import evotree_jobs
+from allocsolve.instances.generators.evotree import JOBS, NUM_NODES, SIZES, draw_evotree, evotree_jobs
 from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from allocsolve.instances.generators.evotree_workload import EvotreeKind
+    from allocsolve.instances.generators.evotree import EvotreeKind
 
 __all__ = ["FIRST_SEED", "NUM_BATCHES", "SHARES", "Batch", "drawn_batches", "read_batches"]
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.papers.posner2024.reproduction import PRINTED
 from allocsolve.papers.posner2024.runs import COMPARED, EASY, EVOLV, READINGS, SCHEDULERS
-from allocsolve.pictures.chart import Axis, Chart
-from allocsolve.pictures.svg import Drawing
+from allocsolve.pictures.chart import Axis, Chart, Drawing
 
 if TYPE_CHECKING:
     from allocsolve.papers.posner2024.reproduction import Reproduction

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from allocsolve.bench.runs.tasks import Task
-    from allocsolve.instances.generators.evotree_workload import EvotreeKind
+    from allocsolve.instances.generators.evotree import EvotreeKind
     from allocsolve.papers.posner2024.batches import Batch
 
 __all__ = [

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.papers.zojer2025.reproduction import PRINTED
 from allocsolve.papers.zojer2025.runs import BOUND
-from allocsolve.pictures.chart import Axis, Chart
-from allocsolve.pictures.svg import SERIES, Drawing
+from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from allocsolve.papers.zojer2025.figures import Figures, MissingRunsError, each, numbers
 from allocsolve.papers.zojer2025.resize_sentences import RESIZE_SENTENCES
 from allocsolve.papers.zojer2025.runs import POLICIES, REFERENCES
-from allocsolve.pictures.text import percent
+from allocsolve.pictures.chart import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,12 @@ from .findings import (
     variants as variants,
     what_if as what_if,
 )
-from .page import whatif_page as whatif_page
-from .sentences import cautions as cautions, headlines as headlines, subject as subject
-from .tables import cases_table as cases_table, elastic_table as elastic_table
-from .words import plain as plain
+from .page import (
+    cases_table as cases_table,
+    cautions as cautions,
+    elastic_table as elastic_table,
+    headlines as headlines,
+    plain as plain,
+    subject as subject,
+    whatif_page as whatif_page,
+)

@@ -2,31 +2,421 @@
 
 from __future__ import annotations
 
+import math
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.pictures.chart import Axis
-from allocsolve.pictures.text import duration
-from allocsolve.pictures.workload_waits import over_time, size_classes, wait_bars, wait_chart
+import numpy as np
+
+from allocsolve.pictures.chart import Axis, counted, duration, percent
+from allocsolve.pictures.workload import over_time, size_classes, wait_bars, wait_chart
 from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
-from allocsolve.report.whatif.sentences import at_least, cautions, headlines, limits, subject
-from allocsolve.report.whatif.tables import (
-    cases_table,
-    elastic_table,
-    period_table,
-    size_table,
-    waits_table,
-)
-from allocsolve.report.whatif.words import NAMES, Linked, Sentence, anchor, definitions
+from allocsolve.report.tables import Table, TableCell, text
+from allocsolve.report.whatif.findings import ELASTIC_POLICIES, HINDSIGHT, means_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from allocsolve.model import WorkloadSchedule
-    from allocsolve.report.table import Table
+    from allocsolve.judge import WorkloadMetrics
+    from allocsolve.model import IntArray, WorkloadSchedule
     from allocsolve.report.whatif.findings import WhatIf
 
-__all__ = ["whatif_page"]
+__all__ = [
+    "ELASTIC_NAMES",
+    "NAMES",
+    "Linked",
+    "Sentence",
+    "anchor",
+    "at_least",
+    "cases_table",
+    "cautions",
+    "definitions",
+    "elastic_table",
+    "headlines",
+    "limits",
+    "period_table",
+    "plain",
+    "size_table",
+    "subject",
+    "waits_table",
+    "whatif_page",
+]
+
+#: What people call the schedules, by the names of their solvers.
+NAMES: Final = {
+    "recorded": "as it was",
+    "fcfs": "strict order",
+    "first-fit": "first fit",
+    "easy": "EASY backfilling",
+    "conservative": "conservative backfilling",
+    "prices": "best known with hindsight",
+}
+ELASTIC_NAMES: Final = {
+    "malleable-min": "shrink for the waiting",
+    "static-price": "share out anew",
+    "prices": NAMES["prices"],
+}
+
+#: Each word with its meaning; {unit} is what sizes of jobs count.
+_MEANINGS: Final = {
+    "wait": "The time from the submission of a job to its start.",
+    "mean wait": "The sum of the waits of all jobs, divided by the number of jobs. A few jobs that wait for "
+    "days can make it long although most jobs do not wait at all.",
+    "half waited at most": "The median: one half of the jobs waited so long or less, the other half so long "
+    "or longer.",
+    "95 % waited at most": "Of 100 jobs, 95 waited so long or less, and 5 so long or longer.",
+    "longest wait": "The wait of the job that waited longest.",
+    "busy": "How much of the machine was in use: the {unit} that jobs held, times how long they held them, "
+    "divided by all {unit} times the span from the first submission to the last end. If a schedule ends "
+    "later, its span is longer and its share smaller, although the work is the same.",
+    "time to result": "The time from the submission of a job to its end: its wait and its run together, as a "
+    "mean over all jobs. It is the better measure where jobs can change their size, since a job may "
+    "start early on few {unit} and take longer.",
+    "as it was": "The starts and ends that the log records, whatever made them.",
+    "strict order": "First come, first served. The job that was submitted first starts first; nobody goes "
+    "past it, even if {unit} stand idle meanwhile.",
+    "first fit": "Whenever {unit} are free, the waiting jobs are looked at in the order of submission, "
+    "and each that fits is started. Large jobs may wait for long, since small ones keep going past them.",
+    "EASY backfilling": "The most common policy. A job may go past others if it does not delay the first of "
+    "the queue, as far as the run times that users asked for tell.",
+    "conservative backfilling": "As EASY backfilling, but every waiting job has a planned start, and nobody "
+    "may go past if that delays any of them.",
+    "best known with hindsight": "The best schedule that this program found knowing all jobs and their run "
+    "times before the first one was submitted. No real scheduler knows that, so none can be expected to "
+    "reach it. It shows what was possible.",
+    "certainly impossible": "A mean below this figure cannot be reached by any scheduler, however clever, "
+    "not even by one that knows the future. That is proved, not estimated: whatever the schedule, the jobs "
+    "need their {unit} for their run times, and there are only so many. A second, independent part of the "
+    "program has recomputed the proof. Between this figure and the best known schedule nothing is known.",
+    "ran for": "The time from the start of a job to its end.",
+    "size": "How many {unit} a job held.",
+    "submitted in": "The day or the week in which a job was submitted. Of weeks the first day is shown, a "
+    "Monday.",
+    "can change size": "A job that can go on with fewer or more {unit} while it runs, if the scheduler tells "
+    "it to (a malleable job). Few programs can do that today.",
+    "shrink for the waiting": "Running jobs that can change their size give {unit} back so that a waiting "
+    "job can start, and grow again when {unit} are free. The scheduler knows no run times.",
+    "share out anew": "Whenever a job comes or ends, all {unit} are shared out anew among the jobs that can "
+    "change their size, such that those get most that make the best use of them. The scheduler knows no "
+    "run times.",
+}
+
+
+class Linked(NamedTuple):
+    """A figure or a name in a sentence, and the word that tells what it means."""
+
+    shown: str
+    word: str
+
+
+#: A sentence made of texts, and of what leads to a definition.
+Sentence = tuple[str | Linked, ...]
+
+
+def plain(sentence: Iterable[str | Linked]) -> str:
+    """Return a sentence as a text."""
+    return "".join(part if isinstance(part, str) else part.shown for part in sentence)
+
+
+def anchor(word: str) -> str:
+    """Return where on the page a word is defined.
+
+    Raises
+    ------
+    KeyError
+        If it is not.
+    """
+    if word not in _MEANINGS:
+        raise KeyError(word)
+    return "means-" + "".join(letter if letter.isalnum() else "-" for letter in word.lower())
+
+
+def definitions(unit: str, *, elastic: bool) -> dict[str, str]:
+    """Return the words of a page with their meanings.
+
+    Parameters
+    ----------
+    unit
+        What sizes count: ``nodes`` or ``processors``.
+    elastic
+        Whether the page tells about jobs that can change their size.
+    """
+    only_elastic = {"can change size", *ELASTIC_NAMES.values()} - {*NAMES.values()}
+    return {
+        word: meaning.format(unit=unit)
+        for word, meaning in _MEANINGS.items()
+        if elastic or word not in only_elastic
+    }
+
+
+#: A policy whose mean wait is so near to the least is as good.
+_AS_GOOD: Final = 1.01
+_TENTH: Final = 10
+
+
+def at_least(seconds: float) -> str:
+    """Return a duration that is not above another: of a bound, that nothing is promised that is not proved.
+
+    >>> at_least(839.9), at_least(59.99), at_least(0.04)
+    ('13.9 min', '59.9 s', '0 s')
+    """
+    size = next((size for size in (86400, 3600, 60) if seconds >= size), 1)
+    return duration(math.floor(_TENTH * seconds / size) / _TENTH * size)
+
+
+def subject(found: WhatIf) -> str:
+    """Return what the log is, in a few words."""
+    unit = found.log.machine.unit
+    jobs, size = f"{len(found.problem.jobs):,} jobs", f"{found.problem.num_nodes:,} {unit}"
+    submits = found.problem.packed.submit
+    return f"{jobs} on {size}, submitted over {duration(float(submits.max() - submits.min()))}"
+
+
+def headlines(found: WhatIf) -> Iterator[Sentence]:
+    """Yield what was, what could have been, what is impossible, and what that means."""
+    yield _was(found)
+    if found.policies:
+        yield _policies(found)
+    if found.hindsight is not None:
+        best = Linked(duration(found.hindsight.metrics.wait), "best known with hindsight")
+        yield "Somebody who had known all jobs beforehand could have brought the mean wait to ", best, "."
+    yield _impossible(found)
+    yield from _meaning(found)
+
+
+def _was(found: WhatIf) -> Sentence:
+    if found.recorded is None:
+        return ("What was cannot be told: ", found.no_record, ".")
+    of = found.recorded.metrics
+    return (
+        *("In this log jobs waited ", Linked(duration(of.wait), "mean wait"), " on average; "),
+        *("half of them at most ", Linked(duration(of.median_wait), "half waited at most"), ", "),
+        *("95 % at most ", Linked(duration(of.p95_wait), "95 % waited at most"), ". "),
+        *(Linked(percent(of.utilisation), "busy"), " of the machine was busy."),
+    )
+
+
+def _policies(found: WhatIf) -> Sentence:
+    best, *_ = ranked = sorted(found.policies, key=lambda one: one.metrics.wait)
+    worst = ranked[-1]
+    wait = Linked(duration(best.metrics.wait), "mean wait")
+    as_good = [one for one in ranked if one.metrics.wait <= _AS_GOOD * best.metrics.wait]
+    joints = ["", *[", "] * (len(as_good) - 2), *[" and "] * (len(as_good) > 1)]
+    names = [
+        part
+        for joint, one in zip(joints, as_good, strict=True)
+        for part in (joint, Linked(NAMES[one.key], NAMES[one.key]))
+    ]
+    if worst.metrics.wait <= _AS_GOOD * best.metrics.wait:
+        return ("Under each of the usual policies the mean wait would have been about ", wait, ".")
+    return (
+        *("Of the usual policies ", *names, " would have had the least mean wait, ", wait, "; "),
+        *(Linked(NAMES[worst.key], NAMES[worst.key]), " the longest, "),
+        *(Linked(duration(worst.metrics.wait), "mean wait"), "."),
+    )
+
+
+def _impossible(found: WhatIf) -> Sentence:
+    if found.bound is None:
+        if found.hindsight is None:
+            return ("What is certainly impossible is not known yet: the search for it was not finished.",)
+        return ("Nothing is ", Linked("certainly impossible", "certainly impossible"), " that was proved.")
+    bound = Linked(at_least(found.bound), "certainly impossible")
+    return ("No scheduler, however clever, could have brought the mean wait below ", bound, ".")
+
+
+def _meaning(found: WhatIf) -> Iterator[Sentence]:
+    """Yield what of the recorded mean wait could have been avoided, if that can be told."""
+    if found.recorded is None or found.faults:
+        return
+    wait = found.recorded.metrics.wait
+    if found.bound is not None and wait > 0:
+        share = Linked(f"{math.floor(100 * found.bound / wait)} %", "certainly impossible")
+        yield (
+            *("So at least ", share, " of the mean wait came from the jobs and the size of the machine: "),
+            "no order of the jobs avoids it. At most the rest came from the order in which they started.",
+        )
+    if found.policies and wait > max(one.metrics.wait for one in found.policies):
+        why = (
+            "Every usual policy would have had a shorter mean wait than what was. So something else held "
+            "jobs back, which this page does not know of: limits for users or groups, jobs that wait for "
+            "others, nodes that were down or kept free, or users who submit on hold."
+        )
+        yield (why,)
+
+
+def cautions(found: WhatIf) -> Iterator[str]:
+    """Yield what must be known before anything is read into the figures."""
+    unit = found.log.machine.unit
+    if found.faults:
+        more = f" (and {counted(len(found.faults) - 1, 'time')} more)" if len(found.faults) > 1 else ""
+        yield (
+            f"The log does not fit a machine of {found.problem.num_nodes:,} {unit}: {found.faults[0]}{more}."
+        )
+        yield (
+            "What was stands here as the log has it. Other schedules keep to the size of the machine: "
+            "compare them with care. Is the size right, and does the log count whole nodes?"
+        )
+    if large := found.log.report.dropped.get("too_large", 0):
+        yield f"{large:,} jobs are larger than {found.problem.num_nodes:,} {unit} and were left out."
+    if shared := found.log.report.changed.get("part_of_a_node", 0):
+        yield (
+            f"{shared:,} jobs had a part of a node only. Here they count as whole nodes, so the machine "
+            "looks smaller than it is. If jobs share nodes, --unit processors tells more (--nodes, too)."
+        )
+    if found.failed:
+        yield f"Some computations failed, so their figures are not here: {', '.join(found.failed)}."
+    if found.missing:
+        yield (
+            f"Not complete: the program was interrupted before it had computed {', '.join(found.missing)}. "
+            "The same command goes on from there."
+        )
+
+
+def limits(found: WhatIf) -> Iterator[str]:
+    """Yield what the page leaves out."""
+    report = found.log.report
+    yield (
+        "All jobs have the sizes and the run times of the log, in every schedule. Whether a job runs faster "
+        "or slower beside others is not looked at."
+    )
+    unknown = report.unusual.get("no_limit", 0)
+    jobs = len(found.problem.jobs)
+    if unknown:
+        yield (
+            f"Of {unknown:,} of {jobs:,} jobs the log does not tell which run time users asked for. Policies "
+            "that plan with it were given 1.25 times the real one; what users ask for is less exact."
+        )
+    if raised := report.changed.get("raised_limit", 0):
+        yield (
+            f"{raised:,} jobs ran longer than they had asked for; they were taken to have asked for what "
+            "they ran."
+        )
+    yield (
+        "Policies start a job as soon as their rule allows. Limits for users or groups, priorities, jobs "
+        "that wait for others, parts of the machine kept for some, and nodes that were down are not known "
+        "here; the machine had to respect them."
+    )
+    yield (
+        "Users react: with shorter waits they might have submitted more, or other jobs. No replay of a log "
+        "can tell."
+    )
+    yield (
+        "One mean over all jobs hides who waits: a few very long waits may rule it, and many small jobs may "
+        "hide them. The tables by size and by time of submission tell more."
+    )
+    if found.elastic:
+        yield (
+            "Which jobs can change their size was drawn by lot; another draw moves the figures by a few per "
+            "cent. How much faster a job runs on more nodes is assumed, not measured: on the size of the log "
+            "each runs as long as in the log; on twice of it not twice as fast, since some of its work is "
+            "never shared out. It may shrink to a fifth of its size and grow until one half of what is added "
+            "is lost. Changes happen at points 10 s apart and take no time."
+        )
+
+
+#: Jobs in the table of the longest waits.
+_LONGEST: Final = 10
+_BOUND: Final = "certainly impossible"
+
+
+def _time(seconds: float | None) -> TableCell:
+    """Return the cell of a duration; exact where it is sorted."""
+    return TableCell("-", math.nan) if seconds is None else TableCell(duration(seconds), float(seconds))
+
+
+def _count(number: int) -> TableCell:
+    return TableCell(f"{number:,}", float(number))
+
+
+def cases_table(found: WhatIf) -> Table:
+    """Return waits and use of the machine: as it was, as it would have been, and what is impossible."""
+    heads = "schedule", "mean wait", "half waited at most", "95 % waited at most", "longest wait", "busy"
+    rows = []
+    for case in found.cases:
+        of = case.metrics
+        times = of.wait, of.median_wait, of.p95_wait, of.max_wait
+        busy = TableCell(percent(of.utilisation), of.utilisation)
+        rows.append((text(NAMES[case.key]), *map(_time, times), busy))
+    if found.bound is not None:
+        below = TableCell(f"below {at_least(found.bound)}", found.bound)
+        nothing = TableCell("", math.nan)
+        rows.append((text(_BOUND), below, *[nothing] * 4))
+    return Table("Waits and use of the machine", heads, tuple(rows))
+
+
+def waits_table(found: WhatIf) -> Table:
+    """Return the jobs that waited longest, and how long they would have waited."""
+    case = found.cases[0]
+    waits = found.waits(case)
+    longest = [job for job in np.argsort(-waits, kind="stable")[:_LONGEST].tolist() if waits[job] > 0]
+    packed = found.problem.packed
+    columns = [(NAMES[one.key], found.waits(one)) for one in found.cases]
+    rows = tuple(
+        (
+            text(found.problem.jobs.names[job]),
+            text(found.periods.labels[int(found.periods.of_jobs[job])]),
+            _count(int(packed.nodes[job])),
+            _time(float(packed.runtime[job])),
+            *(_time(float(column[job])) for _, column in columns),
+        )
+        for job in longest
+    )
+    heads = ("job", "submitted in", "size", "ran for", *(name for name, _ in columns))
+    note = f"The {_LONGEST} jobs with the longest waits, {NAMES[case.key]}; how long each waits, by schedule."
+    return Table("Jobs that waited longest", heads, rows, note)
+
+
+def size_table(found: WhatIf) -> Table:
+    """Return the mean waits of jobs by their size."""
+    labels = {
+        one: "1" if one == 0 else "2" if one == 1 else f"{2 ** (one - 1) + 1:,} to {2**one:,}"
+        for one in range(int(found.sizes.max(initial=0)) + 1)
+    }
+    return _by_class("Mean wait by size", "size", found, found.sizes, labels)
+
+
+def period_table(found: WhatIf) -> Table:
+    """Return the mean waits of jobs by the day or week of their submission."""
+    periods = found.periods
+    return _by_class(f"Mean wait by {periods.unit}", "submitted in", found, periods.of_jobs, periods.labels)
+
+
+def _by_class(title: str, what: str, found: WhatIf, classes: IntArray, labels: Mapping[int, str]) -> Table:
+    counts = np.bincount(classes)
+    means = [means_by(classes, found.waits(case)) for case in found.cases]
+    rows = tuple(
+        (TableCell(labels[one], float(one)), _count(int(counts[one])), *(_time(mean[one]) for mean in means))
+        for one in np.flatnonzero(counts).tolist()
+    )
+    return Table(title, (what, "jobs", *(NAMES[case.key] for case in found.cases)), rows)
+
+
+def elastic_table(found: WhatIf) -> Table:
+    """Return the mean times to a result if a share of the jobs could change their size."""
+    known = {case.key: case.metrics for case in found.cases}
+    # A policy that changes sizes is first fit where no job can.
+    rigid = {name: known["first-fit"] for name in ELASTIC_POLICIES if "first-fit" in known}
+    rigid |= {HINDSIGHT: known[HINDSIGHT]} if HINDSIGHT in known else {}
+    bound = None if found.bound is None else found.bound + found.mean_runtime
+    rows = [_elastic_row("none", 0, bound, rigid)]
+    rows += [
+        _elastic_row(f"{100 * one.share:g} %", one.changeable, one.bound, one.metrics)
+        for one in found.elastic
+    ]
+    heads = ("can change size", "jobs", _BOUND, *map(ELASTIC_NAMES.__getitem__, _ELASTIC))
+    return Table("Mean time to result", heads, tuple(rows), "Where no job can, both policies are first fit.")
+
+
+_ELASTIC: Final = (HINDSIGHT, *ELASTIC_POLICIES)
+
+
+def _elastic_row(
+    label: str, jobs: int, bound: float | None, metrics: Mapping[str, WorkloadMetrics]
+) -> tuple[TableCell, ...]:
+    times = (metrics[name].turnaround if name in metrics else None for name in _ELASTIC)
+    below = TableCell("-", math.nan) if bound is None else TableCell(f"below {at_least(bound)}", bound)
+    return text(label), _count(jobs), below, *map(_time, times)
 
 
 def whatif_page(found: WhatIf, *, made: str = "") -> str:

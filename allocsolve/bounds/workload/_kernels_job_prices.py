@@ -1,4 +1,4 @@
-"""The smoothed dual: soft minima over the starts of each job, soft maxima over the fitting sets of a slot."""
+"""The quasi-Newton direction; BLAS would start threads for each of its products and wait for them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,229 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.bounds.workload._kernels_job_breaks import PricedJobs, break_points, new_breaks
 from allocsolve.kernels import allocating_kernel, inner_kernel, kernel
 
 if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["SlotEntries", "fullest_slots", "soft_jobs", "soft_slots"]
+__all__ = [
+    "Breaks",
+    "PricedJobs",
+    "SlotEntries",
+    "break_points",
+    "cheapest_starts",
+    "dot",
+    "fullest_slots",
+    "list_entries",
+    "mean_prices",
+    "new_breaks",
+    "soft_jobs",
+    "soft_slots",
+    "turned",
+]
+
+
+@inner_kernel
+def _dot(one: FloatArray, other: FloatArray) -> float:
+    count = len(one)
+    sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+    for at in range(0, count - 3, 4):
+        sum_0 += one[at] * other[at]
+        sum_1 += one[at + 1] * other[at + 1]
+        sum_2 += one[at + 2] * other[at + 2]
+        sum_3 += one[at + 3] * other[at + 3]
+    for at in range(count // 4 * 4, count):
+        sum_0 += one[at] * other[at]
+    return sum_0 + sum_1 + sum_2 + sum_3
+
+
+@kernel
+def dot(one: FloatArray, other: FloatArray) -> float:
+    """Return the scalar product."""
+    return _dot(one, other)
+
+
+@kernel
+def turned(
+    direction: FloatArray,
+    moves: FloatArray,
+    turns: FloatArray,
+    shares: FloatArray,
+    steps_from: int,
+    steps_to: int,
+) -> None:
+    """Multiply a gradient by the inverse of the curvature of remembered steps, in place (two-loop recursion).
+
+    Step i is in row ``i % rows`` of `moves`, its change of the gradient in that of `turns`.
+    """
+    rows = len(moves)
+    for step in range(steps_to - 1, steps_from - 1, -1):
+        move, turn = moves[step % rows], turns[step % rows]
+        share = _dot(move, direction) / _dot(move, turn)
+        for at in range(len(direction)):
+            direction[at] -= share * turn[at]
+        shares[step % rows] = share
+    last = (steps_to - 1) % rows
+    scale = _dot(moves[last], turns[last]) / _dot(turns[last], turns[last])
+    for at in range(len(direction)):
+        direction[at] *= scale
+    for step in range(steps_from, steps_to):
+        move, turn = moves[step % rows], turns[step % rows]
+        share = shares[step % rows] - _dot(turn, direction) / _dot(move, turn)
+        for at in range(len(direction)):
+            direction[at] += share * move[at]
+
+
+class PricedJobs(NamedTuple):
+    """Jobs and the windows of slots in which they may have a price; one row a job, read-only."""
+
+    submit: FloatArray
+    runtime: FloatArray
+    slope: FloatArray  #: what the job's end costs per second, > 0
+    floor: FloatArray  #: what it costs at least
+    nodes: IntArray  #: nodes, or units of the capacity
+    first: IntArray  #: the first slot of the window
+    offsets: IntArray  #: shape (jobs + 1,): where the slots of each window begin among those of all
+
+
+class Breaks(NamedTuple):
+    """The starts of one job at which its cost can turn, and where the start and the end lie in the window.
+
+    A slot is counted within the window: -1 stands for all before it, its number of slots for all behind it.
+    """
+
+    cost: FloatArray
+    start: FloatArray
+    from_slot: IntArray
+    from_share: FloatArray  #: the share of that slot before the start
+    to_slot: IntArray
+    to_share: FloatArray
+    paid: FloatArray  #: the levels of all slots before each slot of the window
+
+
+@allocating_kernel
+def new_breaks(slots: int) -> Breaks:
+    """Return room for windows of up to `slots` slots."""
+    room = 2 * slots + 4
+    return Breaks(
+        np.empty(room),
+        np.empty(room),
+        np.empty(room, np.int64),
+        np.empty(room),
+        np.empty(room, np.int64),
+        np.empty(room),
+        np.empty(slots + 1),
+    )
+
+
+@inner_kernel
+def _meet(
+    jobs: PricedJobs,
+    edges: FloatArray,
+    levels: FloatArray,
+    breaks: Breaks,
+    job: int,
+    row: int,
+    start: float,
+    held: int,
+    freed: int,
+) -> None:
+    """Fill in a row: the start lies in the slot `held` of the window and the end in the slot `freed`."""
+    first, base = jobs.first[job], jobs.offsets[job]
+    count = jobs.offsets[job + 1] - base
+    end = start + jobs.runtime[job]
+    cost = max(jobs.floor[job], jobs.slope[job] * (end - jobs.submit[job]))
+    from_share, to_share = 0.0, 0.0
+    if held >= count:
+        cost -= breaks.paid[count]
+    elif held >= 0:
+        edge = edges[first + held]
+        from_share = (start - edge) / (edges[first + held + 1] - edge)
+        cost -= breaks.paid[held] + from_share * levels[base + held]
+    if freed >= count:
+        cost += breaks.paid[count]
+    elif freed >= 0:
+        edge = edges[first + freed]
+        to_share = (end - edge) / (edges[first + freed + 1] - edge)
+        cost += breaks.paid[freed] + to_share * levels[base + freed]
+    breaks.cost[row] = cost
+    breaks.start[row] = start
+    breaks.from_slot[row] = held
+    breaks.from_share[row] = from_share
+    breaks.to_slot[row] = freed
+    breaks.to_share[row] = to_share
+
+
+@inner_kernel
+def break_points(jobs: PricedJobs, edges: FloatArray, levels: FloatArray, breaks: Breaks, job: int) -> int:
+    """Fill in the rows of a job and return their number; the first one is the start at submission.
+
+    Behind the window no start is cheaper than at its last edge.
+    """
+    first, base = jobs.first[job], jobs.offsets[job]
+    count = jobs.offsets[job + 1] - base
+    submit, runtime = jobs.submit[job], jobs.runtime[job]
+    breaks.paid[0] = 0.0
+    for slot in range(count):
+        breaks.paid[slot + 1] = breaks.paid[slot] + levels[base + slot]
+    rows = 0
+    held, freed = -1, -1
+    while held < count and edges[first + held + 1] <= submit:
+        held += 1
+    while freed < count and edges[first + freed + 1] <= submit + runtime:
+        freed += 1
+    _meet(jobs, edges, levels, breaks, job, rows, submit, held, freed)
+    rows += 1
+    ahead = held
+    if jobs.floor[job] > 0:
+        start = submit + jobs.floor[job] / jobs.slope[job] - runtime
+        if start > submit:
+            late = freed
+            while ahead < count and edges[first + ahead + 1] <= start:
+                ahead += 1
+            while late < count and edges[first + late + 1] <= start + runtime:
+                late += 1
+            _meet(jobs, edges, levels, breaks, job, rows, start, ahead, late)
+            rows += 1
+    for slot in range(held + 1, count + 1):  # it starts at an edge
+        start = edges[first + slot]
+        while freed < count and edges[first + freed + 1] <= start + runtime:
+            freed += 1
+        _meet(jobs, edges, levels, breaks, job, rows, start, slot, freed)
+        rows += 1
+    for slot in range(count + 1):  # it ends at an edge
+        start = edges[first + slot] - runtime
+        if start > submit:
+            while held < count and edges[first + held + 1] <= start:
+                held += 1
+            _meet(jobs, edges, levels, breaks, job, rows, start, held, slot)
+            rows += 1
+    return rows
+
+
+@kernel
+def cheapest_starts(
+    jobs: PricedJobs,
+    edges: FloatArray,
+    levels: FloatArray,
+    costs: FloatArray,
+    starts: FloatArray,
+    jobs_from: int,
+    jobs_to: int,
+) -> None:
+    """Fill in the least cost of each job and a start that has it. O(slots of the windows)."""
+    longest = 0
+    for job in range(jobs_from, jobs_to):
+        longest = max(longest, jobs.offsets[job + 1] - jobs.offsets[job])
+    breaks = new_breaks(longest)
+    for job in range(jobs_from, jobs_to):
+        best = 0
+        for row in range(break_points(jobs, edges, levels, breaks, job)):
+            if breaks.cost[row] < breaks.cost[best]:
+                best = row
+        costs[job] = breaks.cost[best]
+        starts[job] = breaks.start[best]
+
 
 #: What is behind the best by so many times the temperature has no share.
 _FAR = 40.0
@@ -291,3 +507,42 @@ def fullest_slots(
                     best[size] = max(best[size], best[size - wide] + level)
         total += best[capacity]
     return total
+
+
+@kernel
+def mean_prices(
+    old_edges: FloatArray,
+    old_first: IntArray,
+    old_offsets: IntArray,
+    old_prices: FloatArray,
+    edges: FloatArray,
+    first: IntArray,
+    offsets: IntArray,
+    prices: FloatArray,
+) -> None:
+    """Fill in the mean of the old prices over each slot of the new windows. O(slots of both)."""
+    for job in range(len(first)):
+        at, end = old_offsets[job], old_offsets[job + 1]
+        shift = old_first[job] - at
+        for entry in range(offsets[job], offsets[job + 1]):
+            slot = first[job] + entry - offsets[job]
+            low, high = edges[slot], edges[slot + 1]
+            while at < end and old_edges[at + shift + 1] <= low:
+                at += 1
+            paid = 0.0
+            overlap = at
+            while overlap < end and old_edges[overlap + shift] < high:
+                inside = min(high, old_edges[overlap + shift + 1]) - max(low, old_edges[overlap + shift])
+                paid += old_prices[overlap] * max(inside, 0.0)
+                overlap += 1
+            prices[entry] = paid / (high - low)
+
+
+@kernel
+def list_entries(first: IntArray, offsets: IntArray, slot_offsets: IntArray, entries: IntArray) -> None:
+    """Sort the slots of all windows by slot; `slot_offsets` holds where each slot begins, and is used up."""
+    for job in range(len(first)):
+        for entry in range(offsets[job], offsets[job + 1]):
+            slot = first[job] + entry - offsets[job]
+            entries[slot_offsets[slot]] = entry
+            slot_offsets[slot] += 1

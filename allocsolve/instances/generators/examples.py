@@ -1,0 +1,270 @@
+"""Small evolution problems at the edges of what the model allows, on which solvers go wrong first."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allocsolve.instances.generators.klein2011 import klein2011
+from allocsolve.instances.generators.occupancy import uniform_occupancy
+from allocsolve.model import (
+    PROGRAM_KINDS,
+    Amdahl,
+    DeadlineJob,
+    EvolutionProblem,
+    EvolutionProfile,
+    Job,
+    Jobs,
+    Mesh,
+    PartitionProblem,
+    PowerLaw,
+    ReservationProblem,
+    SpeedupTable,
+    Topology,
+    Torus,
+    WorkloadProblem,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allocsolve.model import ReservationShape, Speedup
+
+__all__ = [
+    "evolution_examples",
+    "leaking_reservations",
+    "partition_examples",
+    "random_reservations",
+    "random_workload",
+    "reservation_examples",
+    "workload_examples",
+]
+
+
+def evolution_examples() -> Iterator[EvolutionProblem]:
+    """Yield problems whose names say what is at the edge; the random ones have fixed seeds."""
+    one = EvolutionProfile(((3, 5), (4, 0), (1, 2)))
+    wide, thin = EvolutionProfile(((2, 3),)), EvolutionProfile(((1, 1), (2, 2)))
+    yield EvolutionProblem(3, (), name="no application")
+    yield EvolutionProblem(5, (one,), releases=(7,), name="one application, released late")
+    yield EvolutionProblem(1, (EvolutionProfile(((1, 1),)), EvolutionProfile(((2, 1),))), name="one node")
+    yield EvolutionProblem(3, (EvolutionProfile(((2, 0),)), wide), name="an application without nodes")
+    yield EvolutionProblem(3, (wide,) * 3, name="three times the full machine")
+    yield EvolutionProblem(3, (wide, thin, thin), releases=(5, 0, 2), name="releases out of order")
+    yield EvolutionProblem(
+        3,
+        (
+            EvolutionProfile(((1, 2), (2, 2), (2, 3))),
+            EvolutionProfile(((2, 1),)),
+            EvolutionProfile(((2, 1),)),
+        ),
+        expand_limit=1,
+        name="no list order is optimal",
+    )
+    # Round the three seconds of the first, the second goes at once if it may hold one node as long.
+    first, second = EvolutionProfile(((1, 0), (3, 1))), EvolutionProfile(((1, 2), (1, 1), (1, 2)))
+    for limit in (1, 2.9, 3):
+        name = f"expanding 3 times would help, limit {limit:g}"
+        yield EvolutionProblem(2, (first, second), expand_limit=limit, name=name)
+    # What is searched second by second never ends.
+    late, long = EvolutionProfile(((3, 3),)), EvolutionProfile(((10, 5), (10, 3), (10, 1), (1, 0)))
+    yield EvolutionProblem(
+        5, (late, long), releases=(2**50, 0), expand_limit=2, name="released after 2^50 seconds"
+    )
+    yield EvolutionProblem(
+        5,
+        (EvolutionProfile(((2**50, 3),)), EvolutionProfile(((2**48, 5), (2**49, 3), (2**48, 2)))),
+        expand_limit=1.5,
+        name="steps of 2^50 seconds",
+    )
+    draw = functools.partial(
+        klein2011, num_apps=(4, 4), num_steps=(1, 3), duration=(1, 5), nodes=(0, 6), num_nodes=7
+    )
+    for seed, limit in enumerate((1, 1.5, 2, math.inf)):
+        yield replace(draw(seed, expand_limit=limit), name=f"random, expand limit {limit:g}")
+    yield replace(draw(4, expand_limit=2), releases=(9, 0, 3, 3), name="random, releases")
+
+
+def partition_examples() -> Iterator[PartitionProblem]:
+    """Yield problems whose names say what is at the edge; the random ones have fixed seeds."""
+    mesh, line = Mesh((4, 3)), Mesh((7,))
+    yield PartitionProblem.of(Mesh((1,)), size=1, name="a machine of one node")
+    yield PartitionProblem.of(mesh, busy=[0, 5], size=1, name="one node")
+    yield PartitionProblem.of(mesh, size=12, contiguous=True, name="the full machine")
+    yield PartitionProblem.of(mesh, busy=[1, 6], size=10, name="all free nodes")
+    yield PartitionProblem.of(mesh, busy=[4, 5, 6], size=6, name="two halves")
+    yield PartitionProblem.of(line, busy=[3], size=3, contiguous=True, name="a component of just that size")
+    yield PartitionProblem.of(line, busy=[3], size=4, contiguous=True, name="no component is large enough")
+    yield PartitionProblem.of(line, busy=[3], size=4, name="the same, not contiguous")
+    yield PartitionProblem.of(Torus((1, 5)), busy=[2], size=3, name="a ring of one node")
+    yield PartitionProblem.of(Torus((2, 4)), busy=[3], size=4, contiguous=True, name="a ring of two nodes")
+    yield PartitionProblem.of(Torus((5,)), busy=[2], size=4, contiguous=True, name="round a ring")
+    for seed, topology in enumerate(
+        (mesh, Torus((4, 3)), Topology((3, 4), (False, True)), Mesh((3, 2, 2)), Torus((3, 2, 2)))
+    ):
+        drawn = uniform_occupancy(topology, 0.3, 4, seed)
+        name = f"random, {list(topology.shape)} with rings {[int(ring) for ring in topology.wrap]}"
+        yield replace(drawn, name=name)
+        yield replace(drawn, name=f"{name}, contiguous", contiguous=True)
+
+
+def random_reservations(
+    seed: int, num_jobs: int, topology: Topology, *, load: float = 1.5, shape: ReservationShape = "any"
+) -> ReservationProblem:
+    """Draw jobs whose area is that of the machine over their arrivals, times a load.
+
+    Sizes are powers of two or any, run times exponential with a mean of ten minutes, the slack of a deadline
+    up to four run times.
+    """
+    random = np.random.default_rng((seed, 20_240))
+    most = topology.num_nodes
+    wide = random.integers(1, most + 1, num_jobs)
+    nodes = np.where(random.random(num_jobs) < 0.5, 2 ** np.log2(wide).astype(np.int64), wide)
+    runtime = np.maximum(1, np.rint(random.exponential(600, num_jobs)).astype(np.int64))
+    span = float((nodes * runtime).sum()) / (load * most)
+    arrival = np.sort(np.rint(random.random(num_jobs) * span).astype(np.int64))
+    slack = np.rint(random.random(num_jobs) * 4 * runtime).astype(np.int64)
+    rows = zip(arrival.tolist(), nodes.tolist(), runtime.tolist(), slack.tolist(), strict=True)
+    jobs = tuple(
+        DeadlineJob(start, size, seconds, start + seconds + spare) for start, size, seconds, spare in rows
+    )
+    return ReservationProblem(topology, jobs, shape, meta={"seed": seed, "load": load})
+
+
+def leaking_reservations(
+    seed: int, num_jobs: int, topology: Topology, *, load: float = 1.5, shape: ReservationShape = "any"
+) -> ReservationProblem:
+    """Draw jobs as `random_reservations` does, with programs of the kinds 0 to 3 in turn, that may leak."""
+    drawn = random_reservations(seed, num_jobs, topology, load=load, shape=shape)
+    jobs = tuple(replace(job, program=idx % PROGRAM_KINDS) for idx, job in enumerate(drawn.jobs))
+    return replace(drawn, jobs=jobs, leaking=True)
+
+
+def reservation_examples() -> Iterator[ReservationProblem]:
+    """Yield problems whose names say what is at the edge; the random ones have fixed seeds.
+
+    Where jobs may leak, all can be accepted: otherwise nothing would be proven.
+    """
+    mesh = Mesh((3, 2))
+    yield ReservationProblem(mesh, (), name="no jobs")
+    yield ReservationProblem(Mesh((1,)), (DeadlineJob(0, 1, 1, 1),), name="one job on one node")
+    late = (DeadlineJob(5, 2, 10, 14), DeadlineJob(5, 2, 10, 15))
+    yield ReservationProblem(mesh, late, name="a job that cannot end in time")
+    yield ReservationProblem(mesh, late[:1], name="no job can end in time")
+    nobody = tuple(DeadlineJob(0, 6, 10, 10, weight=0) for _ in range(2))
+    yield ReservationProblem(mesh, nobody, name="no job counts")
+    heavy = (DeadlineJob(0, 4, 10, 10), DeadlineJob(0, 4, 10, 10, weight=2.5), DeadlineJob(0, 2, 9, 10))
+    yield ReservationProblem(mesh, heavy, name="the second job counts more")
+    same = tuple(DeadlineJob(0, 6, 10, 10 * idx + 10) for idx in range(3))
+    yield ReservationProblem(mesh, same, name="the full machine, one after another")
+    small = (DeadlineJob(0, 1, 100, 100), DeadlineJob(0, 5, 10, 100), DeadlineJob(20, 6, 20, 60))
+    yield ReservationProblem(mesh, small, name="one small job against two large ones")
+    yield ReservationProblem(
+        mesh, (DeadlineJob(2**52, 2, 3, 2**52 + 3), DeadlineJob(2**52, 6, 1, 2**52 + 4)), name="late times"
+    )
+    alone = DeadlineJob(0, 3, 10, 15, 1)
+    yield ReservationProblem(mesh, (alone,), leaking=True, name="one job that may leak")
+    yield ReservationProblem(
+        mesh, (alone, late[1]), leaking=True, name="a job without a program that may leak"
+    )
+    for topology in (mesh, Torus((3, 2)), Mesh((5,))):
+        sides, rings = "x".join(map(str, topology.shape)), " rings" if any(topology.wrap) else ""
+        shape: ReservationShape = "connected" if len(topology.shape) == 1 else "any"
+        drawn = leaking_reservations(1, 6, topology, load=0.3, shape=shape)
+        yield replace(drawn, name=f"random on {sides}{rings}, leaking")
+    for seed, topology in ((2, mesh), (3, Torus((3, 2))), (11, Mesh((5,)))):
+        sides, rings = "x".join(map(str, topology.shape)), " rings" if any(topology.wrap) else ""
+        for shape in ("any", "connected", "run"):
+            drawn = random_reservations(seed, 6, topology, load=8, shape=shape)
+            yield replace(drawn, name=f"random on {sides}{rings}, shape {shape}")
+
+
+def random_workload(seed: int, num_jobs: int, num_nodes: int = 64, *, load: float = 0.9) -> WorkloadProblem:
+    """Return rigid jobs of log-uniform sizes and log-normal run times, submitted by a Poisson process.
+
+    Parameters
+    ----------
+    seed
+        Of the random choices, >= 0.
+    num_jobs
+        How many jobs.
+    num_nodes
+        Nodes of the cluster; a job has at most half of them.
+    load
+        Expected node-seconds submitted per node and second.
+    """
+    rng = np.random.default_rng(seed)
+    nodes = np.exp(rng.uniform(0, math.log(max(num_nodes // 2, 1) + 1), num_jobs)).astype(np.int64)
+    runtimes = np.ceil(rng.lognormal(6, 1.5, num_jobs))
+    mean_area = float((nodes * runtimes).mean()) if num_jobs else 1.0
+    gaps = rng.exponential(mean_area / (load * num_nodes), num_jobs)
+    limits = np.ceil(runtimes * rng.uniform(1, 4, num_jobs))
+    jobs = Jobs(np.floor(np.cumsum(gaps)), np.maximum(nodes, 1), runtimes, limits)
+    meta = {"generator": "random_workload", "seed": seed, "load": load}
+    return WorkloadProblem(num_nodes, jobs, f"random-{num_jobs}-jobs-{num_nodes}-nodes-s{seed}", meta)
+
+
+def workload_examples() -> Iterator[WorkloadProblem]:
+    """Yield problems whose names say what is at the edge; the random ones have fixed seeds."""
+    yield WorkloadProblem(3, (), name="no job")
+    yield WorkloadProblem(5, [Job(7, 5, 3)], name="one job, submitted late")
+    yield WorkloadProblem(1, [Job(0, 1, 1), Job(0, 1, 2)], name="one node")
+    yield WorkloadProblem(3, [Job(0, 3, 2)] * 3, name="three times the full machine")
+    yield WorkloadProblem(4, [Job(0, 2, 2), Job(0, 2, 2)], name="two halves of the machine")
+    yield WorkloadProblem(4, [Job(5, 3, 2), Job(0, 1, 9), Job(2, 4, 1)], name="submitted out of order")
+    yield WorkloadProblem(
+        4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000)], name="backfilling would delay the head"
+    )
+    yield WorkloadProblem(
+        4, [Job(0, 3, 100, 80), Job(1, 4, 10, 10), Job(2, 1, 90, 95)], name="over the limit"
+    )
+    yield WorkloadProblem(
+        2, [Job(0, 2, 10.25), Job(0.75, 1, 1.5), Job(1, 1, 0.25)], name="quarters of seconds"
+    )
+    yield WorkloadProblem(3, [Job(0, 2, 1 / 3), Job(0.1, 2, 0.7), Job(0.2, 1, math.pi)], name="real times")
+    yield WorkloadProblem(2, [Job(0, 2, 5, weight=0), Job(0, 1, 3), Job(0, 1, 1, weight=4)], name="weights")
+    yield WorkloadProblem(2, [Job(0, 2, 5, weight=0)], name="no job counts")
+    yield WorkloadProblem(
+        3, [Job(0, 3, 2), Job(2**40, 2, 5), Job(2**40, 2, 1)], name="submitted after 2^40 s"
+    )
+    laws: tuple[Speedup, ...] = (Amdahl(0.9), PowerLaw(0.5), SpeedupTable([(1, 8), (2, 5), (3, 4)]))
+    yield WorkloadProblem(
+        3,
+        [Job(idx, 2, 5, min_nodes=1, max_nodes=3, speedup=law) for idx, law in enumerate(laws)],
+        name="moldable jobs of each law",
+    )
+    yield WorkloadProblem(
+        4,
+        [
+            Job(0, 2, 8, 10),
+            Job(0, 2, 6, 8, min_nodes=1, max_nodes=4, speedup=SpeedupTable([(1, 10), (2, 6), (4, 4)])),
+            Job(1, 3, 4, 5),
+        ],
+        name="rigid and moldable jobs",
+    )
+    yield WorkloadProblem(
+        4,
+        [
+            Job(0, 3, 6),
+            *(
+                Job(idx, 2, 5, min_nodes=1, max_nodes=3, speedup=law, kind="malleable", points=2 * idx)
+                for idx, law in enumerate(laws)
+            ),
+            Job(1, 2, 4, min_nodes=1, max_nodes=4, speedup=laws[0], size_set="powers-of-two"),
+        ],
+        name="malleable jobs of each law",
+    )
+    for seed in range(2):
+        yield _tiny(seed)
+
+
+def _tiny(seed: int) -> WorkloadProblem:
+    rng = np.random.default_rng(seed)
+    highest = ((0, 8), (1, 5), (1, 7), (1, 12))  # submit, nodes, run time, limit
+    rows = [[int(rng.integers(low, high)) for low, high in highest] for _ in range(5)]
+    jobs = [Job(submit, nodes, runtime, limit) for submit, nodes, runtime, limit in rows]
+    return WorkloadProblem(4, jobs, name=f"random, seed {seed}")
