@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from allocsolve.cli.commands import commands_of, sentence
+from allocsolve.cli.commands import commands_of, make_command, sentence
 from allocsolve.errors import AllocsolveError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["make_parser"]
 
@@ -60,11 +60,16 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-#: Of each command: what it does, and the module and function of `allocsolve.cli` that add its options.
+#: Of each command: what it does, and the module and function that add its options. A module is one of
+#: `allocsolve.cli`, unless its name is in full.
 _COMMANDS: Final = {
     "generate": ("write problems", "parser_generate", "add_generators"),
-    "import": ("turn logs of real machines into problems", "parser_import", "add_imports"),
-    "convert": ("write a workload in the format of another program", "parser_convert", "add_convert"),
+    "import": ("turn logs of real machines into problems", "parser_commands", "add_imports"),
+    "convert": (
+        "write a workload in the format of another program",
+        "parser_commands",
+        "add_convert",
+    ),
     "solve": ("solve one problem with one solver", "parser_commands", "add_solve"),
     "check": (
         "judge a solution: violations and metrics; or the certificate of a bound",
@@ -76,8 +81,16 @@ _COMMANDS: Final = {
         "parser_commands",
         "add_conformance",
     ),
-    "solvers": ("list the solvers, or show one with its options", "parser_commands", "add_solvers"),
-    "warm": ("compile what solvers need, so that their first call is fast", "parser_commands", "add_warm"),
+    "solvers": (
+        "list the solvers, or show one with its options",
+        "parser_commands",
+        "add_solvers",
+    ),
+    "warm": (
+        "compile what solvers need, so that their first call is fast",
+        "parser_commands",
+        "add_warm",
+    ),
     "score": (
         "compare solvers with each other and with a proven optimum",
         "parser_commands",
@@ -88,14 +101,22 @@ _COMMANDS: Final = {
         "whatif",
         "add_whatif",
     ),
-    "gate": ("fail if a solver got worse or slower than in a baseline", "parser_commands", "add_gate"),
+    "gate": (
+        "fail if a solver got worse or slower than in a baseline",
+        "parser_commands",
+        "add_gate",
+    ),
     "study": (
         "compare many solvers on many problems: run, export, report, verify, merge",
         "parser_commands",
         "add_study",
     ),
-    "library": ("suites of instances, and what is known of them", "parser_library", "add_library"),
-    "reproduce": ("redo the experiments of a paper", "parser_reproduce", "add_papers"),
+    "library": (
+        "suites of instances, and what is known of them",
+        "parser_commands",
+        "add_library",
+    ),
+    "reproduce": ("redo the experiments of a paper", "reproductions.commands", "add_papers"),
 }
 
 
@@ -116,5 +137,28 @@ def make_parser(words: Sequence[str] | None = None) -> Parser:
     for name, (summary, module, adder) in _COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=sentence(summary))
         if words is None or name in words[:1]:
-            getattr(import_module(f"allocsolve.cli.{module}"), adder)(command)
+            _adder(module, adder)(command)
     return parser
+
+
+def _adder(module: str, name: str) -> Callable[[argparse.ArgumentParser], None]:
+    """Return the function that adds the options of a command."""
+    if module.startswith("reproductions") and importlib.util.find_spec("reproductions") is None:
+        return _add_nothing
+    full = module if "." in module else f"allocsolve.cli.{module}"
+    found: Callable[[argparse.ArgumentParser], None] = getattr(importlib.import_module(full), name)
+    return found
+
+
+def _add_nothing(parser: argparse.ArgumentParser) -> None:
+    """Take any words: the command needs what is not installed."""
+    make_command(parser, _no_reproductions)
+    parser.add_argument("paper", nargs=argparse.REMAINDER, help="needs a checkout of the repository")
+
+
+def _no_reproductions(_: argparse.Namespace) -> int:
+    msg = (
+        "reproductions are in the repository, not in the installed package: "
+        "clone it and run pip install -e . there"
+    )
+    raise UsageError(msg)

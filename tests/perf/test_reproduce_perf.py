@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from allocsolve.papers.klein2011 import reproduce
+from reproductions.klein2011 import reproduce
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from allocsolve.papers.klein2011 import Reproduction
+    from reproductions.klein2011 import Reproduction
 
 
 def test_thousand_tests(benchmark: BenchmarkFixture) -> None:

@@ -16,7 +16,8 @@ from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.families import family_of
 from allocsolve.instances import digest
 from allocsolve.model import EvolutionProblem
-from allocsolve.papers.klein2011 import (
+from allocsolve.registry import solver_names
+from reproductions.klein2011 import (
     HEURISTIC_SECONDS,
     ExpansionDraw,
     Heuristic,
@@ -25,13 +26,12 @@ from allocsolve.papers.klein2011 import (
     expansion_picture,
     expansion_tasks,
 )
-from allocsolve.papers.klein2011.expansion_runs import heuristics
-from allocsolve.papers.klein2011.reproduction import ALGORITHMS
-from allocsolve.registry import solver_names
+from reproductions.klein2011.expansion_runs import heuristics
+from reproductions.klein2011.reproduction import ALGORITHMS
 
 if TYPE_CHECKING:
     from allocsolve.instances import BestKnown
-    from allocsolve.papers.klein2011 import ExpansionStudy
+    from reproductions.klein2011 import ExpansionStudy
 
 INF = math.inf
 SVG = "{http://www.w3.org/2000/svg}"
@@ -245,7 +245,7 @@ def test_a_failed_row_counts_with_its_combinatorial_bound() -> None:
 def solved() -> ExpansionStudy:
     draws = _draws(2)
     with pytest.MonkeyPatch.context() as patch:  # local searches need not search for long
-        patch.setattr("allocsolve.papers.klein2011.expansion_runs.HEURISTIC_SECONDS", 0.2)
+        patch.setattr("reproductions.klein2011.expansion_runs.HEURISTIC_SECONDS", 0.2)
         tasks = expansion_tasks(draws, seconds=30, workers=2)
     return examine_expansion(draws, run(tasks), library=False)
 

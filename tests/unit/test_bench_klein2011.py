@@ -11,8 +11,8 @@ import pytest
 from allocsolve import registry
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile, EvolutionSchedule, Result, Status
-from allocsolve.papers.klein2011 import COLUMNS, EPSILON, PAPER, Reproduction, Spread, reproduce
-from allocsolve.papers.klein2011.reproduction import ALGORITHMS
+from reproductions.klein2011 import COLUMNS, EPSILON, PAPER, Reproduction, Spread, reproduce
+from reproductions.klein2011.reproduction import ALGORITHMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_tables() -> None:
 def test_two_applications_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two applications, each 20 s on 1 node (in two steps) and 10 s on 3, on a cluster of 4."""
     app = EvolutionProfile(((10, 1), (10, 1), (10, 3)))
-    drawn = "allocsolve.papers.klein2011.reproduction.klein2011"
+    drawn = "reproductions.klein2011.reproduction.klein2011"
     monkeypatch.setattr(drawn, lambda *_: EvolutionProblem(4, (app, app)))
     rows = reproduce(1).rows
     # Rigid: 3 nodes for 30 s, one after the other: 180 node-seconds for 100 useful ones.

@@ -16,8 +16,8 @@ from allocsolve.instances import (
     write_problem,
 )
 from allocsolve.model import EvolutionProblem, PartitionProblem
-from allocsolve.papers import klein2011 as paper
-from allocsolve.papers.klein2011.reproduction import ALGORITHMS
+from reproductions import klein2011 as paper
+from reproductions.klein2011.reproduction import ALGORITHMS
 
 if TYPE_CHECKING:
     from pathlib import Path

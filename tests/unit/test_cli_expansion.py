@@ -13,8 +13,8 @@ from cli_tools import Capture, refused, run, run_json
 from allocsolve import bench
 from allocsolve.bench import RecordKey, RecordStore
 from allocsolve.cli import main
-from allocsolve.papers import klein2011
-from allocsolve.papers.klein2011.expansion_runs import heuristics
+from reproductions import klein2011
+from reproductions.klein2011.expansion_runs import heuristics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ def only_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the command run the smallest of its sizes only, and local searches not for long."""
     small = functools.partial(klein2011.expansion_draws, stems=["klein-5"])
     monkeypatch.setattr(klein2011, "expansion_draws", small)
-    monkeypatch.setattr("allocsolve.papers.klein2011.expansion_runs.HEURISTIC_SECONDS", SEARCH_SECONDS)
+    monkeypatch.setattr("reproductions.klein2011.expansion_runs.HEURISTIC_SECONDS", SEARCH_SECONDS)
 
 
 def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) -> None:

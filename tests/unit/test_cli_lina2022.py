@@ -10,7 +10,7 @@ from cli_tools import refused, run, run_json
 
 from allocsolve.bench import RecordStore
 from allocsolve.instances import lublin1999
-from allocsolve.papers import lina2022
+from reproductions import lina2022
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from cli_tools import refused, run, run_json
 
 from allocsolve.bench import RecordStore
-from allocsolve.papers.linnert2024 import ADMISSIONS, PROGRAMS, STRATEGIES, TERMS
+from reproductions.linnert2024 import ADMISSIONS, PROGRAMS, STRATEGIES, TERMS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from cli_tools import refused, run, run_json
 
 from allocsolve.bench import RecordStore
-from allocsolve.papers.posner2024 import READINGS
+from reproductions.posner2024 import READINGS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from cli_tools import refused, run, run_json
 from allocsolve import bench
 from allocsolve.bench import RecordStore
 from allocsolve.model import Job, WorkloadProblem
-from allocsolve.papers import zojer2025
+from reproductions import zojer2025
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,7 +111,7 @@ def test_what_cannot_be_done_is_refused(
 def test_without_the_log_the_message_says_where_it_is(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from allocsolve.papers.zojer2025.trace import cori_knl  # noqa: PLC0415 - what the fixture replaces
+    from reproductions.zojer2025.trace import cori_knl  # noqa: PLC0415 - what the fixture replaces
 
     monkeypatch.setattr(zojer2025, "cori_knl", cori_knl)
     err = refused(capsys, *COMMAND, "--traces", tmp_path, "--out", tmp_path / "out")

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.xdist_group("house")
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "allocsolve"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+PAPERS = sorted((ROOT / "reproductions").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 #: A module holds one idea: 60 to 400 lines as a rule, and never more than this.
@@ -53,7 +54,6 @@ ROOMS = (
     "adaptors",
     "bench",
     "report",
-    "papers",
     "testing",
     "cli",
 )
@@ -170,9 +170,9 @@ def _dotted(module: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-#: Where the code of one family or paper lives: folders, modules.
+#: Where the code of one family lives: folders, modules.
 OF_A_FAMILY = (
-    *("kernels", "model", "backends", "bounds", "simulation", "heuristics", "exact", "adaptors", "papers"),
+    *("kernels", "model", "backends", "bounds", "simulation", "heuristics", "exact", "adaptors"),
     *(
         "judge/evolution",
         "judge/_kernels_evolution",
@@ -188,9 +188,8 @@ OF_A_FAMILY = (
     *("instances/generators", "instances/library/regenerate.py", "adaptors"),
     *("registry/evolution.py", "registry/partition.py", "registry/workload.py"),
     *("registry/reservation.py", "registry/allocators.py"),
-    *("bench/library/design.py", "bench/library/design.py"),  # which problems are in the library
+    "bench/library/design.py",  # which problems are in the library
     *("cli/create.py", "cli/parser_generate.py"),  # one command per generator
-    *("cli/reproduce_", "cli/parser_reproduce.py"),  # one command per paper
 )
 #: Words that only code of a family says.
 FAMILY_WORDS = re.compile(r"(?i)evolution|partition|reservation|expand_limit|topology|contiguous|makespan")
@@ -225,10 +224,21 @@ def test_the_judge_shares_no_code_with_solvers() -> None:
     assert not offenders, "\n".join(offenders)
 
 
+def test_the_package_imports_no_reproduction() -> None:
+    """They stand beside the package, in a checkout only: the parser asks for their commands by name."""
+    offenders = [
+        f"{_place(module, one.line)}: imports {one.name}"
+        for module in MODULES
+        for one in _source(module).imports
+        if one.name.split(".")[0] == "reproductions"
+    ]
+    assert not offenders, "\n".join(offenders)
+
+
 def test_no_module_is_longer_than_700_lines() -> None:
     offenders = [
         f"{module.relative_to(ROOT)}: {_source(module).length} lines"
-        for module in MODULES
+        for module in [*MODULES, *PAPERS]
         if _source(module).length > MOST_LINES
     ]
     assert not offenders, "\n".join(offenders)

@@ -15,7 +15,7 @@ from allocsolve.heuristics import Lina
 from allocsolve.instances import lublin1999
 from allocsolve.judge.workload import workload_metrics
 from allocsolve.model import Budget
-from allocsolve.papers.lina2022 import (
+from reproductions.lina2022 import (
     ALGORITHMS,
     FULL,
     LOGS,

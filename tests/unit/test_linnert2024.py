@@ -10,7 +10,7 @@ import pytest
 from picture_tools import SVG, parsed
 
 from allocsolve.errors import InvalidOption
-from allocsolve.papers.linnert2024 import (
+from reproductions.linnert2024 import (
     ADMISSIONS,
     BOUND,
     COUNT,
@@ -30,7 +30,7 @@ from allocsolve.papers.linnert2024 import (
     sentences,
     spread,
 )
-from allocsolve.papers.linnert2024.claims import CLAIMS
+from reproductions.linnert2024.claims import CLAIMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

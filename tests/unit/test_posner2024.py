@@ -11,7 +11,7 @@ import pytest
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances import digest, evotree_batch
-from allocsolve.papers.posner2024 import (
+from reproductions.posner2024 import (
     COMPARED,
     EASY,
     EVOLV,

@@ -18,7 +18,7 @@ from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer, Inval
 from allocsolve.instances import lublin1999
 from allocsolve.judge import window_metrics
 from allocsolve.model import Job, WorkloadProblem
-from allocsolve.papers.zojer2025 import (
+from reproductions.zojer2025 import (
     FIGURES,
     POLICIES,
     REFERENCES,
@@ -34,8 +34,8 @@ from allocsolve.papers.zojer2025 import (
     sentences,
     variants,
 )
-from allocsolve.papers.zojer2025.run_sentences import RUN_SENTENCES
-from allocsolve.papers.zojer2025.runs import WARM_UP_S
+from reproductions.zojer2025.run_sentences import RUN_SENTENCES
+from reproductions.zojer2025.runs import WARM_UP_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,7 +192,7 @@ def test_a_value_below_a_bound_is_refused(small: tuple[Reproduction, RecordStore
 
 @given(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_changes_are_those_inside_jobs(sizes: list[list[int]]) -> None:
-    from allocsolve.papers.zojer2025.runs import _changes  # noqa: PLC0415 - looked at from inside
+    from reproductions.zojer2025.runs import _changes  # noqa: PLC0415 - looked at from inside
 
     offsets = np.cumsum([0, *map(len, sizes)])
     changes = _changes(offsets, np.array([size for job in sizes for size in job]))

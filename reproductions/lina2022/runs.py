@@ -1,0 +1,163 @@
+"""The runs behind the reproduction: three algorithms, six orders of victims, ten shares of elastic jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from allocsolve.bench.runs.store import RecordStore
+from allocsolve.bench.runs.tasks import plan
+from allocsolve.errors import InvalidOption
+from allocsolve.instances import lina_workload
+from allocsolve.model import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allocsolve.bench.runs.records import Record
+    from allocsolve.bench.runs.tasks import Task
+    from allocsolve.model import Answer, Problem, WorkloadProblem
+    from reproductions.lina2022.logs import Log
+
+__all__ = [
+    "ALGORITHMS",
+    "BOUND",
+    "BOUND_SHARES",
+    "PRINTED_SYSTEM",
+    "RIGID",
+    "RULES",
+    "SEEDS",
+    "SHARES",
+    "TEXT_SYSTEM",
+    "FigureStore",
+    "PlannedRun",
+    "Variant",
+    "planned_runs",
+    "variants",
+]
+
+#: The algorithm System as its listing prints it, and as the text says.
+PRINTED_SYSTEM: Final = "system-printed"
+TEXT_SYSTEM: Final = "system-text"
+#: Options of `lina`: the algorithms, by the names of the paper; of the last one there are two readings.
+ALGORITHMS: Final = ("default", "application", TEXT_SYSTEM, PRINTED_SYSTEM)
+#: Options of `lina`, and what the paper calls them.
+RULES: Final[Mapping[str, str]] = {
+    "random": "Random",
+    "gain": "Gain",
+    "shrinkable": "Resource",
+    "expansions": "Expansion",
+    "cost": "Adaptation",
+    "remaining": "Time",
+}
+#: Without elastic jobs: as the policies do it then, and textbook EASY.
+RIGID: Final = ("first-fit", "easy")
+#: The solver that gives bounds, and the shares at which it does, with the first seed.
+BOUND: Final = "prices"
+BOUND_SHARES: Final = (0.0, 0.1, 0.5, 1.0)
+
+#: Shares of elastic jobs, those of the paper; and how many seeds: the paper has ten runs.
+SHARES: Final = tuple(percent / 100 for percent in range(10, 110, 10))
+SEEDS: Final = 3
+
+#: Seconds for a policy, of which none takes that long.
+_POLICY_SECONDS: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A workload of the paper with a share of elastic jobs; 0: all rigid."""
+
+    log: str
+    share: float
+    seed: int
+    problem: WorkloadProblem
+
+
+class PlannedRun(NamedTuple):
+    """A task, and what it is about."""
+
+    task: Task
+    variant: Variant
+    algorithm: str  #: of `ALGORITHMS`, `RIGID`, or `BOUND`
+    rule: str  #: of `RULES`; empty of the others
+
+
+class FigureStore(RecordStore):
+    """Records without the answers of policies: there are thousands, and each is made again in a moment."""
+
+    def append(
+        self,
+        record: Record,
+        problem: Problem,
+        answer: Answer | None,
+        certificate: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Add a row; its answer only if it is of the solver that gives bounds."""
+        return super().append(record, problem, answer if record.solver == BOUND else None, certificate)
+
+
+def variants(log: Log, shares: Sequence[float] = SHARES, seeds: int = SEEDS) -> tuple[Variant, ...]:
+    """Return a workload without elastic jobs, and those with each share and seed.
+
+    Parameters
+    ----------
+    log
+        The workload.
+    shares
+        Each above 0, at most 1.
+    seeds
+        1, 2, .. up to this number choose elastic jobs and draw what they are; where they are fully flexible
+        there is one.
+
+    Raises
+    ------
+    InvalidOption
+        If there is nothing to run, or a share stands twice or is out of range.
+    """
+    told = ", ".join(f"{share:g}" for share in shares)
+    if seeds < 1 or not shares or len({*shares}) < len(shares):
+        msg = f"shares {told} of {seeds} seeds: nothing, or some twice"
+        raise InvalidOption(msg)
+    if not all(0 < share <= 1 for share in shares):
+        msg = f"shares {told}: not all are above 0 and at most 1"
+        raise InvalidOption(msg)
+    chosen = [Variant(log.name, 0.0, 1, log.problem)]
+    for share in sorted(shares):
+        for seed in range(1, 2 if log.full else seeds + 1):
+            problem = lina_workload(
+                log.problem, share=share, seed=seed, flexibility="full" if log.full else "limited"
+            )
+            chosen.append(Variant(log.name, share, seed, problem))
+    return tuple(chosen)
+
+
+def planned_runs(chosen: Sequence[Variant], *, full: bool, seconds: float) -> list[PlannedRun]:
+    """Return the runs of all policies on the variants of a workload, and some bounds.
+
+    Parameters
+    ----------
+    chosen
+        See `variants`.
+    full
+        Whether elastic jobs are fully flexible: only one order of victims is run then, and no bound.
+    seconds
+        Of each bound.
+    """
+    runs: list[PlannedRun] = []
+    budget, long = Budget(seconds=_POLICY_SECONDS), Budget(seconds=seconds)
+    for variant in chosen:
+        named = [("", variant.problem)]
+        solvers = {name: (name, "") for name in RIGID}
+        if variant.share:
+            solvers = {
+                f"lina(candidates={algorithm},victims={rule},seed={variant.seed})": (algorithm, rule)
+                for algorithm in ALGORITHMS
+                for rule in (("gain",) if full else RULES)
+            }
+        tasks = plan(named, list(solvers), objective="turnaround", budgets=[budget])
+        runs += [PlannedRun(task, variant, *what) for task, what in zip(tasks, solvers.values(), strict=True)]
+        if variant.seed == 1 and variant.share in BOUND_SHARES and not full:
+            tasks = plan(named, [BOUND], objective="turnaround", budgets=[long])
+            runs += [PlannedRun(task, variant, BOUND, "") for task in tasks]
+    return runs

@@ -1,0 +1,124 @@
+"""The runs behind the reproduction: both schedulers on each share of each batch, in several readings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from allocsolve.bench.runs.tasks import plan
+from allocsolve.model import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from allocsolve.bench.runs.tasks import Task
+    from allocsolve.instances.generators.evotree import EvotreeKind
+    from reproductions.posner2024.batches import Batch
+
+__all__ = [
+    "BOUND",
+    "COMPARED",
+    "EASY",
+    "EVOLV",
+    "READINGS",
+    "SCHEDULERS",
+    "PlannedRun",
+    "Reading",
+    "planned_runs",
+]
+
+#: The schedulers of the paper: jobs that are not rigid are moldable under the first, and evolve under the
+#: second.
+EASY: Final = "EasyBackfilling"
+EVOLV: Final = "EvolvEasyBack"
+SCHEDULERS: Final = (EASY, EVOLV)
+_KINDS: Final[dict[str, EvotreeKind]] = {EASY: "moldable", EVOLV: "evolving"}
+#: A policy that is not of the paper and knows as much; run where jobs evolve.
+COMPARED: Final = "static-price"
+#: The solver that gives bounds.
+BOUND: Final = "prices"
+
+#: Seconds for a policy, of which none takes that long.
+_POLICY_SECONDS: Final = 60.0
+_POLICY: Final = "evolv-easyback"
+
+
+class Reading(NamedTuple):
+    """One way to read what the paper leaves open."""
+
+    name: str
+    text: str
+    evolving: str = _POLICY  #: the solver where jobs evolve
+    others: str = _POLICY  #: where none does; there the two schedulers are the same
+    release_delay: float = 10.0  #: seconds until an evolving job begins to give back an idle node
+
+
+#: The first is that of the published program; its release delay is chosen such that its figures fit.
+READINGS: Final = (
+    Reading("published", "cool-down of 60 s, nodes given back after 10 s"),
+    Reading("1 s", "nodes given back after 1 s", release_delay=1.0),
+    Reading("5 s", "nodes given back after 5 s", release_delay=5.0),
+    Reading("15 s", "nodes given back after 15 s", release_delay=15.0),
+    Reading("polling", "decisions every 5 s only", f"{_POLICY}(wake_up=False)", f"{_POLICY}(wake_up=False)"),
+    Reading("no cool-down", "no cool-down, as in the text", f"{_POLICY}(cooldown=0)"),
+    Reading("start cools", "a job cools down after its start, too", f"{_POLICY}(start_counts=True)"),
+    Reading("queue first", "requests after the queue", f"{_POLICY}(requests=last)"),
+    Reading("textbook", "textbook EASY where no job evolves", others="easy"),
+)
+
+
+class PlannedRun(NamedTuple):
+    """A task, and what it is for."""
+
+    task: Task
+    batch: str
+    scheduler: str
+    share: float
+    reading: Reading | None  #: None: a bound
+
+
+def planned_runs(
+    batches: Sequence[Batch], shares: Sequence[float], *, seconds: float, workers: int = 1
+) -> list[PlannedRun]:
+    """Return the runs of both schedulers in all readings, of what is compared with them, and of the bounds.
+
+    Parameters
+    ----------
+    batches
+        Have all of the shares.
+    shares
+        Of jobs that are not rigid.
+    seconds, workers
+        Of each bound. There is one for each problem of the first reading: how long a job keeps an idle node
+        does not matter to it.
+
+    Raises
+    ------
+    InvalidOption
+        If a batch lacks a share.
+    """
+    policy, bound = Budget(seconds=_POLICY_SECONDS), Budget(seconds=seconds, workers=workers)
+    runs = []
+    for batch, share, scheduler in _cells(batches, shares):
+        for reading in READINGS:
+            solver = reading.evolving if share and scheduler == EVOLV else reading.others
+            task = _task(batch, share, scheduler, reading, solver, policy)
+            runs.append(PlannedRun(task, batch.name, scheduler, share, reading))
+        task = _task(batch, share, scheduler, READINGS[0], BOUND, bound)
+        runs.append(PlannedRun(task, batch.name, scheduler, share, None))
+        if share and scheduler == EVOLV:
+            task = _task(batch, share, scheduler, READINGS[0], COMPARED, policy)
+            runs.append(PlannedRun(task, batch.name, COMPARED, share, READINGS[0]))
+    return runs
+
+
+def _cells(batches: Sequence[Batch], shares: Sequence[float]) -> Iterator[tuple[Batch, float, str]]:
+    for share in sorted(shares):
+        for scheduler in SCHEDULERS:
+            for batch in batches:
+                yield batch, share, scheduler
+
+
+def _task(batch: Batch, share: float, scheduler: str, reading: Reading, solver: str, budget: Budget) -> Task:
+    problem = batch.problem(share, _KINDS[scheduler], reading.release_delay)
+    (task,) = plan([("", problem)], [solver], objective="turnaround", budgets=[budget])
+    return task
