@@ -26,8 +26,7 @@ from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.exact.partition import _cut_search, branch_and_bound
 from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import _kernels_partition_tree as tree, _kernels_partition_tree as walks
-from allocsolve.judge.partition import PartitionAxes, is_ring, stars
-from allocsolve.judge.partition_tree import partition_certificate_bound
+from allocsolve.judge.partition_tree import PartitionAxes, is_ring, partition_certificate_bound, stars
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
 
 if TYPE_CHECKING:

@@ -138,7 +138,6 @@ def test_without_time_the_given_bound_remains() -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_pieces_of_a_log(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     """As a log of thousands of jobs is done: pieces, then all together."""
-    monkeypatch.setattr("allocsolve.bounds.workload.job_prices.PIECE", 60)
     monkeypatch.setattr(module, "PIECE", 60)
     monkeypatch.setattr(module, "_STEPS", 15)
     problem = log(130)

@@ -258,7 +258,7 @@ def test_a_log_is_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     log = read_table_log(write("fdata", tmp_path / "log", titled("fdata", columns)), "fdata")
     assert log.names == ("1", "2", "3", "4")
     assert log.report.faults == ("row 5: nnuma '4K' is no number of nodes or processors",)
-    monkeypatch.setattr("allocsolve.instances.formats.log_lines._TOTAL", 99)
+    monkeypatch.setattr("allocsolve.instances.formats.log_lines._PARQUET_TOTAL", 99)
     with pytest.raises(FormatError, match="its columns are larger than 0 MiB: cut it before"):
         read_table_log(tmp_path / "log", "fdata")
 
