@@ -100,8 +100,8 @@ class Machine:
             self.start(job, sorted(job.partition, key=self.curve.__getitem__))
 
     def start_waiting_jobs(self) -> bool:
-        """Start those who can, in the order of arrival; return whether any did."""
-        started = False
+        """Start those who can, in the order of arrival; return whether any started or was rejected."""
+        changed = False
         while self.queue:
             job = self.queue[0]
             wanted = min(job.size, len(job.initial))
@@ -113,9 +113,9 @@ class Machine:
             else:
                 job.start = self.now
                 self.start(job, sorted(nodes, key=self.curve.__getitem__))
-                started = True
+            changed = True
             self.queue.pop(0)
-        return started
+        return changed
 
     def drop(self, job: NaiveJob, wanted: int) -> list[int]:
         """Return the nodes on which a job starts that leaks."""

@@ -36,19 +36,23 @@ from .partition.nearest import (
     mc1x1 as mc1x1,
 )
 from .partition.submesh import Submesh as Submesh, submesh as submesh
+from .programs import (
+    ExecutionRules as ExecutionRules,
+    LeakRules as LeakRules,
+    execute as execute,
+    linnert_program as linnert_program,
+    program_of as program_of,
+)
 from .reservation.admission import Admission as Admission, Static as Static, admit as admit
 from .reservation.calendar import ReservationCalendar as ReservationCalendar, Slot as Slot
-from .reservation.execution import execute as execute
 from .reservation.greedy import ReservationGreedy as ReservationGreedy
 from .reservation.leak import ReservationLeak as ReservationLeak, execute_leaking as execute_leaking
-from .reservation.linnert_programs import linnert_program as linnert_program, program_of as program_of
 from .reservation.orders import (
     RESERVATION_ORDERS as RESERVATION_ORDERS,
     ReservationOrder as ReservationOrder,
     greedy_starts as greedy_starts,
     reservation_order as reservation_order,
 )
-from .reservation.rules import ExecutionRules as ExecutionRules, LeakRules as LeakRules
 from .reservation.static_execution import StaticExecution as StaticExecution
 from .workload import (
     Conservative as Conservative,

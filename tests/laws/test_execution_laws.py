@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from execution_strategies import booked_problems, executable_problems, execution_rules, leak_rules, programs
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, example, given, strategies as st
 from naive_execution import naive_execute, naive_leak, naive_linnert
 from naive_jobs import NaiveRules
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem, UnsupportedProblem
-from allocsolve.heuristics import ExecutionRules, execute, execute_leaking, growth, linnert_program
-from allocsolve.heuristics.reservation.calibration import calibrate, reference_partition
-from allocsolve.heuristics.reservation.program_set import program_set
+from allocsolve.heuristics import ExecutionRules, LeakRules, execute, execute_leaking, growth, linnert_program
+from allocsolve.heuristics.programs.calibration import calibrate, reference_partition
+from allocsolve.heuristics.programs.program_set import program_set
 from allocsolve.model import (
     CANCELLED,
     REJECTED,
@@ -31,8 +31,6 @@ from allocsolve.model import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from allocsolve.heuristics import LeakRules
 
 
 def program_by_index(problem: ReservationProblem) -> Callable[[int], Program]:
@@ -65,6 +63,14 @@ def test_a_program_is_its_description(kind: int, nodes: int) -> None:
         assert linnert_program(kind, nodes, job_idx, 5) == naive_linnert(kind, nodes, job_idx, 5)
 
 
+def rejected_before_it_could_be_cancelled() -> ReservationProblem:
+    """A job that is rejected on arrival while a deadline, its own, is what comes next."""
+    program = Program([[("compute", 0.0), ("compute", 1.0)]])
+    jobs = (DeadlineJob(0, 1, 3, 3, "own"), DeadlineJob(1, 1, 1, 2, "own"))
+    return ReservationProblem(Mesh((1, 1)), jobs, programs={"own": program}, leaking=True)
+
+
+@example(rejected_before_it_could_be_cancelled(), ExecutionRules(), LeakRules(waiting="reject"))
 @given(executable_problems(), execution_rules(), leak_rules())
 def test_a_leak_is_its_rules(problem: ReservationProblem, rules: ExecutionRules, leak: LeakRules) -> None:
     schedule = executed_or_refused(lambda: execute_leaking(problem, rules, leak))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from allocsolve.heuristics import ExecutionRules, LeakRules, Static, execute, execute_leaking
-from allocsolve.heuristics.reservation import calibration
+from allocsolve.heuristics.programs import calibration
 from allocsolve.instances import linnert2024
 from allocsolve.model import SUCCESSFUL, Budget, Mesh
 

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import UnsupportedProblem
-from allocsolve.heuristics.reservation._executed import executed
-from allocsolve.heuristics.reservation._kernels_execution import run_jobs
-from allocsolve.heuristics.reservation._kernels_machine import FINISHED, OUTCOME, ROWS, WORKED
-from allocsolve.heuristics.reservation.calibration import calibrate
-from allocsolve.heuristics.reservation.program_set import program_set
-from allocsolve.heuristics.reservation.rules import (
+from allocsolve.heuristics.programs._kernels_execution import run_jobs
+from allocsolve.heuristics.programs.calibration import calibrate
+from allocsolve.heuristics.programs.program_set import program_set
+from allocsolve.heuristics.programs.rules import (
     ExecutionRules,
     LeakRules,
     Reference,
     Waiting,
     machine_of,
 )
+from allocsolve.heuristics.programs.state import FINISHED, OUTCOME, ROWS, WORKED, executed
 from allocsolve.model import REJECTED, ReservationProblem, ReservationSchedule, Result, Status
 from allocsolve.model.checks import instance
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from allocsolve.heuristics.programs.execution import execute
+from allocsolve.heuristics.programs.rules import OVERRUNS, ExecutionRules
 from allocsolve.heuristics.reservation.admission import Static
-from allocsolve.heuristics.reservation.execution import execute
-from allocsolve.heuristics.reservation.rules import OVERRUNS, ExecutionRules
 from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allocsolve.heuristics.reservation.rules import Overrun, Reference
+    from allocsolve.heuristics.programs.rules import Overrun, Reference
     from allocsolve.heuristics.reservation.shapes import Allocator
     from allocsolve.model import Budget, ReservationProblem, ReservationSchedule
 

@@ -4,18 +4,33 @@ Each job has a clock of its own, by which nothing depends on when it started or 
 does exactly the same on the same nodes whenever it is there, down to the last bit. The job whose next event
 comes first goes on.
 """
-# ruff: noqa: PLR0915
-# A call is one loop.
 
 from __future__ import annotations
 
+# ruff: noqa: PLR0915
+# A call is one loop.
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allocsolve.heuristics.reservation._kernels_event_heap import BITS, MASK, change, insert, remove
-from allocsolve.heuristics.reservation._kernels_flows import drop_flows, end_flow, set_rates
-from allocsolve.heuristics.reservation._kernels_machine import (
+from allocsolve.heuristics.programs._kernels_flows import (
+    BITS,
+    MASK,
+    change,
+    drop_flows,
+    end_flow,
+    insert,
+    remove,
+    set_rates,
+)
+from allocsolve.heuristics.programs._kernels_processes import (
+    drop,
+    give_back,
+    go_on,
+    stop_computing,
+    take_node,
+)
+from allocsolve.heuristics.programs.state import (
     ABSENT,
     ALIVE,
     ARRIVES,
@@ -60,18 +75,11 @@ from allocsolve.heuristics.reservation._kernels_machine import (
     WORKED,
     seconds,
 )
-from allocsolve.heuristics.reservation._kernels_processes import (
-    give_back,
-    go_on,
-    stop_computing,
-    take_node,
-)
-from allocsolve.heuristics.reservation._kernels_room import drop
 from allocsolve.kernels import inner_kernel, kernel
 from allocsolve.model.reservation import CANCELLED, REJECTED, SUCCESSFUL
 
 if TYPE_CHECKING:
-    from allocsolve.heuristics.reservation._kernels_machine import Executed, Machine, Programs, State
+    from allocsolve.heuristics.programs.state import Executed, Machine, Programs, State
     from allocsolve.model import FloatArray, IntArray
 
 __all__ = ["run_jobs"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.partition.lattice import lattice
-from allocsolve.heuristics.reservation._kernels_machine import Machine
+from allocsolve.heuristics.programs.state import Machine
 from allocsolve.model import frozen, node_order
 from allocsolve.model.checks import choice, flag, integer, real, shown
 

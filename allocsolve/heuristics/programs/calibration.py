@@ -9,19 +9,18 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.heuristics.partition.lattice import lattice
-from allocsolve.heuristics.reservation._executed import Scales, executed
-from allocsolve.heuristics.reservation._kernels_execution import run_jobs
-from allocsolve.heuristics.reservation._kernels_machine import FINISHED, OVER, PHASE
-from allocsolve.heuristics.reservation._kernels_reference import cheapest_seeds, grown_from
-from allocsolve.heuristics.reservation.program_set import forking
-from allocsolve.heuristics.reservation.rules import ExecutionRules, LeakRules, machine_of
+from allocsolve.heuristics.programs._kernels_execution import run_jobs
+from allocsolve.heuristics.programs._kernels_programs import cheapest_seeds, grown_from
+from allocsolve.heuristics.programs.program_set import forking
+from allocsolve.heuristics.programs.rules import ExecutionRules, LeakRules, machine_of
+from allocsolve.heuristics.programs.state import FINISHED, OVER, PHASE, Scales, executed
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.heuristics.reservation._kernels_machine import Programs
-    from allocsolve.heuristics.reservation.program_set import ProgramSet
+    from allocsolve.heuristics.programs.program_set import ProgramSet
+    from allocsolve.heuristics.programs.state import Programs
     from allocsolve.model import BoolArray, FloatArray, IntArray, ReservationProblem, Topology
 
 __all__ = ["calibrate", "reference_partition"]

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.heuristics.reservation._executed import executed
-from allocsolve.heuristics.reservation._kernels_execution import run_jobs
-from allocsolve.heuristics.reservation._kernels_machine import FINISHED, OUTCOME, WORKED
-from allocsolve.heuristics.reservation.calibration import calibrate
-from allocsolve.heuristics.reservation.program_set import program_set
-from allocsolve.heuristics.reservation.rules import OVERRUNS, ExecutionRules, LeakRules, Overrun, machine_of
+from allocsolve.heuristics.programs._kernels_execution import run_jobs
+from allocsolve.heuristics.programs.calibration import calibrate
+from allocsolve.heuristics.programs.program_set import program_set
+from allocsolve.heuristics.programs.rules import OVERRUNS, ExecutionRules, LeakRules, Overrun, machine_of
+from allocsolve.heuristics.programs.state import FINISHED, OUTCOME, WORKED, executed
 from allocsolve.model import BOOKED, REJECTED, SUCCESSFUL, ReservationProblem, ReservationSchedule
 from allocsolve.model.checks import choice, instance
 
