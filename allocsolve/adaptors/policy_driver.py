@@ -265,7 +265,7 @@ class PolicyDriver:
         engine, ledger, ends = state.engine, resizing.ledger, state.ends
         job, elastic = state.job, resizing.job
         engine["clock"], engine["free"], engine["running"] = view.now, view.free, len(running)
-        ends["job"][: len(running)], state.end_places[running] = running, np.arange(len(running))
+        ends["item"][: len(running)], state.end_places[running] = running, np.arange(len(running))
         job["start"][running], job["start"][view.queue] = view.jobs.start[running], np.nan
         job["end"][view.completed] = view.now
         job["size"][running], elastic["target"][running] = view.held, view.targets

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.kernels import inner_kernel, kernel
-from allocsolve.simulation._kernels_heap import lower, raise_up
+from allocsolve.kernels.heap import BY_ITEM, lower, raise_up
 from allocsolve.simulation.state import State
 
 if TYPE_CHECKING:
@@ -38,17 +38,17 @@ _GAPS: Final = 64
 @inner_kernel
 def _push_end(state: State, time: float, job: int) -> None:
     """Put a running job on the heap of ends. O(log running)."""
-    raise_up(state.ends, state.end_places, state.engine.running, time, job)
+    raise_up(state.ends, state.end_places, BY_ITEM, state.engine.running, time, job)
     state.engine.running += 1
 
 
 @inner_kernel
 def _pop_end(state: State) -> int:
     """Take the running job that ends first off the heap. O(log running)."""
-    first = state.ends[0].job
+    first = state.ends[0].item
     state.engine.running -= 1
     count = state.engine.running
-    lower(state.ends, state.end_places, count, 0, state.ends[count].time, state.ends[count].job)
+    lower(state.ends, state.end_places, BY_ITEM, count, 0, state.ends[count].time, state.ends[count].item)
     return first
 
 
@@ -180,7 +180,7 @@ def submit_now(state: State, most: int) -> None:
     while submitted < most and engine.arrived < count:
         if state.arrivals[engine.arrived].time != engine.clock:
             break
-        job = state.arrivals[engine.arrived].job
+        job = state.arrivals[engine.arrived].item
         state.queue[engine.tail] = job
         state.events[engine.completed + submitted] = job
         submitted += 1

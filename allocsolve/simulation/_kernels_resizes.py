@@ -385,7 +385,7 @@ def advance_resizing(jobs: PackedJobs, state: State, resizing: Resizing, wake: f
             completed += 1
         noticed = completed > 0 or now == wake
         while ledger.waiting and resizing.points[0].time == now and (coalesce or not completed + happened):
-            job = resizing.points[0].job
+            job = resizing.points[0].item
             before = state.job[job].size
             asks = happen(jobs, state, resizing, job)
             happened += 1

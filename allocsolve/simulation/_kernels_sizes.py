@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.heap import BY_ITEM, change, raise_up, take_out
 from allocsolve.model.evolving import REQUESTED
 from allocsolve.model.job_kinds import POWERS_OF_TWO
 from allocsolve.model.speedup import AMDAHL, NO_SPEEDUP, OVERHEAD, POWER, SPEEDUP_TABLE
 from allocsolve.simulation._kernels_events import put_in_order, take_out_of_order
-from allocsolve.simulation._kernels_heap import change_time, raise_up, take_out
 
 if TYPE_CHECKING:
     from allocsolve.model.jobs import PackedJobs
@@ -100,12 +100,12 @@ def set_next_event(resizing: Resizing, job: int, time: float) -> None:
     ledger, places = resizing.ledger, resizing.point_places
     if places[job] >= 0:
         if time < np.inf:
-            change_time(resizing.points, places, ledger.waiting, job, time)
+            change(resizing.points, places, BY_ITEM, ledger.waiting, places[job], time, job)
         else:
-            take_out(resizing.points, places, ledger.waiting, job)
+            take_out(resizing.points, places, BY_ITEM, ledger.waiting, places[job])
             ledger.waiting -= 1
     elif time < np.inf:
-        raise_up(resizing.points, places, ledger.waiting, time, job)
+        raise_up(resizing.points, places, BY_ITEM, ledger.waiting, time, job)
         ledger.waiting += 1
 
 
@@ -113,7 +113,7 @@ def set_next_event(resizing: Resizing, job: int, time: float) -> None:
 def set_end(state: State, job: int, end: float) -> None:
     """Set when a running job ends if nothing changes, infinite if that is not known. O(log running)."""
     state.job[job].end = end
-    change_time(state.ends, state.end_places, state.engine.running, job, end)
+    change(state.ends, state.end_places, BY_ITEM, state.engine.running, state.end_places[job], end, job)
 
 
 @inner_kernel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from allocsolve.simulation._kernels_events import advance, begin, leave_queue
-from allocsolve.simulation._kernels_heap import lower as heap_lower, raise_up as heap_raise
 from allocsolve.simulation._kernels_resizes import (
     advance_resizing,
     answer,
@@ -33,8 +32,6 @@ __all__ = [
     "answer",
     "begin",
     "has_room",
-    "heap_lower",
-    "heap_raise",
     "initial_resizing",
     "initial_state",
     "largest_size",

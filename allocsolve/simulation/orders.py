@@ -146,7 +146,7 @@ class Orders:
         ):
             raise IllegalDecision(job, "does not run")
         place = self._state.end_places[job]
-        if place >= self._state.engine["running"] or self._state.ends[place]["job"] != job:
+        if place >= self._state.engine["running"] or self._state.ends[place]["item"] != job:
             raise IllegalDecision(job, f"does not run: it ended at {self._state.job[job]['end']:.15g} s")
         return int(self._resizing.job[job]["target"])
 

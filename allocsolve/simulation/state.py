@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allocsolve.kernels.heap import Entry
 from allocsolve.kernels.records import Record, Records, record, records
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EngineNumbers",
-    "Entry",
     "Held",
     "Resizing",
     "State",
@@ -64,13 +64,6 @@ class JobState(Record):
     #: The code of the reason why it started, and the job that it was started before, or -1.
     reason: int
     blocked: int
-
-
-class Entry(Record):
-    """Of a heap, or of a list in the order of time."""
-
-    time: float
-    job: int
 
 
 class Held(Record):
@@ -134,7 +127,7 @@ def initial_state(
     return State(
         engine=engine,
         job=records(JobState, count, start=np.nan, end=np.nan, expected=np.nan, blocked=-1),
-        arrivals=records(Entry, len(submit), frozen=True, time=submit[order], job=order),
+        arrivals=records(Entry, len(submit), frozen=True, time=submit[order], item=order),
         queue=np.empty(count, dtype=np.int64),
         ends=records(Entry, count),
         end_places=np.empty(count if resizable else 0, dtype=np.int64),

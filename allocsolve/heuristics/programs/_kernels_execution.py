@@ -16,11 +16,8 @@ import numpy as np
 from allocsolve.heuristics.programs._kernels_flows import (
     BITS,
     MASK,
-    change,
     drop_flows,
     end_flow,
-    insert,
-    remove,
     set_rates,
 )
 from allocsolve.heuristics.programs._kernels_processes import (
@@ -76,34 +73,32 @@ from allocsolve.heuristics.programs.state import (
     seconds,
 )
 from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.heap import change, raise_up, take_out
 from allocsolve.model.reservation import CANCELLED, REJECTED, SUCCESSFUL
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.programs.state import Executed, Machine, Programs, State
-    from allocsolve.model import FloatArray, IntArray
 
 __all__ = ["run_jobs"]
 
 
 @inner_kernel
-def _set_job_event(
-    times: FloatArray, keys: IntArray, places: IntArray, counts: IntArray, time: float, key: int
-) -> None:
+def _set_job_event(state: State, time: float, key: int) -> None:
     """Say what comes next in a slot of the heap of jobs."""
+    heap, places, counts = state.job_events, state.job_event_places, state.counts
     at = places[key & MASK]
     if at >= 0:
-        change(times, keys, places, counts[JOB_EVENTS], at, time, key)
+        change(heap, places, MASK, counts[JOB_EVENTS], at, time, key)
     else:
-        insert(times, keys, places, counts[JOB_EVENTS], time, key)
+        raise_up(heap, places, MASK, counts[JOB_EVENTS], time, key)
         counts[JOB_EVENTS] += 1
 
 
 @inner_kernel
-def _clear_job_event(
-    times: FloatArray, keys: IntArray, places: IntArray, counts: IntArray, slot: int
-) -> None:
+def _clear_job_event(state: State, slot: int) -> None:
+    places, counts = state.job_event_places, state.counts
     if places[slot] >= 0:
-        remove(times, keys, places, counts[JOB_EVENTS], places[slot])
+        take_out(state.job_events, places, MASK, counts[JOB_EVENTS], places[slot])
         counts[JOB_EVENTS] -= 1
 
 
@@ -111,14 +106,13 @@ def _clear_job_event(
 def _foresee_job(jobs: Executed, state: State, job: int) -> None:
     """Put the next event of a running job among those of all jobs."""
     base = jobs.slot_at[job]
-    times, keys, places = state.job_event_time, state.job_event_key, state.job_event_place
     if state.job[job, EVENTS] > 0:
         began = state.job_time[job, BEGAN]
-        at = seconds(began, jobs.limit[job], jobs.factor[job], state.event_time[base])
-        kind = state.event_key[base] >> BITS
-        _set_job_event(times, keys, places, state.counts, at, (kind << BITS) | job)
+        at = seconds(began, jobs.limit[job], jobs.factor[job], state.events[base].time)
+        kind = state.events[base].item >> BITS
+        _set_job_event(state, at, (kind << BITS) | job)
     else:
-        _clear_job_event(times, keys, places, state.counts, job)
+        _clear_job_event(state, job)
 
 
 @inner_kernel
@@ -128,13 +122,13 @@ def _moves_on(jobs: Executed, state: State, now: float) -> bool:
     The clock may tell times apart that are the same in seconds; so a job that is alone always sets its rates
     at the same times by its clock.
     """
-    if state.counts[JOB_EVENTS] == 0 or state.job_event_time[0] > now:
+    if state.counts[JOB_EVENTS] == 0 or state.job_events[0].time > now:
         return True
-    key = state.job_event_key[0]
+    key = state.job_events[0].item
     if key >> BITS >= KILL:
         return False
     job = key & MASK
-    return bool(state.event_time[jobs.slot_at[job]] > state.job_time[job, CLOCK])
+    return bool(state.events[jobs.slot_at[job]].time > state.job_time[job, CLOCK])
 
 
 @inner_kernel
@@ -148,11 +142,10 @@ def _set_rates(machine: Machine, jobs: Executed, state: State, now: float) -> No
 @inner_kernel
 def _arrive(jobs: Executed, state: State, job: int) -> int:
     """Let a job come; return how many nodes in `State.spot` it starts on, 0 if it waits in the queue."""
-    times, keys, places = state.job_event_time, state.job_event_key, state.job_event_place
     counts, limit = state.counts, jobs.limit[job]
-    _clear_job_event(times, keys, places, counts, job)
+    _clear_job_event(state, job)
     if limit < np.inf:
-        _set_job_event(times, keys, places, counts, limit, (KILL << BITS) | (len(jobs.limit) + job))
+        _set_job_event(state, limit, (KILL << BITS) | (len(jobs.limit) + job))
     count = 0
     for here in jobs.sets[jobs.set_at[job] : jobs.set_at[job + 1]]:
         state.spot[count] = here
@@ -186,7 +179,7 @@ def _lay_out(
         state.arrival[first_message + m] = np.inf
         state.message[first_message + m, RECEIVER] = state.message[first_message + m, SENDER] = -1
     for slot in range(num_processes + programs.num_messages[program]):
-        state.event_place[base + slot] = -1
+        state.event_places[base + slot] = -1
         if machine.rules[CONTENTION] == 1:
             state.flow[base + slot, INDEX] = -1
     nodes = state.spot
@@ -229,13 +222,7 @@ def _start_waiting(machine: Machine, programs: Programs, jobs: Executed, state: 
             if machine.rules[REJECTING] == 0:
                 break
             state.job[job, PHASE], state.job[job, OUTCOME] = OVER, REJECTED
-            _clear_job_event(
-                state.job_event_time,
-                state.job_event_key,
-                state.job_event_place,
-                counts,
-                len(jobs.limit) + job,
-            )
+            _clear_job_event(state, len(jobs.limit) + job)
         counts[QUEUE_HEAD] += 1
     return -1, 0
 
@@ -255,9 +242,8 @@ def _finish(machine: Machine, jobs: Executed, state: State, job: int, outcome: i
             drop_flows(state.flow, state.flows, state.counts, job)
     state.job[job, PHASE], state.job[job, OUTCOME], state.job[job, EVENTS] = OVER, outcome, 0
     state.job_time[job, FINISHED] = at
-    times, keys, places = state.job_event_time, state.job_event_key, state.job_event_place
-    _clear_job_event(times, keys, places, state.counts, job)
-    _clear_job_event(times, keys, places, state.counts, len(jobs.limit) + job)
+    _clear_job_event(state, job)
+    _clear_job_event(state, len(jobs.limit) + job)
 
 
 @inner_kernel
@@ -268,11 +254,9 @@ def _take_event(machine: Machine, programs: Programs, jobs: Executed, state: Sta
     """
     base, program = jobs.slot_at[job], jobs.program[job]
     first = jobs.process_at[job]
-    tau, key = state.event_time[base], state.event_key[base]
+    tau, key = state.events[base].time, state.events[base].item
     kind, slot = key >> BITS, key & MASK
-    remove(
-        state.event_time[base:], state.event_key[base:], state.event_place[base:], state.job[job, EVENTS], 0
-    )
+    take_out(state.events[base:], state.event_places[base:], MASK, state.job[job, EVENTS], 0)
     state.job[job, EVENTS] -= 1
     state.job_time[job, CLOCK] = tau
     if machine.rules[CONTENTION] == 1:
@@ -309,7 +293,6 @@ def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State,
     A job that is alone and never goes on any more is left `RUNNING`.
     """
     num_jobs, counts = len(jobs.limit), state.counts
-    times, keys, places = state.job_event_time, state.job_event_key, state.job_event_place
     for begin in range(num_jobs if alone else 1):
         counts[:] = 0
         counts[FREE] = len(state.node)
@@ -318,7 +301,7 @@ def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State,
         for job in range(num_jobs):
             if not alone or job == begin:
                 state.job[job, PHASE] = TO_COME
-                _set_job_event(times, keys, places, counts, jobs.start[job], (START << BITS) | job)
+                _set_job_event(state, jobs.start[job], (START << BITS) | job)
         now, tau, job = -np.inf, 0.0, num_jobs  # a job whose type is that of all others
         ready = going = 0
         starting = False
@@ -332,7 +315,7 @@ def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State,
                     outcome, at = SUCCESSFUL, seconds(began, jobs.limit[job], jobs.factor[job], tau)
             else:
                 count = going = ready = 0
-                if starting or counts[JOB_EVENTS] == 0 or times[0] > now:
+                if starting or counts[JOB_EVENTS] == 0 or state.job_events[0].time > now:
                     following, still = -1, starting
                     if counts[RETRY] == 1 or starting:
                         counts[RETRY] = 0
@@ -345,13 +328,13 @@ def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State,
                     elif counts[FLOWS_CHANGED] == 0:
                         if counts[JOB_EVENTS] == 0:
                             break
-                        now = times[0]
+                        now = state.job_events[0].time
                 if not starting:
                     if counts[FLOWS_CHANGED] == 1 and _moves_on(jobs, state, now):
                         counts[FLOWS_CHANGED] = 0
                         _set_rates(machine, jobs, state, now)
                         continue
-                    kind, job = keys[0] >> BITS, keys[0] & MASK
+                    kind, job = state.job_events[0].item >> BITS, state.job_events[0].item & MASK
                     if kind == KILL:
                         job -= num_jobs
                         outcome, at = CANCELLED, now
@@ -360,7 +343,7 @@ def run_jobs(machine: Machine, programs: Programs, jobs: Executed, state: State,
                         if count == 0:
                             continue
                     else:
-                        tau = state.event_time[jobs.slot_at[job]]
+                        tau = state.events[jobs.slot_at[job]].time
                         ready = _take_event(machine, programs, jobs, state, job)
                 if count > 0:
                     tau, ready = 0.0, _lay_out(machine, programs, jobs, state, job, count, now)

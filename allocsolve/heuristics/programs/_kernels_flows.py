@@ -23,80 +23,18 @@ from allocsolve.heuristics.programs.state import (
     seconds,
 )
 from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.heap import change, raise_up
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.heuristics.programs.state import Executed, State
     from allocsolve.model import FloatArray, IntArray
 
-__all__ = ["BITS", "MASK", "begin_flow", "change", "drop_flows", "end_flow", "insert", "remove", "set_rates"]
+__all__ = ["BITS", "MASK", "begin_flow", "drop_flows", "end_flow", "set_rates"]
 
 #: How many bits of a key say which slot it belongs to.
 BITS: Final = 40
 MASK: Final = (1 << BITS) - 1
-
-
-@inner_kernel
-def _rise(times: FloatArray, keys: IntArray, places: IntArray, at: int, time: float, key: int) -> None:
-    """Put an event at a place, whose own one is gone, or above it."""
-    while at > 0:
-        parent = (at - 1) >> 1
-        if times[parent] < time or (times[parent] == time and keys[parent] < key):
-            break
-        times[at], keys[at] = times[parent], keys[parent]
-        places[keys[at] & MASK] = at
-        at = parent
-    times[at], keys[at] = time, key
-    places[key & MASK] = at
-
-
-@inner_kernel
-def _sink(
-    times: FloatArray, keys: IntArray, places: IntArray, count: int, at: int, time: float, key: int
-) -> None:
-    """Put an event at a place, whose own one is gone, or below it."""
-    while True:
-        child = 2 * at + 1
-        if child >= count:
-            break
-        right = child + 1
-        if right < count and (
-            times[right] < times[child] or (times[right] == times[child] and keys[right] < keys[child])
-        ):
-            child = right
-        if time < times[child] or (time == times[child] and key < keys[child]):
-            break
-        times[at], keys[at] = times[child], keys[child]
-        places[keys[at] & MASK] = at
-        at = child
-    times[at], keys[at] = time, key
-    places[key & MASK] = at
-
-
-@inner_kernel
-def insert(times: FloatArray, keys: IntArray, places: IntArray, count: int, time: float, key: int) -> None:
-    """Add an event to so many, of which there is one more then."""
-    _rise(times, keys, places, count, time, key)
-
-
-@inner_kernel
-def change(
-    times: FloatArray, keys: IntArray, places: IntArray, count: int, at: int, time: float, key: int
-) -> None:
-    """Put another event of the same slot at the place of one."""
-    if time < times[at] or (time == times[at] and key < keys[at]):
-        _rise(times, keys, places, at, time, key)
-    else:
-        _sink(times, keys, places, count, at, time, key)
-
-
-@inner_kernel
-def remove(times: FloatArray, keys: IntArray, places: IntArray, count: int, at: int) -> None:
-    """Take an event out of so many, of which there is one less then."""
-    places[keys[at] & MASK] = -1
-    last = count - 1
-    if at < last:
-        change(times, keys, places, last, at, times[last], keys[last])
 
 
 @inner_kernel
@@ -227,7 +165,7 @@ def _local_time(jobs: Executed, state: State, job: int, now: float) -> float:
         return clock
     tau = float((now - began) / jobs.factor[job])
     if state.job[job, EVENTS] > 0:
-        tau = min(tau, float(state.event_time[jobs.slot_at[job]]))
+        tau = min(tau, float(state.events[jobs.slot_at[job]].time))
     return max(clock, tau)
 
 
@@ -277,11 +215,11 @@ def set_rates(lattice: Lattice, jobs: Executed, state: State, now: float) -> Non
         flow_time[slot, AT], flow_time[slot, RATE] = tau, rate
         job = flow[slot, FLOW_JOB]
         base = jobs.slot_at[job]
-        times, keys, places = state.event_time[base:], state.event_key[base:], state.event_place[base:]
+        events, places = state.events[base:], state.event_places[base:]
         key = (flow[slot, KIND] << BITS) | (slot - base)
         end = tau + flow_time[slot, LEFT] / rate
         if places[slot - base] < 0:
-            insert(times, keys, places, state.job[job, EVENTS], end, key)
+            raise_up(events, places, MASK, state.job[job, EVENTS], end, key)
             state.job[job, EVENTS] += 1
         else:
-            change(times, keys, places, state.job[job, EVENTS], places[slot - base], end, key)
+            change(events, places, MASK, state.job[job, EVENTS], places[slot - base], end, key)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.partition.lattice import distance_along
-from allocsolve.heuristics.programs._kernels_flows import BITS, begin_flow, change, insert, remove
+from allocsolve.heuristics.programs._kernels_flows import BITS, MASK, begin_flow
 from allocsolve.heuristics.programs.state import (
     ABSENT,
     ALIVE,
@@ -51,11 +51,14 @@ from allocsolve.heuristics.programs.state import (
     seconds,
 )
 from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.heap import change, raise_up, take_out
 from allocsolve.model.program import COMPUTE, FORK, RECEIVE, SEND
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.partition.lattice import Lattice
     from allocsolve.heuristics.programs.state import Executed, Machine, Programs, State
+    from allocsolve.kernels.heap import Entry
+    from allocsolve.kernels.records import Records
     from allocsolve.model import FloatArray, IntArray
 
 __all__ = [
@@ -194,8 +197,7 @@ def room(machine: Machine, state: State, job: int, parent: int) -> int:
 
 @inner_kernel
 def add_event(
-    times: FloatArray,
-    keys: IntArray,
+    events: Records[Entry],
     places: IntArray,
     job: IntArray,
     job_idx: int,
@@ -204,7 +206,7 @@ def add_event(
     key: int,
 ) -> None:
     """Add an event of a job, whose slots begin at `base`."""
-    insert(times[base:], keys[base:], places[base:], job[job_idx, EVENTS], time, key)
+    raise_up(events[base:], places[base:], MASK, job[job_idx, EVENTS], time, key)
     job[job_idx, EVENTS] += 1
 
 
@@ -216,8 +218,7 @@ def _share(cores: int, computing: int) -> float:
 
 @inner_kernel
 def _foresee(
-    times: FloatArray,
-    keys: IntArray,
+    events: Records[Entry],
     places: IntArray,
     job: IntArray,
     node: IntArray,
@@ -231,7 +232,7 @@ def _foresee(
     here: int,
 ) -> None:
     """Say when the first process on a node is done; `process` is that of the whole state."""
-    times, keys, places = times[base:], keys[base:], places[base:]
+    events, places = events[base:], places[base:]
     best, due = -1, 0.0
     p = node[here, HEAD]
     while p >= 0:
@@ -243,12 +244,12 @@ def _foresee(
     key = (COMPUTED << BITS) | best
     last = node[here, FIRST]
     if last == best:
-        change(times, keys, places, job[job_idx, EVENTS], places[best], time, key)
+        change(events, places, MASK, job[job_idx, EVENTS], places[best], time, key)
         return
     if last >= 0:
-        remove(times, keys, places, job[job_idx, EVENTS], places[last])
+        take_out(events, places, MASK, job[job_idx, EVENTS], places[last])
         job[job_idx, EVENTS] -= 1
-    insert(times, keys, places, job[job_idx, EVENTS], time, key)
+    raise_up(events, places, MASK, job[job_idx, EVENTS], time, key)
     job[job_idx, EVENTS] += 1
     node[here, FIRST] = best
 
@@ -305,9 +306,8 @@ def stop_computing(machine: Machine, jobs: Executed, state: State, job_idx: int,
         state.job_time[job_idx, WORKED] += tau - node_time[here, BUSY]
     else:
         _foresee(
-            state.event_time,
-            state.event_key,
-            state.event_place,
+            state.events,
+            state.event_places,
             state.job,
             node,
             node_time,
@@ -339,9 +339,8 @@ def _start_computing(
     process[first + p, BEHIND] = node[here, HEAD]
     node[here, HEAD] = p
     _foresee(
-        state.event_time,
-        state.event_key,
-        state.event_place,
+        state.events,
+        state.event_places,
         state.job,
         node,
         node_time,
@@ -411,12 +410,11 @@ def go_on(
                 continue
             message[first_message + slot, RECEIVER] = p
             known = arrival[first_message + slot] < np.inf
-            if known and state.event_place[base + num_processes + slot] < 0:
+            if known and state.event_places[base + num_processes + slot] < 0:
                 key = (DELIVERED << BITS) | (num_processes + slot)
                 add_event(
-                    state.event_time,
-                    state.event_key,
-                    state.event_place,
+                    state.events,
+                    state.event_places,
                     state.job,
                     job_idx,
                     base,
@@ -430,9 +428,8 @@ def go_on(
             process[first_process + target, JOINED] = 1
             if process_time[first_process + target, ARRIVES] < np.inf:
                 add_event(
-                    state.event_time,
-                    state.event_key,
-                    state.event_place,
+                    state.events,
+                    state.event_places,
                     state.job,
                     job_idx,
                     base,
@@ -496,9 +493,8 @@ def go_on(
                 process_time[first_process + slot, ARRIVES] = tau + time
             if awaited:
                 add_event(
-                    state.event_time,
-                    state.event_key,
-                    state.event_place,
+                    state.events,
+                    state.event_places,
                     state.job,
                     job_idx,
                     base,

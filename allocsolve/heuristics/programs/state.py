@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.kernels import inner_kernel
+from allocsolve.kernels.heap import Entry
+from allocsolve.kernels.records import Records, records
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -116,16 +118,14 @@ class State(NamedTuple):
     channel: IntArray  #: shape (channels, 2): how many messages have been sent and received
     message: IntArray
     arrival: FloatArray  #: shape (messages,)
-    event_time: FloatArray  #: shape (slots,)
-    event_key: IntArray  #: shape (slots,)
-    event_place: IntArray  #: shape (slots,)
+    events: Records[Entry]  #: a heap for each job, in its slots
+    event_places: IntArray  #: shape (slots,)
     node: IntArray
     node_time: FloatArray
     job: IntArray
     job_time: FloatArray
-    job_event_time: FloatArray  #: shape (2 * jobs,), seconds
-    job_event_key: IntArray  #: shape (2 * jobs,)
-    job_event_place: IntArray  #: shape (2 * jobs,): what comes next to a job, then its limit
+    job_events: Records[Entry]  #: a heap of at most 2 * jobs, in seconds
+    job_event_places: IntArray  #: shape (2 * jobs,): what comes next to a job, then its limit
     counts: IntArray
     queue: IntArray  #: shape (jobs,): waiting jobs, of which some may be over
     ready: IntArray  #: shape (processes,): who goes on now
@@ -166,15 +166,13 @@ def new_state(machine: Machine, sizes: dict[str, int], num_jobs: int) -> State:
         whole(sizes["channels"], 2),
         whole(sizes["messages"], 2),
         np.empty(sizes["messages"]),
-        np.empty(sizes["slots"]),
-        whole(sizes["slots"]),
+        records(Entry, sizes["slots"]),
         whole(sizes["slots"]),
         whole(nodes, 5),
         np.empty((nodes, 4)),
         np.zeros((num_jobs, 4), dtype=np.int64),
         np.zeros((num_jobs, 4)),
-        np.empty(2 * num_jobs),
-        whole(2 * num_jobs),
+        records(Entry, 2 * num_jobs),
         np.full(2 * num_jobs, -1, dtype=np.int64),
         np.zeros(8, dtype=np.int64),
         whole(num_jobs),

@@ -8,6 +8,7 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_queue import reservation
 from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import records
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
@@ -18,8 +19,6 @@ from allocsolve.simulation.kernels import (
     answer,
     begin,
     has_room,
-    heap_lower,
-    heap_raise,
     largest_size,
     leave_queue,
     promise,
@@ -30,7 +29,6 @@ from allocsolve.simulation.kernels import (
     time_ratio,
     work_left,
 )
-from allocsolve.simulation.state import Entry
 
 if TYPE_CHECKING:
     from allocsolve.kernels.records import Records
@@ -383,12 +381,12 @@ def _grow(
         if pending or not old_enough or resizing.job[job].target == jobs.max_nodes[job]:
             continue
         if not was_shrunk(resizing, candidates, job):
-            heap_raise(heap, places, count, -state.job[job].end, job)
+            raise_up(heap, places, BY_ITEM, count, -state.job[job].end, job)
             count += 1
     while count and state.engine.free:
-        job = heap[0].job
+        job = heap[0].item
         count -= 1
-        heap_lower(heap, places, count, 0, heap[count].time, heap[count].job)
+        lower(heap, places, BY_ITEM, count, 0, heap[count].time, heap[count].item)
         before = resizing.job[job].target
         size = largest_size(jobs, job, before + state.engine.free)
         if size > before:

@@ -8,6 +8,7 @@ import numpy as np
 
 from allocsolve.heuristics.workload._kernels_queue import Blocked, Estimates, one_pass
 from allocsolve.kernels import inner_kernel, kernel
+from allocsolve.kernels.heap import BY_ITEM, Entry, lower, raise_up
 from allocsolve.kernels.records import records
 from allocsolve.model.job_kinds import POWERS_OF_TWO
 from allocsolve.model.speedup import SPEEDUP_TABLE
@@ -16,8 +17,6 @@ from allocsolve.simulation.kernels import (
     State,
     advance_resizing,
     has_room,
-    heap_lower,
-    heap_raise,
     largest_size,
     leave_queue,
     promise,
@@ -26,7 +25,6 @@ from allocsolve.simulation.kernels import (
     take_in,
     take_running,
 )
-from allocsolve.simulation.state import Entry
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_queue import QueueRule
@@ -241,10 +239,10 @@ def _shrink_level(
         if size > _floor(jobs, job, preferred) and _may_change(state, resizing, job, rule.fresh):
             scratch.level[job] = size
             key = -_measure(jobs, job, size, rule.measure)
-            heap_raise(scratch.heap, scratch.places, count, key, job)
+            raise_up(scratch.heap, scratch.places, BY_ITEM, count, key, job)
             count += 1
     while missing > 0:
-        job = scratch.heap[0].job
+        job = scratch.heap[0].item
         size = scratch.level[job]
         if size == resizing.job[job].target:
             scratch.touched[touched] = job
@@ -254,8 +252,8 @@ def _shrink_level(
         key = -_measure(jobs, job, scratch.level[job], rule.measure)
         if scratch.level[job] <= _floor(jobs, job, preferred):
             count -= 1
-            job, key = scratch.heap[count].job, scratch.heap[count].time
-        heap_lower(scratch.heap, scratch.places, count, 0, key, job)
+            job, key = scratch.heap[count].item, scratch.heap[count].time
+        lower(scratch.heap, scratch.places, BY_ITEM, count, 0, key, job)
     for at in range(touched):
         job = scratch.touched[at]
         lack = _give(jobs, state, resizing, scratch, job, scratch.level[job], lack, waiting, orders, noted)
@@ -393,10 +391,10 @@ def expand_level(
             size = resizing.job[job].target
             scratch.level[job] = size
             key = _measure(jobs, job, size, rule.measure)
-            heap_raise(scratch.heap, scratch.places, count, key, job)
+            raise_up(scratch.heap, scratch.places, BY_ITEM, count, key, job)
             count += 1
     while free and count:
-        job = scratch.heap[0].job
+        job = scratch.heap[0].item
         size = scratch.level[job]
         stays = size >= jobs.max_nodes[job]
         if not stays:
@@ -404,7 +402,7 @@ def expand_level(
             stays = larger - size > free
         if stays:
             count -= 1
-            job, key = scratch.heap[count].job, scratch.heap[count].time
+            job, key = scratch.heap[count].item, scratch.heap[count].time
         else:
             if size == resizing.job[job].target:
                 scratch.touched[touched] = job
@@ -412,7 +410,7 @@ def expand_level(
             scratch.level[job] = larger
             free -= larger - size
             key = _measure(jobs, job, larger, rule.measure)
-        heap_lower(scratch.heap, scratch.places, count, 0, key, job)
+        lower(scratch.heap, scratch.places, BY_ITEM, count, 0, key, job)
     for at in range(touched):
         job = scratch.touched[at]
         resize(jobs, state, resizing, job, scratch.level[job], 0)
