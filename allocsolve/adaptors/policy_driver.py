@@ -259,7 +259,7 @@ class PolicyDriver:
         if self._engine is None or len(self._engine[0].job) < count:
             self._engine = (
                 initial_state(view.num_nodes, np.zeros(0), ordered=False, resizable=True, num_jobs=2 * count),
-                initial_resizing(np.zeros(2 * count), packed_evolving((), (), 2 * count), 0),
+                initial_resizing(np.zeros(2 * count), packed_evolving((), (), 2 * count), changes_per_job=0),
             )
         state, resizing = self._engine
         engine, ledger, ends = state.engine, resizing.ledger, state.ends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -203,10 +203,6 @@ class Orders:
         return self.rows
 
 
-#: Changes for each job that there is room for at first.
-_ROOM: Final = 4
-
-
 class Changes:
     """The part of an engine that knows of sizes that change.
 
@@ -221,7 +217,7 @@ class Changes:
     def __init__(self, problem: WorkloadProblem, state: State, estimate: FloatArray) -> None:
         self._jobs, self._state = tuple(problem.packed), state
         self._arrays = tuple(state)
-        self.resizing = initial_resizing(estimate, problem.jobs.evolving, _ROOM * len(estimate))
+        self.resizing = initial_resizing(estimate, problem.jobs.evolving)
         self._changes = tuple(self.resizing)
 
     def advance(self, wake: float, coalesce: bool) -> bool:  # noqa: FBT001 - as the kernel takes it

@@ -255,7 +255,7 @@ class Resizing(NamedTuple):
     rows: Records[Row]
 
 
-def initial_resizing(estimate: FloatArray, plan: PackedEvolving, room: int) -> Resizing:
+def initial_resizing(estimate: FloatArray, plan: PackedEvolving, changes_per_job: int = 4) -> Resizing:
     """Return the state before the first event.
 
     Parameters
@@ -264,8 +264,8 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, room: int) -> R
         What jobs are expected to run on their own nodes, in seconds.
     plan
         How jobs evolve, and what changes cost them: `allocsolve.model.Jobs.evolving`.
-    room
-        Changes that there is room for in the log at first.
+    changes_per_job
+        Changes of size that the log has room for at first, see `roomier`.
     """
     count = len(estimate)
     given = ("reading", "holds_larger", "release_delay", "stall_fixed", "stall_per_node", "stall_shared")
@@ -295,7 +295,7 @@ def initial_resizing(estimate: FloatArray, plan: PackedEvolving, room: int) -> R
         running=places[1],
         resized=places[2],
         requests=places[3],
-        log=records(Change, room + len(plan.amounts)),
+        log=records(Change, changes_per_job * count + len(plan.amounts)),
         rows=records(Row, len(plan.amounts), frozen=True, amount=plan.amounts, nodes=plan.nodes),
     )
 

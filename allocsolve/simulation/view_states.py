@@ -90,7 +90,7 @@ def state_of_view(view: QueueView, *, resizable: bool) -> State:
 def resizing_of_view(view: QueueView) -> Resizing:
     """Return the state of changes that a view shows, before its running jobs were started."""
     jobs, promises, requests = view.jobs, view.promises, view.requests
-    resizing = initial_resizing(jobs.estimate, shown_plan(jobs), len(jobs.submit))
+    resizing = initial_resizing(jobs.estimate, shown_plan(jobs), changes_per_job=1)
     resizing.ledger["requests"], resizing.requests[: len(requests)] = len(requests), requests
     resizing.job["request"][requests] = view.requested_nodes
     resizing.job["target"][view.running] = view.targets

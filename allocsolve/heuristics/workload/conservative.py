@@ -17,10 +17,11 @@ from allocsolve.heuristics.workload._kernels_conservative import (
     conservative_call,
     conservative_starts,
 )
-from allocsolve.model import Budget, Result, Status, WorkloadProblem, WorkloadSchedule
+from allocsolve.model import WorkloadProblem, WorkloadSchedule
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, instance
 from allocsolve.simulation import EngineRules, Log, Reason, Simulation, Start, Wake
+from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def conservative_plan(
 
 
 @dataclass(frozen=True, slots=True)
-class Conservative:
+class Conservative(CompiledSolver):
     """Conservative backfilling: a job may start early if that delays no job before it in the queue.
 
     The queue is in the order of submission. When a job is submitted it gets the earliest reservation that
@@ -153,11 +154,6 @@ class Conservative:
     def __post_init__(self) -> None:
         choice("compression", self.compression, COMPRESSIONS)
         choice("estimate", self.estimate, _ESTIMATES)
-
-    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Schedule all jobs; of the budget nothing but the clock is used."""
-        clock = budget.start()
-        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
 
     @property
     def rules(self) -> EngineRules:

@@ -9,14 +9,13 @@ import numpy as np
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload._kernels_easyback import EasybackRule, initial_ticking, run_easyback
-from allocsolve.heuristics.workload.malleable import ROOM
 from allocsolve.model import Result, Status
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, real, shown
 from allocsolve.model.evolving import PROFILE
 from allocsolve.simulation import EngineRules
-from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
-from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.compiled import run_to_end, simulation_of
+from allocsolve.simulation.outcome import Simulation, schedule_of
 from allocsolve.simulation.rules import ProfileKnowledge
 
 if TYPE_CHECKING:
@@ -136,8 +135,7 @@ class EvolvEasyback:
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        state, resizing = final_states(problem, self, rules or self.rules)
-        return Simulation(schedule_of(state, resizing), log_of(state))
+        return simulation_of(final_states(problem, self, rules or self.rules))
 
 
 def _claims(problem: WorkloadProblem, knowledge: ProfileKnowledge) -> IntArray:
@@ -157,7 +155,6 @@ def final_states(
 ) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under the policy."""
     rules.check(problem)
-    packed, count = problem.packed, len(problem.jobs)
     rule = EasybackRule(
         policy.cooldown,
         policy.polling,
@@ -168,9 +165,10 @@ def final_states(
         _claims(problem, policy.knowledge),
         policy.safe and policy.knowledge != "none",
     )
-    state = initial_state(problem.num_nodes, packed.submit, ordered=True, resizable=True)
-    resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
-    ticking = initial_ticking(count)
-    while not run_easyback(packed, state, resizing, rule, ticking, rules.coalesce):
-        resizing = roomier(resizing, count)
-    return state, resizing
+    ticking = initial_ticking(len(problem.jobs))
+
+    return run_to_end(
+        problem,
+        lambda jobs, state, resizing: run_easyback(jobs, state, resizing, rule, ticking, rules.coalesce),
+        ordered=True,
+    )

@@ -14,18 +14,16 @@ from allocsolve.heuristics.workload._kernels_lina import (
     initial_growing,
     run_lina,
 )
-from allocsolve.heuristics.workload.malleable import ROOM
-from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, flag, natural, real, shown
 from allocsolve.model.evolving import PROFILE, REACTIVE
 from allocsolve.simulation import EngineRules
-from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
-from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload.malleable import Backfill
-    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import WorkloadProblem
     from allocsolve.simulation.kernels import Resizing, State
+    from allocsolve.simulation.outcome import Simulation
 
 __all__ = ["Expands", "Lina", "ShrinkCandidates", "VictimOrder", "final_states"]
 
@@ -50,7 +48,7 @@ _MOST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Lina:
+class Lina(CompiledSolver):
     """Running malleable jobs shrink for requests and for waiting jobs, after Lina, Ghafoor & Hines.
 
     At every call:
@@ -165,15 +163,9 @@ class Lina:
         """The rules of a simulation that has this policy, if nobody says otherwise."""
         return EngineRules()
 
-    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; the budget limits nothing."""
-        clock = budget.start()
-        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
-
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-        state, resizing = final_states(problem, self, rules or self.rules)
-        return Simulation(schedule_of(state, resizing), log_of(state))
+        return simulation_of(final_states(problem, self, rules or self.rules))
 
     def _rule(self, problem: WorkloadProblem) -> LinaRule:
         later = problem.jobs.evolving.holds_larger.any() or problem.packed.points.any()
@@ -197,16 +189,19 @@ class Lina:
 def final_states(problem: WorkloadProblem, policy: Lina, rules: EngineRules) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under the policy."""
     rules.check(problem)
-    packed, count, plan = problem.packed, len(problem.jobs), problem.jobs.evolving
+    plan = problem.jobs.evolving
     others = (plan.reading == REACTIVE) | (plan.reading == PROFILE)
     if others.any():
         name = problem.jobs.names[int(np.argmax(others))]
         msg = f"job {name!r} has phases or a profile: this policy answers jobs with requests only"
         raise InvalidOption(msg)
     rule = policy._rule(problem)  # noqa: SLF001 - of this module
-    state = initial_state(problem.num_nodes, packed.submit, ordered=rule.easy, resizable=True)
-    resizing = initial_resizing(packed.estimate, plan, ROOM * count)
-    candidates, growing = initial_candidates(count), initial_growing(count)
-    while not run_lina(packed, state, resizing, candidates, rule, growing, rules.coalesce):
-        resizing = roomier(resizing, count)
-    return state, resizing
+    candidates, growing = initial_candidates(len(problem.jobs)), initial_growing(len(problem.jobs))
+
+    return run_to_end(
+        problem,
+        lambda jobs, state, resizing: run_lina(
+            jobs, state, resizing, candidates, rule, growing, rules.coalesce
+        ),
+        ordered=rule.easy,
+    )

@@ -31,30 +31,27 @@ from allocsolve.heuristics.workload._kernels_queue import (
     nothing_blocked,
 )
 from allocsolve.heuristics.workload.policies import ALL_JOBS
-from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, flag
 from allocsolve.simulation import EngineRules, ResizeEffect
+from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Promise, Resize, Start
 from allocsolve.simulation.kernels import (
-    initial_resizing,
-    initial_state,
     packed_jobs,
     renumbered,
     resizing_of_view,
-    roomier,
     start_of,
     state_of_view,
 )
-from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation import QueueView
     from allocsolve.simulation.kernels import Resizing, State
+    from allocsolve.simulation.outcome import Simulation
 
 __all__ = [
     "ROOM",
@@ -67,7 +64,6 @@ __all__ = [
     "ResizeDecision",
     "decide_resizes",
     "final_states",
-    "run_resizes",
 ]
 
 #: What a policy that resizes jobs decides.
@@ -90,23 +86,19 @@ class _Noted:
         return cls(np.zeros((rows, 3), dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
-def run_resizes(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> Simulation:
-    """Run a workload to its end under a policy."""
-    state, resizing = final_states(problem, rule, rules)
-    return Simulation(schedule_of(state, resizing), log_of(state))
-
-
 def final_states(problem: WorkloadProblem, rule: MalleableRule, rules: EngineRules) -> tuple[State, Resizing]:
     """Return the states of the engine at the end of a workload under a policy."""
     rules.check(problem, answers=False)
-    packed, count = problem.packed, len(problem.jobs)
-    state = initial_state(problem.num_nodes, packed.submit, ordered=rule.queue.kind == EASY, resizable=True)
-    resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
-    fixed = (_estimates(packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
-    noted = _Noted.with_room(0)
-    while not run_malleable(packed, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count):
-        resizing = roomier(resizing, count)
-    return state, resizing
+    count, noted = len(problem.jobs), _Noted.with_room(0)
+    fixed = (_estimates(problem.packed.estimate), initial_scratch(count), rule, nothing_blocked(usable=False))
+
+    return run_to_end(
+        problem,
+        lambda jobs, state, resizing: run_malleable(
+            jobs, state, resizing, *fixed, rules.coalesce, noted.rows, noted.count
+        ),
+        ordered=rule.queue.kind == EASY,
+    )
 
 
 def decide_resizes(view: QueueView, rule: MalleableRule) -> tuple[ResizeDecision, ...]:
@@ -168,8 +160,6 @@ Backfill: TypeAlias = Literal["first-fit", "easy"]
 #: The fewest nodes of a job, or those that it prefers: `Job.min_nodes` or `Job.nodes`.
 NodeBase: TypeAlias = Literal["min", "pref"]
 
-_Policy: TypeAlias = "MalleableMin | MalleableAverage | MalleablePref | MalleablePrefkeeper"
-
 _CHOICES: Final = {
     "resize_takes_effect": get_args(ResizeEffect),
     "backfill": get_args(Backfill),
@@ -178,68 +168,74 @@ _CHOICES: Final = {
 }
 
 
-def _check(policy: _Policy) -> None:
-    for option in fields(policy):
-        name, value = option.name, getattr(policy, option.name)
-        if name in _CHOICES:
-            choice(name, value, _CHOICES[name])
-        else:
-            object.__setattr__(policy, name, flag(name, value))
+@dataclass(frozen=True, slots=True)
+class _Malleable(CompiledSolver):
+    """What the four policies share; each of them adds how nodes move, see `MalleableMin`."""
 
+    resize_takes_effect: ResizeEffect = "next_point"
+    fresh: bool = True
+    combine: bool = False
+    backfill: Backfill = "first-fit"
+    protect_head: bool = False
 
-def _rules(policy: _Policy) -> EngineRules:
-    """Return the rules of a simulation that has this policy, if nobody says otherwise."""
-    return EngineRules(resize_takes_effect=policy.resize_takes_effect)
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            name, value = option.name, getattr(self, option.name)
+            if name in _CHOICES:
+                choice(name, value, _CHOICES[name])
+            else:
+                object.__setattr__(self, name, flag(name, value))
 
+    @property
+    def rules(self) -> EngineRules:
+        """The rules of a simulation that has this policy, if nobody says otherwise."""
+        return EngineRules(resize_takes_effect=self.resize_takes_effect)
 
-def _solved(policy: _Policy, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-    """Run the workload; the budget limits nothing."""
-    clock = budget.start()
-    return Result(Status.FEASIBLE, policy.simulated(problem).schedule, runtime=clock.elapsed)
+    @property
+    def malleable_rule(self) -> MalleableRule:
+        """What the loop of events takes."""
+        raise NotImplementedError
 
+    def decide(self, view: QueueView) -> tuple[ResizeDecision, ...]:
+        """Return what is decided now: the policy for `allocsolve.simulation.run_policy`."""
+        return decide_resizes(view, self.malleable_rule)
 
-def _decided(policy: _Policy, view: QueueView) -> tuple[ResizeDecision, ...]:
-    """Return what is decided now: the policy for `allocsolve.simulation.run_policy`."""
-    return decide_resizes(view, policy.malleable_rule)
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+        return simulation_of(final_states(problem, self.malleable_rule, rules or self.rules))
 
-
-def _simulated(policy: _Policy, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
-    """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-    return run_resizes(problem, policy.malleable_rule, rules or policy.rules)
-
-
-def _rule(
-    policy: _Policy,
-    measure: int,
-    start_size: int = MIN_SIZE,
-    *,
-    needs_preferred: bool = False,
-    keeps_preferred: bool = False,
-    relaxes: bool = False,
-) -> MalleableRule:
-    easy = policy.backfill == "easy"
-    return MalleableRule(
-        queue=QueueRule(
-            kind=EASY if easy else FIRST_FIT,
-            extra_nodes=easy,
-            strict=False,
-            order=0,
-            moldable=start_size,
-            scan_limit=ALL_JOBS,
-            learning=False,
-        ),
-        measure=measure,
-        needs_preferred=needs_preferred,
-        keeps_preferred=keeps_preferred,
-        relaxes=relaxes,
-        fresh=policy.fresh,
-        combine=policy.combine,
-        protect_head=policy.protect_head,
-    )
+    def _rule(
+        self,
+        measure: int,
+        start_size: int = MIN_SIZE,
+        *,
+        needs_preferred: bool = False,
+        keeps_preferred: bool = False,
+        relaxes: bool = False,
+    ) -> MalleableRule:
+        easy = self.backfill == "easy"
+        return MalleableRule(
+            queue=QueueRule(
+                kind=EASY if easy else FIRST_FIT,
+                extra_nodes=easy,
+                strict=False,
+                order=0,
+                moldable=start_size,
+                scan_limit=ALL_JOBS,
+                learning=False,
+            ),
+            measure=measure,
+            needs_preferred=needs_preferred,
+            keeps_preferred=keeps_preferred,
+            relaxes=relaxes,
+            fresh=self.fresh,
+            combine=self.combine,
+            protect_head=self.protect_head,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class MalleableMin:
+class MalleableMin(_Malleable):
     """Jobs start on their fewest nodes; the largest surplus above them is given up first.
 
     At every call: queued jobs start by backfilling, each on its fewest nodes. For each job that still waits,
@@ -287,26 +283,14 @@ class MalleableMin:
     ([(0.0, 1), (20.0, 4), (55.0, 3)], [0.0, 55.0])
     """
 
-    resize_takes_effect: ResizeEffect = "next_point"
-    fresh: bool = True
-    combine: bool = False
-    backfill: Backfill = "first-fit"
-    protect_head: bool = False
-
-    def __post_init__(self) -> None:
-        _check(self)
-
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
-        return _rule(self, ABOVE_MIN)
-
-    rules = property(_rules)
-    __call__, decide, simulated = _solved, _decided, _simulated
+        return self._rule(ABOVE_MIN)
 
 
 @dataclass(frozen=True, slots=True)
-class MalleableAverage:
+class MalleableAverage(_Malleable):
     """Jobs start on their fewest nodes; running ones shrink and grow together, by the share of their range.
 
     As `MalleableMin`, but nodes are given up one by one, always by the job that is highest in its range, and
@@ -339,27 +323,16 @@ class MalleableAverage:
     [1, 3]
     """
 
-    resize_takes_effect: ResizeEffect = "next_point"
-    fresh: bool = True
-    combine: bool = False
-    backfill: Backfill = "first-fit"
-    protect_head: bool = False
     average_base: NodeBase = "min"
-
-    def __post_init__(self) -> None:
-        _check(self)
 
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
-        return _rule(self, SHARE_ABOVE_MIN if self.average_base == "min" else SHARE_ABOVE_PREFERRED)
-
-    rules = property(_rules)
-    __call__, decide, simulated = _solved, _decided, _simulated
+        return self._rule(SHARE_ABOVE_MIN if self.average_base == "min" else SHARE_ABOVE_PREFERRED)
 
 
 @dataclass(frozen=True, slots=True)
-class MalleablePref:
+class MalleablePref(_Malleable):
     """Jobs start on their preferred nodes, or fewer; those that have most above them give up nodes first.
 
     As `MalleableMin`, but a job starts on as many nodes as are free, its preferred ones at most. For a
@@ -391,20 +364,10 @@ class MalleablePref:
     [2, 4]
     """
 
-    resize_takes_effect: ResizeEffect = "next_point"
-    fresh: bool = True
-    combine: bool = False
-    backfill: Backfill = "first-fit"
-    protect_head: bool = False
-
-    def __post_init__(self) -> None:
-        _check(self)
-
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
-        return _rule(
-            self,
+        return self._rule(
             ABOVE_PREFERRED,
             PREFERRED_SIZE,
             needs_preferred=True,
@@ -412,12 +375,9 @@ class MalleablePref:
             relaxes=True,
         )
 
-    rules = property(_rules)
-    __call__, decide, simulated = _solved, _decided, _simulated
-
 
 @dataclass(frozen=True, slots=True)
-class MalleablePrefkeeper:
+class MalleablePrefkeeper(_Malleable):
     """As `MalleablePref`, but no running job ever gives up its preferred nodes.
 
     A job starts on as many nodes as are free, its preferred ones at most. For a waiting job running jobs give
@@ -452,27 +412,15 @@ class MalleablePrefkeeper:
     ([2, 4], 2)
     """
 
-    resize_takes_effect: ResizeEffect = "next_point"
-    fresh: bool = True
-    combine: bool = False
-    backfill: Backfill = "first-fit"
-    protect_head: bool = False
     prefkeeper_need: NodeBase = "min"
     starts_on_preferred: bool = False
-
-    def __post_init__(self) -> None:
-        _check(self)
 
     @property
     def malleable_rule(self) -> MalleableRule:
         """What the loop of events takes."""
-        return _rule(
-            self,
+        return self._rule(
             ABOVE_PREFERRED,
             ONLY_PREFERRED if self.starts_on_preferred else PREFERRED_SIZE,
             needs_preferred=self.prefkeeper_need == "pref",
             keeps_preferred=True,
         )
-
-    rules = property(_rules)
-    __call__, decide, simulated = _solved, _decided, _simulated

@@ -22,15 +22,15 @@ from allocsolve.heuristics.workload._kernels_queue import (
     run,
 )
 from allocsolve.heuristics.workload.orders import QUEUE_ORDERS, QueueOrder, order_code
-from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, flag, natural, shown
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
+from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.kernels import initial_state, packed_jobs, renumbered, start_of, state_of_view
 from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model import WorkloadProblem
     from allocsolve.model.arrays import IntArray
     from allocsolve.model.jobs import FloatArray
     from allocsolve.simulation import QueueView
@@ -170,28 +170,27 @@ Preset: TypeAlias = Literal["", "flux", "accasim", "cqsim", "mjs2023", "hpcopt",
 EASY_PRESETS: tuple[Preset, ...] = get_args(Preset)[1:]
 
 
-def _solved(
-    solver: Fcfs | FirstFit | Easy, problem: WorkloadProblem, budget: Budget, /
-) -> Result[WorkloadSchedule]:
-    """Run the workload; the budget limits nothing."""
-    clock = budget.start()
-    return Result(Status.FEASIBLE, solver.simulated(problem).schedule, runtime=clock.elapsed)
+class _QueueSolver(CompiledSolver):
+    """What the queue policies share."""
 
+    __slots__ = ()
 
-def _decided(solver: Fcfs | FirstFit | Easy, view: QueueView) -> tuple[Start, ...]:
-    """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
-    return decide_view(view, solver.queue_policy)
+    @property
+    def queue_policy(self) -> QueuePolicy:
+        """What the loop of events takes."""
+        raise NotImplementedError
 
+    def decide(self, view: QueueView) -> tuple[Start, ...]:
+        """Return which jobs start now: the policy for `allocsolve.simulation.run_policy`."""
+        return decide_view(view, self.queue_policy)
 
-def _simulated(
-    solver: Fcfs | FirstFit | Easy, problem: WorkloadProblem, rules: EngineRules | None = None
-) -> Simulation:
-    """Run a workload to its end in the compiled loop, with the reasons of all starts."""
-    return run_queue(problem, solver.queue_policy, rules or solver.queue_policy.rules)
+    def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+        """Run a workload to its end in the compiled loop, with the reasons of all starts."""
+        return run_queue(problem, self.queue_policy, rules or self.queue_policy.rules)
 
 
 @dataclass(frozen=True, slots=True)
-class Fcfs:
+class Fcfs(_QueueSolver):
     """First come, first served: who does not fit blocks all that were submitted later.
 
     Parameters
@@ -223,11 +222,9 @@ class Fcfs:
         """What the loop of events takes."""
         return QueuePolicy(_rule(FCFS, self.moldable))
 
-    __call__, decide, simulated = _solved, _decided, _simulated
-
 
 @dataclass(frozen=True, slots=True)
-class FirstFit:
+class FirstFit(_QueueSolver):
     """Backfilling without a reservation: in the order of submission, every job starts that fits.
 
     Wide jobs may wait for as long as narrow ones come. What several tools call EASY behaves so.
@@ -260,11 +257,9 @@ class FirstFit:
         """What the loop of events takes."""
         return QueuePolicy(_rule(FIRST_FIT, self.moldable))
 
-    __call__, decide, simulated = _solved, _decided, _simulated
-
 
 @dataclass(frozen=True, slots=True)
-class Easy:
+class Easy(_QueueSolver):
     """EASY backfilling: the first job that does not fit has a reservation, others may not delay it.
 
     The head of the queue starts while it fits. The first one that does not is expected to start at the shadow
@@ -370,8 +365,6 @@ class Easy:
             learning=self.estimate == "user-average",
         )
         return QueuePolicy(rule, self.estimate, self.estimate, self.coalesce)
-
-    __call__, decide, simulated = _solved, _decided, _simulated
 
 
 def _rule(

@@ -18,23 +18,24 @@ from allocsolve.heuristics.workload._kernels_profile_fit import (
     place_jobs,
     place_known_steps,
 )
-from allocsolve.model import Result, Status, WorkloadProblem, WorkloadSchedule, expand_ratio
+from allocsolve.model import WorkloadProblem, WorkloadSchedule, expand_ratio
 from allocsolve.model.arrays import frozen
 from allocsolve.model.checks import choice, flag, instance
 from allocsolve.model.evolving import NOT_EVOLVING, PROFILE
 from allocsolve.model.profile import max_expanded_durations
 from allocsolve.simulation import EngineRules, Log, Simulation
+from allocsolve.simulation.compiled import CompiledSolver
 from allocsolve.simulation.decisions import AT_HEAD, BACKFILLED
 from allocsolve.simulation.rules import ProfileKnowledge
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, FloatArray, IntArray
+    from allocsolve.model import FloatArray, IntArray
 
 __all__ = ["ProfileFit"]
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileFit:
+class ProfileFit(CompiledSolver):
     """Plan every job when it is submitted, with the steps of its profile that are known by then.
 
     The plan says when each step of each job will begin. Jobs are put into it in the order of submission, each
@@ -104,11 +105,6 @@ class ProfileFit:
     def rules(self) -> EngineRules:
         """What the policy knows, as the rules of a simulation."""
         return EngineRules(knowledge="actual", profile_knowledge=self.knowledge)
-
-    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Schedule all jobs; of the budget nothing but the clock is used."""
-        clock = budget.start()
-        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
 
     def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
         """Run a workload to its end in a compiled loop of its own, with the reasons of all starts.

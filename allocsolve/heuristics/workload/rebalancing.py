@@ -10,37 +10,35 @@ import numpy as np
 from allocsolve.errors import InvalidOption, UnsupportedProblem
 from allocsolve.heuristics.workload._kernels_clearing import price_takers
 from allocsolve.heuristics.workload._kernels_rebalancing import (
+    CALLS_MADE,
     COMPLETE,
-    LOG_FULL,
     RebalancingRule,
     decide_rebalancing,
     initial_auction,
     run_rebalancing,
 )
-from allocsolve.heuristics.workload.malleable import ROOM, ResizeDecision
 from allocsolve.heuristics.workload.orders import QUEUE_ORDERS, QueueOrder, order_code
-from allocsolve.model import Result, Status
 from allocsolve.model.checks import choice, real, shown
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation import EngineRules, ResizeEffect
+from allocsolve.simulation.compiled import CompiledSolver, run_to_end, simulation_of
 from allocsolve.simulation.decisions import Answer, Resize
 from allocsolve.simulation.kernels import (
-    initial_resizing,
-    initial_state,
     packed_jobs,
     renumbered,
     resizing_of_view,
-    roomier,
     start_of,
     state_of_view,
 )
-from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_rebalancing import Auction
-    from allocsolve.model import Budget, Clock, FloatArray, WorkloadProblem, WorkloadSchedule
+    from allocsolve.heuristics.workload.malleable import ResizeDecision
+    from allocsolve.model import Clock, FloatArray, PackedJobs, WorkloadProblem
     from allocsolve.simulation import QueueView
+    from allocsolve.simulation.kernels import Resizing, State
+    from allocsolve.simulation.outcome import Simulation
 
 __all__ = ["StaticPrice", "run_auctions"]
 
@@ -52,7 +50,7 @@ _CALLS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class StaticPrice:
+class StaticPrice(CompiledSolver):
     """Every running job has the size that is worthwhile at the price at which all nodes are in demand.
 
     At a price l of a node a job wants the size on which a unit of its work costs least, its time and l times
@@ -124,11 +122,6 @@ class StaticPrice:
     @property
     def _rule(self) -> RebalancingRule:
         return RebalancingRule(self.hysteresis, order_code(self.order))
-
-    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
-        """Run the workload; the budget limits nothing."""
-        clock = budget.start()
-        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
 
     def simulated(
         self, problem: WorkloadProblem, rules: EngineRules | None = None, clock: Clock | None = None
@@ -212,16 +205,13 @@ def run_auctions(
     TimeoutError
         If the time is over before the run.
     """
-    packed, count = problem.packed, len(problem.jobs)
-    state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
-    known = packed.estimate if estimate is None else estimate
-    resizing = initial_resizing(known, problem.jobs.evolving, ROOM * count)
-    while True:
-        stopped = run_rebalancing(packed, state, resizing, auction, rule, rules.coalesce, _CALLS)
-        if stopped == COMPLETE:
-            break
-        if stopped == LOG_FULL:
-            resizing = roomier(resizing, count)
-        if clock is not None and clock.remaining == 0:
-            raise TimeoutError
-    return Simulation(schedule_of(state, resizing), log_of(state))
+
+    def run(jobs: PackedJobs, state: State, resizing: Resizing) -> bool:
+        stopped = CALLS_MADE
+        while stopped == CALLS_MADE:
+            stopped = run_rebalancing(jobs, state, resizing, auction, rule, rules.coalesce, _CALLS)
+            if stopped != COMPLETE and clock is not None and clock.remaining == 0:
+                raise TimeoutError
+        return stopped == COMPLETE
+
+    return simulation_of(run_to_end(problem, run, ordered=False, estimate=estimate))

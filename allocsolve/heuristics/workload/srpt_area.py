@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.heuristics.workload._kernels_srpt_area import initial_ranking, run_ranked
-from allocsolve.heuristics.workload.malleable import ROOM
 from allocsolve.model import Result, Status
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation import EngineRules
-from allocsolve.simulation.kernels import initial_resizing, initial_state, roomier
+from allocsolve.simulation.compiled import run_to_end
 from allocsolve.simulation.outcome import schedule_of
 
 if TYPE_CHECKING:
@@ -60,8 +59,11 @@ def srpt_area_schedule(problem: WorkloadProblem, *, coalesce: bool = True) -> Wo
     packed, count = problem.packed, len(problem.jobs)
     nodes = np.where(packed.kind == MALLEABLE, packed.max_nodes, packed.min_nodes)
     ranking = initial_ranking(packed, problem.run_times(nodes, np.arange(count)), nodes)
-    state = initial_state(problem.num_nodes, packed.submit, ordered=False, resizable=True)
-    resizing = initial_resizing(packed.estimate, problem.jobs.evolving, ROOM * count)
-    while not run_ranked(packed, state, resizing, ranking, coalesce):
-        resizing = roomier(resizing, count)
-    return schedule_of(state, resizing)
+
+    return schedule_of(
+        *run_to_end(
+            problem,
+            lambda jobs, state, resizing: run_ranked(jobs, state, resizing, ranking, coalesce),
+            ordered=False,
+        )
+    )

@@ -1,0 +1,70 @@
+"""Policies whose loop of events is compiled: what all of them do on a whole workload."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allocsolve.model import Result, Status
+from allocsolve.simulation.outcome import Simulation, log_of, schedule_of
+from allocsolve.simulation.state import initial_resizing, initial_state, roomier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allocsolve.model import Budget, PackedJobs, WorkloadProblem, WorkloadSchedule
+    from allocsolve.model.jobs import FloatArray
+    from allocsolve.simulation.rules import EngineRules
+    from allocsolve.simulation.state import Resizing, State
+
+__all__ = ["CompiledSolver", "run_to_end", "simulation_of"]
+
+
+class CompiledSolver:
+    """A policy that runs a whole workload at once, as a solver: the budget limits nothing."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def simulated(self, problem: WorkloadProblem, rules: EngineRules | None = None) -> Simulation:
+            """Run a workload to its end; without rules, by those of the policy."""
+
+    def __call__(self, problem: WorkloadProblem, budget: Budget, /) -> Result[WorkloadSchedule]:
+        """Run the workload; of the budget nothing but the clock is used."""
+        clock = budget.start()
+        return Result(Status.FEASIBLE, self.simulated(problem).schedule, runtime=clock.elapsed)
+
+
+def run_to_end(
+    problem: WorkloadProblem,
+    run: Callable[[PackedJobs, State, Resizing], bool],
+    *,
+    ordered: bool,
+    estimate: FloatArray | None = None,
+) -> tuple[State, Resizing]:
+    """Return the states of the engine at the end of a workload whose jobs may change their sizes.
+
+    Parameters
+    ----------
+    problem
+        The workload.
+    run
+        Goes on from event to event; false if the log of changes needs more room before it can.
+    ordered
+        Whether running jobs are held in the order of their expected ends.
+    estimate
+        Shape (jobs,), seconds: what the policy takes for run times; those of users if left out.
+    """
+    packed, count = problem.packed, len(problem.jobs)
+    state = initial_state(problem.num_nodes, packed.submit, ordered=ordered, resizable=True)
+    known = packed.estimate if estimate is None else estimate
+    resizing = initial_resizing(known, problem.jobs.evolving)
+    while not run(packed, state, resizing):
+        resizing = roomier(resizing, count)
+    return state, resizing
+
+
+def simulation_of(states: tuple[State, Resizing]) -> Simulation:
+    """Return the schedule of a run, and why it is so."""
+    state, resizing = states
+    return Simulation(schedule_of(state, resizing), log_of(state))
