@@ -43,17 +43,21 @@ from .programs import (
     linnert_program as linnert_program,
     program_of as program_of,
 )
-from .reservation.admission import Admission as Admission, Static as Static, admit as admit
+from .reservation.admission import (
+    Admission as Admission,
+    Static as Static,
+    StaticExecution as StaticExecution,
+    admit as admit,
+)
 from .reservation.calendar import ReservationCalendar as ReservationCalendar, Slot as Slot
-from .reservation.greedy import ReservationGreedy as ReservationGreedy
-from .reservation.leak import ReservationLeak as ReservationLeak, execute_leaking as execute_leaking
-from .reservation.orders import (
+from .reservation.greedy import (
     RESERVATION_ORDERS as RESERVATION_ORDERS,
+    ReservationGreedy as ReservationGreedy,
     ReservationOrder as ReservationOrder,
     greedy_starts as greedy_starts,
     reservation_order as reservation_order,
 )
-from .reservation.static_execution import StaticExecution as StaticExecution
+from .reservation.leak import ReservationLeak as ReservationLeak, execute_leaking as execute_leaking
 from .workload import (
     Conservative as Conservative,
     Easy as Easy,

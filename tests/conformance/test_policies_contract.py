@@ -15,8 +15,7 @@ from allocsolve.heuristics.workload import (
     MalleablePrefkeeper,
     StaticPrice,
 )
-from allocsolve.heuristics.workload.orders import QUEUE_ORDERS
-from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload.policies import EASY_PRESETS, QUEUE_ORDERS, Easy, Fcfs, FirstFit
 from allocsolve.testing.policies import PolicyConformance, check_policy, example_workloads
 
 

@@ -19,8 +19,7 @@ from naive_workload_engine import (
     naive_run,
 )
 
-from allocsolve.heuristics.workload.orders import QUEUE_ORDERS
-from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
+from allocsolve.heuristics.workload.policies import EASY_PRESETS, QUEUE_ORDERS, Easy, Fcfs, FirstFit
 from allocsolve.model import Job, WorkloadProblem
 from allocsolve.simulation import EngineRules, Reason, run_policy
 

@@ -26,7 +26,7 @@ from allocsolve.simulation import Answer, EngineRules, run_policy
 
 if TYPE_CHECKING:
     from allocsolve.heuristics.workload._kernels_clearing import Demand
-    from allocsolve.heuristics.workload.orders import QueueOrder
+    from allocsolve.heuristics.workload.policies import QueueOrder
     from allocsolve.model import WorkloadSchedule
     from allocsolve.simulation import Decision, QueueView
 

@@ -14,13 +14,22 @@ from reservation_strategies import reservation_problems
 from tiers import examples
 
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
-from allocsolve.heuristics.reservation._kernels_capacity import new_capacity
-from allocsolve.heuristics.reservation._kernels_ejection import Guide, Walk, eject, fill
-from allocsolve.heuristics.reservation._kernels_order_search import search_orders
-from allocsolve.heuristics.reservation.best_schedule import BestSchedule
-from allocsolve.heuristics.reservation.greedy import ReservationGreedy
-from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, greedy_starts, reservation_order
-from allocsolve.heuristics.reservation.placement import placed
+from allocsolve.heuristics.reservation._kernels_ejection import (
+    Guide,
+    Walk,
+    eject,
+    fill,
+    new_capacity,
+    search_orders,
+)
+from allocsolve.heuristics.reservation.greedy import (
+    RESERVATION_ORDERS,
+    BestSchedule,
+    ReservationGreedy,
+    greedy_starts,
+    placed,
+    reservation_order,
+)
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
 from allocsolve.instances.generators.examples import random_reservations
 from allocsolve.judge import reservation_value, reservation_violations

@@ -12,8 +12,7 @@ from allocsolve.bounds.reservation import PriceAscent, node_prices
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.exact.reservation._model import connected_sets, scaled_term
-from allocsolve.heuristics.reservation.greedy import ReservationGreedy
-from allocsolve.heuristics.reservation.placement import placed
+from allocsolve.heuristics.reservation.greedy import ReservationGreedy, placed
 from allocsolve.instances import shape_counterexamples
 from allocsolve.instances.generators.examples import (
     random_reservations,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from ortools.sat.python import cp_model
 
-from allocsolve.heuristics.reservation.placement import placed
+from allocsolve.heuristics.reservation.greedy import placed
 from allocsolve.judge.reservation import curve_bits
 from allocsolve.model import MAX_INTEGER, ReservationSchedule, node_order
 

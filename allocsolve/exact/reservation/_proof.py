@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.errors import InvalidAnswer
-from allocsolve.heuristics.reservation.best_schedule import shown_values
+from allocsolve.heuristics.reservation.greedy import shown_values
 from allocsolve.judge.reservation import reservation_violations
 from allocsolve.model import BOOKED, Clock, Limit, Result, Status
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from allocsolve.bounds.reservation import ReservationPriceBound
     from allocsolve.exact.reservation._model import ReservationModel, ScaledTerm
-    from allocsolve.heuristics.reservation.best_schedule import BestSchedule
+    from allocsolve.heuristics.reservation.greedy import BestSchedule
     from allocsolve.model import Budget, ReservationObjective, ReservationSchedule
 
 __all__ = ["CpSatProof", "is_same", "offer_start", "proven_result"]

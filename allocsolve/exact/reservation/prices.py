@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.exact.reservation._proof import CpSatProof, offer_start, proven_result
-from allocsolve.heuristics.reservation.best_schedule import BestSchedule
-from allocsolve.heuristics.reservation.orders import reservation_order
+from allocsolve.heuristics.reservation.greedy import BestSchedule, reservation_order
 from allocsolve.heuristics.reservation.schedule_search import ScheduleSearch
 from allocsolve.model import Clock, Limit, parse_reservation_objective
 

@@ -31,13 +31,7 @@ if TYPE_CHECKING:
     from allocsolve.heuristics.reservation._kernels_timeline import Timeline
     from allocsolve.model import IntArray
 
-__all__ = [
-    "Requests",
-    "admit_jobs",
-    "earliest_start",
-    "move_on",
-    "sort_sets",
-]
+__all__ = ["Requests", "admit_jobs", "earliest_start", "label_nodes", "move_on", "sort_sets"]
 
 
 class Requests(NamedTuple):
@@ -149,3 +143,43 @@ def sort_sets(num_nodes: int, offsets: IntArray, nodes: IntArray) -> None:
             nodes[k] = 64 * word + trailing_zeros(words[word])
             words[word] &= words[word] - np.uint64(1)
             k += 1
+
+
+@kernel
+def label_nodes(
+    by_start: IntArray,
+    by_end: IntArray,
+    times: tuple[IntArray, IntArray],
+    offsets: IntArray,
+    num_nodes: int,
+    nodes: IntArray,
+) -> None:
+    """Fill in the nodes of each job. O(nodes of all jobs).
+
+    Parameters
+    ----------
+    by_start, by_end
+        The accepted jobs by start, and by end.
+    times
+        Starts and ends, shape (jobs,) each.
+    offsets
+        Shape (jobs + 1,): job j gets ``nodes[offsets[j]:offsets[j + 1]]``.
+    num_nodes
+        Of the machine: at no time do more belong to jobs.
+    nodes
+        Written.
+    """
+    starts, ends = times
+    free = np.arange(num_nodes - 1, -1, -1)
+    count, left = num_nodes, 0
+    for at in range(len(by_start)):
+        job = by_start[at]
+        while left < len(by_end) and ends[by_end[left]] <= starts[job]:
+            over = by_end[left]
+            for row in range(offsets[over], offsets[over + 1]):
+                free[count] = nodes[row]
+                count += 1
+            left += 1
+        for row in range(offsets[job], offsets[job + 1]):
+            count -= 1
+            nodes[row] = free[count]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.heuristics.reservation._kernels_capacity import Capacity, book, earliest_start, fits
 from allocsolve.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
@@ -15,7 +14,139 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray, PackedDeadlineJobs
 
-__all__ = ["Guide", "Walk", "draw_below", "draw_uniform", "eject", "fill"]
+__all__ = [
+    "REJECTED_START",
+    "Capacity",
+    "Guide",
+    "Walk",
+    "book",
+    "draw_below",
+    "draw_uniform",
+    "earliest_start",
+    "eject",
+    "fill",
+    "fits",
+    "new_capacity",
+    "place_in_order",
+    "search_orders",
+]
+
+#: The start of a rejected job.
+REJECTED_START = -1
+
+
+class Capacity(NamedTuple):
+    """Steps of the free nodes; written. The last step never ends, and there is nothing booked in it."""
+
+    times: IntArray  #: when each step begins; the first at 0
+    free: IntArray  #: nodes in each step
+    used: IntArray  #: one number: how many steps there are
+
+
+def new_capacity(num_nodes: int, num_jobs: int) -> Capacity:
+    """Return free nodes over time with nothing booked, with room for so many jobs."""
+    times, free = np.zeros(2 * num_jobs + 3, dtype=np.int64), np.zeros(2 * num_jobs + 3, dtype=np.int64)
+    free[0] = num_nodes
+    return Capacity(times, free, np.ones(1, dtype=np.int64))
+
+
+@inner_kernel
+def _step(capacity: Capacity, moment: int) -> int:
+    """Return the step of a moment."""
+    low, high = 0, capacity.used[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if capacity.times[middle] <= moment:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@inner_kernel
+def earliest_start(capacity: Capacity, first: int, last: int, length: int, nodes: int) -> int:
+    """Return the earliest start, from the first to the last, at which nodes are free for a time; or -1."""
+    times, free, used = capacity.times, capacity.free, capacity.used[0]
+    step, start = _step(capacity, first), first
+    while start <= last:
+        if free[step] < nodes:  # the last step has all nodes
+            step += 1
+            while free[step] < nodes:
+                step += 1
+            start = times[step]
+        elif step + 1 >= used or times[step + 1] >= start + length:
+            return int(start)
+        else:
+            step += 1
+    return REJECTED_START
+
+
+@inner_kernel
+def fits(capacity: Capacity, start: int, length: int, nodes: int) -> bool:
+    """Return whether nodes are free from a start for a time."""
+    step = _step(capacity, start)
+    while step < capacity.used[0] and capacity.times[step] < start + length:
+        if capacity.free[step] < nodes:
+            return False
+        step += 1
+    return True
+
+
+@inner_kernel
+def _cut(capacity: Capacity, moment: int) -> int:
+    """Make a step begin at a moment; return it."""
+    times, free = capacity.times, capacity.free
+    step = _step(capacity, moment)
+    if times[step] == moment:
+        return step
+    for later in range(capacity.used[0], step + 1, -1):
+        times[later], free[later] = times[later - 1], free[later - 1]
+    times[step + 1], free[step + 1] = moment, free[step]
+    capacity.used[0] += 1
+    return step + 1
+
+
+@inner_kernel
+def _join(capacity: Capacity, step: int) -> None:
+    """Join a step to the one before if both have the same free nodes."""
+    times, free = capacity.times, capacity.free
+    if step == 0 or free[step] != free[step - 1]:
+        return
+    for later in range(step + 1, capacity.used[0]):
+        times[later - 1], free[later - 1] = times[later], free[later]
+    capacity.used[0] -= 1
+
+
+@inner_kernel
+def book(capacity: Capacity, start: int, length: int, nodes: int) -> None:
+    """Take nodes from a start for a time, or give them back if their number is negative."""
+    begin = _cut(capacity, start)
+    end = _cut(capacity, start + length)
+    for step in range(begin, end):
+        capacity.free[step] -= nodes
+    _join(capacity, end)
+    _join(capacity, begin)
+
+
+@kernel
+def place_in_order(
+    jobs: PackedDeadlineJobs, order: IntArray, num_nodes: int, capacity: Capacity, starts: IntArray
+) -> None:
+    """Empty a capacity, and put each job of an order in at its earliest start; fill in all starts.
+
+    O(jobs * steps).
+    """
+    capacity.times[0], capacity.free[0], capacity.used[0] = 0, num_nodes, 1
+    for job in range(len(starts)):
+        starts[job] = REJECTED_START
+    for at in range(len(order)):
+        job = order[at]
+        nodes, length = jobs.nodes[job], jobs.runtime[job]
+        start = earliest_start(capacity, jobs.arrival[job], jobs.deadline[job] - length, length, nodes)
+        if start >= 0:
+            starts[job] = start
+            book(capacity, start, length, nodes)
+
 
 #: At most so many jobs are taken out, and so many other rejected ones tried after that.
 _MOST_EJECTED = 12
@@ -257,3 +388,80 @@ def eject(
                 continue
         _undo(jobs, guide, capacity, walk, taken, added)
     return count
+
+
+#: So many jobs at most are drawn for one that is likely to be worth its costs.
+_DRAWS = 20
+
+
+@inner_kernel
+def _replay(
+    jobs: PackedDeadlineJobs, guide: Guide, num_nodes: int, capacity: Capacity, walk: Walk, order: IntArray
+) -> None:
+    """Place the jobs in an order, each at its earliest start."""
+    capacity.times[0], capacity.free[0], capacity.used[0] = 0, num_nodes, 1
+    walk.reached[0, 0], walk.reached[0, 1] = 0.0, 0.0
+    for at in range(len(order)):
+        job = order[at]
+        nodes, length = jobs.nodes[job], jobs.runtime[job]
+        start = earliest_start(capacity, jobs.arrival[job], jobs.deadline[job] - length, length, nodes)
+        walk.starts[job] = start
+        if start >= 0:
+            book(capacity, start, length, nodes)
+            walk.reached[0, 0] += guide.counts[0, job]
+            walk.reached[0, 1] += guide.counts[1, job]
+
+
+@kernel
+def search_orders(
+    jobs: PackedDeadlineJobs,
+    guide: Guide,
+    num_nodes: int,
+    capacity: Capacity,
+    walk: Walk,
+    order: IntArray,
+    rounds: int,
+) -> int:
+    """Try so many orders; return how many rejected jobs are left that may be accepted.
+
+    In each, a rejected job goes to a random place in front of its own. The order is kept if it is not worse.
+    What is best, and where it is, ends up in the walk and in the order. O(jobs * steps) a round.
+    """
+    count = len(order)
+    _replay(jobs, guide, num_nodes, capacity, walk, order)
+    left = 0
+    for done in range(rounds + 1):
+        margin = 1e-9 * (1 + abs(walk.reached[1, 0]))
+        ahead = walk.reached[0, 0] - walk.reached[1, 0]
+        level = ahead > -margin and walk.reached[0, 1] >= walk.reached[1, 1] * (1 - 1e-9)
+        if done == 0 or ahead > margin or level:
+            walk.reached[1, 0], walk.reached[1, 1] = walk.reached[0, 0], walk.reached[0, 1]
+            left = 0
+            for at in range(count):
+                job = order[at]
+                walk.best_starts[job] = walk.starts[job]
+                in_time = jobs.arrival[job] + jobs.runtime[job] <= jobs.deadline[job]
+                if walk.starts[job] < 0 and in_time and guide.score[job] > 0:
+                    walk.rejected[left] = at
+                    left += 1
+        else:  # back to where it was
+            job = order[walk.added[0]]
+            for at in range(walk.added[0], walk.added[1]):
+                order[at] = order[at + 1]
+            order[walk.added[1]] = job
+        if not left or done == rounds:
+            break
+        place = walk.rejected[draw_below(walk.random, left)]
+        job = order[place]
+        for _ in range(_DRAWS):
+            if draw_uniform(walk.random) <= math.exp(min(0.0, 10.0 * guide.gains[job])):
+                break
+            place = walk.rejected[draw_below(walk.random, left)]
+            job = order[place]
+        ahead_of = draw_below(walk.random, place + 1)
+        for at in range(place, ahead_of, -1):
+            order[at] = order[at - 1]
+        order[ahead_of] = job
+        walk.added[0], walk.added[1] = ahead_of, place
+        _replay(jobs, guide, num_nodes, capacity, walk, order)
+    return left

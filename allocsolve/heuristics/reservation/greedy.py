@@ -2,17 +2,262 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from allocsolve.heuristics.reservation.best_schedule import BestSchedule, shown_values
-from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, reservation_order
-from allocsolve.model import Limit, Result, Status, parse_reservation_objective
+import numpy as np
+
+from allocsolve.bounds.reservation.node_prices import counted_weights
+from allocsolve.heuristics.reservation._kernels_admission import label_nodes
+from allocsolve.heuristics.reservation._kernels_ejection import new_capacity, place_in_order
+from allocsolve.heuristics.reservation.calendar import ReservationCalendar
+from allocsolve.model import (
+    BOOKED,
+    REJECTED,
+    Limit,
+    ReservationSchedule,
+    Result,
+    Status,
+    frozen,
+    parse_reservation_objective,
+)
 
 if TYPE_CHECKING:
-    from allocsolve.model import Budget, ReservationObjective, ReservationProblem, ReservationSchedule
+    from allocsolve.model import (
+        BoolArray,
+        Budget,
+        Clock,
+        IntArray,
+        ReservationObjective,
+        ReservationProblem,
+        Value,
+    )
 
-__all__ = ["ReservationGreedy"]
+__all__ = [
+    "RESERVATION_ORDERS",
+    "BestSchedule",
+    "ReservationGreedy",
+    "ReservationOrder",
+    "booked_starts",
+    "greedy_starts",
+    "placed",
+    "placed_in_order",
+    "rejected_shares",
+    "reservation_order",
+    "shown_values",
+]
+
+#: The orders in which jobs are placed, the best ones first; a small number goes first.
+ReservationOrder: TypeAlias = Literal[
+    "deadline",
+    "latest-start",
+    "late-area",  # nodes times run time times deadline, from the first arrival on
+    "late-nodes",  # nodes times deadline, from the first arrival on
+    "runtime",
+    "area",
+    "nodes",
+    "slack",
+    "arrival",
+    "density",  # the most weight to a node-second
+    "weight",  # the most weight
+]
+
+RESERVATION_ORDERS: tuple[ReservationOrder, ...] = get_args(ReservationOrder)
+
+
+def reservation_order(problem: ReservationProblem, order: ReservationOrder) -> IntArray:
+    """Return the jobs in an order; equal ones as they are announced."""
+    packed = problem.packed
+    area = packed.nodes.astype(np.float64) * packed.runtime
+    late = packed.deadline.astype(np.float64) - int(packed.arrival.min(initial=2**53))
+    keys = {
+        "deadline": packed.deadline,
+        "latest-start": packed.deadline - packed.runtime,
+        "late-area": area * late,
+        "late-nodes": packed.nodes * late,
+        "runtime": packed.runtime,
+        "area": area,
+        "nodes": packed.nodes,
+        "slack": packed.deadline - packed.runtime - packed.arrival,
+        "arrival": packed.arrival,
+        "density": -packed.weight / area,
+        "weight": -packed.weight,
+    }
+    return frozen(np.argsort(keys[order], kind="stable"))
+
+
+def greedy_starts(problem: ReservationProblem, order: IntArray) -> IntArray:
+    """Return the starts of jobs that are placed in an order, each at its earliest start by count.
+
+    Parameters
+    ----------
+    problem
+        The problem; shapes of node sets play no part.
+    order
+        The jobs to be placed, by index.
+
+    Returns
+    -------
+    IntArray
+        Shape (jobs,), seconds; -1 for a rejected job.
+
+    Notes
+    -----
+    *Complexity*: O(jobs * bookings), 1000 jobs in a millisecond.
+    """
+    capacity = new_capacity(problem.topology.num_nodes, len(problem.jobs))
+    starts = np.empty(len(problem.jobs), dtype=np.int64)
+    place_in_order(problem.packed, frozen(order.copy()), problem.topology.num_nodes, capacity, starts)
+    return starts
+
+
+def placed(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule:
+    """Return a schedule of bookings from starts that fit the machine by count.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    starts
+        Shape (jobs,), seconds; negative for a rejected job.
+
+    Notes
+    -----
+    Sets of any shape always exist: in order of starts, each job takes free nodes. With another shape the jobs
+    are placed again in order of their starts, and those without a start after them, by deadline.
+    *Complexity*: O(nodes of all jobs) for any shape, else as `placed_in_order`.
+    """
+    if problem.shape == "any":
+        return _labelled(problem, starts)
+    return placed_in_order(
+        problem, np.lexsort((problem.packed.deadline, np.where(starts < 0, 2**62, starts)))
+    )
+
+
+def placed_in_order(problem: ReservationProblem, order: IntArray) -> ReservationSchedule:
+    """Return the schedule in which each job of an order takes the earliest nodes of the problem's shape.
+
+    Runs are the first ones on the Hilbert curve, connected sets are grown.
+
+    Notes
+    -----
+    *Complexity*: that of admission, see `allocsolve.heuristics.ReservationCalendar`; 1000 jobs on 128 nodes
+    take .2 s.
+    """
+    jobs = problem.jobs
+    allocator = "growth" if problem.shape == "connected" else "hilbert"
+    calendar = ReservationCalendar(problem.topology, allocator, shape=problem.shape)
+    bookings: dict[int, tuple[int, IntArray]] = {}
+    for idx in order.tolist():
+        job = jobs[idx]
+        if job.arrival + job.runtime > job.deadline:
+            continue
+        slot = calendar.ask(job.nodes, job.runtime, job.deadline, not_before=job.arrival)
+        if slot is not None and not isinstance(slot.nodes, int):
+            calendar.book(*slot)
+            bookings[idx] = slot.start, slot.nodes
+    return ReservationSchedule.of(problem, bookings)
+
+
+def _labelled(problem: ReservationProblem, starts: IntArray) -> ReservationSchedule:
+    packed = problem.packed
+    accepted = np.flatnonzero(starts >= 0)
+    offsets = np.concatenate([[0], np.cumsum(np.where(starts >= 0, packed.nodes, 0))])
+    nodes = np.empty(int(offsets[-1]), dtype=np.int64)
+    ends = starts + packed.runtime
+    by_start = accepted[np.argsort(starts[accepted], kind="stable")]
+    by_end = accepted[np.argsort(ends[accepted], kind="stable")]
+    columns = (starts.astype(np.int64), ends.astype(np.int64))
+    label_nodes(
+        frozen(by_start),
+        frozen(by_end),
+        (frozen(columns[0]), frozen(columns[1])),
+        frozen(offsets),
+        problem.topology.num_nodes,
+        nodes,
+    )
+    outcomes = np.where(starts >= 0, BOOKED, REJECTED)
+    return ReservationSchedule.of_sets(problem, outcomes, starts, offsets, nodes)
+
+
+def rejected_shares(
+    problem: ReservationProblem, objective: ReservationObjective, rejected: BoolArray
+) -> tuple[float, ...]:
+    """Return the terms of an objective for bookings, of which some jobs have none; sums are rounded once."""
+    shares = []
+    for term in objective:
+        counts = counted_weights(problem, term)
+        total = math.fsum(counts.tolist())
+        shares.append(math.fsum(counts[rejected].tolist()) / total if total else 0.0)
+    return tuple(shares)
+
+
+def shown_values(values: tuple[float, ...]) -> Value:
+    """Return values as results show them: a single term as a number."""
+    return values[0] if len(values) == 1 else values
+
+
+class BestSchedule:
+    """The best schedule of a search.
+
+    Parameters
+    ----------
+    problem, objective
+        What is solved.
+    clock
+        Tells the times of the incumbents.
+    """
+
+    def __init__(self, problem: ReservationProblem, objective: ReservationObjective, clock: Clock) -> None:
+        self.problem, self.objective, self.clock = problem, objective, clock
+        self.values: tuple[float, ...] = ()
+        self.incumbents: list[tuple[float, Value]] = []
+        self.schedule: ReservationSchedule | None = None
+        #: Shape (jobs,), seconds, negative for rejected jobs: the best schedule by count, whose nodes may
+        #: lack the shape.
+        self.count_starts: IntArray = np.full(len(problem.jobs), -1, dtype=np.int64)
+        self._count_values: tuple[float, ...] = ()
+
+    def offer_starts(self, starts: IntArray) -> bool:
+        """Place jobs on nodes if their starts, which fit by count, are better than all before.
+
+        Returns
+        -------
+        bool
+            Whether the schedule is the best one now.
+        """
+        values = rejected_shares(self.problem, self.objective, starts < 0)
+        if self._count_values and values >= self._count_values:
+            return False
+        self._count_values, self.count_starts = values, starts.copy()
+        return self.offer(placed(self.problem, starts))
+
+    def offer_order(self, order: IntArray) -> bool:
+        """Offer the greedy schedule of an order, with nodes of the shape; return whether it is the best."""
+        starts = greedy_starts(self.problem, order)
+        if self.problem.shape == "any":
+            return self.offer_starts(starts)
+        values = rejected_shares(self.problem, self.objective, starts < 0)
+        if not self._count_values or values < self._count_values:
+            self._count_values, self.count_starts = values, starts
+        return self.offer(placed_in_order(self.problem, order))
+
+    def offer(self, schedule: ReservationSchedule) -> bool:
+        """Keep a feasible schedule of bookings if it is better; return whether it is."""
+        values = rejected_shares(self.problem, self.objective, schedule.outcomes == REJECTED)
+        if self.values and values >= self.values:
+            return False
+        self.schedule, self.values = schedule, values
+        self.incumbents.append((self.clock.elapsed, shown_values(values)))
+        if not self._count_values or values < self._count_values:
+            self._count_values, self.count_starts = values, booked_starts(schedule)
+        return True
+
+
+def booked_starts(schedule: ReservationSchedule) -> IntArray:
+    """Return the starts of a schedule of bookings; -1 for a rejected job."""
+    return np.nan_to_num(schedule.first_starts, nan=-1.0).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.bounds.reservation.node_prices import counted_weights
-from allocsolve.heuristics.reservation._kernels_capacity import new_capacity
-from allocsolve.heuristics.reservation._kernels_ejection import Guide, Walk, eject, fill
-from allocsolve.heuristics.reservation._kernels_order_search import search_orders
-from allocsolve.heuristics.reservation.orders import RESERVATION_ORDERS, reservation_order
+from allocsolve.heuristics.reservation._kernels_ejection import (
+    Guide,
+    Walk,
+    eject,
+    fill,
+    new_capacity,
+    search_orders,
+)
+from allocsolve.heuristics.reservation.greedy import RESERVATION_ORDERS, reservation_order
 
 if TYPE_CHECKING:
     from allocsolve.bounds.reservation import ReservationPriceBound
-    from allocsolve.heuristics.reservation._kernels_capacity import Capacity
-    from allocsolve.heuristics.reservation.best_schedule import BestSchedule
+    from allocsolve.heuristics.reservation._kernels_ejection import Capacity
+    from allocsolve.heuristics.reservation.greedy import BestSchedule
     from allocsolve.model import (
         Clock,
         FloatArray,

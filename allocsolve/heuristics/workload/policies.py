@@ -14,6 +14,7 @@ from allocsolve.heuristics.workload._kernels_queue import (
     FIRST_FIT,
     HPCOPT,
     MJS2023,
+    ORDER_CODES,
     RAPS,
     Estimates,
     QueueRule,
@@ -21,7 +22,6 @@ from allocsolve.heuristics.workload._kernels_queue import (
     nothing_blocked,
     run,
 )
-from allocsolve.heuristics.workload.orders import QUEUE_ORDERS, QueueOrder, order_code
 from allocsolve.model.checks import choice, flag, natural, shown
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.columns import user_numbers
@@ -38,16 +38,50 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EASY_PRESETS",
+    "QUEUE_ORDERS",
     "Easy",
     "EstimateSource",
     "Fcfs",
     "FirstFit",
     "Moldable",
     "Preset",
+    "QueueOrder",
     "QueuePolicy",
     "decide_view",
+    "order_code",
     "run_queue",
 ]
+
+#: Which job comes first; of equal ones the one that was submitted first. With the estimate r (s) and the
+#: size n (nodes) of a job, its submission s (s, at least 1) and its wait w (s) so far:
+#:
+#: ``submission``; ``shortest-estimate``: least r; ``smallest-area``: least r n; ``largest``: largest n;
+#: ``smallest``: least n; ``wfp3``: largest (w/r)^3 n; ``unicef``: largest w / (r log2 n), jobs of one node
+#: first; ``f1``: least log10(r) n + 870 log10(s); ``f2``: sqrt(r) n + 25,600 log10(s); ``f3``: r n +
+#: 6,860,000 log10(s); ``f4``: r sqrt(n) + 530,000 log10(s) (Carastan-Santos & de Camargo, SC'17, which also
+#: has WFP3 and UNICEF).
+QueueOrder: TypeAlias = Literal[
+    "submission",
+    "shortest-estimate",
+    "smallest-area",
+    "largest",
+    "smallest",
+    "f1",
+    "f2",
+    "f3",
+    "f4",
+    "wfp3",
+    "unicef",
+]
+
+#: All orders, the default first.
+QUEUE_ORDERS: tuple[QueueOrder, ...] = get_args(QueueOrder)
+
+
+def order_code(order: QueueOrder) -> int:
+    """Return the code of an order for kernels."""
+    return ORDER_CODES[order]
+
 
 #: Where a policy takes run times from, see `Easy`.
 EstimateSource: TypeAlias = Literal["limit", "actual", "user-average"]
@@ -278,7 +312,7 @@ class Easy(_QueueSolver):
         none is given); ``actual``: the true ones; ``user-average``: the mean of the last two run times of the
         same user (of the one, if there is one) at the submission, at most the limit; the limit without them.
     order
-        Which job is the head, and who is next; see `allocsolve.heuristics.workload.orders.QueueOrder`.
+        Which job is the head, and who is next; see `allocsolve.heuristics.workload.policies.QueueOrder`.
     scan_limit
         How many jobs behind the head are looked at; all if None.
     moldable

@@ -17,7 +17,7 @@ from allocsolve.heuristics.workload._kernels_rebalancing import (
     initial_auction,
     run_rebalancing,
 )
-from allocsolve.heuristics.workload.orders import QUEUE_ORDERS, QueueOrder, order_code
+from allocsolve.heuristics.workload.policies import QUEUE_ORDERS, QueueOrder, order_code
 from allocsolve.model.checks import choice, real, shown
 from allocsolve.model.evolving import PROFILE
 from allocsolve.model.job_kinds import MALLEABLE
@@ -74,7 +74,7 @@ class StaticPrice(CompiledSolver):
         change stalls the job, it keeps its size, too, if the stall takes longer than the change would save,
         or cost, in a third of the time for which it has run.
     order
-        Which queued job comes first; see `allocsolve.heuristics.workload.orders.QueueOrder`.
+        Which queued job comes first; see `allocsolve.heuristics.workload.policies.QueueOrder`.
     resize_takes_effect
         As of `allocsolve.simulation.EngineRules`.
 
