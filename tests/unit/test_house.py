@@ -33,7 +33,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 PAPERS = sorted((ROOT / "reproductions").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
-#: A module holds one idea: 60 to 400 lines as a rule, and never more than this.
+#: A module holds one idea, in at most this many lines.
 MOST_LINES = 700
 
 #: Each room may import those before it.
