@@ -15,11 +15,11 @@ from allocsolve.heuristics.workload._kernels_serial import (
     Placed,
     Sizes,
     fill,
-    new_free_nodes,
     put,
     serial_schedule,
     take_out,
 )
+from allocsolve.kernels.free_nodes import new_free_nodes
 from allocsolve.model import SLOWDOWN_FLOOR_S, Result, Status, WorkloadSchedule
 from allocsolve.model.arrays import array_of, frozen
 from allocsolve.model.checks import choice, real, shown
