@@ -6,7 +6,8 @@ from .batches import (
     drawn_batches as drawn_batches,
     read_batches as read_batches,
 )
-from .picture import reproduction_picture as reproduction_picture
+from .claims import sentences as sentences
+from .command import reproduction_picture as reproduction_picture
 from .reproduction import (
     FIGURES as FIGURES,
     PRINTED as PRINTED,
@@ -17,14 +18,12 @@ from .reproduction import (
     examine as examine,
 )
 from .runs import (
-    BOUND as BOUND,
     COMPARED as COMPARED,
     EASY as EASY,
     EVOLV as EVOLV,
     READINGS as READINGS,
     SCHEDULERS as SCHEDULERS,
-    PlannedRun as PlannedRun,
+    Cell as Cell,
     Reading as Reading,
     planned_runs as planned_runs,
 )
-from .sentences import Sentence as Sentence, Verdict as Verdict, sentences as sentences

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from allocsolve.instances.generators.evotree import EvotreeKind
 
-__all__ = ["FIRST_SEED", "NUM_BATCHES", "SHARES", "Batch", "drawn_batches", "read_batches"]
-
 #: Shares of jobs that are not rigid; the seeds of the batches are consecutive.
 SHARES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 FIRST_SEED: Final = 42
@@ -70,16 +68,21 @@ def drawn_batches(
     InvalidOption
         If there is nothing to draw, or a share stands twice or is out of range.
     """
-    if count < 1 or not shares or len({*shares}) < len(shares) or not all(0 <= one <= 1 for one in shares):
+    if (
+        count < 1
+        or not shares
+        or len({*shares}) < len(shares)
+        or not all(0 <= share <= 1 for share in shares)
+    ):
         listed = ", ".join(f"{100 * share:g}" for share in shares)
         msg = f"{count} batches, shares of {listed} %: nothing to draw, or a share twice or not in 0..100"
         raise InvalidOption(msg)
     batches = []
     for seed in range(first, first + count):
         drawn = {share: draw_evotree(seed, int(share * JOBS)) for share in sorted(shares)}
-        batch = drawn[min(shares)]
-        chosen = {share: one.evolving for share, one in drawn.items()}
-        batches.append(Batch(f"evotree-s{seed}", NUM_NODES, batch.sizes, batch.submits, chosen))
+        rows = drawn[min(shares)]
+        chosen = {share: batch.evolving for share, batch in drawn.items()}
+        batches.append(Batch(f"evotree-s{seed}", NUM_NODES, rows.sizes, rows.submits, chosen))
     return tuple(batches)
 
 

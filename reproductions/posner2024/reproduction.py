@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 from statistics import fmean
@@ -14,15 +13,14 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.workload_certificate import workload_certified_bound
 from allocsolve.model import WorkloadProblem, terms
 from reproductions.posner2024.runs import EASY, EVOLV
+from reproductions.runs import best_values, certified
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allocsolve.bench.runs.records import Record, RecordKey
-    from allocsolve.bench.runs.store import RecordStore
-    from reproductions.posner2024.runs import PlannedRun
-
-__all__ = ["FIGURES", "PRINTED", "BoundRow", "Reproduction", "Row", "Run", "examine"]
+    from reproductions.posner2024.runs import Cell
+    from reproductions.runs import PlannedRun
 
 #: What the text of the paper prints of its figures 4 to 7, by scheduler and share; bars have no numbers.
 PRINTED: Final[Mapping[tuple[str, float], Mapping[str, str]]] = MappingProxyType(
@@ -55,7 +53,7 @@ class Run(NamedTuple):
     shrinks: float
 
 
-#: What is told of each run.
+#: What is measured of each run.
 FIGURES: Final = Run._fields[4:]
 
 
@@ -92,56 +90,48 @@ class Reproduction:
     bounds: tuple[BoundRow, ...]
 
 
-def examine(planned: Sequence[PlannedRun], store: RecordStore) -> Reproduction:
+def examine(planned: Sequence[PlannedRun[Cell]], records: Mapping[RecordKey, Record]) -> Reproduction:
     """Return what records say.
 
     Parameters
     ----------
     planned
         See `planned_runs`; those that failed are left out.
-    store
-        Has a record of each.
+    records
+        One of each, by its key.
 
     Raises
     ------
     InvalidAnswer
         If a value is below the bound of its problem.
     """
-    records = {one.task.key: store[one.task.key] for one in planned}
-    runs = tuple(
-        _run(one, record)
-        for one in planned
-        if one.reading is not None and (record := records[one.task.key]).value is not None
-    )
+    best = best_values(records.values())
+    runs: list[Run] = []
     by_cell: dict[tuple[str, str, float], list[Run]] = defaultdict(list)
-    for run in runs:
-        by_cell[run[:3]].append(run)
-    rows = tuple(
-        Row(*cell, len(some), {name: fmean(getattr(run, name) for run in some) for name in FIGURES})
-        for cell, some in by_cell.items()
-    )
     bounds: dict[tuple[str, float], list[tuple[float, ...]]] = defaultdict(list)
-    best = _best_values(records)
-    for one in planned:
-        if one.reading is None:
-            bounds[one.scheduler, one.share].append(_bounds(one, records[one.task.key], best))
-    return Reproduction(
-        runs,
-        rows,
-        tuple(
-            BoundRow(*cell, len(some), *map(fmean, zip(*some, strict=True))) for cell, some in bounds.items()
-        ),
+    for task, cell in planned:
+        record = records[task.key]
+        if cell.reading is None:
+            assert isinstance(task.problem, WorkloadProblem)
+            bounds[cell.scheduler, cell.share].append(_bounds(task.problem, record, best[record.digest]))
+        elif record.value is not None:
+            run = _run(cell, cell.reading.name, record)
+            runs.append(run)
+            by_cell[run[:3]].append(run)
+    rows = (
+        Row(*key, len(some), {name: fmean(getattr(run, name) for run in some) for name in FIGURES})
+        for key, some in by_cell.items()
     )
+    bound_rows = (
+        BoundRow(*key, len(some), *map(fmean, zip(*some, strict=True))) for key, some in bounds.items()
+    )
+    return Reproduction(tuple(runs), tuple(rows), tuple(bound_rows))
 
 
-def _run(planned: PlannedRun, record: Record) -> Run:
+def _run(cell: Cell, reading: str, record: Record) -> Run:
     metrics = record.metrics
-    assert planned.reading is not None
     return Run(
-        planned.reading.name,
-        planned.scheduler,
-        planned.share,
-        planned.batch,
+        *(reading, cell.scheduler, cell.share, cell.batch),
         makespan=metrics["makespan"],
         turnaround=metrics["turnaround"],
         wait=metrics["wait"],
@@ -152,23 +142,12 @@ def _run(planned: PlannedRun, record: Record) -> Run:
     )
 
 
-def _best_values(records: Mapping[RecordKey, Record]) -> dict[str, float]:
-    """Return the least value of each problem, by digest."""
-    best: dict[str, float] = defaultdict(lambda: math.inf)
-    for record in records.values():
-        if record.value is not None:
-            best[record.digest] = min(best[record.digest], terms(record.value)[0])
-    return best
-
-
-def _bounds(planned: PlannedRun, record: Record, best: Mapping[str, float]) -> tuple[float, ...]:
+def _bounds(problem: WorkloadProblem, record: Record, best: float) -> tuple[float, ...]:
     """Return the bounds of a problem on the makespan and the turnaround, a claimed one, the least value."""
-    problem = planned.task.problem
-    assert isinstance(problem, WorkloadProblem)
     makespan = workload_certified_bound(problem, makespan_bound(problem).certificate, ("makespan",))
-    certified = max(terms(bound)[0] for bound in (record.certified_bound, record.combinatorial_bound))
-    claimed, value = max(certified, terms(record.bound)[0]), best[record.digest]
-    if value < claimed * (1 - 1e-9):
-        msg = f"contradiction: {problem.name} has a bound of {claimed:.10g} s, yet {value:.10g} s"
+    turnaround = certified(record)
+    claimed = max(turnaround, terms(record.bound)[0])
+    if best < claimed * (1 - 1e-9):
+        msg = f"contradiction: {problem.name} has a bound of {claimed:.10g} s, yet {best:.10g} s"
         raise InvalidAnswer(msg)
-    return makespan, certified, claimed, value
+    return makespan, turnaround, claimed, best

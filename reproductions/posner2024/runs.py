@@ -1,30 +1,17 @@
-"""The runs behind the reproduction: both schedulers on each share of each batch, in several readings."""
+"""What is run: both schedulers on each share of each batch, in several readings, and bounds."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.bench.runs.tasks import plan
 from allocsolve.model import Budget
+from reproductions.runs import BOUND, PlannedRun, planned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from allocsolve.bench.runs.tasks import Task
     from allocsolve.instances.generators.evotree import EvotreeKind
     from reproductions.posner2024.batches import Batch
-
-__all__ = [
-    "BOUND",
-    "COMPARED",
-    "EASY",
-    "EVOLV",
-    "READINGS",
-    "SCHEDULERS",
-    "PlannedRun",
-    "Reading",
-    "planned_runs",
-]
 
 #: The schedulers of the paper: jobs that are not rigid are moldable under the first, and evolve under the
 #: second.
@@ -34,8 +21,6 @@ SCHEDULERS: Final = (EASY, EVOLV)
 _KINDS: Final[dict[str, EvotreeKind]] = {EASY: "moldable", EVOLV: "evolving"}
 #: A policy that is not of the paper and knows as much; run where jobs evolve.
 COMPARED: Final = "static-price"
-#: The solver that gives bounds.
-BOUND: Final = "prices"
 
 #: Seconds for a policy, of which none takes that long.
 _POLICY_SECONDS: Final = 60.0
@@ -66,10 +51,9 @@ READINGS: Final = (
 )
 
 
-class PlannedRun(NamedTuple):
-    """A task, and what it is for."""
+class Cell(NamedTuple):
+    """A scheduler on a batch with a share of jobs that are not rigid."""
 
-    task: Task
     batch: str
     scheduler: str
     share: float
@@ -78,7 +62,7 @@ class PlannedRun(NamedTuple):
 
 def planned_runs(
     batches: Sequence[Batch], shares: Sequence[float], *, seconds: float, workers: int = 1
-) -> list[PlannedRun]:
+) -> list[PlannedRun[Cell]]:
     """Return the runs of both schedulers in all readings, of what is compared with them, and of the bounds.
 
     Parameters
@@ -98,27 +82,20 @@ def planned_runs(
     """
     policy, bound = Budget(seconds=_POLICY_SECONDS), Budget(seconds=seconds, workers=workers)
     runs = []
-    for batch, share, scheduler in _cells(batches, shares):
-        for reading in READINGS:
-            solver = reading.evolving if share and scheduler == EVOLV else reading.others
-            task = _task(batch, share, scheduler, reading, solver, policy)
-            runs.append(PlannedRun(task, batch.name, scheduler, share, reading))
-        task = _task(batch, share, scheduler, READINGS[0], BOUND, bound)
-        runs.append(PlannedRun(task, batch.name, scheduler, share, None))
-        if share and scheduler == EVOLV:
-            task = _task(batch, share, scheduler, READINGS[0], COMPARED, policy)
-            runs.append(PlannedRun(task, batch.name, COMPARED, share, READINGS[0]))
+    for share, scheduler, batch in (
+        (share, scheduler, batch) for share in sorted(shares) for scheduler in SCHEDULERS for batch in batches
+    ):
+        evolves = share > 0 and scheduler == EVOLV
+        wanted: list[tuple[str, str, Reading | None, Budget]] = [
+            (reading.evolving if evolves else reading.others, scheduler, reading, policy)
+            for reading in READINGS
+        ]
+        wanted.append((BOUND, scheduler, None, bound))
+        if evolves:
+            wanted.append((COMPARED, COMPARED, READINGS[0], policy))
+        for solver, name, reading, budget in wanted:
+            delay = (reading or READINGS[0]).release_delay
+            problem = batch.problem(share, _KINDS[scheduler], delay)
+            label = Cell(batch.name, name, share, reading)
+            runs += planned(problem, {solver: label}, objective="turnaround", budget=budget)
     return runs
-
-
-def _cells(batches: Sequence[Batch], shares: Sequence[float]) -> Iterator[tuple[Batch, float, str]]:
-    for share in sorted(shares):
-        for scheduler in SCHEDULERS:
-            for batch in batches:
-                yield batch, share, scheduler
-
-
-def _task(batch: Batch, share: float, scheduler: str, reading: Reading, solver: str, budget: Budget) -> Task:
-    problem = batch.problem(share, _KINDS[scheduler], reading.release_delay)
-    (task,) = plan([("", problem)], [solver], objective="turnaround", budgets=[budget])
-    return task

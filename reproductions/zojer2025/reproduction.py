@@ -1,4 +1,4 @@
-"""The simulations of the thesis on the log of Cori KNL, computed again, beside the certified bound."""
+"""The simulations of the thesis on the log of Cori KNL, measured, beside the certified bound."""
 
 from __future__ import annotations
 
@@ -11,23 +11,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.errors import InvalidAnswer
-from allocsolve.model import terms
-from reproductions.zojer2025.runs import BOUND, TICK, Run, measured
+from allocsolve.judge import window_metrics
+from allocsolve.model import MALLEABLE, WorkloadSchedule
+from reproductions.runs import BOUND, best_values, certified, check_bound
+from reproductions.zojer2025.runs import TICK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from allocsolve.bench.runs.records import Record, RecordKey
     from allocsolve.bench.runs.runner import Progress
     from allocsolve.bench.runs.store import RecordStore
-    from allocsolve.model import WorkloadProblem
-    from reproductions.zojer2025.runs import PlannedRun
-
-__all__ = ["FIGURES", "PRINTED", "BoundRow", "PolicyRow", "Reproduction", "Spread", "examine"]
-
-#: What is told of each policy: fields of `Run`, and the regret.
-FIGURES: Final = (*Run._fields[4:], "regret")
+    from allocsolve.model import FloatArray, IntArray, WorkloadProblem
+    from reproductions.zojer2025.runs import Variant, VariantRun
 
 #: What the thesis prints of this log, by share and column; of most bars its text gives no figure.
 PRINTED: Final[Mapping[float, Mapping[str, str]]] = MappingProxyType(
@@ -39,6 +35,43 @@ PRINTED: Final[Mapping[float, Mapping[str, str]]] = MappingProxyType(
         1.0: MappingProxyType({"turnaround": "1696", "wait": "< 20"}),
     }
 )
+
+#: Jobs of the first 12 h do not count.
+WARM_UP_S: Final = 12 * 3600.0
+
+
+class Run(NamedTuple):
+    """A policy on a variant; times in seconds.
+
+    Of the thesis' window are the jobs that are submitted after the warm-up and end by the last submission;
+    its makespan is `run`.
+    """
+
+    share: float
+    seed: int
+    tick: float
+    policy: str
+    turnaround: float  #: of the window, as are the next four
+    wait: float
+    median_wait: float
+    run: float
+    utilisation: float
+    all_turnaround: float  #: of all jobs: what the bound is one of
+    bound: float  #: no schedule of the variant has a lower mean turnaround of all jobs; NaN without one
+    expansions: float  #: changes to more nodes, and to fewer, as means over the malleable jobs
+    shrinks: float
+    nodes_gained: float  #: nodes in them, likewise
+    nodes_lost: float
+    runtime_s: float  #: of the simulation
+
+    @property
+    def regret(self) -> float:
+        """By what part `all_turnaround` is above `bound`, at most: the optimum lies between."""
+        return self.all_turnaround / self.bound - 1
+
+
+#: What is measured of each policy: fields of `Run`, and the regret.
+FIGURES: Final = (*Run._fields[4:], "regret")
 
 
 class Spread(NamedTuple):
@@ -78,7 +111,7 @@ class BoundRow:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """All that is found."""
+    """All that is measured."""
 
     log: WorkloadProblem
     runs: tuple[Run, ...]  #: of the policies, one by one
@@ -88,9 +121,10 @@ class Reproduction:
 
 def examine(
     log: WorkloadProblem,
-    planned: Sequence[PlannedRun],
+    planned: Sequence[VariantRun],
     store: RecordStore,
     *,
+    records: Mapping[RecordKey, Record] | None = None,
     progress: Progress | None = None,
 ) -> Reproduction:
     """Return what records say of the policies and of the best that is possible.
@@ -102,66 +136,58 @@ def examine(
     planned
         See `planned_runs`; failed ones count with their combinatorial bound only.
     store
-        Has a record and, where it did not fail, an answer of each.
+        Has an answer of each that did not fail.
+    records
+        One of each; by default those of the store.
     progress
-        Told after each answer that was measured.
+        Called after each answer that was measured.
 
     Raises
     ------
     InvalidAnswer
         If a value is below the bound of its problem.
     """
-    records = {run.task.key: store[run.task.key] for run in planned}
-    bounds, values = _known(records)
+    records = records or {run.task.key: store[run.task.key] for run in planned}
+    bounds, best = _known_bounds(records.values()), best_values(records.values())
+    for key, bound in bounds.items():
+        check_bound(bound, best[key])
     runs = []
     for done, (task, variant) in enumerate(planned):
         record = records[task.key]
         if record.value is not None and task.solver != BOUND:
             answer = store.answer(task.key)
-            if answer is not None:
-                runs.append(measured(variant, record, answer, bounds[task.key.digest]))
+            if isinstance(answer, WorkloadSchedule):
+                runs.append(_run(variant, record, answer, bounds[task.key.digest]))
         if progress:
             progress(done + 1, len(planned), task.label)
+    pairs: dict[float, dict[str, tuple[float, float]]] = defaultdict(dict)
+    for task, variant in planned:
+        key = task.key.digest
+        if task.solver == BOUND and not math.isnan(bounds[key]):
+            pairs[variant.share][key] = bounds[key], best[key]
+    bound_rows = (_bound_row(share, [*some.values()]) for share, some in pairs.items())
+    return Reproduction(log, tuple(runs), tuple(_policy_rows(runs)), tuple(bound_rows))
+
+
+def _known_bounds(records: Iterable[Record]) -> dict[str, float]:
+    """Return the largest recomputed bound of each problem; NaN without one."""
+    bounds: dict[str, float] = {}
+    for record in records:
+        bounds[record.digest] = max(bounds.get(record.digest, -math.inf), certified(record))
+    return {key: bound if bound > 0 else math.nan for key, bound in bounds.items()}
+
+
+def _policy_rows(runs: Sequence[Run]) -> list[PolicyRow]:
     by_policy: dict[tuple[float, str], list[Run]] = defaultdict(list)
     for run in runs:
         if run.tick == TICK:
             by_policy[run.share, run.policy].append(run)
-    rows = tuple(
+    return [
         PolicyRow(
-            share,
-            policy,
-            len(some),
-            {name: Spread.of([getattr(run, name) for run in some]) for name in FIGURES},
+            *key, len(some), {name: Spread.of([getattr(run, name) for run in some]) for name in FIGURES}
         )
-        for (share, policy), some in by_policy.items()
-    )
-    digests: dict[float, dict[str, None]] = defaultdict(dict)
-    for task, variant in planned:
-        if task.solver == BOUND and not math.isnan(bounds[task.key.digest]):
-            digests[variant.share][task.key.digest] = None
-    pairs = {
-        share: [(bounds[key], values.get(key, math.inf)) for key in keys] for share, keys in digests.items()
-    }
-    return Reproduction(
-        log, tuple(runs), rows, tuple(_bound_row(share, some) for share, some in pairs.items())
-    )
-
-
-def _known(records: Mapping[RecordKey, Record]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the largest recomputed bound (NaN without one) and the least value of each problem."""
-    bounds: dict[str, float] = {}
-    values: dict[str, float] = {}
-    for record in records.values():
-        key = record.digest
-        known = max(terms(record.certified_bound)[0], terms(record.combinatorial_bound)[0])
-        bounds[key] = max(bounds.get(key, -math.inf), known)
-        if record.value is not None:
-            values[key] = min(values.get(key, math.inf), terms(record.value)[0])
-    for key, bound in bounds.items():
-        if values.get(key, math.inf) < bound:
-            msg = f"contradiction: a bound of {bound:.10g} s, yet a schedule of {values[key]:.10g} s"
-            raise InvalidAnswer(msg)
-    return {key: bound if bound > 0 else math.nan for key, bound in bounds.items()}, values
+        for key, some in by_policy.items()
+    ]
 
 
 def _bound_row(share: float, pairs: Sequence[tuple[float, float]]) -> BoundRow:
@@ -170,3 +196,40 @@ def _bound_row(share: float, pairs: Sequence[tuple[float, float]]) -> BoundRow:
     if all(map(math.isfinite, upper)):
         best, gap = Spread.of(upper), fmean(value / bound - 1 for bound, value in pairs)
     return BoundRow(share, len(pairs), Spread.of(lower), best, gap)
+
+
+def _run(variant: Variant, record: Record, answer: WorkloadSchedule, bound: float) -> Run:
+    """Return what a policy came to on a variant, which has a bound."""
+    problem = variant.problem
+    last = float(problem.packed.submit.max())
+    window = window_metrics(problem, answer, WARM_UP_S, last)
+    inside = (problem.packed.submit >= WARM_UP_S) & (answer.last_ends <= last)
+    waits = (answer.first_starts - problem.packed.submit)[inside]
+    changes = _changes(answer.offsets, answer.nodes)
+    malleable = max(int((problem.packed.kind == MALLEABLE).sum()), 1)
+    ups, downs = changes[changes > 0], -changes[changes < 0]
+    return Run(
+        variant.share,
+        variant.seed,
+        variant.tick,
+        record.solver,
+        turnaround=window.turnaround,
+        wait=window.wait,
+        median_wait=float(np.median(waits)) if len(waits) else 0.0,
+        run=window.turnaround - window.wait,
+        utilisation=window.utilisation,
+        all_turnaround=record.metrics["turnaround"],
+        bound=bound,
+        expansions=len(ups) / malleable,
+        shrinks=len(downs) / malleable,
+        nodes_gained=float(ups.sum()) / malleable,
+        nodes_lost=float(downs.sum()) / malleable,
+        runtime_s=record.runtime_s,
+    )
+
+
+def _changes(offsets: IntArray, nodes: IntArray) -> FloatArray:
+    """Return by how many nodes a piece differs from the one before it, of the same job."""
+    changes = np.diff(nodes.astype(np.float64), prepend=0.0)
+    changes[offsets[:-1][offsets[:-1] < len(nodes)]] = 0.0
+    return changes

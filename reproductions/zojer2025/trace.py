@@ -18,8 +18,6 @@ from allocsolve.model import Jobs, WorkloadProblem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NUM_NODES", "SOURCE", "cori_knl", "trace_files"]
-
 #: Nodes of the partition.
 NUM_NODES: Final = 9688
 #: Where the daily files are published.
