@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from allocsolve.cli.output import say, show_table
 from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 #: Of a claim. It ``depends`` if it holds in some readings only; it is ``not run`` if runs are missing.
 Verdict: TypeAlias = Literal[
@@ -23,6 +23,7 @@ Judgement: TypeAlias = "tuple[Holds, str]"
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
+FiguresT = TypeVar("FiguresT")
 
 
 class MissingRunsError(LookupError):
@@ -43,6 +44,14 @@ def looked_up(rows: Mapping[KeyT, ValueT], key: KeyT, what: str) -> ValueT:
     return rows[key]
 
 
+def if_run(figure: Callable[..., ValueT], *args: Any) -> ValueT | None:  # noqa: ANN401 - of the figure
+    """Return a figure; None if its runs are missing."""
+    try:
+        return figure(*args)
+    except MissingRunsError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A claim of a paper, paraphrased, and what became of it."""
@@ -59,36 +68,48 @@ class Sentence:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def judged(section: str, text: str, test: Callable[[], Judgement]) -> Sentence:
-    """Hold a claim against the runs."""
-    try:
-        holds, figures = test()
-    except MissingRunsError as missing:
-        return Sentence(section, text, "not run", None, str(missing))
-    return Sentence(section, text, _verdict(holds), None, figures)
+class Claim(NamedTuple, Generic[FiguresT]):
+    """A claim of a paper, paraphrased."""
 
+    section: str
+    text: str  #: where it is vague, or has a number, what it is held to stands in brackets
+    test: Callable[[FiguresT], Judgement]
+    by_reading: bool = True  #: whether it is tested in each reading of the paper, or in the first only
 
-def judged_in(section: str, text: str, test: Callable[[str], Judgement], readings: Sequence[str]) -> Sentence:
-    """Hold a claim against the runs of each reading; those after the first may be missing.
-
-    With one reading only, the claim does not depend on readings.
-    """
-    first, *others = readings
-    try:
-        holds, figures = test(first)
-    except MissingRunsError as missing:
-        return Sentence(section, text, "not run", (), str(missing))
-    if not others:
-        return Sentence(section, text, _verdict(holds), (), figures)
-    held = {first: holds}
-    for reading in others:
+    def held(self, on: FiguresT) -> Sentence:
+        """Hold the claim against figures, of a paper that is read in one way."""
         try:
-            held[reading] = test(reading)[0]
-        except MissingRunsError:
-            continue
-    names = tuple(reading for reading, holds in held.items() if holds)
-    verdict = _verdict(bool(names)) if len(names) in {0, len(held)} else "depends"
-    return Sentence(section, text, verdict, names, figures)
+            holds, figures = self.test(on)
+        except MissingRunsError as missing:
+            return Sentence(self.section, self.text, "not run", None, str(missing))
+        return Sentence(self.section, self.text, _verdict(holds), None, figures)
+
+    def held_in(self, readings: Mapping[str, FiguresT]) -> Sentence:
+        """Hold the claim against the figures of each reading; those after the first may lack runs."""
+        (first, on), *others = readings.items()
+        whole = self.held(on)
+        if whole.verdict == "not run" or not self.by_reading:
+            return replace(whole, readings=())
+        held = {first: whole} | {name: self.held(on) for name, on in others}
+        run = {name: one.verdict for name, one in held.items() if one.verdict != "not run"}
+        names = tuple(name for name, verdict in run.items() if verdict == "holds")
+        verdict = whole.verdict if len(names) in {0, len(run)} else "depends"
+        return replace(whole, verdict=verdict, readings=names)
+
+
+class Claims(list[Claim[FiguresT]]):
+    """The claims of a paper, each with its test, in the order in which they are added."""
+
+    def add(
+        self, section: str, text: str, *, by_reading: bool = True
+    ) -> Callable[[Callable[[FiguresT], Judgement]], Callable[[FiguresT], Judgement]]:
+        """Return a decorator that adds a test; see `Claim`."""
+
+        def decorate(test: Callable[[FiguresT], Judgement]) -> Callable[[FiguresT], Judgement]:
+            self.append(Claim(section, text, test, by_reading))
+            return test
+
+        return decorate
 
 
 def _verdict(holds: Holds) -> Verdict:
@@ -147,3 +168,11 @@ def falling(values: Iterable[float]) -> bool:
 def numbers(values: Iterable[float], digits: int = 0, factor: float = 1) -> str:
     """Return numbers in a row, multiplied by a factor, with this many digits behind the point."""
     return " ".join(f"{factor * value:.{digits}f}" for value in values)
+
+
+def once(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a table, the first cell only where it is another one than above."""
+    last = None
+    for first, *others in rows:
+        yield ("" if first == last else first, *others)
+        last = first

@@ -14,8 +14,6 @@ from allocsolve.model import WorkloadProblem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FULL", "LOGS", "NUM_JOBS", "Log", "paper_logs"]
-
 #: Jobs of each log that the paper takes.
 NUM_JOBS: Final = 10_000
 #: Of the KIT log: with those above it there are more than the largest job of the paper.

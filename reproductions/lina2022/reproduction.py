@@ -1,28 +1,76 @@
-"""The simulations of the paper, computed again: what records say, as means over seeds."""
+"""The simulations of the paper: what records say, as means over seeds, beside its printed table 3."""
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.errors import InvalidAnswer
-from allocsolve.model import terms
-from reproductions.lina2022.runs import BOUND
+from reproductions.claims import MissingRunsError, looked_up
+from reproductions.lina2022.logs import LOGS
+from reproductions.lina2022.runs import RIGID, RULES, TEXT_SYSTEM
+from reproductions.runs import BOUND, best_values, certified, check_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from allocsolve.bench.runs.records import Record, RecordKey
-    from reproductions.lina2022.runs import PlannedRun
-
-__all__ = ["METRICS", "BoundRow", "Cell", "Reproduction", "Run", "examine", "joined"]
+    from reproductions.lina2022.runs import Label
+    from reproductions.runs import PlannedRun
 
 #: The metrics of the paper.
 METRICS: Final = ("turnaround", "utilisation", "slowdown")
+
+
+class Printed(NamedTuple):
+    """The orders of victims that differ most, of a workload, an algorithm and a metric."""
+
+    best: str
+    worst: str
+    difference: float  #: per cent
+    share: int  #: of elastic jobs, per cent
+
+
+#: By workload, a line each of the algorithms Application, System and Default: best and worst order of
+#: victims, difference and share, in turnaround, utilisation and slowdown.
+_PRINTED: Final = {
+    "LLNL": """
+        gain random 2.62 40, random shrinkable 8.07 70, gain shrinkable 10.23 50
+        gain shrinkable 2.09 100, random shrinkable 3.65 70, gain random 6.69 50
+        random shrinkable 3.08 30, random shrinkable 9 90, expansions random 10.44 90""",
+    "LLNL_shrunk": """
+        cost random 1.45 70, random remaining 3.23 90, cost shrinkable 2.56 50
+        gain random 2.19 60, random remaining 1.65 90, gain shrinkable 5.69 90
+        shrinkable random 2.36 100, random gain 2.49 90, gain cost 5.32 90""",
+    "KIT": """
+        gain random 3.21 70, random shrinkable 10.25 50, cost remaining 14.06 50
+        cost random 3.04 20, random shrinkable 3.11 40, cost remaining 13.77 80
+        gain random 5.7 70, random shrinkable 10.9 50, gain random 18.05 80""",
+    "KIT_shrunk": """
+        gain random 1.23 80, random shrinkable 0.85 90, gain shrinkable 8.56 60
+        gain remaining 1.66 100, random shrinkable 1.33 60, cost random 7.47 20
+        gain random 2.84 100, random shrinkable 1.31 90, cost random 14.03 80""",
+    "Synthetic": """
+        gain random 1.51 60, random shrinkable 8.58 80, gain random 6.3 90
+        gain remaining 1.09 90, random shrinkable 3.6 70, gain shrinkable 5.7 90
+        gain random 1.79 90, random shrinkable 3.47 70, gain remaining 5.28 100""",
+}
+
+
+def _printed(cell: str) -> Printed:
+    best, worst, difference, share = cell.split()
+    return Printed(best, worst, float(difference), int(share))
+
+
+#: By workload, algorithm (System is ``system-text``) and metric.
+TABLE_3: Final[Mapping[tuple[str, str, str], Printed]] = {
+    (log, algorithm, metric): _printed(cell)
+    for log, lines in _PRINTED.items()
+    for algorithm, line in zip(("application", TEXT_SYSTEM, "default"), lines.split("\n")[1:], strict=True)
+    for metric, cell in zip(METRICS, line.split(","), strict=True)
+}
 
 
 class Run(NamedTuple):
@@ -63,20 +111,20 @@ class BoundRow:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """All that is found."""
+    """All that is measured."""
 
     runs: tuple[Run, ...]
     cells: tuple[Cell, ...]
     bounds: tuple[BoundRow, ...]
 
 
-def examine(planned: Sequence[PlannedRun], records: Mapping[RecordKey, Record]) -> Reproduction:
-    """Return what records say of the runs of one workload or of several.
+def examine(planned: Sequence[PlannedRun[Label]], records: Mapping[RecordKey, Record]) -> Reproduction:
+    """Return what records say of the runs of one workload or of several; failed ones do not count.
 
     Parameters
     ----------
     planned
-        See `planned_runs`; failed ones do not count.
+        See `planned_runs`.
     records
         One of each, by its key.
 
@@ -85,50 +133,125 @@ def examine(planned: Sequence[PlannedRun], records: Mapping[RecordKey, Record]) 
     InvalidAnswer
         If a value is below the bound of its problem.
     """
+    best = best_values([records[task.key] for task, _ in planned])
     runs: list[Run] = []
-    bounds: dict[str, tuple[str, float, float]] = {}
-    values: dict[str, float] = {}
-    for task, variant, algorithm, rule in planned:
+    bounds: dict[str, BoundRow] = {}
+    groups: dict[tuple[str, float, str, str], list[Run]] = defaultdict(list)
+    for task, (variant, algorithm, rule) in planned:
         record = records[task.key]
         if algorithm == BOUND:
-            known = max(terms(record.certified_bound)[0], terms(record.combinatorial_bound)[0])
-            if known > 0:
-                bounds[record.digest] = variant.log, variant.share, known
+            bound = certified(record)
+            if bound > 0:
+                check_bound(bound, best[record.digest])
+                bounds[record.digest] = BoundRow(variant.log, variant.share, bound, best[record.digest])
         elif record.value is not None:
-            of = record.metrics
+            figures = (record.metrics[metric] for metric in METRICS)
             which = variant.log, variant.share, variant.seed, algorithm, rule
-            figures = of["turnaround"], of["utilisation"], of["slowdown"]
             runs.append(Run(*which, *figures, record.runtime_s))
-        if record.value is not None:
-            value = terms(record.value)[0]
-            values[record.digest] = min(values.get(record.digest, math.inf), value)
-    for key, (_, _, bound) in bounds.items():
-        if values.get(key, math.inf) < bound:
-            msg = f"contradiction: a bound of {bound:.10g} s, yet a schedule of {values[key]:.10g} s"
-            raise InvalidAnswer(msg)
-    rows = tuple(BoundRow(*row, values.get(key, math.inf)) for key, row in bounds.items())
-    return Reproduction(tuple(runs), tuple(_cells(runs)), rows)
-
-
-def joined(parts: Iterable[Reproduction]) -> Reproduction:
-    """Return the reproductions of several workloads as one."""
-    several = tuple(parts)
-    return Reproduction(
-        tuple(run for part in several for run in part.runs),
-        tuple(cell for part in several for cell in part.cells),
-        tuple(row for part in several for row in part.bounds),
+            groups[variant.log, variant.share, algorithm, rule].append(runs[-1])
+    cells = (
+        Cell(*key, len(some), MappingProxyType({name: _mean(some, name) for name in METRICS}))
+        for key, some in groups.items()
     )
+    return Reproduction(tuple(runs), tuple(cells), tuple(bounds.values()))
 
 
-def _cells(runs: Sequence[Run]) -> list[Cell]:
-    groups: dict[tuple[str, float, str, str], list[Run]] = defaultdict(list)
-    for run in runs:
-        groups[run.log, run.share, run.algorithm, run.rule].append(run)
-    return [
-        Cell(
-            *group,
-            len(some),
-            MappingProxyType({name: fmean(getattr(run, name) for run in some) for name in METRICS}),
-        )
-        for group, some in groups.items()
-    ]
+def _mean(runs: Sequence[Run], metric: str) -> float:
+    return fmean(getattr(run, metric) for run in runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The orders of victims that differ most, at the share where they do."""
+
+    log: str
+    algorithm: str
+    metric: str
+    best: str  #: of `RULES`, as is the next one
+    worst: str
+    difference: float  #: by what part the best is better than the worst
+    share: float
+    printed: Printed | None  #: that of the paper
+
+
+def sign(metric: str) -> int:
+    """Return 1 for a metric of which more is better, else -1."""
+    return 1 if metric == "utilisation" else -1
+
+
+class Figures:
+    """Means over seeds, by workload, share, algorithm and order of victims.
+
+    Parameters
+    ----------
+    reproduction
+        All that is measured.
+    system
+        The reading of the algorithm System that claims are held against.
+    """
+
+    def __init__(self, reproduction: Reproduction, system: str = TEXT_SYSTEM) -> None:
+        self._cells = {
+            (cell.log, cell.share, cell.algorithm, cell.rule): cell.figures for cell in reproduction.cells
+        }
+        names = {cell.log for cell in reproduction.cells}
+        self.logs = [name for name in LOGS if name in names]
+        self.shares = sorted({cell.share for cell in reproduction.cells if cell.share})
+        self.system = system
+        self.algorithms = ("default", "application", system)
+
+    def need(self, *logs: str) -> None:
+        """Refuse to go on without these workloads.
+
+        Raises
+        ------
+        MissingRunsError
+            If one was not run.
+        """
+        for log in logs:
+            if not any(key[0] == log for key in self._cells):
+                msg = f"{log} was not run"
+                raise MissingRunsError(msg)
+
+    def rigid(self, log: str, metric: str) -> float:
+        """Return the figure without elastic jobs, by first fit."""
+        return self.of(log, 0.0, RIGID[0], "", metric)
+
+    def of(self, log: str, share: float, algorithm: str, rule: str, metric: str) -> float:
+        """Return a figure of an algorithm with an order of victims."""
+        what = f"{algorithm} {rule} on {log} at {100 * share:g} %"
+        return looked_up(self._cells, (log, share, algorithm, rule), what)[metric]
+
+    def mean(self, log: str, share: float, algorithm: str, metric: str) -> float:
+        """Return the mean figure of an algorithm over the orders of victims."""
+        return fmean(self.of(log, share, algorithm, rule, metric) for rule in RULES)
+
+    def path(self, log: str, algorithm: str, metric: str) -> list[float]:
+        """Return the mean figures by share, without the one of rigid jobs."""
+        return [self.mean(log, share, algorithm, metric) for share in self.shares]
+
+    def contrast(self, log: str, algorithm: str, metric: str) -> Contrast:
+        """Return where the orders of victims differ most."""
+        widest: Contrast | None = None
+        for share in self.shares:
+            values = {rule: self.of(log, share, algorithm, rule, metric) for rule in RULES}
+            # Of equal ones the first.
+            best = max(values, key=lambda rule: sign(metric) * values[rule])
+            worst = min(values, key=lambda rule: sign(metric) * values[rule])
+            difference = abs(values[best] / values[worst] - 1)
+            if widest is None or difference > widest.difference:
+                printed = TABLE_3.get((log, algorithm, metric))
+                widest = Contrast(log, algorithm, metric, best, worst, difference, share, printed)
+        if widest is None:
+            msg = "no runs with elastic jobs"
+            raise MissingRunsError(msg)
+        return widest
+
+    def contrasts(self, algorithms: Sequence[str], metrics: Sequence[str] = METRICS) -> list[Contrast]:
+        """Return those of all workloads, as the paper's table 3 has them."""
+        return [
+            self.contrast(log, algorithm, metric)
+            for log in self.logs
+            for algorithm in algorithms
+            for metric in metrics
+        ]

@@ -1,40 +1,20 @@
-"""The runs behind the reproduction: three algorithms, six orders of victims, ten shares of elastic jobs."""
+"""What is run: three algorithms, six orders of victims, ten shares of elastic jobs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from allocsolve.bench.runs.store import RecordStore
-from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import lina_workload
 from allocsolve.model import Budget
+from reproductions.runs import BOUND, PlannedRun, check_draws, planned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.bench.runs.records import Record
-    from allocsolve.bench.runs.tasks import Task
-    from allocsolve.model import Answer, Problem, WorkloadProblem
+    from allocsolve.model import WorkloadProblem
     from reproductions.lina2022.logs import Log
-
-__all__ = [
-    "ALGORITHMS",
-    "BOUND",
-    "BOUND_SHARES",
-    "PRINTED_SYSTEM",
-    "RIGID",
-    "RULES",
-    "SEEDS",
-    "SHARES",
-    "TEXT_SYSTEM",
-    "FigureStore",
-    "PlannedRun",
-    "Variant",
-    "planned_runs",
-    "variants",
-]
 
 #: The algorithm System as its listing prints it, and as the text says.
 PRINTED_SYSTEM: Final = "system-printed"
@@ -52,8 +32,7 @@ RULES: Final[Mapping[str, str]] = {
 }
 #: Without elastic jobs: as the policies do it then, and textbook EASY.
 RIGID: Final = ("first-fit", "easy")
-#: The solver that gives bounds, and the shares at which it does, with the first seed.
-BOUND: Final = "prices"
+#: The shares at which there are bounds, with the first seed.
 BOUND_SHARES: Final = (0.0, 0.1, 0.5, 1.0)
 
 #: Shares of elastic jobs, those of the paper; and how many seeds: the paper has ten runs.
@@ -74,27 +53,12 @@ class Variant:
     problem: WorkloadProblem
 
 
-class PlannedRun(NamedTuple):
-    """A task, and what it is about."""
+class Label(NamedTuple):
+    """What a run is about."""
 
-    task: Task
     variant: Variant
     algorithm: str  #: of `ALGORITHMS`, `RIGID`, or `BOUND`
     rule: str  #: of `RULES`; empty of the others
-
-
-class FigureStore(RecordStore):
-    """Records without the answers of policies: there are thousands, and each is made again in a moment."""
-
-    def append(
-        self,
-        record: Record,
-        problem: Problem,
-        answer: Answer | None,
-        certificate: Mapping[str, Any] | None = None,
-    ) -> bool:
-        """Add a row; its answer only if it is of the solver that gives bounds."""
-        return super().append(record, problem, answer if record.solver == BOUND else None, certificate)
 
 
 def variants(log: Log, shares: Sequence[float] = SHARES, seeds: int = SEEDS) -> tuple[Variant, ...]:
@@ -115,12 +79,10 @@ def variants(log: Log, shares: Sequence[float] = SHARES, seeds: int = SEEDS) -> 
     InvalidOption
         If there is nothing to run, or a share stands twice or is out of range.
     """
-    told = ", ".join(f"{share:g}" for share in shares)
-    if seeds < 1 or not shares or len({*shares}) < len(shares):
-        msg = f"shares {told} of {seeds} seeds: nothing, or some twice"
-        raise InvalidOption(msg)
+    check_draws(shares, seeds)
     if not all(0 < share <= 1 for share in shares):
-        msg = f"shares {told}: not all are above 0 and at most 1"
+        listed = ", ".join(f"{share:g}" for share in shares)
+        msg = f"shares {listed}: not all are above 0 and at most 1"
         raise InvalidOption(msg)
     chosen = [Variant(log.name, 0.0, 1, log.problem)]
     for share in sorted(shares):
@@ -132,7 +94,7 @@ def variants(log: Log, shares: Sequence[float] = SHARES, seeds: int = SEEDS) -> 
     return tuple(chosen)
 
 
-def planned_runs(chosen: Sequence[Variant], *, full: bool, seconds: float) -> list[PlannedRun]:
+def planned_runs(chosen: Sequence[Variant], *, full: bool, seconds: float) -> list[PlannedRun[Label]]:
     """Return the runs of all policies on the variants of a workload, and some bounds.
 
     Parameters
@@ -144,20 +106,20 @@ def planned_runs(chosen: Sequence[Variant], *, full: bool, seconds: float) -> li
     seconds
         Of each bound.
     """
-    runs: list[PlannedRun] = []
+    runs: list[PlannedRun[Label]] = []
     budget, long = Budget(seconds=_POLICY_SECONDS), Budget(seconds=seconds)
     for variant in chosen:
-        named = [("", variant.problem)]
-        solvers = {name: (name, "") for name in RIGID}
+        labels = {name: Label(variant, name, "") for name in RIGID}
         if variant.share:
-            solvers = {
-                f"lina(candidates={algorithm},victims={rule},seed={variant.seed})": (algorithm, rule)
+            labels = {
+                f"lina(candidates={algorithm},victims={rule},seed={variant.seed})": Label(
+                    variant, algorithm, rule
+                )
                 for algorithm in ALGORITHMS
                 for rule in (("gain",) if full else RULES)
             }
-        tasks = plan(named, list(solvers), objective="turnaround", budgets=[budget])
-        runs += [PlannedRun(task, variant, *what) for task, what in zip(tasks, solvers.values(), strict=True)]
+        runs += planned(variant.problem, labels, objective="turnaround", budget=budget)
         if variant.seed == 1 and variant.share in BOUND_SHARES and not full:
-            tasks = plan(named, [BOUND], objective="turnaround", budgets=[long])
-            runs += [PlannedRun(task, variant, BOUND, "") for task in tasks]
+            bound = {BOUND: Label(variant, BOUND, "")}
+            runs += planned(variant.problem, bound, objective="turnaround", budget=long)
     return runs

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from allocsolve.pictures.chart import Axis, Chart, Drawing
-from reproductions.linnert2024.figures import Figures, MissingRunsError
-from reproductions.linnert2024.measures import PRINTED_COUNTS
+from allocsolve.pictures.chart import Axis, Chart
+from reproductions.charts import stacked
+from reproductions.claims import if_run
+from reproductions.linnert2024.reproduction import Figures
 from reproductions.linnert2024.runs import (
     COUNT,
+    PRINTED_COUNTS,
     PROGRAMS,
     READINGS,
     STATIC,
@@ -21,12 +23,10 @@ from reproductions.linnert2024.runs import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from allocsolve.pictures.chart import Drawing
     from reproductions.linnert2024.reproduction import Reproduction, Spread
 
-__all__ = ["reproduction_picture"]
-
-#: Pixels between charts, and of the plane of each.
-_GAP: Final = 2.0
+#: Pixels of the plane of each chart.
 _HEIGHT: Final = 130.0
 
 #: The part of the place of a kind that its bars fill.
@@ -48,32 +48,25 @@ def reproduction_picture(reproduction: Reproduction) -> Drawing:
         ("successful", SYNCHRONOUS, "Successful, synchronous (figure 18)"),
     ):
         charts += [chart for load in on.loads if (chart := _executed(on, figure, reading, title, load))]
-    sizes = [chart.drawing.size for chart in charts]
-    title = "Reservations after Linnert et al. 2024"
-    picture = Drawing(Chart.WIDTH, sum(height + _GAP for _, height in sizes), title)
-    top = 0.0
-    for chart, (_, height) in zip(charts, sizes, strict=True):
-        picture.place(chart.drawing, 0, top)
-        top += height + _GAP
-    return picture
+    return stacked(charts, "Reservations after Linnert et al. 2024", gap=2.0)
 
 
 def _bars(chart: Chart, places: Sequence[Sequence[Spread | None]], factor: float = 1) -> None:
     """Draw for each place of the x axis a bar for each series, with its interval."""
     for place, spreads in enumerate(places):
         width = _FILLED / len(spreads)
-        for idx, one in enumerate(spreads):
-            if one is None:
+        for idx, value in enumerate(spreads):
+            if value is None:
                 continue
             left = chart.x(place + (1 - _FILLED) / 2 + idx * width)
             right = chart.x(place + (1 - _FILLED) / 2 + (idx + 1) * width)
-            top, bottom = chart.y(factor * one.mean), chart.y(0)
+            top, bottom = chart.y(factor * value.mean), chart.y(0)
             chart.drawing.rectangles(
                 f"f{idx}", [(left, top, round(right - left - 1, 1), round(bottom - top, 1))]
             )
-            if math.isfinite(one.half) and one.half:
+            if math.isfinite(value.half) and value.half:
                 middle = round((left + right - 1) / 2, 1)
-                ends = [chart.y(max(factor * (one.mean + sign * one.half), 0)) for sign in (-1, 1)]
+                ends = [chart.y(max(factor * (value.mean + sign * value.half), 0)) for sign in (-1, 1)]
                 chart.drawing.line((middle, ends[0]), (middle, ends[1]), kind="axis")
 
 
@@ -97,14 +90,14 @@ def _accepted(on: Figures) -> Chart:
     """Draw figure 14 at all loads, with what is possible offline."""
     rows: list[list[Spread | None]] = []
     for load in on.loads:
-        row = [_booked(on, load, name) for name in STATIC]
+        row = [if_run(on.booked, load, name, "accepted") for name in STATIC]
         row += [
-            _maybe(on, load, name, PROGRAMS[-1], "accepted", READINGS[0].name)
+            if_run(on.executed, load, name, PROGRAMS[-1], "accepted")
             for name in STRATEGIES
             if name not in STATIC
         ]
-        rows.append([*row, _booked(on, load, COUNT), _offline(on, load)])
-    highest = max((one.mean for row in rows for one in row if one), default=1.0)
+        rows.append([*row, if_run(on.booked, load, COUNT, "accepted"), if_run(_offline, on, load)])
+    highest = max((value.mean for row in rows for value in row if value), default=1.0)
     heading = ["Accepted jobs (figure 14)", "Lines across: what the paper prints of the count"]
     chart = Chart(
         heading[0],
@@ -125,47 +118,31 @@ def _accepted(on: Figures) -> Chart:
     return chart
 
 
-def _booked(on: Figures, load: str, name: str) -> Spread | None:
-    try:
-        return on.booked(load, name, "accepted")
-    except MissingRunsError:
-        return None
-
-
-def _maybe(
-    on: Figures, load: str, strategy: str, program: object, figure: str, reading: str
-) -> Spread | None:
-    try:
-        return on.executed(load, strategy, program, figure, reading)
-    except MissingRunsError:
-        return None
-
-
-def _offline(on: Figures, load: str) -> Spread | None:
+def _offline(on: Figures, load: str) -> Spread:
     """Return the jobs of the clairvoyant schedules."""
-    try:
-        _, best, _ = on.offline(load, TERMS[0])
-        jobs = on.executed(load, STRATEGIES[2], PROGRAMS[-1], "accepted").mean
-    except MissingRunsError:
-        return None
+    _, best, _ = on.offline(load, TERMS[0])
+    jobs = on.executed(load, STRATEGIES[2], PROGRAMS[-1], "accepted").mean
     return type(best)(jobs * best.mean, jobs * best.half)
 
 
 def _executed(on: Figures, figure: str, reading: str, title: str, load: str) -> Chart | None:
     """Draw a figure at one load by kind of programs, on the scale of all loads; None if there are no runs."""
     rows_of = {
-        one: [[_maybe(on, one, name, kind, figure, reading) for name in STRATEGIES] for kind in PROGRAMS]
-        for one in on.loads
+        shown: [
+            [if_run(on.executed, shown, name, kind, figure, reading) for name in STRATEGIES]
+            for kind in PROGRAMS
+        ]
+        for shown in on.loads
     }
     rows = rows_of[load]
-    if not any(one for row in rows for one in row):
+    if not any(value for row in rows for value in row):
         return None
     ends = [
-        one.mean + (one.half if math.isfinite(one.half) else 0)
+        value.mean + (value.half if math.isfinite(value.half) else 0)
         for some in rows_of.values()
         for row in some
-        for one in row
-        if one
+        for value in row
+        if value
     ]
     factor = 100.0 if figure == "cancelled_share" else 1.0
     axis = Axis.around("cancelled [%]" if factor > 1 else "jobs", [factor * max(ends)], steps=5)

@@ -1,4 +1,4 @@
-"""The simulations of the paper, computed again: what records say, run by run and as means over seeds."""
+"""The simulations of the paper: what records say run by run, and means over seeds."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scipy.special import stdtrit
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.judge.reservation import SIZE_CLASSES
 from allocsolve.model import ReservationProblem, terms
-from reproductions.linnert2024.runs import BOUND, TERMS
+from reproductions.claims import MissingRunsError, looked_up
+from reproductions.linnert2024.runs import COUNT, LOADS, READINGS, TERMS
+from reproductions.runs import BOUND, certified
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from allocsolve.bench.runs.records import Record, RecordKey
-    from reproductions.linnert2024.runs import PlannedRun
-
-__all__ = ["BoundRow", "Reproduction", "Run", "Spread", "examine", "joined", "spread"]
+    from reproductions.linnert2024.runs import Label
+    from reproductions.runs import PlannedRun
 
 
 class Spread(NamedTuple):
@@ -27,6 +30,11 @@ class Spread(NamedTuple):
 
     mean: float
     half: float
+
+    def text(self, factor: float = 1, digits: int = 0) -> str:
+        """Return the mean, multiplied, with its interval if there is one."""
+        mean = f"{factor * self.mean:.{digits}f}"
+        return f"{mean} +- {factor * self.half:.{digits}f}" if math.isfinite(self.half) else mean
 
 
 class Run(NamedTuple):
@@ -73,19 +81,17 @@ def spread(values: Sequence[float]) -> Spread:
     """Return the mean of values and its interval."""
     if len(values) < 2:
         return Spread(fmean(values), math.nan)
-    from scipy.special import stdtrit  # noqa: PLC0415 - when there is something to tell
-
     quantile = float(stdtrit(len(values) - 1, 0.975))
     return Spread(fmean(values), quantile * stdev(values) / math.sqrt(len(values)))
 
 
-def examine(planned: Sequence[PlannedRun], records: Mapping[RecordKey, Record]) -> Reproduction:
-    """Return what records say of the runs of a load.
+def examine(planned: Sequence[PlannedRun[Label]], records: Mapping[RecordKey, Record]) -> Reproduction:
+    """Return what records say of the runs of a load; failed ones do not count.
 
     Parameters
     ----------
     planned
-        See `planned_runs`; failed ones do not count.
+        See `planned_runs`.
     records
         One of each, by its key.
 
@@ -97,19 +103,19 @@ def examine(planned: Sequence[PlannedRun], records: Mapping[RecordKey, Record]) 
     runs: list[Run] = []
     bounds: list[BoundRow] = []
     booked: dict[tuple[str, int, str], float] = defaultdict(lambda: math.inf)
-    for one in planned:
-        record = records[one.task.key]
+    for task, label in planned:
+        record = records[task.key]
         if record.value is None:
             continue
-        if one.strategy == BOUND:
-            (term,) = one.task.objective
-            least = max(terms(record.certified_bound)[0], terms(record.combinatorial_bound)[0], 0.0)
-            bounds.append(BoundRow(one.load, term, one.seed, 1 - least, 1 - terms(record.value)[0]))
+        if label.strategy == BOUND:
+            (term,), least = task.objective, max(certified(record), 0.0)
+            bounds.append(BoundRow(label.load, term, label.seed, 1 - least, 1 - terms(record.value)[0]))
         else:
-            runs.append(_run(one, record))
-        if one.program is None:
+            assert isinstance(task.problem, ReservationProblem)
+            runs.append(_run(label, len(task.problem.jobs), record))
+        if label.program is None:
             for term in TERMS:
-                key, value = (one.load, one.seed, term), record.metrics[term.replace("-", "_")]
+                key, value = (label.load, label.seed, term), record.metrics[term.replace("-", "_")]
                 booked[key] = min(booked[key], value)
     for row in bounds:
         value = booked[row.load, row.seed, row.term]
@@ -120,16 +126,15 @@ def examine(planned: Sequence[PlannedRun], records: Mapping[RecordKey, Record]) 
     return Reproduction(tuple(runs), tuple(bounds))
 
 
-def _run(one: PlannedRun, record: Record) -> Run:
-    of, problem = record.metrics, one.task.problem
-    assert isinstance(problem, ReservationProblem)
+def _run(label: Label, jobs: int, record: Record) -> Run:
+    of = record.metrics
     return Run(
-        one.load,
-        one.seed,
-        "" if one.program is None else str(one.program),
-        one.strategy,
-        one.reading,
-        jobs=len(problem.jobs),
+        label.load,
+        label.seed,
+        "" if label.program is None else str(label.program),
+        label.strategy,
+        label.reading,
+        jobs=jobs,
         accepted=of["accepted_jobs"],
         successful=of["successful_jobs"],
         cancelled=of["cancelled_jobs"],
@@ -143,10 +148,129 @@ def _run(one: PlannedRun, record: Record) -> Run:
     )
 
 
-def joined(parts: Iterable[Reproduction]) -> Reproduction:
-    """Return the reproductions of several loads as one."""
-    several = tuple(parts)
-    return Reproduction(
-        tuple(run for part in several for run in part.runs),
-        tuple(row for part in several for row in part.bounds),
-    )
+class Figures:
+    """Means over seeds, by load, strategy, kind of programs and reading; ratios on common seeds.
+
+    Parameters
+    ----------
+    reproduction
+        The runs and the bounds.
+    reading
+        That of a figure for which no other is named.
+    """
+
+    def __init__(self, reproduction: Reproduction, reading: str = READINGS[0].name) -> None:
+        self._runs: dict[tuple[str, ...], dict[int, Run]] = defaultdict(dict)
+        for run in reproduction.runs:
+            self._runs[run.load, run.strategy, run.program, run.reading][run.seed] = run
+        self._bounds, self.reading = reproduction.bounds, reading
+        loads = {run.load for run in reproduction.runs}
+        self.loads = [load for load in LOADS if load in loads]
+
+    def runs(self, load: str, strategy: str, program: object, reading: str) -> Mapping[int, Run]:
+        """Return the runs of one sort by seed.
+
+        Raises
+        ------
+        MissingRunsError
+            If there is none.
+        """
+        what = f" with programs {program} ({reading})" if reading else ""
+        return looked_up(
+            self._runs, (load, strategy, str(program), reading), f"{strategy} at {load} load{what}"
+        )
+
+    def executed(
+        self, load: str, strategy: str, program: object, figure: str, reading: str | None = None
+    ) -> Spread:
+        """Return a figure of executions, one of the fields of `Run`."""
+        some = self.runs(load, strategy, program, reading or self.reading)
+        return spread([getattr(run, figure) for run in some.values()])
+
+    def change(
+        self, load: str, strategy: str, program: object, figure: str, readings: tuple[str, str]
+    ) -> tuple[Spread, Spread, Spread]:
+        """Return a figure in two readings and its change from the first to the second, on common streams."""
+        before, after = (self.runs(load, strategy, program, reading) for reading in readings)
+        pairs = [
+            (getattr(before[seed], figure), getattr(after[seed], figure))
+            for seed in sorted(before.keys() & after.keys())
+        ]
+        if not pairs:
+            msg = f"no stream of {strategy} at {load} load in both readings {' and '.join(readings)}"
+            raise MissingRunsError(msg)
+        firsts, lasts = zip(*pairs, strict=True)
+        return spread(firsts), spread(lasts), spread([last - first for first, last in pairs])
+
+    def booked(self, load: str, allocator: str, figure: str) -> Spread:
+        """Return a figure of static admission alone."""
+        return spread([getattr(run, figure) for run in self.runs(load, allocator, "", "").values()])
+
+    def by_size(self, load: str, allocator: str) -> list[Spread]:
+        """Return the accepted shares of the classes of sizes."""
+        some = self.runs(load, allocator, "", "").values()
+        return [spread(column) for column in zip(*(run.by_size for run in some), strict=True)]
+
+    def ratio(self, load: str, allocator: str, base: str = COUNT) -> Spread:
+        """Return how many jobs are accepted in the mean for each that another accepts of the same stream."""
+        these, others = (self.runs(load, name, "", "") for name in (allocator, base))
+        common = these.keys() & others.keys()
+        return spread([these[seed].accepted / others[seed].accepted for seed in sorted(common)])
+
+    def num_jobs(self, load: str) -> int:
+        """Return how many jobs a stream has."""
+        counts = {key[0]: run.jobs for key, some in self._runs.items() for run in some.values()}
+        if load not in counts:
+            msg = f"no runs at {load} load"
+            raise MissingRunsError(msg)
+        return counts[load]
+
+    def offline(self, load: str, term: str) -> tuple[Spread, Spread, Spread]:
+        """Return the share that no schedule is above, that of the clairvoyant one, and the gap of both."""
+        rows = [row for row in self._bounds if (row.load, row.term) == (load, term)]
+        if not rows:
+            msg = f"no bounds at {load} load"
+            raise MissingRunsError(msg)
+        gaps = [row.most / row.offline - 1 if row.offline else 0.0 for row in rows]
+        return spread([row.most for row in rows]), spread([row.offline for row in rows]), spread(gaps)
+
+    def accepted_rows(self) -> list[dict[str, Any]]:
+        """Return what static admission accepts, as it stands in JSON."""
+        return [
+            {
+                "load": load,
+                "allocator": name,
+                "jobs": self.booked(load, name, "accepted")._asdict(),
+                "ratio": self.ratio(load, name)._asdict() if (load, COUNT, "", "") in self._runs else None,
+                "area": self.booked(load, name, "accepted_area")._asdict(),
+                "hops": self.booked(load, name, "hops").mean,
+                "by_size": [share.mean for share in self.by_size(load, name)],
+                "seeds": len(runs),
+            }
+            for (load, name, _, reading), runs in self._runs.items()
+            if not reading
+        ]
+
+    def bound_rows(self) -> list[dict[str, Any]]:
+        """Return what is possible, as it stands in JSON: shares of the jobs, and of their area."""
+        rows = []
+        for load, term in dict.fromkeys((row.load, row.term) for row in self._bounds):
+            spreads = zip(("most", "offline", "gap"), self.offline(load, term), strict=True)
+            rows.append({"load": load, "term": term, **{name: value._asdict() for name, value in spreads}})
+        return rows
+
+    def executed_rows(self) -> list[dict[str, Any]]:
+        """Return what becomes of jobs when they are executed, as it stands in JSON."""
+        names = ("accepted", "cancelled_share", "successful", "held", "computing")
+        return [
+            {
+                "load": load,
+                "strategy": strategy,
+                "program": program,
+                "reading": reading,
+                "seeds": len(runs),
+                **{name: self.executed(load, strategy, program, name, reading)._asdict() for name in names},
+            }
+            for (load, strategy, program, reading), runs in self._runs.items()
+            if reading
+        ]

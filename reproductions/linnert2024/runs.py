@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from allocsolve.bench.runs.store import RecordStore
-from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import linnert2024
 from allocsolve.model import Budget
+from reproductions.runs import BOUND, PlannedRun, planned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from allocsolve.bench.runs.records import Record
-    from allocsolve.bench.runs.tasks import Task
-    from allocsolve.model import Answer, Problem, ReservationProblem
-
-__all__ = [
-    "ADMISSIONS",
-    "BOUND",
-    "COUNT",
-    "FREE_LEAK",
-    "HILBERT",
-    "LEAK",
-    "LOADS",
-    "MEDIAN",
-    "NUM_JOBS",
-    "PROGRAMS",
-    "READINGS",
-    "READING_SEEDS",
-    "SEEDS",
-    "STATIC",
-    "STRATEGIES",
-    "SYNCHRONOUS",
-    "TERMS",
-    "FigureStore",
-    "PlannedRun",
-    "Program",
-    "Reading",
-    "planned_runs",
-]
+    from allocsolve.model import ReservationProblem
 
 #: What the jobs of a stream do: all the same kind, or one drawn for each.
 Program: TypeAlias = int | Literal["mixed"]
@@ -50,6 +22,9 @@ Program: TypeAlias = int | Literal["mixed"]
 LOADS: Final[dict[str, float]] = {"normal": 1500, "heavy": 150, "very heavy": 1}
 PROGRAMS: Final[tuple[Program, ...]] = (0, 1, 2, 3, "mixed")
 NUM_JOBS: Final = 1000
+
+#: Jobs of 1000 that the paper accepts by the number of free nodes alone.
+PRINTED_COUNTS: Final = {"normal": 510, "heavy": 400, "very heavy": 260}
 
 #: Streams of each load and kind of programs; the paper has 320 of each. The readings after the first one have
 #: fewer.
@@ -69,8 +44,7 @@ STRATEGIES: Final = (*STATIC, LEAK, FREE_LEAK)
 COUNT: Final = "count"
 ADMISSIONS: Final = (COUNT, "any", HILBERT, "growth", MEDIAN, "literal-set", "town", "manhattan-median")
 
-#: The solver that gives bounds, and the terms that it bounds: jobs, and their area.
-BOUND: Final = "prices"
+#: What bounds are of: jobs, and their area.
 TERMS: Final = ("rejected", "rejected-area")
 
 #: Seconds for a strategy, of which none takes that long.
@@ -102,29 +76,14 @@ READINGS: Final = (
 )
 
 
-class PlannedRun(NamedTuple):
-    """A task, and what it is about."""
+class Label(NamedTuple):
+    """What a run is about."""
 
-    task: Task
     load: str  #: of `LOADS`
     seed: int
     program: Program | None  #: None if nothing is executed
     strategy: str  #: of `STRATEGIES` with a reading, else of `ADMISSIONS`, or `BOUND`
     reading: str  #: of `READINGS`; empty if nothing is executed
-
-
-class FigureStore(RecordStore):
-    """Records without the answers of strategies: there are thousands, and each is made again in a moment."""
-
-    def append(
-        self,
-        record: Record,
-        problem: Problem,
-        answer: Answer | None,
-        certificate: Mapping[str, Any] | None = None,
-    ) -> bool:
-        """Add a row; its answer only if it is of the solver that gives bounds."""
-        return super().append(record, problem, answer if record.solver == BOUND else None, certificate)
 
 
 def solver_of(strategy: str, reading: Reading) -> str:
@@ -142,7 +101,7 @@ def planned_runs(
     reading_seeds: int = READING_SEEDS,
     num_jobs: int = NUM_JOBS,
     seconds: float,
-) -> list[PlannedRun]:
+) -> list[PlannedRun[Label]]:
     """Return all runs of a load. One task may stand for several readings that ask for the same.
 
     Parameters
@@ -166,7 +125,7 @@ def planned_runs(
     if load not in LOADS or seeds < 1 or reading_seeds < 0:
         msg = f"load {load!r} of {seeds} seeds, {reading_seeds} of readings: no load, or nothing to run"
         raise InvalidOption(msg)
-    runs: list[PlannedRun] = []
+    runs: list[PlannedRun[Label]] = []
     for seed in range(seeds):
         for program in PROGRAMS:
             problem = linnert2024(seed, gap=LOADS[load], num_jobs=num_jobs, program=program)
@@ -177,32 +136,31 @@ def planned_runs(
     return runs
 
 
-def _unexecuted(load: str, seed: int, problem: ReservationProblem, seconds: float) -> Iterator[PlannedRun]:
+def _unexecuted(
+    load: str, seed: int, problem: ReservationProblem, seconds: float
+) -> Iterator[PlannedRun[Label]]:
     """Yield what books only, and the bounds."""
-    solvers = {f"static(allocator={name})": name for name in ADMISSIONS}
-    budget = Budget(seconds=_STRATEGY_SECONDS)
-    tasks = plan([("", problem)], list(solvers), objective=TERMS[0], budgets=[budget])
-    for task, name in zip(tasks, solvers.values(), strict=True):
-        yield PlannedRun(task, load, seed, None, name, "")
+    labels = {f"static(allocator={name})": Label(load, seed, None, name, "") for name in ADMISSIONS}
+    yield from planned(problem, labels, objective=TERMS[0], budget=Budget(seconds=_STRATEGY_SECONDS))
+    bound = {BOUND: Label(load, seed, None, BOUND, "")}
     for term in TERMS:
-        (task,) = plan([("", problem)], [BOUND], objective=term, budgets=[Budget(seconds=seconds)])
-        yield PlannedRun(task, load, seed, None, BOUND, "")
+        yield from planned(problem, bound, objective=term, budget=Budget(seconds=seconds))
 
 
 def _executed(
     load: str, seed: int, program: Program, problem: ReservationProblem, readings: Sequence[Reading]
-) -> Iterator[PlannedRun]:
+) -> Iterator[PlannedRun[Label]]:
     """Yield the strategies of the paper in all readings."""
-    wanted = [
-        (strategy, reading, solver_of(strategy, reading)) for reading in readings for strategy in STRATEGIES
-    ]
-    solvers = list(dict.fromkeys(solver for _, _, solver in wanted))
-    tasks = plan(
-        [("", replace(problem, leaking=True))],
-        solvers,
+    solvers = {
+        Label(load, seed, program, strategy, reading.name): solver_of(strategy, reading)
+        for reading in readings
+        for strategy in STRATEGIES
+    }
+    runs = planned(
+        replace(problem, leaking=True),
+        {solver: solver for solver in solvers.values()},
         objective="unsuccessful",
-        budgets=[Budget(seconds=_STRATEGY_SECONDS)],
+        budget=Budget(seconds=_STRATEGY_SECONDS),
     )
-    of = dict(zip(solvers, tasks, strict=True))
-    for strategy, reading, solver in wanted:
-        yield PlannedRun(of[solver], load, seed, program, strategy, reading.name)
+    tasks = {run.label: run.task for run in runs}
+    yield from (PlannedRun(tasks[solver], label) for label, solver in solvers.items())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from reproductions.claims import MissingRunsError, Sentence, falling, judged_in, looked_up, numbers
+from reproductions.claims import Claim, MissingRunsError, Sentence, falling, looked_up, numbers
 from reproductions.posner2024.runs import EASY, EVOLV, READINGS
 
 if TYPE_CHECKING:
@@ -214,10 +213,9 @@ def sentences(reproduction: Reproduction) -> tuple[Sentence, ...]:
 
     A claim ``holds`` if it does in all readings, and ``depends`` if in some.
     """
-    figures = cache(lambda reading: Figures(reproduction, reading))
-    names = [reading.name for reading in READINGS]
+    figures = {reading.name: Figures(reproduction, reading.name) for reading in READINGS}
     return tuple(
-        judged_in(section, text, lambda reading, test=test: test(figures(reading)), names)
+        Claim(section, text, test).held_in(figures)
         for section, tests in CLAIMS.items()
         for text, test in tests.items()
     )

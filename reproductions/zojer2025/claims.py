@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.pictures.chart import percent
-from reproductions.claims import MissingRunsError, Sentence, falling, judged, looked_up, numbers
+from reproductions.claims import Claim, MissingRunsError, Sentence, falling, looked_up, numbers
 from reproductions.zojer2025.runs import FINE_TICK, POLICIES, REFERENCES, TICK
 
 if TYPE_CHECKING:
@@ -467,9 +466,9 @@ _UNTESTABLE: Final = (
 
 def sentences(reproduction: Reproduction) -> tuple[Sentence, ...]:
     """Return the sentences of sections 3.3 to 6.1 that speak of results, with what the runs say of them."""
-    log, on = reproduction.log, Figures(reproduction)
+    on = Figures(reproduction)
     return (
-        *(judged(section, text, partial(test, log)) for section, text, test in _LOG_CLAIMS),
-        *(judged(section, text, partial(test, on)) for section, text, test in RUN_CLAIMS),
+        *(Claim(*row).held(reproduction.log) for row in _LOG_CLAIMS),
+        *(Claim(*row).held(on) for row in RUN_CLAIMS),
         *(Sentence(section, text, "cannot be tested", None, why) for section, text, why in _UNTESTABLE),
     )
