@@ -77,7 +77,7 @@ class Study(ABC, Generic[LabelT, MeasuredT]):
     def show(self, measured: MeasuredT) -> None:
         """Show the tables."""
 
-    def remarks(self, records: Sequence[Record]) -> Iterable[str]:  # noqa: ARG002 - of use to some papers
+    def remarks(self) -> Iterable[str]:
         """Yield lines for the end: how the figures were obtained."""
         return ()
 
@@ -90,6 +90,64 @@ class Study(ABC, Generic[LabelT, MeasuredT]):
         yield self.RUN._fields
         yield from measured.runs
 
+    @classmethod
+    def command(cls, args: argparse.Namespace) -> int:
+        """Reproduce the paper with the options of the command; see `reproduce`."""
+        return cls(args).reproduce()
+
+    def reproduce(self) -> int:
+        """Run what is not recorded yet; write runs.csv and the picture; show tables or one JSON object.
+
+        Returns
+        -------
+        int
+            The exit status: 1 if runs have failed, else 0.
+        """
+        args = self.args
+        plot = getattr(args, "plot", None)
+        check_outputs(plot, force=bool(getattr(args, "force", False)))
+        parts = iter(self.parts())
+        first = next(parts)
+        make_folder(args.out)
+        files = {"records": args.out / "records.sqlite"}
+        pieces, records = [], []
+        with (
+            self.STORE(files["records"], tell=remark) as store,
+            with_resume_hint(store, files["records"]),
+            bench.open_executor(args.executor, args.jobs) as executor,
+        ):
+            # One part after the other: the problems of all of them together may take much memory.
+            for title, runs in chain((first,), parts):
+                tasks = tasks_of(runs)
+                again = keys_again(args, tasks, store)
+                with count_bar(title) as progress:
+                    part = bench.run(
+                        tasks, store=store, again=again, executor=executor, progress=progress, announce=remark
+                    )
+                records += part
+                with count_bar("measuring") as progress:
+                    by_key = {record.key: record for record in part}
+                    pieces.append(self.measured(Recorded(runs, by_key, store, progress)))
+        measured = joined(pieces)
+        if self.RUN is not None:
+            files["runs"] = args.out / "runs.csv"
+            with files["runs"].open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows(self.rows(measured))
+        if plot is not None:
+            plot.write_text(str(self.picture(measured)), encoding="utf-8")
+        failed = [record for record in records if record.error]
+        if args.json:
+            failures = [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed]
+            write_json({"paper": args.paper, **self.document(measured), "failures": failures, **files})
+            return 1 if failed else 0
+        self.show(measured)
+        for record in failed:
+            say(f"{record.solver} failed on {record.instance}: {record.error}")
+        table = f"; runs one by one: {files['runs']}" if "runs" in files else ""
+        say(*self.remarks(), f"Records: {files['records']}{table}")
+        say(*([f"Plot: {plot}"] if plot else []))
+        return 1 if failed else 0
+
 
 def joined(parts: Sequence[MeasuredT]) -> MeasuredT:
     """Return what was measured in several parts as one: dataclasses of tuples, each one after the other."""
@@ -98,57 +156,3 @@ def joined(parts: Sequence[MeasuredT]) -> MeasuredT:
         return first
     names = [field.name for field in fields(first)]  # type: ignore[arg-type]
     return type(first)(*(tuple(chain(*(getattr(part, name) for part in parts))) for name in names))
-
-
-def redo(study: Study[Any, Any]) -> int:
-    """Run what is not recorded yet; write runs.csv and the picture; show the tables or one JSON object.
-
-    Returns
-    -------
-    int
-        The exit status: 1 if runs have failed, else 0.
-    """
-    args = study.args
-    plot = getattr(args, "plot", None)
-    check_outputs(plot, force=bool(getattr(args, "force", False)))
-    parts = iter(study.parts())
-    first = next(parts)
-    make_folder(args.out)
-    files = {"records": args.out / "records.sqlite"}
-    pieces, records = [], []
-    with (
-        study.STORE(files["records"], tell=remark) as store,
-        with_resume_hint(store, files["records"]),
-        bench.open_executor(args.executor, args.jobs) as executor,
-    ):
-        # One part after the other: the problems of all of them together may take much memory.
-        for title, runs in chain((first,), parts):
-            tasks = tasks_of(runs)
-            again = keys_again(args, tasks, store)
-            with count_bar(title) as progress:
-                part = bench.run(
-                    tasks, store=store, again=again, executor=executor, progress=progress, announce=remark
-                )
-            records += part
-            with count_bar("measuring") as progress:
-                by_key = {record.key: record for record in part}
-                pieces.append(study.measured(Recorded(runs, by_key, store, progress)))
-    measured = joined(pieces)
-    if study.RUN is not None:
-        files["runs"] = args.out / "runs.csv"
-        with files["runs"].open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(study.rows(measured))
-    if plot is not None:
-        plot.write_text(str(study.picture(measured)), encoding="utf-8")
-    failed = [record for record in records if record.error]
-    if args.json:
-        failures = [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed]
-        write_json({"paper": args.paper, **study.document(measured), "failures": failures, **files})
-        return 1 if failed else 0
-    study.show(measured)
-    for record in failed:
-        say(f"{record.solver} failed on {record.instance}: {record.error}")
-    table = f"; runs one by one: {files['runs']}" if "runs" in files else ""
-    say(*study.remarks(records), f"Records: {files['records']}{table}")
-    say(*([f"Plot: {plot}"] if plot else []))
-    return 1 if failed else 0

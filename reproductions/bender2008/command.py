@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from allocsolve.cli.output import plain, say, show_table, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.pictures.chart import time_text
+from reproductions.bender2008.study import occupancy_tables, tight_family
 
 if TYPE_CHECKING:
     import argparse
@@ -15,13 +16,9 @@ if TYPE_CHECKING:
     from allocsolve.bench import Gaps
     from reproductions.bender2008.study import OccupancyTable, TightCase
 
-__all__ = ["bender2008"]
-
 
 def bender2008(args: argparse.Namespace) -> int:
     """Show the worst case of the median method, then heuristics beside optima, which the paper had not."""
-    from reproductions.bender2008.study import occupancy_tables, tight_family  # noqa: PLC0415 - when the command runs
-
     with count_bar("worst case") as progress:
         cases = tight_family(seconds=args.seconds, progress=progress)
     if not args.json:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.scores.gaps import SolverScore
     from allocsolve.model import PartitionProblem, Topology
 
-__all__ = ["HEURISTICS", "OccupancyTable", "TightCase", "occupancy_tables", "tight_family"]
-
 MEDIAN: Final = "manhattan-median"
 EXACT: Final = "branch-and-bound"
 #: The worst case has few free nodes, far apart on a large mesh: few variables, many cuts.

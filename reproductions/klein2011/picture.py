@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.scores.brackets import Bracket, Ratios
     from reproductions.klein2011 import ExpansionStudy, HeuristicRow
 
-__all__ = ["expansion_picture"]
-
 #: Pixels from a row to the next, and the part of them that has marks.
 _PITCH: Final = 44.0
 _MARKED: Final = 0.8

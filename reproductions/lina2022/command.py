@@ -13,22 +13,18 @@ from reproductions.lina2022.logs import FULL, LOGS, paper_logs
 from reproductions.lina2022.reproduction import METRICS, Figures, Reproduction, Run, examine
 from reproductions.lina2022.runs import ALGORITHMS, RULES, SEEDS, SHARES, Label, planned_runs, variants
 from reproductions.runs import BoundStore
-from reproductions.study import Part, Recorded, Study, redo
+from reproductions.study import Part, Recorded, Study
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from allocsolve.bench import Record
     from reproductions.lina2022.reproduction import BoundRow, Contrast
 
 
-def lina2022(args: argparse.Namespace) -> int:
-    """Run what is not recorded yet; show the algorithms beside the paper and beside certified bounds."""
-    return redo(_Lina2022(args))
-
-
 class _Lina2022(Study[Label, Reproduction]):
+    """Run what is not recorded yet; show the algorithms beside the paper and beside certified bounds."""
+
     STORE = BoundStore
     RUN = Run
 
@@ -63,12 +59,15 @@ class _Lina2022(Study[Label, Reproduction]):
         show_claims(sentences)
         say_verdicts(sentences)
 
-    def remarks(self, _: Sequence[Record]) -> Iterator[str]:
+    def remarks(self) -> Iterator[str]:
         seconds = self.args.seconds
         yield "System is run as its text says (system-text) and as its listing is printed (system-printed)."
         yield "Slowdown counts run times below 10 s as 10 s; utilisation is that of the nodes that jobs hold."
         yield f"Means over {counted(self._seeds, 'seed')}; the paper has ten runs, of other draws."
         yield f"Bounds: {seconds:g} s each, of the first seed at few shares, recomputed by the judge."
+
+
+lina2022 = _Lina2022.command
 
 
 def _contrasts(measured: Reproduction) -> list[Contrast]:

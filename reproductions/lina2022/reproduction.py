@@ -145,9 +145,9 @@ def examine(planned: Sequence[PlannedRun[Label]], records: Mapping[RecordKey, Re
                 check_bound(bound, best[record.digest])
                 bounds[record.digest] = BoundRow(variant.log, variant.share, bound, best[record.digest])
         elif record.value is not None:
-            figures = (record.metrics[metric] for metric in METRICS)
+            figures = {metric: record.metrics[metric] for metric in METRICS}
             which = variant.log, variant.share, variant.seed, algorithm, rule
-            runs.append(Run(*which, *figures, record.runtime_s))
+            runs.append(Run(*which, **figures, runtime_s=record.runtime_s))
             groups[variant.log, variant.share, algorithm, rule].append(runs[-1])
     cells = (
         Cell(*key, len(some), MappingProxyType({name: _mean(some, name) for name in METRICS}))

@@ -29,24 +29,20 @@ from reproductions.linnert2024.runs import (
     planned_runs,
 )
 from reproductions.runs import BoundStore
-from reproductions.study import Part, Recorded, Study, redo
+from reproductions.study import Part, Recorded, Study
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from allocsolve.bench import Record
     from allocsolve.pictures.chart import Drawing
     from reproductions.claims import Sentence
     from reproductions.linnert2024.reproduction import Spread
 
 
-def linnert2024(args: argparse.Namespace) -> int:
-    """Run what is not recorded yet; show the strategies beside the paper and beside what is possible."""
-    return redo(_Linnert2024(args))
-
-
 class _Linnert2024(Study[Label, Reproduction]):
+    """Run what is not recorded yet; show the strategies beside the paper and beside what is possible."""
+
     STORE = BoundStore
     RUN = Run
 
@@ -102,7 +98,7 @@ class _Linnert2024(Study[Label, Reproduction]):
         show_claims(claims, ours="ours, as printed", listed=_listed)
         say_verdicts(claims)
 
-    def remarks(self, _: Sequence[Record]) -> Iterator[str]:
+    def remarks(self) -> Iterator[str]:
         seeds = counted(self._seeds, "seed")
         yield "The streams are fitted to the counts and the last deadlines that the paper prints."
         yield "The Manhattan median approach (MM) is `literal`: figure 8, in which a busy node ends a growth."
@@ -112,6 +108,9 @@ class _Linnert2024(Study[Label, Reproduction]):
 
     def picture(self, measured: Reproduction) -> Drawing:
         return reproduction_picture(measured)
+
+
+linnert2024 = _Linnert2024.command
 
 
 #: The tables of figures 15 to 18 of the paper: title, field of a run, and reading.

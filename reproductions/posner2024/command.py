@@ -14,25 +14,21 @@ from reproductions.posner2024.batches import FIRST_SEED, NUM_BATCHES, SHARES, dr
 from reproductions.posner2024.claims import sentences
 from reproductions.posner2024.reproduction import PRINTED, Reproduction, Run, examine
 from reproductions.posner2024.runs import COMPARED, EASY, EVOLV, READINGS, SCHEDULERS, Cell, planned_runs
-from reproductions.study import Part, Recorded, Study, redo
+from reproductions.study import Part, Recorded, Study
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from allocsolve.bench import Record
     from allocsolve.pictures.chart import Drawing
     from reproductions.claims import Sentence
     from reproductions.posner2024.batches import Batch
     from reproductions.posner2024.reproduction import BoundRow, Row
 
 
-def posner2024(args: argparse.Namespace) -> int:
-    """Run what is not recorded yet; show both schedulers beside the paper and beside the certified bound."""
-    return redo(_Posner2024(args))
-
-
 class _Posner2024(Study[Cell, Reproduction]):
+    """Run what is not recorded yet; show both schedulers beside the paper and beside the certified bound."""
+
     RUN = Run
 
     def parts(self) -> Iterator[Part[Cell]]:
@@ -66,7 +62,7 @@ class _Posner2024(Study[Cell, Reproduction]):
         hold, depend = (sum(one.verdict == verdict for one in claims) for verdict in ("holds", "depends"))
         say(f"{counted(len(claims), 'sentence')}: {hold} hold in all readings, {depend} in some", "")
 
-    def remarks(self, _: Sequence[Record]) -> Iterator[str]:
+    def remarks(self) -> Iterator[str]:
         seconds, workers = self.args.seconds, counted(self.args.workers, "worker")
         yield "The paper measured real runs; these are simulations, in which every phase lasts its mean."
         yield f"Means over the batches {', '.join(batch.name for batch in self._batches)}."
@@ -74,6 +70,9 @@ class _Posner2024(Study[Cell, Reproduction]):
 
     def picture(self, measured: Reproduction) -> Drawing:
         return reproduction_picture(measured)
+
+
+posner2024 = _Posner2024.command
 
 
 def _batches(args: argparse.Namespace, shares: Sequence[float]) -> tuple[Batch, ...]:

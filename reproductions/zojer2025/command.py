@@ -10,7 +10,7 @@ from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, percent
 from reproductions.charts import Plane, draw_cross, draw_line, stacked
 from reproductions.claims import show_claims
 from reproductions.runs import BOUND
-from reproductions.study import Part, Recorded, Study, redo
+from reproductions.study import Part, Recorded, Study
 from reproductions.zojer2025.claims import sentences
 from reproductions.zojer2025.reproduction import PRINTED, Reproduction, Run, examine
 from reproductions.zojer2025.runs import COMPARED, POLICIES, SEEDS, SHARES, Variant, planned_runs, variants
@@ -20,17 +20,13 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from allocsolve.bench import Record
     from allocsolve.pictures.chart import Drawing
     from reproductions.zojer2025.reproduction import BoundRow, PolicyRow, Spread
 
 
-def zojer2025(args: argparse.Namespace) -> int:
-    """Run what is not recorded yet; show the policies beside the thesis and beside the certified bound."""
-    return redo(_Zojer2025(args))
-
-
 class _Zojer2025(Study[Variant, Reproduction]):
+    """Run what is not recorded yet; show the policies beside the thesis and beside the certified bound."""
+
     RUN = Run
 
     def __init__(self, args: argparse.Namespace) -> None:
@@ -72,7 +68,7 @@ class _Zojer2025(Study[Variant, Reproduction]):
         hold, fail = (sum(one.verdict == verdict for one in claims) for verdict in ("holds", "does not hold"))
         say(f"{counted(len(claims), 'sentence')}: {hold} hold, {fail} do not", "")
 
-    def remarks(self, _: Sequence[Record]) -> Iterator[str]:
+    def remarks(self) -> Iterator[str]:
         seconds, workers = self.args.seconds, counted(self.args.workers, "worker")
         yield "Our figures are consistent with those of the thesis or not; its own source is not available."
         yield "Turnaround is wait plus run; the thesis calls the run time of a job its makespan."
@@ -81,6 +77,9 @@ class _Zojer2025(Study[Variant, Reproduction]):
 
     def picture(self, measured: Reproduction) -> Drawing:
         return reproduction_picture(measured)
+
+
+zojer2025 = _Zojer2025.command
 
 
 def _show_policies(rows: Sequence[PolicyRow]) -> None:
