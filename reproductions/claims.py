@@ -31,13 +31,7 @@ class MissingRunsError(LookupError):
 
 
 def looked_up(rows: Mapping[KeyT, ValueT], key: KeyT, what: str) -> ValueT:
-    """Return a row.
-
-    Raises
-    ------
-    MissingRunsError
-        If there is none; it says what.
-    """
+    """Return a row; if there is none, a `MissingRunsError` says of what."""
     if key not in rows:
         msg = f"no runs of {what}"
         raise MissingRunsError(msg)
@@ -128,16 +122,8 @@ def show_claims(
 ) -> None:
     """Show a table of claims.
 
-    Parameters
-    ----------
-    claims
-        The claims.
-    source, ours
-        What the claims are of, and the head of our figures.
-    sections
-        Whether their sections are shown.
-    listed
-        Returns in which readings a claim holds, as it is shown; without it readings are not.
+    It has the heads `source`, what the claims are of, and `ours`, that of our figures; the sections if they
+    are shown; and the readings in which a claim holds, if a function `listed` returns how they are shown.
     """
     heads = *(("section",) if sections else ()), source, "", *(("in",) if listed else ()), ours
     cells = (

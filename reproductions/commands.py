@@ -70,12 +70,7 @@ def add_traces(parser: argparse.ArgumentParser, what: str) -> None:
 def add_records(parser: argparse.ArgumentParser, drawn: str = "what is found") -> None:
     """Add where records and the picture go, where runs are made, and which are made again.
 
-    Parameters
-    ----------
-    parser
-        Of the command.
-    drawn
-        What the picture shows; there is none if it is empty.
+    The picture shows what is `drawn`; there is none if that is empty.
     """
     help_text = "where records.sqlite and runs.csv go; what is there is not run again (default: out)"
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help=help_text)

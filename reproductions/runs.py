@@ -36,14 +36,7 @@ def planned(
 ) -> list[PlannedRun[LabelT]]:
     """Return a run of each solver on a problem.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    labels
-        What each run stands for, by the name of its solver; no two names mean the same solver.
-    objective, budget
-        Of each run.
+    The labels say what each run stands for, by the name of its solver; no two names mean the same solver.
     """
     tasks = plan([("", problem)], list(labels), objective=objective, budgets=[budget])
     return [PlannedRun(task, label) for task, label in zip(tasks, labels.values(), strict=True)]
@@ -55,13 +48,7 @@ def tasks_of(runs: Iterable[PlannedRun[Any]]) -> list[Task]:
 
 
 def check_draws(shares: Sequence[float], seeds: int) -> None:
-    """Refuse shares and seeds that leave nothing to run.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no share or no seed, or a share stands twice.
-    """
+    """Refuse shares and seeds that leave nothing to run, or a share that stands twice, by `InvalidOption`."""
     if seeds < 1 or not shares or len({*shares}) < len(shares):
         listed = ", ".join(f"{share:g}" for share in shares)
         msg = f"shares {listed} of {seeds} seeds: nothing, or some twice"
@@ -97,13 +84,7 @@ def best_values(records: Iterable[Record]) -> Mapping[str, float]:
 
 
 def check_bound(bound: float, value: float) -> None:
-    """Refuse a value below a bound of the same problem; both in seconds.
-
-    Raises
-    ------
-    InvalidAnswer
-        If they contradict each other.
-    """
+    """Refuse a value below a bound of the same problem by `InvalidAnswer`; both are in seconds."""
     if value < bound:
         msg = f"contradiction: a bound of {bound:.10g} s, yet a schedule of {value:.10g} s"
         raise InvalidAnswer(msg)

@@ -47,10 +47,7 @@ class Recorded(NamedTuple, Generic[LabelT]):
 class Study(ABC, Generic[LabelT, MeasuredT]):
     """A reproduction: what is run, what the records say, and how that is shown.
 
-    Parameters
-    ----------
-    args
-        Options of the command; at least those of `reproductions.commands.add_records`.
+    The options of the command are at least those of `reproductions.commands.add_records`.
     """
 
     #: Where records go.
@@ -98,10 +95,7 @@ class Study(ABC, Generic[LabelT, MeasuredT]):
     def reproduce(self) -> int:
         """Run what is not recorded yet; write runs.csv and the picture; show tables or one JSON object.
 
-        Returns
-        -------
-        int
-            The exit status: 1 if runs have failed, else 0.
+        The exit status is 1 if runs have failed, else 0.
         """
         args = self.args
         plot = getattr(args, "plot", None)

@@ -91,19 +91,9 @@ def tight_family(
 ) -> tuple[TightCase, ...]:
     """Run the median method and an exact solver on its worst case, whose ratio goes to 7/4.
 
-    Parameters
-    ----------
-    distances, size, step
-        Of `allocsolve.instances.median_worst_case`.
-    seconds
-        Budget of the exact solver for each problem.
-    progress
-        Told before each run, and once at the end.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a claim is refuted, or there is no answer.
+    The problems are those of `allocsolve.instances.median_worst_case`; the exact solver has a budget in
+    seconds for each. The progress is called before each run, and once at the end. `InvalidAnswer` is raised
+    if a claim is refuted, or there is no answer.
 
     References
     ----------
@@ -144,25 +134,11 @@ def occupancy_tables(
 ) -> tuple[OccupancyTable, ...]:
     """Compare heuristics with the optimum on machines of 16x8 and 32x32 nodes.
 
-    Parameters
-    ----------
-    tests
-        Problems for each machine and kind of occupancy (uniform; churned by jobs under best fit on a Hilbert
-        curve), >= 1. They ask in turn for 4, 16 and 32 nodes with 30 and 60 % busy. All are solved once more
-        for connected sets.
-    seed
-        Test ``i`` has the seed ``[seed, i]``.
-    seconds
-        Budget of each run.
-    progress
-        Told before each run, and once at the end.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a run failed, or bounds and answers contradict each other.
-    InvalidOption
-        If there are no tests.
+    There are as many tests, >= 1, of each machine and kind of occupancy: uniform, or churned by jobs under
+    best fit on a Hilbert curve. They ask in turn for 4, 16 and 32 nodes with 30 and 60 % busy; test ``i``
+    has the seed ``[seed, i]``. All are solved once more for connected sets. Each run has a budget in
+    seconds. The progress is called before each run, and once at the end. `InvalidAnswer` is raised if a run
+    failed, or bounds and answers contradict each other.
     """
     if tests < 1:
         msg = f"tests {tests} is below 1"

@@ -59,12 +59,7 @@ class ExpansionDraw:
 def expansion_draws(tests: int, stems: Iterable[str] = tuple(KLEIN)) -> tuple[ExpansionDraw, ...]:
     """Return the first draws of suites of the library; beyond its ten, draws from the seeds that follow.
 
-    Parameters
-    ----------
-    tests
-        How many of each suite, >= 1.
-    stems
-        Keys of `KLEIN`.
+    There are as many tests, >= 1, of each suite; the stems are keys of `KLEIN`.
 
     Examples
     --------
@@ -108,14 +103,7 @@ def expansion_tasks(
 ) -> list[Task]:
     """Return the runs that `examine_expansion` needs: all heuristics, and an exact solver in every limit.
 
-    Parameters
-    ----------
-    draws
-        See `expansion_draws`.
-    seconds
-        Budget of each exact run; a heuristic has at most `HEURISTIC_SECONDS` of it.
-    workers, seed
-        Of each run.
+    An exact run has the seconds as its budget, a heuristic at most `HEURISTIC_SECONDS` of them.
     """
     budgets = [
         Budget(seconds=spent, workers=workers, seed=seed)
@@ -191,28 +179,12 @@ class ExpansionStudy:
 def examine_expansion(
     draws: Sequence[ExpansionDraw], records: Sequence[Record], *, library: bool = True
 ) -> ExpansionStudy:
-    """Return what records say of the worth of expansion.
+    """Return what records say of the worth of expansion, sizes in the order of the draws.
 
-    Parameters
-    ----------
-    draws
-        See `expansion_draws`.
-    records
-        Of the tasks of these draws; failed ones count with their combinatorial bound only.
-    library
-        Whether the bounds and the judged values of the instance library count, too, where the problem is the
-        same (has the same digest).
-
-    Returns
-    -------
-    ExpansionStudy
-        Sizes in the order of the draws. Where optima are not proven, ratios are brackets; nothing is
-        extrapolated.
-
-    Raises
-    ------
-    InvalidAnswer
-        If bounds and values contradict each other, within a limit or across limits.
+    Failed runs count with their combinatorial bound only. With the library, its bounds and judged values
+    count, too, where the problem is the same (has the same digest). Where optima are not proven, ratios are
+    brackets; nothing is extrapolated. `InvalidAnswer` is raised if bounds and values contradict each other,
+    within a limit or across limits.
     """
     shipped = _shipped(draws) if library else {}
     best_by_digest = best(records)

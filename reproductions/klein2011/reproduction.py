@@ -164,32 +164,11 @@ class _Run:
 def reproduce(tests: int = 1000, seed: int = 2011, *, progress: Progress | None = None) -> Reproduction:
     """Run the six algorithms of the paper on random tests and aggregate both of its tables.
 
-    Parameters
-    ----------
-    tests
-        How many, >= 1. Test ``i`` is ``klein2011([seed, i])``.
-    seed
-        An integer >= 0.
-    progress
-        Told after each test.
-
-    Returns
-    -------
-    Reproduction
-        Least, mean and largest value of every column, in the units of `PAPER`. Where nobody waits in the
-        rigid schedule, a test is left out of the waiting column.
-
-    Raises
-    ------
-    InvalidAnswer
-        If the judge finds a schedule infeasible: all of them are judged, each with the expand limit of its
-        algorithm.
-
-    Notes
-    -----
-    As the paper has it, waste is relative to the useful area, utilisation is the allocated area relative to
-    that of rigid, and rigid is accounted for as reservations of the peak (`evolution_metrics` with
-    ``rigid=True``).
+    Test ``i`` is ``klein2011([seed, i])``; the progress is called after each. Where nobody waits in the
+    rigid schedule, a test is left out of the waiting column. As the paper has it, waste is relative to the
+    useful area, utilisation is the allocated area relative to that of rigid, and rigid is accounted for as
+    reservations of the peak (`evolution_metrics` with ``rigid=True``). All schedules are judged, each with
+    the expand limit of its algorithm: `InvalidAnswer` is raised if one is infeasible.
 
     References
     ----------

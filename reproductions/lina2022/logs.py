@@ -71,15 +71,6 @@ def paper_logs(
         folder that the environment variable ``ALLOCSOLVE_TRACES`` names if it is None.
     names
         Of `LOGS` and `FULL`, each once.
-
-    Raises
-    ------
-    InvalidOption
-        If a log is not there.
-    UnknownName
-        If there is no such workload.
-    FormatError
-        If a file cannot be read.
     """
     for name in names:
         if name not in _RECIPES:

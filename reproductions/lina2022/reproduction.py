@@ -119,19 +119,9 @@ class Reproduction:
 
 
 def examine(planned: Sequence[PlannedRun[Label]], records: Mapping[RecordKey, Record]) -> Reproduction:
-    """Return what records say of the runs of one workload or of several; failed ones do not count.
+    """Return what the records say of planned runs, of one workload or of several; failed ones do not count.
 
-    Parameters
-    ----------
-    planned
-        See `planned_runs`.
-    records
-        One of each, by its key.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a value is below the bound of its problem.
+    `InvalidAnswer` is raised if a value is below the bound of its problem.
     """
     best = best_values([records[task.key] for task, _ in planned])
     runs: list[Run] = []
@@ -145,9 +135,9 @@ def examine(planned: Sequence[PlannedRun[Label]], records: Mapping[RecordKey, Re
                 check_bound(bound, best[record.digest])
                 bounds[record.digest] = BoundRow(variant.log, variant.share, bound, best[record.digest])
         elif record.value is not None:
-            figures = {metric: record.metrics[metric] for metric in METRICS}
-            which = variant.log, variant.share, variant.seed, algorithm, rule
-            runs.append(Run(*which, **figures, runtime_s=record.runtime_s))
+            of, which = record.metrics, (variant.log, variant.share, variant.seed, algorithm, rule)
+            figures = of["turnaround"], of["utilisation"], of["slowdown"]
+            runs.append(Run(*which, *figures, record.runtime_s))
             groups[variant.log, variant.share, algorithm, rule].append(runs[-1])
     cells = (
         Cell(*key, len(some), MappingProxyType({name: _mean(some, name) for name in METRICS}))
@@ -182,12 +172,7 @@ def sign(metric: str) -> int:
 class Figures:
     """Means over seeds, by workload, share, algorithm and order of victims.
 
-    Parameters
-    ----------
-    reproduction
-        All that is measured.
-    system
-        The reading of the algorithm System that claims are held against.
+    Claims are held against one reading of the algorithm System.
     """
 
     def __init__(self, reproduction: Reproduction, system: str = TEXT_SYSTEM) -> None:
@@ -201,13 +186,7 @@ class Figures:
         self.algorithms = ("default", "application", system)
 
     def need(self, *logs: str) -> None:
-        """Refuse to go on without these workloads.
-
-        Raises
-        ------
-        MissingRunsError
-            If one was not run.
-        """
+        """Refuse to go on without these workloads, by a `MissingRunsError`."""
         for log in logs:
             if not any(key[0] == log for key in self._cells):
                 msg = f"{log} was not run"

@@ -62,22 +62,10 @@ class Label(NamedTuple):
 
 
 def variants(log: Log, shares: Sequence[float] = SHARES, seeds: int = SEEDS) -> tuple[Variant, ...]:
-    """Return a workload without elastic jobs, and those with each share and seed.
+    """Return a workload without elastic jobs, and those with each share, above 0 and at most 1, and seed.
 
-    Parameters
-    ----------
-    log
-        The workload.
-    shares
-        Each above 0, at most 1.
-    seeds
-        1, 2, .. up to this number choose elastic jobs and draw what they are; where they are fully flexible
-        there is one.
-
-    Raises
-    ------
-    InvalidOption
-        If there is nothing to run, or a share stands twice or is out of range.
+    The seeds 1, 2, .. choose elastic jobs and draw what they are; where they are fully flexible there is
+    one. `InvalidOption` is raised if there is nothing to run, or a share stands twice or is out of range.
     """
     check_draws(shares, seeds)
     if not all(0 < share <= 1 for share in shares):
@@ -95,16 +83,9 @@ def variants(log: Log, shares: Sequence[float] = SHARES, seeds: int = SEEDS) -> 
 
 
 def planned_runs(chosen: Sequence[Variant], *, full: bool, seconds: float) -> list[PlannedRun[Label]]:
-    """Return the runs of all policies on the variants of a workload, and some bounds.
+    """Return the runs of all policies on the variants of a workload, and some bounds, of some seconds each.
 
-    Parameters
-    ----------
-    chosen
-        See `variants`.
-    full
-        Whether elastic jobs are fully flexible: only one order of victims is run then, and no bound.
-    seconds
-        Of each bound.
+    Where elastic jobs are fully flexible, only one order of victims is run, and no bound.
     """
     runs: list[PlannedRun[Label]] = []
     budget, long = Budget(seconds=_POLICY_SECONDS), Budget(seconds=seconds)

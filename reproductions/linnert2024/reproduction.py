@@ -86,19 +86,9 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def examine(planned: Sequence[PlannedRun[Label]], records: Mapping[RecordKey, Record]) -> Reproduction:
-    """Return what records say of the runs of a load; failed ones do not count.
+    """Return what the records say of the planned runs of a load; failed ones do not count.
 
-    Parameters
-    ----------
-    planned
-        See `planned_runs`.
-    records
-        One of each, by its key.
-
-    Raises
-    ------
-    InvalidAnswer
-        If bookings are accepted beyond the bound of their stream.
+    `InvalidAnswer` is raised if bookings are accepted beyond the bound of their stream.
     """
     runs: list[Run] = []
     bounds: list[BoundRow] = []
@@ -151,12 +141,7 @@ def _run(label: Label, jobs: int, record: Record) -> Run:
 class Figures:
     """Means over seeds, by load, strategy, kind of programs and reading; ratios on common seeds.
 
-    Parameters
-    ----------
-    reproduction
-        The runs and the bounds.
-    reading
-        That of a figure for which no other is named.
+    The reading of the figures is that of a figure for which no other is named.
     """
 
     def __init__(self, reproduction: Reproduction, reading: str = READINGS[0].name) -> None:
@@ -168,13 +153,7 @@ class Figures:
         self.loads = [load for load in LOADS if load in loads]
 
     def runs(self, load: str, strategy: str, program: object, reading: str) -> Mapping[int, Run]:
-        """Return the runs of one sort by seed.
-
-        Raises
-        ------
-        MissingRunsError
-            If there is none.
-        """
+        """Return the runs of one sort by seed."""
         what = f" with programs {program} ({reading})" if reading else ""
         return looked_up(
             self._runs, (load, strategy, str(program), reading), f"{strategy} at {load} load{what}"

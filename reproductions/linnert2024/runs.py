@@ -104,23 +104,9 @@ def planned_runs(
 ) -> list[PlannedRun[Label]]:
     """Return all runs of a load. One task may stand for several readings that ask for the same.
 
-    Parameters
-    ----------
-    load
-        Of `LOADS`.
-    seeds
-        Streams have the seeds 0, 1, .. below this number.
-    reading_seeds
-        The readings after the first one have those below this number only.
-    num_jobs
-        Jobs of a stream.
-    seconds
-        Of each bound.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no such load, or nothing to run.
+    Streams have the seeds 0, 1, .. below `seeds`, of which the readings after the first one have those below
+    `reading_seeds` only. Each bound takes some seconds. `InvalidOption` is raised if there is no such load,
+    or nothing to run.
     """
     if load not in LOADS or seeds < 1 or reading_seeds < 0:
         msg = f"load {load!r} of {seeds} seeds, {reading_seeds} of readings: no load, or nothing to run"

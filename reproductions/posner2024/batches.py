@@ -34,13 +34,7 @@ class Batch:
     chosen: Mapping[float, frozenset[int]]  #: by share: the jobs that are not rigid
 
     def problem(self, share: float, kind: EvotreeKind, release_delay: float) -> WorkloadProblem:
-        """Return the workload of a share; see `allocsolve.instances.evotree_batch`.
-
-        Raises
-        ------
-        InvalidOption
-            If the batch has no such share.
-        """
+        """Return the workload of a share of the batch; see `allocsolve.instances.evotree_batch`."""
         if share not in self.chosen:
             has = ", ".join(f"{100 * known:g}" for known in self.chosen)
             msg = f"share {100 * share:g} %: {self.name} has {has}"
@@ -56,17 +50,7 @@ def drawn_batches(
 ) -> tuple[Batch, ...]:
     """Draw batches as the published configuration does; by default those of the paper.
 
-    Parameters
-    ----------
-    first, count
-        Seeds are `first`, `first` + 1, ...
-    shares
-        Each in 0..1.
-
-    Raises
-    ------
-    InvalidOption
-        If there is nothing to draw, or a share stands twice or is out of range.
+    The seeds are `first`, `first` + 1, ..; each share is in 0..1.
     """
     if (
         count < 1
@@ -90,12 +74,8 @@ def read_batches(path: Path) -> tuple[Batch, ...]:
     """Read batches from a JSON file, such as one that repeats the published configuration.
 
     It has ``nodes`` and ``batches``, each with ``seed``, ``nodes`` (nominal sizes), ``effective_submit``
-    (seconds) and ``evolving_indices`` by per cent; other fields are passed over.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or is none of this kind.
+    (seconds) and ``evolving_indices`` by per cent; other fields are passed over. `FormatError` is raised if
+    the file cannot be read or is none of this kind.
     """
     text, _ = read_lines(path, _joined)
     try:
@@ -113,13 +93,7 @@ def _joined(lines: Iterator[tuple[int, str]]) -> str:
 
 
 def _batch(num_nodes: int, row: Mapping[str, object]) -> Batch:
-    """Return a batch.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If it is none.
-    """
+    """Return a batch; a KeyError, TypeError or ValueError is raised if it is none."""
     sizes, submits, indices = row["nodes"], row["effective_submit"], row["evolving_indices"]
     if not (isinstance(sizes, list) and isinstance(submits, list) and isinstance(indices, dict)):
         msg = "nodes, effective_submit or evolving_indices is none"

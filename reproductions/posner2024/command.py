@@ -76,13 +76,7 @@ posner2024 = _Posner2024.command
 
 
 def _batches(args: argparse.Namespace, shares: Sequence[float]) -> tuple[Batch, ...]:
-    """Return the batches of a file, or drawn ones.
-
-    Raises
-    ------
-    InvalidOption
-        If both are asked for, or something that cannot be drawn.
-    """
+    """Return the batches of a file, or drawn ones."""
     if args.batches is None:
         first = FIRST_SEED if args.seed is None else args.seed
         return drawn_batches(first, args.count or NUM_BATCHES, shares)

@@ -91,19 +91,9 @@ class Reproduction:
 
 
 def examine(planned: Sequence[PlannedRun[Cell]], records: Mapping[RecordKey, Record]) -> Reproduction:
-    """Return what records say.
+    """Return what the records say of planned runs; those that failed are left out.
 
-    Parameters
-    ----------
-    planned
-        See `planned_runs`; those that failed are left out.
-    records
-        One of each, by its key.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a value is below the bound of its problem.
+    `InvalidAnswer` is raised if a value is below the bound of its problem.
     """
     best = best_values(records.values())
     runs: list[Run] = []

@@ -65,20 +65,8 @@ def planned_runs(
 ) -> list[PlannedRun[Cell]]:
     """Return the runs of both schedulers in all readings, of what is compared with them, and of the bounds.
 
-    Parameters
-    ----------
-    batches
-        Have all of the shares.
-    shares
-        Of jobs that are not rigid.
-    seconds, workers
-        Of each bound. There is one for each problem of the first reading: how long a job keeps an idle node
-        does not matter to it.
-
-    Raises
-    ------
-    InvalidOption
-        If a batch lacks a share.
+    The batches have all of the shares of jobs that are not rigid. There is a bound, of some seconds, for
+    each problem of the first reading: how long a job keeps an idle node does not matter to it.
     """
     policy, bound = Budget(seconds=_POLICY_SECONDS), Budget(seconds=seconds, workers=workers)
     runs = []

@@ -129,23 +129,9 @@ def examine(
 ) -> Reproduction:
     """Return what records say of the policies and of the best that is possible.
 
-    Parameters
-    ----------
-    log
-        The rigid workload.
-    planned
-        See `planned_runs`; failed ones count with their combinatorial bound only.
-    store
-        Has an answer of each that did not fail.
-    records
-        One of each; by default those of the store.
-    progress
-        Called after each answer that was measured.
-
-    Raises
-    ------
-    InvalidAnswer
-        If a value is below the bound of its problem.
+    Failed runs count with their combinatorial bound only. The records are those of the store by default,
+    which has the answers. The progress is called after each run that was measured. `InvalidAnswer` is raised
+    if a value is below the bound of its problem.
     """
     records = records or {run.task.key: store[run.task.key] for run in planned}
     bounds, best = _known_bounds(records.values()), best_values(records.values())

@@ -49,27 +49,11 @@ VariantRun: TypeAlias = PlannedRun[Variant]
 def variants(
     problem: WorkloadProblem, shares: Sequence[float] = SHARES, seeds: int = SEEDS
 ) -> tuple[Variant, ...]:
-    """Return the variants of a rigid workload, share by share.
+    """Return the variants of a rigid workload, share by share, with the tick of the thesis.
 
-    Parameters
-    ----------
-    problem
-        All of whose jobs are rigid.
-    shares
-        Each in 0..1. No and all jobs malleable are one variant each: there is nothing to draw.
-    seeds
-        1, 2, .. up to this number choose the malleable jobs.
-
-    Returns
-    -------
-    tuple
-        With the tick of the thesis; behind those, where the share 1 is asked for, that one with the fine
-        tick.
-
-    Raises
-    ------
-    InvalidOption
-        If there is nothing to run, or a share stands twice or is out of range.
+    The seeds 1, 2, .. choose the malleable jobs. No and all jobs malleable are one variant each: there is
+    nothing to draw. Where the share 1 is asked for, it comes last once more with the fine tick.
+    `InvalidOption` is raised if there is nothing to run, or a share stands twice.
     """
     check_draws(shares, seeds)
     chosen = [
@@ -88,18 +72,10 @@ def variants(
 def planned_runs(
     chosen: Sequence[Variant], policies: Sequence[str], *, seconds: float, workers: int = 1
 ) -> list[VariantRun]:
-    """Return the runs of all policies, and of the bound.
+    """Return the runs of all policies, and of the bound, which has its seconds and workers.
 
-    With the fine tick there are only the first policy and no bound.
-
-    Parameters
-    ----------
-    chosen
-        See `variants`.
-    policies
-        Names of solvers; where no job is malleable, `REFERENCES` are run, too.
-    seconds, workers
-        Of each bound.
+    Where no job is malleable, `REFERENCES` are run, too. With the fine tick there are only the first policy
+    and no bound.
     """
     runs = []
     policy, bound = Budget(seconds=_POLICY_SECONDS), Budget(seconds=seconds, workers=workers)
