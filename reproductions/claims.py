@@ -85,7 +85,7 @@ class Claim(NamedTuple, Generic[FiguresT]):
         if whole.verdict == "not run" or not self.by_reading:
             return replace(whole, readings=())
         held = {first: whole} | {name: self.held(on) for name, on in others}
-        run = {name: one.verdict for name, one in held.items() if one.verdict != "not run"}
+        run = {name: own.verdict for name, own in held.items() if own.verdict != "not run"}
         names = tuple(name for name, verdict in run.items() if verdict == "holds")
         verdict = whole.verdict if len(names) in {0, len(run)} else "depends"
         return replace(whole, verdict=verdict, readings=names)

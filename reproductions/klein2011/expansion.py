@@ -120,8 +120,6 @@ def expansion_tasks(
     return tasks
 
 
-_OBJECTIVE: Final = "makespan"
-
 #: List scheduling with and without expansion, by the limit: what the paper measured the worth by.
 _LISTED: Final[Mapping[float, str]] = MappingProxyType({2: "2X+c", math.inf: "infX+c"})
 _UNEXPANDED: Final = "noX"
@@ -146,9 +144,7 @@ class ExpansionGain:
     limit: float
     instances: int
     proven: int  #: instances of which the least makespan is proven
-    gap: (
-        float | None
-    )  #: mean remaining gap of the others, a fraction of the lower bound; None if all are proven
+    gap: float | None  #: mean remaining gap of the others, a part of the lower bound; None if all are proven
     optimum: Ratios | None  #: least makespan / that of limit 1; None for limit 1
     listed: Ratios | None  #: that ratio by list scheduling: `2X+c` or `infX+c` / `noX`; None for limit 1
     #: P value of `optimum` and `listed` being equal, over the exact ones of `optimum`, by `signed_rank`; None
@@ -197,17 +193,22 @@ def examine_expansion(
         digests = {limit: digest(problem) for limit, problem in draw.problems.items()}
         brackets = {limit: _bracket(best_by_digest[by], shipped.get(by)) for limit, by in digests.items()}
         answered = {
-            one: values[digests[one.limit]][one.solver]
-            for one in heuristics()
-            if one.solver in values.get(digests[one.limit], ())
+            heuristic: values[digests[heuristic.limit]][heuristic.solver]
+            for heuristic in heuristics()
+            if heuristic.solver in values.get(digests[heuristic.limit], ())
         }
-        instances.append(_instance(draw, sharpened(brackets, draw.name), answered))
+        optimum = sharpened(brackets, draw.name)
+        # No optimum is above that of a tighter limit.
+        gains = {limit: ratio(optimum[limit], optimum[1], cap=1) for limit in optimum if limit > 1}
+        instances.append(ExpansionInstance(draw.apps, draw.name, optimum, gains, answered))
     sizes: dict[str, list[ExpansionInstance]] = {}
     for instance in instances:
         sizes.setdefault(instance.apps, []).append(instance)
     return ExpansionStudy(
         gains=tuple(_gain(limit, rows) for rows in sizes.values() for limit in rows[0].optimum),
-        heuristics=tuple(_heuristic(one, rows) for rows in sizes.values() for one in heuristics()),
+        heuristics=tuple(
+            _heuristic(heuristic, rows) for rows in sizes.values() for heuristic in heuristics()
+        ),
         instances=tuple(instances),
     )
 
@@ -232,20 +233,8 @@ def _shipped(draws: Sequence[ExpansionDraw]) -> dict[str, BestKnown]:
         for stem in stems
         for suffix in LIMITS
         for row in SUITES[f"{stem}-{suffix}"].best_known()
-        if row.objective == _OBJECTIVE
+        if row.objective == "makespan"
     }
-
-
-def _instance(
-    draw: ExpansionDraw, optimum: Mapping[float, Bracket], makespans: Mapping[Heuristic, float]
-) -> ExpansionInstance:
-    gains = {
-        # No optimum is above that of a tighter limit.
-        limit: ratio(bracket, optimum[1], cap=1)
-        for limit, bracket in optimum.items()
-        if limit > 1
-    }
-    return ExpansionInstance(draw.apps, draw.name, optimum, gains, makespans)
 
 
 def _gain(limit: float, rows: Sequence[ExpansionInstance]) -> ExpansionGain:
@@ -256,38 +245,28 @@ def _gain(limit: float, rows: Sequence[ExpansionInstance]) -> ExpansionGain:
         pairs = [(row.gains[limit], gain) for row in rows if (gain := _listed(limit, row)) is not None]
         listed = ratios([gain for _, gain in pairs])
         if optimum.mean is not None:
-            p = signed_rank([one.lower - gain.lower for one, gain in pairs if one.exact])
-    return ExpansionGain(
-        apps=rows[0].apps,
-        limit=limit,
-        instances=len(rows),
-        proven=len(rows) - len(gaps),
-        gap=fmean(gaps) if gaps else None,
-        optimum=optimum,
-        listed=listed,
-        p=p,
-    )
+            p = signed_rank([own.lower - gain.lower for own, gain in pairs if own.exact])
+    proven, gap = len(rows) - len(gaps), fmean(gaps) if gaps else None
+    return ExpansionGain(rows[0].apps, limit, len(rows), proven, gap, optimum, listed, p)
 
 
 def _listed(limit: float, row: ExpansionInstance) -> Bracket | None:
     """Return what expansion is worth to list scheduling; None without the answers."""
-    one, other = (
-        row.heuristic_makespans.get(Heuristic(_LISTED[limit], limit)),
-        row.heuristic_makespans.get(Heuristic(_UNEXPANDED, 1)),
-    )
-    return None if one is None or other is None else ratio(Bracket(one, one), Bracket(other, other))
+    makespans = row.heuristic_makespans
+    expanded, rigid = Heuristic(_LISTED[limit], limit), Heuristic(_UNEXPANDED, 1)
+    if expanded not in makespans or rigid not in makespans:
+        return None
+    return ratio(_known(makespans[expanded]), _known(makespans[rigid]))
 
 
-def _heuristic(one: Heuristic, rows: Sequence[ExpansionInstance]) -> HeuristicRow:
-    answered = [
-        (Bracket(row.heuristic_makespans[one], row.heuristic_makespans[one]), row.optimum)
-        for row in rows
-        if one in row.heuristic_makespans
-    ]
-    return HeuristicRow(
-        apps=rows[0].apps,
-        solver=one.solver,
-        limit=one.limit,
-        rigid=ratios([ratio(value, optimum[1]) for value, optimum in answered]),
-        own=ratios([ratio(value, optimum[one.limit]) for value, optimum in answered]),
+def _known(makespan: float) -> Bracket:
+    return Bracket(makespan, makespan)
+
+
+def _heuristic(heuristic: Heuristic, rows: Sequence[ExpansionInstance]) -> HeuristicRow:
+    answered = [row for row in rows if heuristic in row.heuristic_makespans]
+    rigid, own = (
+        ratios([ratio(_known(row.heuristic_makespans[heuristic]), row.optimum[limit]) for row in answered])
+        for limit in (1, heuristic.limit)
     )
+    return HeuristicRow(rows[0].apps, heuristic.solver, heuristic.limit, rigid, own)

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from allocsolve.pictures.chart import percent
 from reproductions.claims import Claim, Claims, Sentence, falling, numbers
-from reproductions.lina2022.reproduction import METRICS, Figures, sign
-from reproductions.lina2022.runs import PRINTED_SYSTEM, RULES, TEXT_SYSTEM
+from reproductions.lina2022.experiment import METRICS, PRINTED_SYSTEM, RULES, TEXT_SYSTEM, Figures, sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from reproductions.claims import Judgement
-    from reproductions.lina2022.reproduction import Reproduction
+    from reproductions.lina2022.experiment import Reproduction
 
 CLAIMS: Final = Claims[Figures]()
 claim = CLAIMS.add
@@ -29,14 +28,14 @@ def claims(reproduction: Reproduction) -> tuple[Sentence, ...]:
     seeds, where no order of victims is named over all of them, too.
     """
     text, printed = (Figures(reproduction, system) for system in (TEXT_SYSTEM, PRINTED_SYSTEM))
-    return tuple(_held(one, text, printed) for one in CLAIMS)
+    return tuple(_held(paraphrase, text, printed) for paraphrase in CLAIMS)
 
 
-def _held(one: Claim[Figures], text: Figures, printed: Figures) -> Sentence:
-    sentence = one.held(text)
-    if not one.by_reading or sentence.verdict == "not run":
+def _held(paraphrase: Claim[Figures], text: Figures, printed: Figures) -> Sentence:
+    sentence = paraphrase.held(text)
+    if not paraphrase.by_reading or sentence.verdict == "not run":
         return sentence
-    other = one.held(printed)
+    other = paraphrase.held(printed)
     if other.verdict == "not run":
         return other
     figures = f"as in the text: {sentence.figures}; as printed: {other.figures}"

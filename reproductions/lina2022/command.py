@@ -9,9 +9,21 @@ from allocsolve.cli.output import plain, say, show_table
 from allocsolve.pictures.chart import counted, percent
 from reproductions.claims import if_run, once, say_verdicts, show_claims
 from reproductions.lina2022.claims import claims
+from reproductions.lina2022.experiment import (
+    ALGORITHMS,
+    METRICS,
+    RULES,
+    SEEDS,
+    SHARES,
+    Figures,
+    Label,
+    Reproduction,
+    Run,
+    examine,
+    planned_runs,
+    variants,
+)
 from reproductions.lina2022.logs import FULL, LOGS, paper_logs
-from reproductions.lina2022.reproduction import METRICS, Figures, Reproduction, Run, examine
-from reproductions.lina2022.runs import ALGORITHMS, RULES, SEEDS, SHARES, Label, planned_runs, variants
 from reproductions.runs import BoundStore
 from reproductions.study import Part, Recorded, Study
 
@@ -19,7 +31,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from reproductions.lina2022.reproduction import BoundRow, Contrast
+    from reproductions.lina2022.experiment import BoundRow, Contrast
 
 
 class _Lina2022(Study[Label, Reproduction]):

@@ -1,15 +1,6 @@
 from .claims import CLAIMS as CLAIMS, sentences as sentences
-from .picture import reproduction_picture as reproduction_picture
-from .reproduction import (
-    BoundRow as BoundRow,
-    Figures as Figures,
-    Reproduction as Reproduction,
-    Run as Run,
-    Spread as Spread,
-    examine as examine,
-    spread as spread,
-)
-from .runs import (
+from .command import reproduction_picture as reproduction_picture
+from .experiment import (
     ADMISSIONS as ADMISSIONS,
     COUNT as COUNT,
     FREE_LEAK as FREE_LEAK,
@@ -24,7 +15,14 @@ from .runs import (
     STRATEGIES as STRATEGIES,
     SYNCHRONOUS as SYNCHRONOUS,
     TERMS as TERMS,
+    BoundRow as BoundRow,
+    Figures as Figures,
     Label as Label,
     Reading as Reading,
+    Reproduction as Reproduction,
+    Run as Run,
+    Spread as Spread,
+    examine as examine,
     planned_runs as planned_runs,
+    spread as spread,
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reproductions.claims import Claims, Sentence
-from reproductions.linnert2024.reproduction import Figures
-from reproductions.linnert2024.runs import (
+from reproductions.linnert2024.experiment import (
     COUNT,
     FREE_LEAK,
     HILBERT,
@@ -19,13 +18,14 @@ from reproductions.linnert2024.runs import (
     STATIC,
     STRATEGIES,
     SYNCHRONOUS,
+    Figures,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from reproductions.claims import Judgement
-    from reproductions.linnert2024.reproduction import Reproduction
+    from reproductions.linnert2024.experiment import Reproduction
 
 #: In the order of the paper.
 CLAIMS: Final = Claims[Figures]()
@@ -51,7 +51,7 @@ def sentences(reproduction: Reproduction) -> tuple[Sentence, ...]:
     """
     names = [reading.name for reading in READINGS if reading.name != SYNCHRONOUS]
     figures = {name: Figures(reproduction, name) for name in names}
-    return tuple(one.held_in(figures) for one in CLAIMS)
+    return tuple(paraphrase.held_in(figures) for paraphrase in CLAIMS)
 
 
 def _by_name(

@@ -8,22 +8,20 @@ from .batches import (
 )
 from .claims import sentences as sentences
 from .command import reproduction_picture as reproduction_picture
-from .reproduction import (
+from .experiment import (
+    COMPARED as COMPARED,
+    EASY as EASY,
+    EVOLV as EVOLV,
     FIGURES as FIGURES,
     PRINTED as PRINTED,
+    READINGS as READINGS,
+    SCHEDULERS as SCHEDULERS,
     BoundRow as BoundRow,
+    Cell as Cell,
+    Reading as Reading,
     Reproduction as Reproduction,
     Row as Row,
     Run as Run,
     examine as examine,
-)
-from .runs import (
-    COMPARED as COMPARED,
-    EASY as EASY,
-    EVOLV as EVOLV,
-    READINGS as READINGS,
-    SCHEDULERS as SCHEDULERS,
-    Cell as Cell,
-    Reading as Reading,
     planned_runs as planned_runs,
 )

@@ -6,13 +6,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from reproductions.claims import Claim, MissingRunsError, Sentence, falling, looked_up, numbers
-from reproductions.posner2024.runs import EASY, EVOLV, READINGS
+from reproductions.posner2024.experiment import EASY, EVOLV, READINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from reproductions.claims import Judgement
-    from reproductions.posner2024.reproduction import Reproduction
+    from reproductions.posner2024.experiment import Reproduction
 
     _Test: TypeAlias = Callable[["Figures"], Judgement]
 

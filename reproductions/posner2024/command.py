@@ -12,8 +12,19 @@ from reproductions.charts import Plane, draw_cross, draw_line, stacked
 from reproductions.claims import show_claims
 from reproductions.posner2024.batches import FIRST_SEED, NUM_BATCHES, SHARES, drawn_batches, read_batches
 from reproductions.posner2024.claims import sentences
-from reproductions.posner2024.reproduction import PRINTED, Reproduction, Run, examine
-from reproductions.posner2024.runs import COMPARED, EASY, EVOLV, READINGS, SCHEDULERS, Cell, planned_runs
+from reproductions.posner2024.experiment import (
+    COMPARED,
+    EASY,
+    EVOLV,
+    PRINTED,
+    READINGS,
+    SCHEDULERS,
+    Cell,
+    Reproduction,
+    Run,
+    examine,
+    planned_runs,
+)
 from reproductions.study import Part, Recorded, Study
 
 if TYPE_CHECKING:
@@ -23,7 +34,7 @@ if TYPE_CHECKING:
     from allocsolve.pictures.chart import Drawing
     from reproductions.claims import Sentence
     from reproductions.posner2024.batches import Batch
-    from reproductions.posner2024.reproduction import BoundRow, Row
+    from reproductions.posner2024.experiment import BoundRow, Row
 
 
 class _Posner2024(Study[Cell, Reproduction]):
@@ -59,7 +70,8 @@ class _Posner2024(Study[Cell, Reproduction]):
         _show_bounds(measured.bounds)
         claims = sentences(measured)
         show_claims(claims, ours="ours, as published", sections=False, listed=_listed)
-        hold, depend = (sum(one.verdict == verdict for one in claims) for verdict in ("holds", "depends"))
+        verdicts = [claim.verdict for claim in claims]
+        hold, depend = verdicts.count("holds"), verdicts.count("depends")
         say(f"{counted(len(claims), 'sentence')}: {hold} hold in all readings, {depend} in some", "")
 
     def remarks(self) -> Iterator[str]:

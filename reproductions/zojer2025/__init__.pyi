@@ -1,22 +1,20 @@
 from .claims import sentences as sentences
 from .command import reproduction_picture as reproduction_picture
-from .reproduction import (
+from .experiment import (
+    COMPARED as COMPARED,
     FIGURES as FIGURES,
+    POLICIES as POLICIES,
     PRINTED as PRINTED,
+    REFERENCES as REFERENCES,
+    SEEDS as SEEDS,
+    SHARES as SHARES,
     BoundRow as BoundRow,
     PolicyRow as PolicyRow,
     Reproduction as Reproduction,
     Run as Run,
     Spread as Spread,
-    examine as examine,
-)
-from .runs import (
-    COMPARED as COMPARED,
-    POLICIES as POLICIES,
-    REFERENCES as REFERENCES,
-    SEEDS as SEEDS,
-    SHARES as SHARES,
     Variant as Variant,
+    examine as examine,
     planned_runs as planned_runs,
     variants as variants,
 )

@@ -9,14 +9,14 @@ import numpy as np
 
 from allocsolve.pictures.chart import percent
 from reproductions.claims import Claim, MissingRunsError, Sentence, falling, looked_up, numbers
-from reproductions.zojer2025.runs import FINE_TICK, POLICIES, REFERENCES, TICK
+from reproductions.zojer2025.experiment import FINE_TICK, POLICIES, REFERENCES, TICK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from allocsolve.model import WorkloadProblem
+    from allocsolve.model import BoolArray, PackedJobs, WorkloadProblem
     from reproductions.claims import Judgement
-    from reproductions.zojer2025.reproduction import PolicyRow, Reproduction, Spread
+    from reproductions.zojer2025.experiment import PolicyRow, Reproduction, Spread
 
 _MIN: Final = POLICIES[0]
 _KEEPER: Final = "malleable-prefkeeper"
@@ -128,12 +128,12 @@ def _raw_lines(log: WorkloadProblem) -> Judgement:
 
 
 def _part(
-    chosen: Callable[[WorkloadProblem], object], printed: float, apart: float
+    chosen: Callable[[PackedJobs], BoolArray], printed: float, apart: float = _WHOLE
 ) -> Callable[[WorkloadProblem], Judgement]:
     """Return a test whether the chosen jobs are the printed part of all."""
 
     def test(log: WorkloadProblem) -> Judgement:
-        share = float(np.mean(chosen(log)))  # type: ignore[call-overload]
+        share = float(chosen(log.packed).mean())
         return abs(share - printed) <= apart, f"{100 * share:.2f} %"
 
     return test
@@ -154,26 +154,10 @@ def _rate(log: WorkloadProblem) -> Judgement:
 _LOG_CLAIMS: Final[tuple[tuple[str, str, Callable[[WorkloadProblem], Judgement]], ...]] = (
     ("3.2", "55,587 raw jobs, 14,063 fewer after cleaning", _raw_lines),
     ("4.2", "41,524 jobs are submitted over five days", _jobs),
-    (
-        "4.2",
-        "94.4 % of the jobs request 32 nodes or fewer",
-        _part(lambda log: log.packed.nodes <= 32, 0.944, _DIGIT),
-    ),
-    (
-        "4.2",
-        "about 63 % request exactly four [1 point]",
-        _part(lambda log: log.packed.nodes == 4, 0.63, _WHOLE),
-    ),
-    (
-        "4.2",
-        "about 19 % request less than four [1 point]",
-        _part(lambda log: log.packed.nodes < 4, 0.19, _WHOLE),
-    ),
-    (
-        "4.2",
-        "80 % of the jobs complete within 1,000 s [1 point]",
-        _part(lambda log: log.packed.runtime <= 1000, 0.8, _WHOLE),
-    ),
+    ("4.2", "94.4 % of the jobs request 32 nodes or fewer", _part(lambda of: of.nodes <= 32, 0.944, _DIGIT)),
+    ("4.2", "about 63 % request exactly four [1 point]", _part(lambda of: of.nodes == 4, 0.63)),
+    ("4.2", "about 19 % request less than four [1 point]", _part(lambda of: of.nodes < 4, 0.19)),
+    ("4.2", "80 % of the jobs complete within 1,000 s [1 point]", _part(lambda of: of.runtime <= 1000, 0.8)),
     ("4.2", "there is a peak of jobs of 600-800 s", _peak),
     ("4.5", "340.36 jobs are submitted per hour", _rate),
 )

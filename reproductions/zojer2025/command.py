@@ -12,8 +12,19 @@ from reproductions.claims import show_claims
 from reproductions.runs import BOUND
 from reproductions.study import Part, Recorded, Study
 from reproductions.zojer2025.claims import sentences
-from reproductions.zojer2025.reproduction import PRINTED, Reproduction, Run, examine
-from reproductions.zojer2025.runs import COMPARED, POLICIES, SEEDS, SHARES, Variant, planned_runs, variants
+from reproductions.zojer2025.experiment import (
+    COMPARED,
+    POLICIES,
+    PRINTED,
+    SEEDS,
+    SHARES,
+    Reproduction,
+    Run,
+    Variant,
+    examine,
+    planned_runs,
+    variants,
+)
 from reproductions.zojer2025.trace import cori_knl
 
 if TYPE_CHECKING:
@@ -21,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from allocsolve.pictures.chart import Drawing
-    from reproductions.zojer2025.reproduction import BoundRow, PolicyRow, Spread
+    from reproductions.zojer2025.experiment import BoundRow, PolicyRow, Spread
 
 
 class _Zojer2025(Study[Variant, Reproduction]):
@@ -65,7 +76,8 @@ class _Zojer2025(Study[Variant, Reproduction]):
         _show_bounds(measured.bounds)
         claims = sentences(measured)
         show_claims(claims, "the thesis")
-        hold, fail = (sum(one.verdict == verdict for one in claims) for verdict in ("holds", "does not hold"))
+        verdicts = [claim.verdict for claim in claims]
+        hold, fail = verdicts.count("holds"), verdicts.count("does not hold")
         say(f"{counted(len(claims), 'sentence')}: {hold} hold, {fail} do not", "")
 
     def remarks(self) -> Iterator[str]:
