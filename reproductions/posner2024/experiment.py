@@ -195,7 +195,7 @@ def examine(planned: Sequence[PlannedRun[Cell]], records: Mapping[RecordKey, Rec
 
 
 def _run(cell: Cell, reading: str, record: Record) -> Run:
-    metrics = record.metrics | {"run": record.metrics["turnaround"] - record.metrics["wait"]}
+    metrics = {**record.metrics, "run": record.metrics["turnaround"] - record.metrics["wait"]}
     names = (*FIGURES[:5], "expansions_per_job", "shrinks_per_job")
     return Run._make((reading, cell.scheduler, cell.share, cell.batch, *(metrics[name] for name in names)))
 
