@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from allocsolve.cli import options as opt
 from allocsolve.cli.commands import add_command, commands_of
@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    AddOptions: TypeAlias = Callable[[argparse.ArgumentParser], None]
+
 
 class Paper(NamedTuple):
     """A paper: the folder of its name has a module `command` with a function of its name."""
 
     summary: str
-    add_options: Callable[[argparse.ArgumentParser], None]
+    add_options: AddOptions
 
     def add(self, papers: Any, name: str) -> None:  # noqa: ANN401 - what argparse returns has no public name
         """Add the command of the paper."""
@@ -31,11 +33,25 @@ class Paper(NamedTuple):
         self.add_options(add_command(papers, name, run, self.summary))
 
 
+#: All papers by name, in the order of the help.
+PAPERS: Final[dict[str, Paper]] = {}
+
+
+def paper(summary: str) -> Callable[[AddOptions], AddOptions]:
+    """Return a decorator that enters a paper: the function of its name adds the options of its command."""
+
+    def enter(add_options: AddOptions) -> AddOptions:
+        PAPERS[add_options.__name__.removeprefix("_")] = Paper(summary, add_options)
+        return add_options
+
+    return enter
+
+
 def add_papers(parser: argparse.ArgumentParser) -> None:
     """Add one command per paper below `reproduce`."""
     papers = commands_of(parser, "paper")
-    for name, paper in PAPERS.items():
-        paper.add(papers, name)
+    for name, entered in PAPERS.items():
+        entered.add(papers, name)
 
 
 def add_seed(parser: argparse.ArgumentParser, seed: int) -> None:
@@ -89,6 +105,7 @@ def _add_bounds(parser: argparse.ArgumentParser, seconds: float) -> None:
     add_records(parser)
 
 
+@paper("Klein & Perez 2011: tables 1 and 2; with --optimal, what expansion is worth to the optimum")
 def _klein2011(parser: argparse.ArgumentParser) -> None:
     add_seed(parser, 2011)
     help_text = "how many problems; needed for the tables. With --optimal, of each size (default: 10)"
@@ -106,6 +123,7 @@ def _klein2011(parser: argparse.ArgumentParser) -> None:
     only.add_argument("--force", action="store_true", default=None, help=opt.FORCE_HELP)
 
 
+@paper("Bender et al. 2008: the tight family of the median method, and heuristics beside optima")
 def _bender2008(parser: argparse.ArgumentParser) -> None:
     add_seed(parser, 2008)
     help_text = "how many problems of each kind (default: %(default)s)"
@@ -113,6 +131,7 @@ def _bender2008(parser: argparse.ArgumentParser) -> None:
     add_seconds(parser, "optimum", 10.0)
 
 
+@paper("Lina et al. 2022: malleable and evolving jobs on KIT FH2 and LLNL Atlas, and bounds beside them")
 def _lina2022(parser: argparse.ArgumentParser) -> None:
     add_traces(parser, "both logs, as *.swf.gz")
     help_text = "workloads, by the names of the paper; Synthetic needs no log (default: all)"
@@ -123,6 +142,7 @@ def _lina2022(parser: argparse.ArgumentParser) -> None:
     add_records(parser, "")
 
 
+@paper("Linnert et al. 2024: jobs with deadlines on a mesh, booked or leaking, and bounds beside them")
 def _linnert2024(parser: argparse.ArgumentParser) -> None:
     help_text = "loads: normal, heavy, very heavy (default: all)"
     parser.add_argument("--loads", type=opt.names, metavar="A,B,...", help=help_text)
@@ -134,6 +154,7 @@ def _linnert2024(parser: argparse.ArgumentParser) -> None:
     add_records(parser, "figures 14 to 18")
 
 
+@paper("Posner 2024: batches of evolving tree searches, and the certified bound beside them")
 def _posner2024(parser: argparse.ArgumentParser) -> None:
     help_text = "a file with the batches, such as evotree_batches.json (default: they are drawn)"
     parser.add_argument("--batches", type=Path, metavar="FILE", help=help_text)
@@ -144,6 +165,7 @@ def _posner2024(parser: argparse.ArgumentParser) -> None:
     _add_bounds(parser, 5.0)
 
 
+@paper("Zojer 2025: malleable jobs on the log of Cori KNL, and the certified bound beside them")
 def _zojer2025(parser: argparse.ArgumentParser) -> None:
     add_traces(parser, "cori_knl/*.csv")
     add_shares(parser, "malleable jobs", "0,20,40,60,80,100")
@@ -152,30 +174,3 @@ def _zojer2025(parser: argparse.ArgumentParser) -> None:
     help_text = "the policies (default: the four of the thesis, and static-price)"
     parser.add_argument("--policies", type=opt.solvers, metavar="A,B,...", help=help_text)
     _add_bounds(parser, 30.0)
-
-
-#: All papers, in the order of the help.
-PAPERS: Final = {
-    "klein2011": Paper(
-        "Klein & Perez 2011: tables 1 and 2; with --optimal, what expansion is worth to the optimum",
-        _klein2011,
-    ),
-    "bender2008": Paper(
-        "Bender et al. 2008: the tight family of the median method, and heuristics beside optima",
-        _bender2008,
-    ),
-    "lina2022": Paper(
-        "Lina et al. 2022: malleable and evolving jobs on KIT FH2 and LLNL Atlas, and bounds beside them",
-        _lina2022,
-    ),
-    "linnert2024": Paper(
-        "Linnert et al. 2024: jobs with deadlines on a mesh, booked or leaking, and bounds beside them",
-        _linnert2024,
-    ),
-    "posner2024": Paper(
-        "Posner 2024: batches of evolving tree searches, and the certified bound beside them", _posner2024
-    ),
-    "zojer2025": Paper(
-        "Zojer 2025: malleable jobs on the log of Cori KNL, and the certified bound beside them", _zojer2025
-    ),
-}

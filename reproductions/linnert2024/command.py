@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from reproductions.claims import Sentence
     from reproductions.linnert2024.experiment import Spread
 
-#: Pixels of the plane of each chart.
-_HEIGHT: Final = 130.0
+#: Heads of the columns of kinds of programs.
+_KINDS: Final = [f"kind {kind}" if kind != "mixed" else kind for kind in PROGRAMS]
+#: Of each chart: filled bars, and the pixels of its plane.
+_STYLE: Final[Any] = {"marks": "solid", "height": 130.0}
 
 #: The part of the place of a kind that its bars fill.
 _FILLED: Final = 0.8
@@ -117,15 +119,8 @@ def _accepted(on: Figures) -> Chart:
         rows.append([*row, if_run(on.booked, load, COUNT, "accepted"), if_run(_offline, on, load)])
     highest = max((value.mean for row in rows for value in row if value), default=1.0)
     heading = ["Accepted jobs (figure 14)", "Lines across: what the paper prints of the count"]
-    chart = Chart(
-        heading[0],
-        _places(on.loads),
-        Axis.around("jobs", [highest], steps=5),
-        legend=(*_NAMES, *_OTHERS),
-        marks="solid",
-        height=_HEIGHT,
-        heading=heading,
-    )
+    axis, legend = Axis.around("jobs", [highest], steps=5), (*_NAMES, *_OTHERS)
+    chart = Chart(heading[0], _places(on.loads), axis, legend=legend, heading=heading, **_STYLE)
     _bars(chart, rows)
     width = _FILLED / (len(_NAMES) + len(_OTHERS))
     for place, load in enumerate(on.loads):
@@ -164,16 +159,8 @@ def _executed(on: Figures, figure: str, reading: str, title: str, load: str) -> 
     ]
     factor = 100.0 if figure == "cancelled_share" else 1.0
     axis = Axis.around("cancelled [%]" if factor > 1 else "jobs", [factor * max(ends)], steps=5)
-    kinds = [f"kind {kind}" if isinstance(kind, int) else kind for kind in PROGRAMS]
-    chart = Chart(
-        title,
-        _places(kinds),
-        axis,
-        legend=_NAMES if load == on.loads[0] else (),
-        marks="solid",
-        height=_HEIGHT,
-        heading=[f"{title}: {load} load"],
-    )
+    legend = _NAMES if load == on.loads[0] else ()
+    chart = Chart(title, _places(_KINDS), axis, legend=legend, heading=[f"{title}: {load} load"], **_STYLE)
     _bars(chart, rows, factor)
     return chart
 
@@ -258,8 +245,6 @@ _EXECUTED: Final = (
     ("Successful jobs (figure 17)", "successful", READINGS[0].name),
     ("The same with synchronous messages (figure 18)", "successful", SYNCHRONOUS),
 )
-#: Heads of the columns of kinds of programs.
-_KINDS: Final = [f"kind {kind}" if kind != "mixed" else kind for kind in PROGRAMS]
 
 
 def _show_accepted(figures: Figures) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from reproductions.claims import Claim, MissingRunsError, Sentence, falling, looked_up, numbers
@@ -153,59 +152,53 @@ def _slightly_fuller(on: Figures) -> Judgement:
 
 
 #: Tests by section and claim.
-CLAIMS: Final[Mapping[str, Mapping[str, _Test]]] = MappingProxyType(
-    {
-        "4.2": {
-            "the number of shrinks per job falls with the share [every step]": _falls(
-                "shrinks", 1, rigid=False
-            ),
-            "with 20 % evolving jobs there are 3.5 shrinks per job [10 %]": _near(
-                EVOLV, 0.2, "shrinks", 3.5, 0.1
-            ),
-            "with 100 % there are 2.2 [10 %]": _near(EVOLV, 1, "shrinks", 2.2, 0.1),
-            "there are 1.9 to 2.2 growing events per job [0.1]": _growing,
-            "growing events fluctuate less than shrinking ones": _steady,
-            "jobs shrink more often than they grow [every share]": _more_shrinks,
-            "without evolving jobs makespans are 1507 and 1510 s [3 %]": _near(
-                EASY, 0, "makespan", 1508.5, 0.03
-            ),
-            "EasyBackfilling's makespan is less with 100 % moldable jobs": _moldable_gains,
-            "it is 1385 s then [5 %]": _near(EASY, 1, "makespan", 1385, 0.05),
-            "between 20 and 80 % it does not improve, or gets worse [3 %]": _no_improvement,
-            "EvolvEasyBack's makespan falls with the share of evolving jobs [every step]": _falls("makespan"),
-            "with 100 % evolving jobs it is 1157 s [5 %]": _near(EVOLV, 1, "makespan", 1157, 0.05),
-            "which is 23 % less than without [3 points]": _less("makespan", (EVOLV, 0), 23),
-            "and 16 % less than with 100 % moldable jobs [3 points]": _less("makespan", (EASY, 1), 16),
-            "utilisation is 81 % without evolving jobs [2 points]": _near(EASY, 0, "utilisation", 81, 2 / 81),
-            "and increases with the share of either kind [100 % against 0 %]": _fuller,
-            "EasyBackfilling reaches 91 % with 100 % moldable jobs [2 points]": _near(
-                EASY, 1, "utilisation", 91, 2 / 91
-            ),
-            "EvolvEasyBack has 85 % with 100 % evolving jobs [2 points]": _near(
-                EVOLV, 1, "utilisation", 85, 2 / 85
-            ),
-            "and 88 % with 80 % [2 points]": _near(EVOLV, 0.8, "utilisation", 88, 2 / 88),
-            "which is more than with 100 %": _fullest_at_80,
-            "EasyBackfilling uses more of the nodes and yet takes longer [100 %]": _fuller_yet_later,
-            "waits are 425 to 438 s without evolving jobs [3 %]": _rigid_wait,
-            "and run times 181 s [.1 %]": _near(EASY, 0, "run", 181, 0.001),
-            "turnaround is 605 s then [3 %]": _near(EASY, 0, "turnaround", 605, 0.03),
-            "EvolvEasyBack's wait falls with the share of evolving jobs [every step]": _falls("wait"),
-            "it is 191 s with 100 % [5 %]": _near(EVOLV, 1, "wait", 191, 0.05),
-            "against 376 s under EasyBackfilling [5 %]": _near(EASY, 1, "wait", 376, 0.05),
-            "run times grow, and turnaround is better all the same": _longer_run,
-            "with 100 % evolving jobs turnaround is 428 s [5 %]": _near(EVOLV, 1, "turnaround", 428, 0.05),
-            "which is 29 % less than without [3 points]": _less("turnaround", (EASY, 0), 29),
-            "with 100 % moldable jobs it is 564 s [5 %]": _near(EASY, 1, "turnaround", 564, 0.05),
-            "so that evolving jobs have 23 % less [3 points]": _less("turnaround", (EASY, 1), 23),
-        },
-        "4.3": {
-            "100 % evolving jobs under EvolvEasyBack is the best of all settings": _best_setting,
-            "evolving jobs improve turnaround [every share]": _below_rigid,
-            "utilisation is only slightly improved by EvolvEasyBack [6 points]": _slightly_fuller,
-        },
-    }
-)
+CLAIMS: Final[Mapping[str, Mapping[str, _Test]]] = {
+    "4.2": {
+        "the number of shrinks per job falls with the share [every step]": _falls("shrinks", 1, rigid=False),
+        "with 20 % evolving jobs there are 3.5 shrinks per job [10 %]": _near(
+            EVOLV, 0.2, "shrinks", 3.5, 0.1
+        ),
+        "with 100 % there are 2.2 [10 %]": _near(EVOLV, 1, "shrinks", 2.2, 0.1),
+        "there are 1.9 to 2.2 growing events per job [0.1]": _growing,
+        "growing events fluctuate less than shrinking ones": _steady,
+        "jobs shrink more often than they grow [every share]": _more_shrinks,
+        "without evolving jobs makespans are 1507 and 1510 s [3 %]": _near(EASY, 0, "makespan", 1508.5, 0.03),
+        "EasyBackfilling's makespan is less with 100 % moldable jobs": _moldable_gains,
+        "it is 1385 s then [5 %]": _near(EASY, 1, "makespan", 1385, 0.05),
+        "between 20 and 80 % it does not improve, or gets worse [3 %]": _no_improvement,
+        "EvolvEasyBack's makespan falls with the share of evolving jobs [every step]": _falls("makespan"),
+        "with 100 % evolving jobs it is 1157 s [5 %]": _near(EVOLV, 1, "makespan", 1157, 0.05),
+        "which is 23 % less than without [3 points]": _less("makespan", (EVOLV, 0), 23),
+        "and 16 % less than with 100 % moldable jobs [3 points]": _less("makespan", (EASY, 1), 16),
+        "utilisation is 81 % without evolving jobs [2 points]": _near(EASY, 0, "utilisation", 81, 2 / 81),
+        "and increases with the share of either kind [100 % against 0 %]": _fuller,
+        "EasyBackfilling reaches 91 % with 100 % moldable jobs [2 points]": _near(
+            EASY, 1, "utilisation", 91, 2 / 91
+        ),
+        "EvolvEasyBack has 85 % with 100 % evolving jobs [2 points]": _near(
+            EVOLV, 1, "utilisation", 85, 2 / 85
+        ),
+        "and 88 % with 80 % [2 points]": _near(EVOLV, 0.8, "utilisation", 88, 2 / 88),
+        "which is more than with 100 %": _fullest_at_80,
+        "EasyBackfilling uses more of the nodes and yet takes longer [100 %]": _fuller_yet_later,
+        "waits are 425 to 438 s without evolving jobs [3 %]": _rigid_wait,
+        "and run times 181 s [.1 %]": _near(EASY, 0, "run", 181, 0.001),
+        "turnaround is 605 s then [3 %]": _near(EASY, 0, "turnaround", 605, 0.03),
+        "EvolvEasyBack's wait falls with the share of evolving jobs [every step]": _falls("wait"),
+        "it is 191 s with 100 % [5 %]": _near(EVOLV, 1, "wait", 191, 0.05),
+        "against 376 s under EasyBackfilling [5 %]": _near(EASY, 1, "wait", 376, 0.05),
+        "run times grow, and turnaround is better all the same": _longer_run,
+        "with 100 % evolving jobs turnaround is 428 s [5 %]": _near(EVOLV, 1, "turnaround", 428, 0.05),
+        "which is 29 % less than without [3 points]": _less("turnaround", (EASY, 0), 29),
+        "with 100 % moldable jobs it is 564 s [5 %]": _near(EASY, 1, "turnaround", 564, 0.05),
+        "so that evolving jobs have 23 % less [3 points]": _less("turnaround", (EASY, 1), 23),
+    },
+    "4.3": {
+        "100 % evolving jobs under EvolvEasyBack is the best of all settings": _best_setting,
+        "evolving jobs improve turnaround [every share]": _below_rigid,
+        "utilisation is only slightly improved by EvolvEasyBack [6 points]": _slightly_fuller,
+    },
+}
 
 
 def sentences(reproduction: Reproduction) -> tuple[Sentence, ...]:
