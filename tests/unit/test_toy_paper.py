@@ -1,16 +1,17 @@
-"""A paper in few lines: what a new one needs, run, measured and shown by the shared course of reproductions.
+"""A paper in one module: what a new one needs, run, measured and shown by the shared course of reproductions.
 
-Its folder would hold this one module as ``reproductions/toy2026/command.py`` (and an empty ``__init__.py``);
-a line in `reproductions.commands.PAPERS` names it.
+It would be ``reproductions/toy2026/command.py``, beside an ``__init__.py`` with one docstring; a function
+with its options, here `_toy2026`, enters it in ``reproductions/commands.py``. That is all: three files.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import sys
+import types
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from cli_tools import run, run_json
 
 from allocsolve import bench
 from allocsolve.bench import RecordStore
@@ -18,15 +19,18 @@ from allocsolve.cli.output import show_table
 from allocsolve.instances import lublin1999
 from allocsolve.model import Budget, terms
 from reproductions.claims import Claims, looked_up, say_verdicts, show_claims
-from reproductions.commands import PAPERS, Paper, add_papers, add_records
+from reproductions.commands import PAPERS, add_records, add_seconds, paper
 from reproductions.runs import BOUND, best_values, certified, check_bound, planned
 from reproductions.study import Part, Recorded, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    import argparse
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from reproductions.claims import Judgement
+    from cli_tools import Capture
+
+    from reproductions.claims import Judgement, Sentence
 
 #: What the toy prints: mean turnarounds in seconds.
 PRINTED = {"first-fit": 4000.0, "easy": 3000.0}
@@ -50,10 +54,10 @@ Figures = dict[str, Run]
 CLAIMS = Claims[Figures]()
 
 
-@CLAIMS.add("1", "first fit has a lower mean turnaround than EASY")
+@CLAIMS.add("1", "first fit has a mean turnaround of at most that of EASY")
 def _first_fit_is_better(on: Figures) -> Judgement:
     first, easy = (looked_up(on, name, name).turnaround for name in PRINTED)
-    return first < easy, f"{first:.0f} and {easy:.0f}"
+    return first <= easy, f"{first:.0f} and {easy:.0f}"
 
 
 @CLAIMS.add("2", "conservative backfilling is the best")
@@ -62,13 +66,18 @@ def _conservative_is_best(on: Figures) -> Judgement:
     return best == min(run.turnaround for run in on.values()), f"{best:.0f}"
 
 
+def _sentences(measured: Measured) -> list[Sentence]:
+    on = {run.policy: run for run in measured.runs}
+    return [claim.held(on) for claim in CLAIMS]
+
+
 class Toy(Study[str, Measured]):
     """Two policies on ten jobs, and the bound beside them."""
 
     RUN = Run
 
     def parts(self) -> Iterator[Part[str]]:
-        problem, budget = lublin1999(7, num_jobs=10), Budget(seconds=0.5)
+        problem, budget = lublin1999(7, num_jobs=10), Budget(seconds=self.args.seconds)
         solvers = {name: name for name in (*PRINTED, BOUND)}
         yield Part("toy", planned(problem, solvers, objective="turnaround", budget=budget))
 
@@ -83,36 +92,38 @@ class Toy(Study[str, Measured]):
         )
 
     def document(self, measured: Measured) -> dict[str, Any]:
-        claims = [claim.held({run.policy: run for run in measured.runs}) for claim in CLAIMS]
-        return {"claims": [claim.document() for claim in claims]}
+        return {"claims": [sentence.document() for sentence in _sentences(measured)]}
 
     def show(self, measured: Measured) -> None:
         rows = [(run.policy, f"{PRINTED[run.policy]:.0f}", f"{run.turnaround:.0f}") for run in measured.runs]
         show_table(("policy", "paper", "ours"), rows, title="Mean turnaround in seconds")
-        claims = [claim.held({run.policy: run for run in measured.runs}) for claim in CLAIMS]
-        show_claims(claims)
-        say_verdicts(claims)
+        show_claims(_sentences(measured))
+        say_verdicts(_sentences(measured))
 
     def remarks(self) -> Iterator[str]:
         yield "The paper is made up."
 
 
-def _options(out: Path, *words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
+def _toy2026(parser: argparse.ArgumentParser) -> None:
+    add_seconds(parser, "bound in seconds", 0.5)
     add_records(parser, "")
-    return argparse.Namespace(
-        **vars(parser.parse_args(["--out", str(out), *words])), paper="toy2026", json=True
-    )
 
 
-def test_a_paper_is_run_measured_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert Toy.command(_options(tmp_path)) == 0
-    document = json.loads(capsys.readouterr().out)
+@pytest.fixture(autouse=True)
+def entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the toy among the papers."""
+    monkeypatch.setattr("reproductions.commands.PAPERS", {**PAPERS})
+    paper("A toy")(_toy2026)
+    module = types.ModuleType("reproductions.toy2026.command")
+    module.toy2026 = Toy.command  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+def test_a_paper_is_run_measured_written_and_shown(tmp_path: Path, capsys: Capture) -> None:
+    command = ("reproduce", "toy2026", "--out", tmp_path)
+    document = run_json(capsys, *command)
     assert list(document) == ["paper", "claims", "failures", "records", "runs"]
-    assert [claim["verdict"] for claim in document["claims"]] in (
-        ["holds", "not run"],
-        ["does not hold", "not run"],
-    )
+    assert [claim["verdict"] for claim in document["claims"]] == ["holds", "not run"]
     assert document["claims"][1]["figures"] == "no runs of conservative"
     head, *lines = (tmp_path / "runs.csv").read_text().splitlines()
     assert head == "policy,turnaround,bound"
@@ -122,42 +133,20 @@ def test_a_paper_is_run_measured_and_written(tmp_path: Path, capsys: pytest.Capt
         assert 0 < float(bound) <= float(turnaround)
     with RecordStore(tmp_path / "records.sqlite", read_only=True) as store:
         kept = list(store)
-    args = _options(tmp_path)
-    args.json = False
-    assert Toy.command(args) == 0
-    text = capsys.readouterr().out
-    assert "2 claims: " in text
+    text = run(capsys, *command)
+    assert "2 claims: 1 holds, 1 not run" in text
     assert text.endswith(f"Records: {tmp_path}/records.sqlite; runs one by one: {tmp_path}/runs.csv\n")
     with RecordStore(tmp_path / "records.sqlite", read_only=True) as store:
         assert list(store) == kept, "nothing was run again"
 
 
-def test_a_failed_run_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_run_is_told(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     from allocsolve.bench.runs.execution import failed_outcome  # noqa: PLC0415 - what the harness does with them
 
     def failing(tasks: list[bench.Task], **_: Any) -> list[bench.Record]:
         return [failed_outcome(task, "RuntimeError: boom", 0.1).record for task in tasks]
 
     monkeypatch.setattr(bench, "run", failing)
-    assert Toy.command(_options(tmp_path)) == 1
-    document = json.loads(capsys.readouterr().out)
+    document = run_json(capsys, "reproduce", "toy2026", "--out", tmp_path, status=1)
     assert {failure["error"] for failure in document["failures"]} == {"RuntimeError: boom"}
     assert {claim["verdict"] for claim in document["claims"]} == {"not run"}
-
-
-def test_an_entry_in_the_table_makes_it_a_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    papers: Mapping[str, Paper] = {"toy2026": Paper("A toy", add_records)}
-    monkeypatch.setattr("reproductions.commands.PAPERS", {**PAPERS, **papers})
-    parser = argparse.ArgumentParser()
-    add_papers(parser)
-    args = parser.parse_args(["toy2026", "--out", "d"])
-    assert (args.paper, str(args.out), args.plot) == ("toy2026", "d", None)
-    with pytest.raises(ModuleNotFoundError, match=r"reproductions\.toy2026"):
-        args.run(args)
-    with pytest.raises(SystemExit):
-        parser.parse_args(["toy2026", "--help"])
-    assert "A toy." in capsys.readouterr().out
