@@ -6,11 +6,8 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from allocsolve.cli.output import say, show_table
-from allocsolve.pictures.chart import counted
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
 #: Of a claim. It ``depends`` if it holds in some readings only; it is ``not run`` if runs are missing.
 Verdict: TypeAlias = Literal[
@@ -112,40 +109,6 @@ def _verdict(holds: Holds) -> Verdict:
     return "holds" if holds else "does not hold"
 
 
-def show_claims(
-    claims: Sequence[Sentence],
-    source: str = "the paper",
-    ours: str = "ours",
-    *,
-    sections: bool = True,
-    listed: Callable[[Sentence], str] | None = None,
-) -> None:
-    """Show a table of claims.
-
-    It has the heads `source`, what the claims are of, and `ours`, that of our figures; the sections if they
-    are shown; and the readings in which a claim holds, if a function `listed` returns how they are shown.
-    """
-    heads = *(("section",) if sections else ()), source, "", *(("in",) if listed else ()), ours
-    cells = (
-        (
-            *((claim.section,) if sections else ()),
-            *(claim.text, claim.verdict),
-            *((listed(claim),) if listed else ()),
-            claim.figures,
-        )
-        for claim in claims
-    )
-    title = f"What {source} says of its results"
-    show_table(heads, cells, title=title, texts=range(len(heads)))
-
-
-def say_verdicts(claims: Sequence[Sentence]) -> None:
-    """Say how many claims have each verdict."""
-    verdicts = dict.fromkeys(claim.verdict for claim in claims)
-    parts = (f"{sum(claim.verdict == verdict for claim in claims)} {verdict}" for verdict in verdicts)
-    say(f"{counted(len(claims), 'claim')}: {', '.join(parts)}", "")
-
-
 def falling(values: Iterable[float]) -> bool:
     """Return whether each value is less than the one before it."""
     return all(after < before for before, after in pairwise(values))
@@ -154,11 +117,3 @@ def falling(values: Iterable[float]) -> bool:
 def numbers(values: Iterable[float], digits: int = 0, factor: float = 1) -> str:
     """Return numbers in a row, multiplied by a factor, with this many digits behind the point."""
     return " ".join(f"{factor * value:.{digits}f}" for value in values)
-
-
-def once(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a table, the first cell only where it is another one than above."""
-    last = None
-    for first, *others in rows:
-        yield ("" if first == last else first, *others)
-        last = first

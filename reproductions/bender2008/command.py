@@ -10,12 +10,13 @@ from allocsolve import registry
 from allocsolve.bench.runs.runner import run
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.bench.scores.gaps import Gaps, gap, solver_scores
-from allocsolve.cli.output import plain, say, show_table, write_json
+from allocsolve.cli.output import plain, say, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import churned_occupancy, median_worst_case, uniform_occupancy
 from allocsolve.model import Budget, Mesh, Status, terms
 from allocsolve.pictures.chart import time_text
+from reproductions.tables import show
 
 if TYPE_CHECKING:
     import argparse
@@ -206,8 +207,7 @@ def _show_cases(cases: Sequence[TightCase]) -> None:
         for case in cases
     )
     title = "The worst case of manhattan-median: its pairwise distance approaches 7/4 of the optimum"
-    show_table(("distance", "median", "optimum", "ratio", "time to prove"), rows, title=title, texts=())
-    say("")
+    show(("distance", "median", "optimum", "ratio", "time to prove"), rows, title=title, texts=())
 
 
 def _show_tables(tables: Sequence[OccupancyTable]) -> None:
@@ -219,8 +219,7 @@ def _show_tables(tables: Sequence[OccupancyTable]) -> None:
     ]
     rows.append(("the same, connected", *(_ratio(table.connected, table.proven) for table in tables)))
     title = "Pairwise distance / proven optimum: mean/max, and how many problems were answered if not all"
-    show_table(heads, rows, title=title)
-    say("")
+    show(heads, rows, title=title)
     for table in tables:
         exact = table.scores[-1]
         mean, longest = time_text(exact.mean_runtime_s), time_text(exact.max_runtime_s)

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.bench.scores.brackets import FEWEST
-from allocsolve.cli.output import plain, say, show_table, write_json
+from allocsolve.cli.output import plain, say, write_json
 from allocsolve.cli.progress import count_bar
 from allocsolve.errors import InvalidOption
 from allocsolve.pictures.chart import limit_text, percent, probability
-from reproductions.claims import once
 from reproductions.klein2011.expansion import (
     HEURISTIC_SECONDS,
     ExpansionStudy,
@@ -24,6 +23,7 @@ from reproductions.klein2011.picture import expansion_picture
 from reproductions.klein2011.reproduction import COLUMNS, EPSILON, PAPER, reproduce
 from reproductions.runs import PlannedRun
 from reproductions.study import Part, Recorded, Study
+from reproductions.tables import once, show
 
 if TYPE_CHECKING:
     import argparse
@@ -84,8 +84,7 @@ def _show_table(number: int, reproduction: Reproduction) -> None:
     titles = [column.title.replace(" ", "\n") for column in COLUMNS if column.table == number]
     heads = [f"{title}\n{unit}" for title, (_, unit) in zip(titles, columns, strict=True)]
     title = f"Klein & Perez 2011, table {number}, min/avg/max (paper: 1000 tests, ours: {reproduction.tests})"
-    show_table(("", "", *heads), rows, title=title, texts=(0, 1))
-    say("")
+    show(("", "", *heads), rows, title=title, texts=(0, 1))
 
 
 def _printed(spread: Spread, unit: str) -> str:
@@ -188,8 +187,7 @@ def _show_gains(study: ExpansionStudy) -> None:
         *("list scheduling,\n(2X+c, infX+c)\n/ noX [95 %]", "\n\np"),
     )
     title = "What expansion is worth: least makespan within a limit / least makespan without expansion"
-    show_table(heads, once(_gain(row) for row in study.gains), title=title, texts=())
-    say("")
+    show(heads, once(_gain(row) for row in study.gains), title=title, texts=())
 
 
 def _gain(row: ExpansionGain) -> tuple[str, ...]:
@@ -207,8 +205,7 @@ def _show_heuristics(study: ExpansionStudy) -> None:
         *("/ optimum\nof its limit:\nmean [95 %]", "\n\non", "mean of all\nis certainly\nwithin"),
     )
     rows = once(_heuristic(row) for row in study.heuristics)
-    show_table(heads, rows, title="Makespan of heuristics / least makespan", texts=(1,))
-    say("")
+    show(heads, rows, title="Makespan of heuristics / least makespan", texts=(1,))
 
 
 def _heuristic(row: HeuristicRow) -> tuple[str, ...]:

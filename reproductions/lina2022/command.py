@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from allocsolve.cli.output import plain, say, show_table
+from allocsolve.cli.output import plain
 from allocsolve.pictures.chart import counted, percent
-from reproductions.claims import if_run, once, say_verdicts, show_claims
+from reproductions.claims import if_run
 from reproductions.lina2022.claims import claims
 from reproductions.lina2022.experiment import (
     ALGORITHMS,
@@ -26,6 +26,7 @@ from reproductions.lina2022.experiment import (
 from reproductions.lina2022.logs import FULL, LOGS, paper_logs
 from reproductions.runs import BoundStore
 from reproductions.study import Part, Recorded, Study
+from reproductions.tables import once, say_verdicts, show, show_claims
 
 if TYPE_CHECKING:
     import argparse
@@ -102,8 +103,7 @@ def _show_means(measured: Reproduction) -> None:
                 rows.append((log, metric, algorithm, *(texts[metric].format(value) for value in values)))
     heads = ("workload", "metric", "algorithm", "rigid", *(f"{100 * s:g} %" for s in figures.shares))
     title = "By share of elastic jobs: means over orders of victims (Gain in the last two) and seeds"
-    show_table(heads, once(rows), title=title, texts=(0, 1, 2))
-    say("")
+    show(heads, once(rows), title=title, texts=(0, 1, 2))
 
 
 def _show_bounds(rows: Sequence[BoundRow]) -> None:
@@ -116,8 +116,7 @@ def _show_bounds(rows: Sequence[BoundRow]) -> None:
         for row in rows
     )
     title = "The least mean turnaround that any schedule can have, first seed"
-    show_table(heads, cells, title=title, texts=(0,))
-    say("")
+    show(heads, cells, title=title, texts=(0,))
 
 
 def _show_contrasts(rows: Sequence[Contrast]) -> None:
@@ -131,5 +130,4 @@ def _show_contrasts(rows: Sequence[Contrast]) -> None:
         cells.append((row.log, row.algorithm, row.metric, printed, ours))
     heads = "workload", "algorithm", "metric", "paper", "ours"
     title = "Orders of victims that differ most: best / worst, and at which share (table 3)"
-    show_table(heads, cells, title=title, texts=range(5))
-    say("")
+    show(heads, cells, title=title, texts=range(5))

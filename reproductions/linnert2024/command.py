@@ -9,7 +9,7 @@ from allocsolve.cli.output import plain, say, show_table
 from allocsolve.judge.reservation import SIZE_CLASSES
 from allocsolve.pictures.chart import Axis, Chart, counted, percent
 from reproductions.charts import stacked
-from reproductions.claims import if_run, once, say_verdicts, show_claims
+from reproductions.claims import if_run
 from reproductions.linnert2024.claims import sentences
 from reproductions.linnert2024.experiment import (
     ADMISSIONS,
@@ -35,6 +35,7 @@ from reproductions.linnert2024.experiment import (
 )
 from reproductions.runs import BoundStore
 from reproductions.study import Part, Recorded, Study
+from reproductions.tables import once, say_verdicts, show, show_claims
 
 if TYPE_CHECKING:
     import argparse
@@ -251,8 +252,7 @@ def _show_accepted(figures: Figures) -> None:
     rows = [row for load in figures.loads for row in _accepted_rows(figures, load)]
     heads = "load", "allocator", "jobs", "for each\nof count", "area %", "hops in\na job"
     title = "Accepted when booked at the arrival (figure 14), and by schedules that know all arrivals"
-    show_table(heads, rows, title=title, texts=(0, 1))
-    say("")
+    show(heads, rows, title=title, texts=(0, 1))
 
 
 def _accepted_rows(figures: Figures, load: str) -> Iterator[tuple[str, ...]]:
@@ -288,8 +288,7 @@ def _show_sizes(figures: Figures) -> None:
     heads = [f"{low}-{last} nodes" if last > low else counted(low, "node") for low, last in spans]
     heads.append(f"{SIZE_CLASSES[-1]} nodes and more")
     title = "Accepted by size of the job, %"
-    show_table(("load", "allocator", *heads), once(rows), title=title, texts=(0, 1))
-    say("")
+    show(("load", "allocator", *heads), once(rows), title=title, texts=(0, 1))
 
 
 def _executed_rows(figures: Figures, figure: str, reading: str) -> Iterator[tuple[str, str, list[Spread]]]:
@@ -308,8 +307,7 @@ def _show_executed(figures: Figures, title: str, figure: str, reading: str) -> N
         (load, name, *(value.text(*scale) for value in row))
         for load, name, row in _executed_rows(figures, figure, reading)
     )
-    show_table(("load", "strategy", *_KINDS), once(rows), title=title, texts=(0, 1))
-    say("")
+    show(("load", "strategy", *_KINDS), once(rows), title=title, texts=(0, 1))
 
 
 def _show_readings(figures: Figures) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.cli.output import plain, say, show_table
+from allocsolve.cli.output import plain, say
 from allocsolve.errors import InvalidOption
 from allocsolve.pictures.chart import Axis, Chart, counted, percent
 from reproductions.charts import Plane, draw_cross, draw_line, stacked
-from reproductions.claims import show_claims
 from reproductions.posner2024.batches import FIRST_SEED, NUM_BATCHES, SHARES, drawn_batches, read_batches
 from reproductions.posner2024.claims import sentences
 from reproductions.posner2024.experiment import (
@@ -26,6 +25,7 @@ from reproductions.posner2024.experiment import (
     planned_runs,
 )
 from reproductions.study import Part, Recorded, Study
+from reproductions.tables import show, show_claims
 
 if TYPE_CHECKING:
     import argparse
@@ -117,8 +117,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _show_schedulers(measured: Reproduction) -> None:
     heads = "\njobs", "\n", *_FIGURES, "makespan,\nbound", "turnaround,\nbound", "above\nit"
     title = "Means over the batches, as the published program decides; what no schedule can be below"
-    show_table(heads, _scheduler_rows(measured), title=title, texts=(0, 1))
-    say("")
+    show(heads, _scheduler_rows(measured), title=title, texts=(0, 1))
 
 
 def _scheduler_rows(measured: Reproduction) -> Iterator[tuple[str, ...]]:
@@ -156,8 +155,7 @@ def _show_readings(measured: Reproduction) -> None:
         if row.share or reading.others != READINGS[0].others or reading is READINGS[0]
     ]
     title = "The same in all readings, where no job evolves and where all do"
-    show_table(("\nreading", "\n", "\njobs", *_FIGURES), rows, title=title, texts=(0, 1, 2))
-    say("")
+    show(("\nreading", "\n", "\njobs", *_FIGURES), rows, title=title, texts=(0, 1, 2))
 
 
 def _show_bounds(rows: Sequence[BoundRow]) -> None:
@@ -171,8 +169,7 @@ def _show_bounds(rows: Sequence[BoundRow]) -> None:
         for row in rows
         if row.share or row.scheduler == EASY
     )
-    show_table(heads, cells, title="The least mean turnaround that any schedule can have", texts=(0, 1))
-    say("")
+    show(heads, cells, title="The least mean turnaround that any schedule can have", texts=(0, 1))
 
 
 def _listed(sentence: Sentence) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.cli.output import plain, say, show_table
+from allocsolve.cli.output import plain, say
 from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, percent
 from reproductions.charts import Plane, draw_cross, draw_line, stacked
-from reproductions.claims import show_claims
 from reproductions.runs import BOUND
 from reproductions.study import Part, Recorded, Study
+from reproductions.tables import show, show_claims
 from reproductions.zojer2025.claims import sentences
 from reproductions.zojer2025.experiment import (
     COMPARED,
@@ -100,8 +100,7 @@ def _show_policies(rows: Sequence[PolicyRow]) -> None:
         *("expansions,\nshrinks per job", "all jobs:\nturnaround s", "above the\nbound"),
     )
     title = "Cori KNL, jobs submitted after 12 h that end by the last submission; then all jobs"
-    show_table(heads, _policy_rows(rows), title=title, texts=(0, 1))
-    say("")
+    show(heads, _policy_rows(rows), title=title, texts=(0, 1))
 
 
 def _policy_rows(rows: Sequence[PolicyRow]) -> Iterator[tuple[str, ...]]:
@@ -138,8 +137,7 @@ def _show_bounds(rows: Sequence[BoundRow]) -> None:
         for row in rows
     )
     title = "The least mean turnaround of all jobs that any schedule can have"
-    show_table(heads, cells, title=title, texts=())
-    say("")
+    show(heads, cells, title=title, texts=())
 
 
 _PLANES: Final = (

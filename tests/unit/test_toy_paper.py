@@ -15,13 +15,13 @@ from cli_tools import run, run_json
 
 from allocsolve import bench
 from allocsolve.bench import RecordStore
-from allocsolve.cli.output import show_table
 from allocsolve.instances import lublin1999
 from allocsolve.model import Budget, terms
-from reproductions.claims import Claims, looked_up, say_verdicts, show_claims
+from reproductions.claims import Claims, looked_up
 from reproductions.commands import PAPERS, add_records, add_seconds, paper
 from reproductions.runs import BOUND, best_values, certified, check_bound, planned
 from reproductions.study import Part, Recorded, Study
+from reproductions.tables import say_verdicts, show, show_claims
 
 if TYPE_CHECKING:
     import argparse
@@ -96,7 +96,7 @@ class Toy(Study[str, Measured]):
 
     def show(self, measured: Measured) -> None:
         rows = [(run.policy, f"{PRINTED[run.policy]:.0f}", f"{run.turnaround:.0f}") for run in measured.runs]
-        show_table(("policy", "paper", "ours"), rows, title="Mean turnaround in seconds")
+        show(("policy", "paper", "ours"), rows, title="Mean turnaround in seconds")
         show_claims(_sentences(measured))
         say_verdicts(_sentences(measured))
 
