@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from allocsolve.bench.scores.brackets import Bracket, Ratios
     from reproductions.klein2011 import ExpansionStudy, HeuristicRow
 
-__all__ = ["expansion_picture"]
-
 #: Pixels from a row to the next, and the part of them that has marks.
 _PITCH: Final = 44.0
 _MARKED: Final = 0.8
@@ -67,13 +65,14 @@ def _gains_chart(study: ExpansionStudy) -> Chart:
     """Draw instance below instance in each row, then the mean of the proven and that of list scheduling."""
     rows = [row for row in study.gains if row.optimum is not None]
     means = [ratios for row in rows for ratios in (row.optimum, row.listed) if ratios is not None]
-    shown = [end for one in study.instances for bracket in one.gains.values() for end in _ends(bracket)]
+    gains = [bracket for instance in study.instances for bracket in instance.gains.values()]
+    shown = [end for bracket in gains for end in _ends(bracket)]
     shown += [end for ratios in means for end in ratios.interval or (ratios.mean or 1.0,)]
     axis = _axis("makespan with expansion / makespan without", [*shown, 1.0])
     names = [f"{row.apps} apps, limit {limit_text(row.limit)}" for row in rows]
     chart = Chart("What expansion is worth", axis, rows=names, pitch=_PITCH)
     for place, row in enumerate(rows):
-        brackets = [one.gains[row.limit] for one in study.instances if one.apps == row.apps]
+        brackets = [some.gains[row.limit] for some in study.instances if some.apps == row.apps]
         lines = _lines(chart, place, len(brackets) + 6)  # each mean has the room of three instances
         for y, bracket in zip(lines, sorted(brackets, key=_ends), strict=False):
             if bracket.exact:

@@ -14,8 +14,6 @@ from allocsolve.model import WorkloadProblem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FULL", "LOGS", "NUM_JOBS", "Log", "paper_logs"]
-
 #: Jobs of each log that the paper takes.
 NUM_JOBS: Final = 10_000
 #: Of the KIT log: with those above it there are more than the largest job of the paper.
@@ -73,15 +71,6 @@ def paper_logs(
         folder that the environment variable ``ALLOCSOLVE_TRACES`` names if it is None.
     names
         Of `LOGS` and `FULL`, each once.
-
-    Raises
-    ------
-    InvalidOption
-        If a log is not there.
-    UnknownName
-        If there is no such workload.
-    FormatError
-        If a file cannot be read.
     """
     for name in names:
         if name not in _RECIPES:

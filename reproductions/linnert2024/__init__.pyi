@@ -1,23 +1,13 @@
-from .figures import Figures as Figures, MissingRunsError as MissingRunsError
-from .measures import PRINTED_COUNTS as PRINTED_COUNTS
-from .picture import reproduction_picture as reproduction_picture
-from .reproduction import (
-    BoundRow as BoundRow,
-    Reproduction as Reproduction,
-    Run as Run,
-    Spread as Spread,
-    examine as examine,
-    joined as joined,
-    spread as spread,
-)
-from .runs import (
+from .claims import CLAIMS as CLAIMS, sentences as sentences
+from .command import reproduction_picture as reproduction_picture
+from .experiment import (
     ADMISSIONS as ADMISSIONS,
-    BOUND as BOUND,
     COUNT as COUNT,
     FREE_LEAK as FREE_LEAK,
     LEAK as LEAK,
     LOADS as LOADS,
     NUM_JOBS as NUM_JOBS,
+    PRINTED_COUNTS as PRINTED_COUNTS,
     PROGRAMS as PROGRAMS,
     READING_SEEDS as READING_SEEDS,
     READINGS as READINGS,
@@ -25,9 +15,14 @@ from .runs import (
     STRATEGIES as STRATEGIES,
     SYNCHRONOUS as SYNCHRONOUS,
     TERMS as TERMS,
-    FigureStore as FigureStore,
-    PlannedRun as PlannedRun,
+    BoundRow as BoundRow,
+    Figures as Figures,
+    Label as Label,
     Reading as Reading,
+    Reproduction as Reproduction,
+    Run as Run,
+    Spread as Spread,
+    examine as examine,
     planned_runs as planned_runs,
+    spread as spread,
 )
-from .sentences import Sentence as Sentence, Verdict as Verdict, sentences as sentences

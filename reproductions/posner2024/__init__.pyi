@@ -6,25 +6,22 @@ from .batches import (
     drawn_batches as drawn_batches,
     read_batches as read_batches,
 )
-from .picture import reproduction_picture as reproduction_picture
-from .reproduction import (
+from .claims import sentences as sentences
+from .command import reproduction_picture as reproduction_picture
+from .experiment import (
+    COMPARED as COMPARED,
+    EASY as EASY,
+    EVOLV as EVOLV,
     FIGURES as FIGURES,
     PRINTED as PRINTED,
+    READINGS as READINGS,
+    SCHEDULERS as SCHEDULERS,
     BoundRow as BoundRow,
+    Cell as Cell,
+    Reading as Reading,
     Reproduction as Reproduction,
     Row as Row,
     Run as Run,
     examine as examine,
-)
-from .runs import (
-    BOUND as BOUND,
-    COMPARED as COMPARED,
-    EASY as EASY,
-    EVOLV as EVOLV,
-    READINGS as READINGS,
-    SCHEDULERS as SCHEDULERS,
-    PlannedRun as PlannedRun,
-    Reading as Reading,
     planned_runs as planned_runs,
 )
-from .sentences import Sentence as Sentence, Verdict as Verdict, sentences as sentences

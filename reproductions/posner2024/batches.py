@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from allocsolve.instances.generators.evotree import EvotreeKind
 
-__all__ = ["FIRST_SEED", "NUM_BATCHES", "SHARES", "Batch", "drawn_batches", "read_batches"]
-
 #: Shares of jobs that are not rigid; the seeds of the batches are consecutive.
 SHARES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 FIRST_SEED: Final = 42
@@ -36,13 +34,7 @@ class Batch:
     chosen: Mapping[float, frozenset[int]]  #: by share: the jobs that are not rigid
 
     def problem(self, share: float, kind: EvotreeKind, release_delay: float) -> WorkloadProblem:
-        """Return the workload of a share; see `allocsolve.instances.evotree_batch`.
-
-        Raises
-        ------
-        InvalidOption
-            If the batch has no such share.
-        """
+        """Return the workload of a share of the batch; see `allocsolve.instances.evotree_batch`."""
         if share not in self.chosen:
             has = ", ".join(f"{100 * known:g}" for known in self.chosen)
             msg = f"share {100 * share:g} %: {self.name} has {has}"
@@ -58,28 +50,23 @@ def drawn_batches(
 ) -> tuple[Batch, ...]:
     """Draw batches as the published configuration does; by default those of the paper.
 
-    Parameters
-    ----------
-    first, count
-        Seeds are `first`, `first` + 1, ...
-    shares
-        Each in 0..1.
-
-    Raises
-    ------
-    InvalidOption
-        If there is nothing to draw, or a share stands twice or is out of range.
+    The seeds are `first`, `first` + 1, ..; each share is in 0..1.
     """
-    if count < 1 or not shares or len({*shares}) < len(shares) or not all(0 <= one <= 1 for one in shares):
+    if (
+        count < 1
+        or not shares
+        or len({*shares}) < len(shares)
+        or not all(0 <= share <= 1 for share in shares)
+    ):
         listed = ", ".join(f"{100 * share:g}" for share in shares)
         msg = f"{count} batches, shares of {listed} %: nothing to draw, or a share twice or not in 0..100"
         raise InvalidOption(msg)
     batches = []
     for seed in range(first, first + count):
         drawn = {share: draw_evotree(seed, int(share * JOBS)) for share in sorted(shares)}
-        batch = drawn[min(shares)]
-        chosen = {share: one.evolving for share, one in drawn.items()}
-        batches.append(Batch(f"evotree-s{seed}", NUM_NODES, batch.sizes, batch.submits, chosen))
+        rows = drawn[min(shares)]
+        chosen = {share: batch.evolving for share, batch in drawn.items()}
+        batches.append(Batch(f"evotree-s{seed}", NUM_NODES, rows.sizes, rows.submits, chosen))
     return tuple(batches)
 
 
@@ -87,12 +74,8 @@ def read_batches(path: Path) -> tuple[Batch, ...]:
     """Read batches from a JSON file, such as one that repeats the published configuration.
 
     It has ``nodes`` and ``batches``, each with ``seed``, ``nodes`` (nominal sizes), ``effective_submit``
-    (seconds) and ``evolving_indices`` by per cent; other fields are passed over.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or is none of this kind.
+    (seconds) and ``evolving_indices`` by per cent; other fields are passed over. `FormatError` is raised if
+    the file cannot be read or is none of this kind.
     """
     text, _ = read_lines(path, _joined)
     try:
@@ -110,13 +93,7 @@ def _joined(lines: Iterator[tuple[int, str]]) -> str:
 
 
 def _batch(num_nodes: int, row: Mapping[str, object]) -> Batch:
-    """Return a batch.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If it is none.
-    """
+    """Return a batch; a KeyError, TypeError or ValueError is raised if it is none."""
     sizes, submits, indices = row["nodes"], row["effective_submit"], row["evolving_indices"]
     if not (isinstance(sizes, list) and isinstance(submits, list) and isinstance(indices, dict)):
         msg = "nodes, effective_submit or evolving_indices is none"

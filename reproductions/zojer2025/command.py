@@ -2,110 +2,109 @@
 
 from __future__ import annotations
 
-import csv
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.cli.files import check_outputs, make_folder
-from allocsolve.cli.output import plain, remark, say, show_table, write_json
-from allocsolve.cli.progress import count_bar
-from allocsolve.cli.study import keys_again, with_resume_hint
-from allocsolve.pictures.chart import counted, percent
+from allocsolve.cli.output import plain, say
+from allocsolve.pictures.chart import SERIES, Axis, Chart, counted, percent
+from reproductions.charts import Plane, draw_cross, draw_line, stacked
+from reproductions.runs import BOUND
+from reproductions.study import Part, Recorded, Study
+from reproductions.tables import show, show_claims
+from reproductions.zojer2025.claims import sentences
+from reproductions.zojer2025.experiment import (
+    COMPARED,
+    POLICIES,
+    PRINTED,
+    SEEDS,
+    SHARES,
+    Reproduction,
+    Run,
+    Variant,
+    examine,
+    planned_runs,
+    variants,
+)
+from reproductions.zojer2025.trace import cori_knl
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from allocsolve.bench import Record
-    from reproductions.zojer2025 import BoundRow, PolicyRow, Reproduction, Sentence, Spread
-
-__all__ = ["zojer2025"]
+    from allocsolve.pictures.chart import Drawing
+    from reproductions.zojer2025.experiment import BoundRow, PolicyRow, Spread
 
 
-def zojer2025(args: argparse.Namespace) -> int:
+class _Zojer2025(Study[Variant, Reproduction]):
     """Run what is not recorded yet; show the policies beside the thesis and beside the certified bound."""
-    from allocsolve.bench import RecordStore, open_executor, run  # noqa: PLC0415 - when the command runs
-    from reproductions import zojer2025 as paper  # noqa: PLC0415 - when the command runs
 
-    args.seeds = args.seeds or paper.SEEDS
-    policies = args.policies or (*paper.POLICIES, *paper.COMPARED)
-    check_outputs(args.plot, force=args.force)
-    log = paper.cori_knl(args.traces)
-    chosen = paper.variants(log, args.shares or paper.SHARES, args.seeds)
-    planned = paper.planned_runs(chosen, policies, seconds=args.seconds, workers=args.workers)
-    make_folder(args.out)
-    rows, table = args.out / "records.sqlite", args.out / "runs.csv"
-    tasks = [one.task for one in planned]
-    with RecordStore(rows, tell=remark) as store:
-        again = keys_again(args, tasks, store)
-        with (
-            with_resume_hint(store, rows),
-            count_bar("starting") as progress,
-            open_executor(args.executor, args.jobs) as cells,
-        ):
-            records = run(tasks, store=store, again=again, executor=cells, progress=progress, announce=remark)
-        with count_bar("measuring") as progress:
-            found = paper.examine(log, planned, store, progress=progress)
-    told = paper.sentences(found)
-    _write_runs(table, found)
-    if args.plot is not None:
-        args.plot.write_text(str(paper.reproduction_picture(found)), encoding="utf-8")
-    failed = [record for record in records if record.error]
-    if args.json:
-        write_json(_document(args, found, told, failed) | {"records": rows, "runs": table})
-        return 1 if failed else 0
-    _show_policies(found)
-    _show_bounds(found.bounds)
-    _show_sentences(told)
-    for record in failed:
-        say(f"{record.solver} failed on {record.instance}: {record.error}")
-    say(*_remarks(args), f"Records: {rows}; runs one by one: {table}")
-    say(*([f"Plot: {args.plot}"] if args.plot else []))
-    return 1 if failed else 0
+    RUN = Run
 
+    def __init__(self, args: argparse.Namespace) -> None:
+        super().__init__(args)
+        self._seeds = args.seeds or SEEDS
 
-def _document(
-    args: argparse.Namespace, found: Reproduction, told: Sequence[Sentence], failed: Sequence[Record]
-) -> dict[str, Any]:
-    from reproductions.zojer2025 import PRINTED  # noqa: PLC0415 - when the command runs
+    def parts(self) -> Iterator[Part[Variant]]:
+        args = self.args
+        self._log = cori_knl(args.traces)
+        chosen = variants(self._log, args.shares or SHARES, self._seeds)
+        policies = args.policies or (*POLICIES, *COMPARED)
+        planned = planned_runs(chosen, policies, seconds=args.seconds, workers=args.workers)
+        yield Part("starting", planned)
 
-    return {
-        "paper": args.paper,
-        "log": {"name": found.log.name, **found.log.meta},
-        "seeds": args.seeds,
-        "seconds": args.seconds,
-        "workers": args.workers,
-        "policies": [plain(row) | {"thesis": PRINTED.get(row.share, {})} for row in found.policies],
-        "bounds": found.bounds,
-        "sentences": told,
-        "failures": [{"solver": r.solver, "problem": r.instance, "error": r.error} for r in failed],
-    }
+    def measured(self, recorded: Recorded[Variant]) -> Reproduction:
+        runs, records, store, progress = recorded
+        return examine(self._log, runs, store, records=records, progress=progress)
+
+    def document(self, measured: Reproduction) -> dict[str, Any]:
+        return {
+            "log": {"name": measured.log.name, **measured.log.meta},
+            "seeds": self._seeds,
+            "seconds": self.args.seconds,
+            "workers": self.args.workers,
+            "policies": [plain(row) | {"thesis": PRINTED.get(row.share, {})} for row in measured.policies],
+            "bounds": measured.bounds,
+            "sentences": [sentence.document() for sentence in sentences(measured)],
+        }
+
+    def rows(self, measured: Reproduction) -> Iterator[Sequence[object]]:
+        yield *Run._fields, "regret"
+        yield from ((*run, run.regret) for run in measured.runs)
+
+    def show(self, measured: Reproduction) -> None:
+        _show_policies(measured.policies)
+        _show_bounds(measured.bounds)
+        claims = sentences(measured)
+        show_claims(claims, "the thesis")
+        verdicts = [claim.verdict for claim in claims]
+        hold, fail = verdicts.count("holds"), verdicts.count("does not hold")
+        say(f"{counted(len(claims), 'sentence')}: {hold} hold, {fail} do not", "")
+
+    def remarks(self) -> Iterator[str]:
+        seconds, workers = self.args.seconds, counted(self.args.workers, "worker")
+        yield "Our figures are consistent with those of the thesis or not; its own source is not available."
+        yield "Turnaround is wait plus run; the thesis calls the run time of a job its makespan."
+        yield f"Means over {counted(self._seeds, 'seed')} but at 0 and 100 %; points of jobs are 10 s apart."
+        yield f"Bounds: {seconds:g} s and {workers} each, recomputed by the judge."
+
+    def picture(self, measured: Reproduction) -> Drawing:
+        return reproduction_picture(measured)
 
 
-def _write_runs(path: Path, found: Reproduction) -> None:
-    """Write the runs of the policies as a table, one a line."""
-    from reproductions.zojer2025 import Run  # noqa: PLC0415 - when the command runs
-
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow((*Run._fields, "regret"))
-        table.writerows((*run, run.regret) for run in found.runs)
+zojer2025 = _Zojer2025.command
 
 
-def _show_policies(found: Reproduction) -> None:
+def _show_policies(rows: Sequence[PolicyRow]) -> None:
     heads = (
         *("malleable\njobs", "\npolicy", "turnaround\ns (quartiles)", "wait\ns", "run\ns", "utili-\nsation"),
         *("expansions,\nshrinks per job", "all jobs:\nturnaround s", "above the\nbound"),
     )
     title = "Cori KNL, jobs submitted after 12 h that end by the last submission; then all jobs"
-    show_table(heads, _policy_rows(found.policies), title=title, texts=(0, 1))
-    say("")
+    show(heads, _policy_rows(rows), title=title, texts=(0, 1))
 
 
 def _policy_rows(rows: Sequence[PolicyRow]) -> Iterator[tuple[str, ...]]:
     """Yield the rows share by share, that of the thesis first where it prints a figure."""
-    from reproductions.zojer2025 import PRINTED  # noqa: PLC0415 - when the command runs
-
     last = None
     for row in rows:
         share = f"{100 * row.share:g} %" if row.share != last else ""
@@ -138,20 +137,68 @@ def _show_bounds(rows: Sequence[BoundRow]) -> None:
         for row in rows
     )
     title = "The least mean turnaround of all jobs that any schedule can have"
-    show_table(heads, cells, title=title, texts=())
-    say("")
+    show(heads, cells, title=title, texts=())
 
 
-def _show_sentences(told: Sequence[Sentence]) -> None:
-    heads = "section", "the thesis", "", "ours"
-    cells = ((one.section, one.text, one.verdict, one.figures) for one in told)
-    show_table(heads, cells, title="What the thesis says of its results", texts=(0, 1, 2, 3))
-    count = {verdict: sum(one.verdict == verdict for one in told) for verdict in ("holds", "does not hold")}
-    say(f"{counted(len(told), 'sentence')}: {count['holds']} hold, {count['does not hold']} do not", "")
+_PLANES: Final = (
+    Plane("turnaround", "Mean turnaround, in the window of the thesis", "s"),
+    Plane("wait", "Mean wait, in that window", "s", log=True),
+    Plane("utilisation", "Utilisation, in that window", "%", 100),
+    Plane("all_turnaround", "Mean turnaround of all jobs, and its certified bound", "s", bounded=True),
+    Plane("regret", "Regret: mean turnaround of all jobs above the certified bound", "%", 100),
+)
 
 
-def _remarks(args: argparse.Namespace) -> Iterator[str]:
-    yield "Our figures are consistent with those of the thesis or not; its own source is not available."
-    yield "Turnaround is wait plus run; the thesis calls the run time of a job its makespan."
-    yield f"Means over {counted(args.seeds, 'seed')} but at 0 and 100 %; points of jobs are 10 s apart."
-    yield f"Bounds: {args.seconds:g} s and {counted(args.workers, 'worker')} each, recomputed by the judge."
+def reproduction_picture(reproduction: Reproduction) -> Drawing:
+    """Draw each figure by share, a line for each policy: means over seeds, with quartiles where they differ.
+
+    Crosses are figures that the thesis prints.
+    """
+    policies = list(dict.fromkeys(row.policy for row in reproduction.policies))[: SERIES - 1]
+    charts = (_chart(reproduction, plane, policies) for plane in _PLANES)
+    return stacked(
+        [chart for chart in charts if chart is not None], "Malleable jobs on Cori KNL, after Zojer 2025"
+    )
+
+
+def _chart(reproduction: Reproduction, plane: Plane, policies: Sequence[str]) -> Chart | None:
+    """Draw a figure, the first one with the legend; None if no run has it."""
+    lines: dict[str, dict[float, Spread]] = {name: {} for name in policies}
+    for row in reproduction.policies:
+        spread = row.figures[plane.figure]
+        if row.policy in lines and math.isfinite(spread.mean):
+            lines[row.policy][row.share] = spread
+    if plane.bounded:
+        lines[BOUND] = {row.share: row.bound for row in reproduction.bounds}
+    ends = [end * plane.factor for line in lines.values() for spread in line.values() for end in spread]
+    if not ends:
+        return None
+    axis = _axis(plane, ends)
+    names, heading = [], [plane.title]
+    if plane is _PLANES[0]:
+        names = [*policies, f"certified bound ({BOUND})"]
+        heading.append("Quartiles over seeds; crosses: what the thesis prints")
+    share_axis = Axis("malleable jobs [%]", 0, 100)
+    chart = Chart(plane.title, share_axis, axis, legend=names, heading=heading, height=230.0)
+    for idx, (name, line) in enumerate(lines.items()):
+        for share, spread in sorted(line.items()):
+            x, label = chart.x(100 * share), f"{name}, {100 * share:g} %: quartiles"
+            low, high = (chart.y(max(end * plane.factor, 0.0)) for end in spread[1:])
+            if low != high:
+                chart.drawing.line((x, low), (x, high), kind=f"c{idx}", label=label)
+        draw_line(chart, idx, name, {s: max(spread.mean * plane.factor, 0.0) for s, spread in line.items()})
+    for share, printed in PRINTED.items():
+        text = printed.get(plane.figure, "")
+        digits = text.removeprefix("~").removesuffix(" %")
+        if digits.isdigit():  # what the thesis only bounds has no place
+            draw_cross(chart, share, float(digits), f"thesis, {100 * share:g} %: {text}")
+    return chart
+
+
+def _axis(plane: Plane, ends: Sequence[float]) -> Axis:
+    title = f"{plane.figure.replace('all_', '')} [{plane.unit}]"
+    if plane.log:
+        return Axis.around(title, [max(end, 0.1) for end in ends], log=True)
+    if plane.figure == "utilisation":
+        return Axis(title, 5 * math.floor(min(ends) / 5), 100)
+    return Axis.around(title, ends)

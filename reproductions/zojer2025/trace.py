@@ -18,8 +18,6 @@ from allocsolve.model import Jobs, WorkloadProblem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NUM_NODES", "SOURCE", "cori_knl", "trace_files"]
-
 #: Nodes of the partition.
 NUM_NODES: Final = 9688
 #: Where the daily files are published.
@@ -78,16 +76,9 @@ class _Days:
 def trace_files(folder: str | os.PathLike[str] | None) -> list[Path]:
     """Return the files of the log in a folder.
 
-    Parameters
-    ----------
-    folder
-        Holds ``cori_knl/`` with the daily files, or ``cori_knl_merged.csv.gz`` where their lines are joined;
-        the folder that the environment variable ``ALLOCSOLVE_TRACES`` names if it is None.
-
-    Raises
-    ------
-    InvalidOption
-        If no folder is named, or it holds neither.
+    It holds ``cori_knl/`` with the daily files, or ``cori_knl_merged.csv.gz`` where their lines are joined;
+    it is the folder that the environment variable ``ALLOCSOLVE_TRACES`` names if it is None. `InvalidOption`
+    is raised if no folder is named, or it holds neither.
     """
     place = folder or os.environ.get("ALLOCSOLVE_TRACES")
     if not place:
@@ -102,32 +93,13 @@ def trace_files(folder: str | os.PathLike[str] | None) -> list[Path]:
 
 
 def cori_knl(folder: str | os.PathLike[str] | None = None) -> WorkloadProblem:
-    """Return the workload of Cori KNL: 41,524 rigid jobs on 9,688 nodes, without limits.
+    """Return the workload of Cori KNL (section 3.2): 41,524 rigid jobs on 9,688 nodes, without limits.
 
-    Jobs of the qualities of service xfer, xfer_dna and compile, which share nodes, are left out; the lines of
-    a job of several days (equal id and submission) are joined, from its first start to its last end. Second
-    0 is the first submission; jobs are in order of submission, then of their ids.
-
-    Parameters
-    ----------
-    folder
-        See `trace_files`.
-
-    Returns
-    -------
-    WorkloadProblem
-        Its ``meta`` tells the files with their SHA-256, and how many lines were left out and joined.
-
-    Raises
-    ------
-    InvalidOption
-        If there are no files.
-    FormatError
-        If a file cannot be read or is no such log.
-
-    References
-    ----------
-    Zojer 2025, section 3.2.
+    Jobs of the qualities of service xfer, xfer_dna and compile, which share nodes, are left out; the lines
+    of a job of several days (equal id and submission) are joined, from its first start to its last end.
+    Second 0 is the first submission; jobs are in order of submission, then of their ids. The ``meta`` of the
+    workload has the files with their SHA-256, and how many lines were left out and joined. `FormatError` is
+    raised if a file cannot be read or is no such log.
     """
     days, hashes = _Days(), {}
     for path in trace_files(folder):

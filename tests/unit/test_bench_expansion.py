@@ -18,6 +18,7 @@ from allocsolve.instances import digest
 from allocsolve.model import EvolutionProblem
 from allocsolve.registry import solver_names
 from reproductions.klein2011 import (
+    ALGORITHMS,
     HEURISTIC_SECONDS,
     ExpansionDraw,
     Heuristic,
@@ -25,9 +26,8 @@ from reproductions.klein2011 import (
     expansion_draws,
     expansion_picture,
     expansion_tasks,
+    heuristics,
 )
-from reproductions.klein2011.expansion_runs import heuristics
-from reproductions.klein2011.reproduction import ALGORITHMS
 
 if TYPE_CHECKING:
     from allocsolve.instances import BestKnown
@@ -245,7 +245,7 @@ def test_a_failed_row_counts_with_its_combinatorial_bound() -> None:
 def solved() -> ExpansionStudy:
     draws = _draws(2)
     with pytest.MonkeyPatch.context() as patch:  # local searches need not search for long
-        patch.setattr("reproductions.klein2011.expansion_runs.HEURISTIC_SECONDS", 0.2)
+        patch.setattr("reproductions.klein2011.expansion.HEURISTIC_SECONDS", 0.2)
         tasks = expansion_tasks(draws, seconds=30, workers=2)
     return examine_expansion(draws, run(tasks), library=False)
 

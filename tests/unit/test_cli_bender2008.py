@@ -6,15 +6,15 @@ import pytest
 from cli_tools import Capture, run, run_json
 
 from allocsolve.model import Mesh
-from reproductions.bender2008 import study as bender2008
+from reproductions.bender2008 import command as bender2008
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a heuristic that is nearly always optimal stand in for the exact solver."""
-    monkeypatch.setattr("reproductions.bender2008.study.EXACT", "manhattan-median+swaps")
+    monkeypatch.setattr("reproductions.bender2008.command.EXACT", "manhattan-median+swaps")
     names = ("manhattan-median", "leak", "random")
-    monkeypatch.setattr("reproductions.bender2008.study.HEURISTICS", names)
+    monkeypatch.setattr("reproductions.bender2008.command.HEURISTICS", names)
 
 
 @pytest.mark.usefixtures("quick")
@@ -46,8 +46,8 @@ def test_reproduce_bender2008(capsys: Capture) -> None:
 
 
 def test_occupancy_tables_with_proven_optima(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reproductions.bender2008.study._MACHINES", (Mesh((8, 7)),))
-    monkeypatch.setattr("reproductions.bender2008.study._SIZES", (4, 9))
+    monkeypatch.setattr("reproductions.bender2008.command._MACHINES", (Mesh((8, 7)),))
+    monkeypatch.setattr("reproductions.bender2008.command._SIZES", (4, 9))
     told: list[tuple[int, int]] = []
     tables = bender2008.occupancy_tables(
         2, seconds=20, progress=lambda done, total, _: told.append((done, total))

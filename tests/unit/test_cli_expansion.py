@@ -13,8 +13,7 @@ from cli_tools import Capture, refused, run, run_json
 from allocsolve import bench
 from allocsolve.bench import RecordKey, RecordStore
 from allocsolve.cli import main
-from reproductions import klein2011
-from reproductions.klein2011.expansion_runs import heuristics
+from reproductions.klein2011 import expansion_draws, heuristics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +26,9 @@ COMMAND = ("reproduce", "klein2011", "--optimal")
 @pytest.fixture(autouse=True)
 def only_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the command run the smallest of its sizes only, and local searches not for long."""
-    small = functools.partial(klein2011.expansion_draws, stems=["klein-5"])
-    monkeypatch.setattr(klein2011, "expansion_draws", small)
-    monkeypatch.setattr("reproductions.klein2011.expansion_runs.HEURISTIC_SECONDS", SEARCH_SECONDS)
+    small = functools.partial(expansion_draws, stems=["klein-5"])
+    monkeypatch.setattr("reproductions.klein2011.command.expansion_draws", small)
+    monkeypatch.setattr("reproductions.klein2011.expansion.HEURISTIC_SECONDS", SEARCH_SECONDS)
 
 
 def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) -> None:

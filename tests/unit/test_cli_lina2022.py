@@ -25,7 +25,8 @@ def small_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the command take small workloads."""
     problem = lublin1999(1, num_jobs=30)
     logs = lina2022.Log("KIT", problem, full=False), lina2022.Log("KIT_full", problem, full=True)
-    monkeypatch.setattr(lina2022, "paper_logs", lambda _, names: logs if "KIT" in names else logs[1:])
+    taken = "reproductions.lina2022.command.paper_logs"
+    monkeypatch.setattr(taken, lambda _, names: logs if "KIT" in names else logs[1:])
 
 
 def test_what_is_shown_is_what_the_records_say(tmp_path: Path, capsys: Capture) -> None:

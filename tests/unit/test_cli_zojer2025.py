@@ -28,7 +28,7 @@ def take_small_log(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = zip(rng.integers(1, 33, 144).tolist(), rng.integers(60, 20_000, 144).tolist(), strict=True)
     jobs = [Job(1800 * idx, nodes, seconds) for idx, (nodes, seconds) in enumerate(drawn)]
     log = WorkloadProblem(32, jobs, name="small", meta={"lines": 144})
-    monkeypatch.setattr(zojer2025, "cori_knl", lambda _: log)
+    monkeypatch.setattr("reproductions.zojer2025.command.cori_knl", lambda _: log)
 
 
 @pytest.fixture(autouse=True)
@@ -111,9 +111,7 @@ def test_what_cannot_be_done_is_refused(
 def test_without_the_log_the_message_says_where_it_is(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reproductions.zojer2025.trace import cori_knl  # noqa: PLC0415 - what the fixture replaces
-
-    monkeypatch.setattr(zojer2025, "cori_knl", cori_knl)
+    monkeypatch.setattr("reproductions.zojer2025.command.cori_knl", zojer2025.cori_knl)
     err = refused(capsys, *COMMAND, "--traces", tmp_path, "--out", tmp_path / "out")
     assert "elastic-sim" in err
     assert not (tmp_path / "out").exists()

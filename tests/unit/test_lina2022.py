@@ -25,16 +25,16 @@ from reproductions.lina2022 import (
     TABLE_3,
     Cell,
     Figures,
-    FigureStore,
     Log,
     Reproduction,
     claims,
     examine,
-    joined,
     paper_logs,
     planned_runs,
     variants,
 )
+from reproductions.runs import BoundStore
+from reproductions.study import joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,12 +99,12 @@ def test_runs_of_a_workload() -> None:
 
 def test_records_tell_what_the_runs_are() -> None:
     planned = planned_runs(variants(SMALL, [0.7], 1), full=False, seconds=0.2)
-    planned = [one for one in planned if one.algorithm != "prices"]
-    store = FigureStore()
+    planned = [one for one in planned if one.label.algorithm != "prices"]
+    store = BoundStore()
     records = {record.key: record for record in run([one.task for one in planned], store=store)}
     found = examine(planned, records)
     assert len(found.runs) == len(planned)
-    for one, (task, variant, algorithm, rule) in zip(found.runs, planned, strict=True):
+    for one, (task, (variant, algorithm, rule)) in zip(found.runs, planned, strict=True):
         assert (one.log, one.share, one.algorithm, one.rule) == ("KIT", variant.share, algorithm, rule)
         assert store.answer(task.key) is None
         if rule:
@@ -118,7 +118,7 @@ def test_records_tell_what_the_runs_are() -> None:
 
 def test_bounds_stand_beside_and_contradictions_are_refused() -> None:
     planned = planned_runs(variants(SMALL, [0.5], 1), full=False, seconds=0.3)
-    planned = [one for one in planned if not one.variant.share]
+    planned = [one for one in planned if not one.label.variant.share]
     store = RecordStore()
     records = {record.key: record for record in run([one.task for one in planned], store=store)}
     (row,) = examine(planned, records).bounds

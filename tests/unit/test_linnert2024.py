@@ -10,9 +10,10 @@ import pytest
 from picture_tools import SVG, parsed
 
 from allocsolve.errors import InvalidOption
+from reproductions.claims import MissingRunsError
 from reproductions.linnert2024 import (
     ADMISSIONS,
-    BOUND,
+    CLAIMS,
     COUNT,
     LOADS,
     PROGRAMS,
@@ -22,7 +23,6 @@ from reproductions.linnert2024 import (
     TERMS,
     BoundRow,
     Figures,
-    MissingRunsError,
     Reproduction,
     Run,
     planned_runs,
@@ -30,7 +30,7 @@ from reproductions.linnert2024 import (
     sentences,
     spread,
 )
-from reproductions.linnert2024.claims import CLAIMS
+from reproductions.runs import BOUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,10 +265,11 @@ def test_nothing_to_run_is_refused(options: dict[str, int]) -> None:
 
 def test_each_reading_of_each_strategy_is_planned_once() -> None:
     planned = planned_runs(HEAVY, seeds=2, reading_seeds=1, num_jobs=3, seconds=1)
-    executed = [one for one in planned if one.program is not None]
+    executed = [task for task, label in planned if label.program is not None]
     assert len(executed) == len(STRATEGIES) * len(PROGRAMS) * (len(READINGS) + 1)
-    assert len({one[1:] for one in planned if one.strategy != BOUND}) == len(planned) - 2 * len(TERMS)
+    labels = {label for _, label in planned if label.strategy != BOUND}
+    assert len(labels) == len(planned) - 2 * len(TERMS)
     # Of the leaks nothing is asked for in the reading of a rule for bookings, and the other way round.
-    assert len({one.task.key for one in executed}) == len(PROGRAMS) * (4 + 2 + 4 + 2 + 4 + 4)
+    assert len({task.key for task in executed}) == len(PROGRAMS) * (4 + 2 + 4 + 2 + 4 + 4)
     for one in planned:
         assert one.task.problem.meta["gap"] == LOADS[HEAVY]

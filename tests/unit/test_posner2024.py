@@ -101,7 +101,7 @@ def test_what_is_run() -> None:
     assert len(planned) == 2 * (4 * (len(READINGS) + 1) + 1)
     assert len(tasks) == 2 * (4 + 4 + 9 + 1)
     assert {task.key.seconds for task in tasks.values() if task.solver == "prices"} == {1}
-    assert {one.share for one in planned if one.scheduler == COMPARED} == {1}
+    assert {cell.share for _, cell in planned if cell.scheduler == COMPARED} == {1}
 
 
 #: Of every share, as the paper has it where it prints a figure, and in between where it does not.

@@ -34,8 +34,8 @@ from reproductions.zojer2025 import (
     sentences,
     variants,
 )
-from reproductions.zojer2025.run_sentences import RUN_SENTENCES
-from reproductions.zojer2025.runs import WARM_UP_S
+from reproductions.zojer2025.claims import RUN_CLAIMS
+from reproductions.zojer2025.experiment import WARM_UP_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,7 +192,7 @@ def test_a_value_below_a_bound_is_refused(small: tuple[Reproduction, RecordStore
 
 @given(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_changes_are_those_inside_jobs(sizes: list[list[int]]) -> None:
-    from reproductions.zojer2025.runs import _changes  # noqa: PLC0415 - looked at from inside
+    from reproductions.zojer2025.experiment import _changes  # noqa: PLC0415 - looked at from inside
 
     offsets = np.cumsum([0, *map(len, sizes)])
     changes = _changes(offsets, np.array([size for job in sizes for size in job]))
@@ -238,7 +238,7 @@ def fake(figure: Callable[[str, float, str], float], seeds: int = 10) -> Reprodu
 
 def test_sentences_hold_where_figures_are_as_printed() -> None:
     told = {one.text: one for one in sentences(fake(as_printed))}
-    for _, text, _ in RUN_SENTENCES:
+    for _, text, *_ in RUN_CLAIMS:
         # From 85 % no utilisation rises by 35 %.
         expected = "does not hold" if "about 35 %" in text else "holds"
         assert told[text].verdict == expected, told[text]
@@ -254,7 +254,7 @@ def test_sentences_do_not_hold_where_malleability_harms() -> None:
         tilt = 1 + POLICIES.index(policy) if policy in POLICIES and share else 1
         return tilt * (1000 + 500 * share)
 
-    told = [one for one in sentences(fake(harmful)) if one.text in {text for _, text, _ in RUN_SENTENCES}]
+    told = [one for one in sentences(fake(harmful)) if one.text in {text for _, text, *_ in RUN_CLAIMS}]
     still = {one.text for one in told if one.verdict != "does not hold"}
     assert (
         still
@@ -274,7 +274,7 @@ def test_sentences_do_not_hold_where_malleability_harms() -> None:
 def test_sentences_without_runs_say_so() -> None:
     bare = replace(fake(as_printed), policies=(), runs=())
     told = sentences(bare)
-    assert sum(one.verdict == "not run" for one in told) == len(RUN_SENTENCES)
+    assert sum(one.verdict == "not run" for one in told) == len(RUN_CLAIMS)
     few = {one.text: one for one in sentences(fake(as_printed, seeds=3))}
     quartiles = few["its quartiles over seeds narrow with malleability [80 % against 20 %]"]
     assert (quartiles.verdict, quartiles.figures) == ("not run", "less than 4 seeds")
