@@ -16,7 +16,7 @@ __all__ = ["reservation_capacity_bound"]
 def reservation_capacity_bound(problem: ReservationProblem, term: ReservationTerm) -> float:
     """Return a lower bound on a term: jobs that end in time at all share the area of the machine.
 
-    The area is that from the first arrival to the last deadline. The jobs with the most weight to an area
+    The area is that from the first arrival to the last deadline. The jobs with the most weight per area
     are taken first, and of the last one a part (a fractional knapsack).
 
     Notes
