@@ -1,4 +1,9 @@
-"""The quasi-Newton direction, and the kernels of the smooth dual of prices per job.
+"""Kernels of prices per job: the costs of starts, the smooth dual, and the quasi-Newton direction.
+
+The price of a job is constant on each slot of its window and 0 outside; its *levels* are what it pays for
+the whole of a slot. So the cost of a start is piecewise linear: it turns at the submission, where the start
+or the end meets an edge of a slot of the window, and where the cost of an end leaves its floor. The dual is
+smoothed by soft minima over the starts of each job and soft maxima over the fitting sets of a slot.
 
 The scalar product is written here because BLAS would start threads for each product and wait for them.
 """

@@ -1,4 +1,4 @@
-"""Kernels: the cheapest ends of the phases of each job with phases, under the prices of node-seconds."""
+"""Kernels under prices of node-seconds: cheapest ends of phases, and best numbers of nodes by speedup law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels: the cheapest start and size of each job under the prices of node-seconds."""
+"""Kernels: the cheapest start and size of each job, or run of its profile, under prices of node-seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost of each job of a workload by its end, for every term that is a mean over the jobs."""
+"""The cost of each job of a workload by its end, for every mean over the jobs; and rows of evolving jobs."""
 
 from __future__ import annotations
 

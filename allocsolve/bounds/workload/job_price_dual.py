@@ -1,4 +1,7 @@
-"""The dual of prices per job: its exact value, and a smooth one with its gradient."""
+"""The dual of prices per job: its windows of slots, its exact value, a smooth one, and the ascent on it.
+
+The ascent is a quasi-Newton method of limited memory (Liu & Nocedal 1989).
+"""
 
 from __future__ import annotations
 

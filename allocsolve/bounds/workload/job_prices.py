@@ -1,4 +1,7 @@
-"""Prices per job: the bound on workloads of rigid jobs where jobs are wide or few."""
+"""Prices per job: the bound on workloads of rigid jobs where jobs are wide or few.
+
+The ascent goes in rounds: temperatures fall, windows are cut, and slots are halved.
+"""
 
 from __future__ import annotations
 

@@ -108,11 +108,11 @@ class EvolutionConflictSearch:
         start = Annealing(self.objective)(problem, start_budget(problem, budget, clock))
         assert start.answer is not None
         knowledge = Knowledge if leading == "makespan" else TotalKnowledge
-        # The judge's checker knows no sums.
+        # The checker of the judge knows no sums.
         proof_bytes = self.max_proof_mb * 10**6 if leading == "makespan" else 0
         shared = knowledge(problem, clock, step_starts(start.answer), proof_bytes)
-        most = self.max_applications if leading == "makespan" else min(self.max_applications, MAX_APPS)
-        small = len(packed.releases) <= most
+        max_apps = self.max_applications if leading == "makespan" else min(self.max_applications, MAX_APPS)
+        small = len(packed.releases) <= max_apps
         if not small:
             shared.limit = Limit.SIZE
         elif start.limit is Limit.INTERRUPTED:
@@ -123,7 +123,7 @@ class EvolutionConflictSearch:
             except KeyboardInterrupt:
                 shared.limit = Limit.INTERRUPTED
         proven = shared.bound >= shared.value
-        # Terms after the first open one have no bound; waste is never open.
+        # Terms after the first open term have no bound; waste is never open.
         open_at = len(self.objective) if proven else self.objective.index(leading) + 1
         bounds = (*(self._terms(shared.bound)[:open_at]), *(-math.inf,) * (len(self.objective) - open_at))
 
@@ -150,12 +150,12 @@ class EvolutionConflictSearch:
 
 
 def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
-    """Return for each worker the lanes that take turns in it."""
+    """Return the lanes that take turns in each worker."""
 
     def seed(number: int) -> int:
         return (budget.seed + number) % 2**31
 
-    # The start was the walk of the seed itself.
+    # The annealing at the start used the seed itself.
     below, orders = FromBelow(shared, budget.seed), Orders(shared, seed(1))
     log = shared.new_log()
     if budget.workers == 1:
@@ -176,7 +176,7 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
 
 
 def _run(shared: Knowledge, budget: Budget) -> None:
-    """Let the lanes search: in turn if there is one worker, else in threads."""
+    """Let the lanes search, in turn with one worker, else in threads."""
 
     def search(turns: tuple[Lane, ...]) -> None:
         try:

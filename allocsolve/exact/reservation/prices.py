@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ReservationPrices"]
 
-#: The share of the time that goes into prices; with few jobs as much goes into the search before CP-SAT.
+#: The share of the time for prices; with few jobs, the search before CP-SAT gets as much.
 _PRICED: Final = 0.3
-#: Up to so many jobs, CP-SAT finds the optimum in seconds.
+#: The most jobs of which CP-SAT finds the optimum in seconds.
 _FEW: Final = 60
-#: Moves for each of so few jobs, unless the budget says how many.
+#: The moves for each job with few jobs, unless the budget has a number of iterations.
 _FEW_MOVES: Final = 500
 
 
