@@ -1,7 +1,7 @@
 """Lower bounds for evolution-profile scheduling: each a plain function whose docstring is its proof.
 
 They hold for every expand limit. Expansion only adds to a schedule: each step still spends its requested
-duration d computing on its n nodes, so at least area d * n and time d are used, whatever is held beyond.
+duration d computing on its n nodes, so at least area d * n and time d are used; more may be held.
 Times are seconds; a completion is the absolute time at which an application ends, the makespan the latest.
 """
 

@@ -22,8 +22,8 @@ def reservation_capacity_bound(problem: ReservationProblem, term: ReservationTer
     Notes
     -----
     0 where jobs may leak: a job that books nothing needs no area to be accepted, and less to be successful.
-    *Complexity*: O(jobs log jobs). *Guarantee*: never above the term of any schedule, but for rounding, for
-    which it is lowered by one part in 10^12.
+    *Complexity*: O(jobs log jobs). *Guarantee*: never above the term of any schedule, except for rounding,
+    for which it is lowered by one part in 10^12.
     """
     jobs = problem.packed
     area = jobs.nodes.astype(np.float64) * jobs.runtime

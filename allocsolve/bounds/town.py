@@ -234,7 +234,7 @@ def _alternate_sums(counts: IntArray) -> IntArray:
 
 def _own_cost(size: int, side: int, fringes: _Fringes) -> IntArray:
     """Return the terms of the cost that depend on one axis alone."""
-    second = side // 2  # so many of the ranks 2..d include T_(d+2); the others include T_(d+1)
+    second = side // 2  # the number of ranks in 2..d that include T_(d+2); the others include T_(d+1)
     times = np.array([side - 1 - second, second])
     cost: IntArray = (_cut(size, fringes.outer) * times).sum(axis=1)
     cost += _cut(size, fringes.square).sum(axis=1) + _cut(size, fringes.tails).sum(axis=1)

@@ -98,7 +98,7 @@ def _read(function: FunctionType, codes: list[CodeType]) -> dict[str, Any]:
     }
 
 
-def _frozen(value: Any) -> str:  # noqa: ANN401 - whatever a kernel names
+def _frozen(value: Any) -> str:  # noqa: ANN401 - any value that a kernel names
     """Return text that differs whenever the content that numba freezes of a value differs."""
     if isinstance(value, (tuple, frozenset)):
         parts = [_frozen(item) for item in value]

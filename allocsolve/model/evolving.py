@@ -99,12 +99,12 @@ class Requests:
 class Phases:
     """A job that asks for nodes when it has work for more, and gives back idle ones (Posner et al. 2024).
 
-    Its phases come one after another. In each the work is done at a rate of one node-second a second on every
-    useful node, of which the phase can use so many. The job asks for one node at a time as long as it holds
-    fewer than the phase can use and `Job.max_nodes` allow. When it has more useful nodes than the phase can
-    use it gives one of them back `release_delay` seconds after that began, and so on, down to what the phase
-    can use, even below `Job.min_nodes`. A node that is given back takes an open request along. One node at a
-    time joins or leaves.
+    Its phases come one after another. In each, the work is done at a rate of one node-second a second on
+    every useful node, up to the most useful nodes of the phase. The job asks for one node at a time as long
+    as it holds fewer than the phase can use and `Job.max_nodes` allow. When it has more useful nodes than the
+    phase can use, it gives one of them back after `release_delay` seconds, and so on, down to what the phase
+    can use, even below `Job.min_nodes`. When a node is given back, an open request is withdrawn. One node at
+    a time joins or leaves.
 
     Parameters
     ----------

@@ -259,7 +259,7 @@ class PartitionProblem:
         Raises
         ------
         InvalidProblem
-            If a busy node is no integer, out of range or named twice; also as the constructor.
+            If a busy node is not an integer, out of range or named twice; also as the constructor.
         """
         free = np.ones(instance("topology", topology, Topology).num_nodes, dtype=np.bool_)
         for node in (integer("busy node", node) for node in items("busy", busy)):

@@ -61,7 +61,7 @@ class Phased(NamedTuple):
 
 
 def phased(num_phases: int, num_slots: int) -> Phased:
-    """Return work space for so many phases and slots of one job."""
+    """Return work space for the phases and slots of one job."""
     by_slot = (num_phases, num_slots + 2)
     paid = np.empty(by_slot)
     begun, ended = np.zeros(by_slot, dtype=np.int64), np.zeros(by_slot, dtype=np.int64)

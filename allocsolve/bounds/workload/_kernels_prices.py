@@ -285,7 +285,7 @@ class Sweep(NamedTuple):
 
 
 def sweep(num_steps: int) -> Sweep:
-    """Return work space for a job of so many steps."""
+    """Return work space for a job of `num_steps` steps."""
     shape = num_steps + 1
     return Sweep(np.empty(shape, dtype=np.int64), np.empty(shape), np.empty((shape, shape)))
 

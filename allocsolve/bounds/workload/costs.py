@@ -49,7 +49,7 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
     Raises
     ------
     InvalidOption
-        If the term is none of these.
+        If the term is not one of these.
     """
     packed = problem.packed
     weight = packed.weight

@@ -278,7 +278,7 @@ def time_prices(
     Raises
     ------
     InvalidOption
-        If the term is none of these.
+        If the term is not one of these.
 
     Notes
     -----
@@ -294,15 +294,15 @@ def time_prices(
 
     A malleable job may here stop for a while, and hold any real number of nodes from its fewest to its most
     (of a table, one of its rows), which it may change at any time. Its least cost under the prices is then of
-    closed form but for the choice of the slot in which it ends (see the kernel); points, size sets and stalls
-    only add to it. Of *evolving* jobs, each alone with its own best behaviour,
+    closed form except for the choice of the slot in which it ends (see the kernel); points, size sets and
+    stalls only add to it. Of *evolving* jobs, each alone with its own best behaviour,
 
     * one with requests is taken for a malleable one: it may change its size at any time, for nothing;
     * one with phases holds only useful nodes, any real number of them up to the most of the phase, and may
-      stop for a while; what joining and leaving nodes cost is left out, but for the start, which is a phase
-      of its own on the fewest nodes. Two bounds, of which the greater counts: phase by phase, where each may
-      use all of the slots in which it begins and ends, so that this bound rises as slots get shorter; and
-      all the work in any order, on the most nodes of any phase;
+      stop for a while; the costs of joining and leaving nodes are left out, except for the start, which is a
+      phase of its own on the fewest nodes. Two bounds, of which the greater counts: phase by phase, where
+      each may use all of the slots in which it begins and ends, so that this bound rises as slots get
+      shorter; and all the work in any order, on the most nodes of any phase;
     * one with a profile holds the nodes of each step until the next one begins. If any step may be longer,
       each may, without limit; else the cost is exact.
 

@@ -48,8 +48,9 @@ class EvolutionConflictSearch:
     max_applications
         Larger problems get the start schedule and a combinatorial bound only (limit ``size``).
     max_proof_mb
-        Megabytes of the log from which the judge recomputes the bound; a longer one is given up, with 0 there
-        is none. Results of the makespan as the first term have the best bound that is left as `certificate`.
+        Megabytes of the log from which the judge recomputes the bound; a longer log is dropped, and with 0
+        there is none. Results of the makespan as the first term have the best bound that is left as
+        `certificate`.
 
     Raises
     ------
@@ -65,7 +66,7 @@ class EvolutionConflictSearch:
     slopes beside them as well. Conflicts are analysed to clauses as in a SAT solver. The relaxation is closed
     by covers, added when an answer violates them. One search looks for a better schedule than the best
     known, from above; one refutes times from below, while annealing goes on. With one worker they take turns;
-    with two, the second thread has a second search from above besides, and the two tell each other short
+    with two, the second thread has a second search from above too, and the two exchange short
     clauses. For the makespan a third worker runs CP-SAT on the same relaxation; more search from above.
     For the mean completion time a limit on the sum of the starts joins the clauses: applications that one
     start moves, and pairs of applications of which one is late whichever comes first, add up to more than the

@@ -222,8 +222,8 @@ class EvolutionMilp:
     Notes
     -----
     Of the budget, `seconds` and `workers` (threads of CBC) count. Without a proof the status is FEASIBLE and
-    the bound is a combinatorial one of `allocsolve.bounds`: PuLP does not tell the bound of CBC. CBC computes
-    in doubles; its times are rounded, then checked and valued in integers.
+    the bound is a combinatorial one of `allocsolve.bounds`: PuLP does not report the bound of CBC. CBC
+    computes in doubles; its times are rounded, then checked and valued in integers.
     """
 
     objective: EvolutionObjective = ("makespan",)

@@ -40,7 +40,7 @@ class PartitionBranchAndBound:
     *Bound.* Lagrangian relaxation of the equations between the cells and the counts of all axes but one.
     What is left falls apart into the choice of cells with the counts of the main axis, and the counts of
     each other axis: dynamic programs, all exact. The bound is thus that of the convex hulls of the axes, by
-    weak duality for whatever multipliers; these follow Polyak subgradient steps. All arithmetic is that of
+    weak duality with any multipliers; these follow Polyak's subgradient steps. All arithmetic is that of
     64-bit integers in fixed point: no bound is rounded. A node is dropped if its bound exceeds the best
     value less 1 (less 2 for odd k, whose costs are all even unless a ring is odd).
 

@@ -49,7 +49,7 @@ class PartitionMilp:
 
     Notes
     -----
-    Of the budget, `seconds` and `workers` (threads of CBC) count. PuLP does not tell the bound of CBC:
+    Of the budget, `seconds` and `workers` (threads of CBC) count. PuLP does not report the bound of CBC:
     without a proof the bound is that of the last relaxation solved (connected sets), or one hop for each
     pair. CBC computes in doubles; its sets are checked and valued in integers.
     *Complexity*: exponential. Seconds for 8x8 meshes.

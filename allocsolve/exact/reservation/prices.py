@@ -33,7 +33,7 @@ _FEW_MOVES: Final = 500
 class ReservationPrices:
     """The best schedule of bookings that offline heuristics make, and a bound that the judge recomputes.
 
-    It tells how far any online strategy is from the best that was possible with the same jobs.
+    It shows how far any online strategy is from the best that was possible with the same jobs.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ReservationPrices:
     UnknownName, InvalidOption
         If the objective has an unknown term or repeats one.
     InvalidAnswer
-        When called, if `start` is not feasible or was executed, or `certificate` is none of the problem.
+        When called, if `start` is not feasible or was executed, or `certificate` is not one of the problem.
 
     Notes
     -----

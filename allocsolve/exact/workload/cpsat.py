@@ -72,7 +72,7 @@ class WorkloadCpSat:
     UnknownName, InvalidOption
         If the objective has an unknown term or repeats one.
     InvalidAnswer
-        When called, if `start` is not a schedule of so many jobs.
+        When called, if `start` is not a schedule of as many jobs.
 
     Notes
     -----

@@ -74,7 +74,7 @@ _IDLE_ROUNDS = 25
 class Prices:
     """The best schedule that clairvoyant heuristics make, and a lower bound that the judge recomputes.
 
-    It tells how far any schedule of the same jobs is from the best possible one.
+    It shows how far any schedule of the same jobs is from the best possible one.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ class Prices:
     goes into the prices.
 
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
-    proves the bound but for what an exact search adds. No result is worse than `start`, or proves less than
-    `certificate`.
+    proves the bound except for what an exact search adds. No result is worse than `start`, or proves less
+    than `certificate`.
     *Complexity*: 41,524 jobs on 9,688 nodes: .5 % of gap within 5 s.
     """
 

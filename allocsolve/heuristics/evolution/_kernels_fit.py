@@ -3,7 +3,7 @@
 A placement is a vector ``s`` of step starts: step i holds ``nodes[i]`` on ``[s[i], s[i + 1])``, the last
 step on ``[s[-1], s[-1] + durations[-1])``. Feasible vectors are closed under componentwise minimum and
 maximum, so a least and a greatest one exist, and both are fixpoints that are reached by only raising
-(`place`) or only lowering (`compact`) bounds, in whatever order.
+(`place`) or only lowering (`compact`) bounds, in any order.
 """
 
 from __future__ import annotations

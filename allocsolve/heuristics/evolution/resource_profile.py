@@ -54,7 +54,7 @@ class ResourceProfile:
     InvalidProblem
         If there is no node.
     InvalidOption
-        If the origin is negative, or a value is no integer.
+        If the origin is negative, or a value is not an integer.
 
     Notes
     -----
