@@ -177,20 +177,25 @@ class Round(NamedTuple):
     by_pieces: bool = False
 
 
+#: The rounds of few jobs on slots as fine as the times themselves.
 _FINE_ROUNDS = (Round(1, (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)),)
+#: The rounds of few jobs on coarser slots, which are halved from round to round.
 _COARSE_ROUNDS = (
     Round(1, (0.5, 0.15, 0.05)),
     Round(2, (0.05, 0.015)),
     Round(4, (0.03, 0.01)),
     Round(8, (0.02,)),
 )
+#: The rounds of a log.
 _ROUNDS = (
     Round(1, (0.14, 0.042)),
     Round(2, (0.028, 0.0083)),
     Round(4, (0.028, 0.011)),
     Round(8, (0.022,)),
 )
+#: The rounds that go on from the prices of an earlier ascent.
 _FURTHER_ROUNDS = (Round(1, (0.022, 0.011)), Round(2, (0.022, 0.011)), Round(4, (0.022, 0.011)))
+#: The first rounds of a log of many jobs, piece by piece.
 _PIECE_ROUNDS = tuple(each._replace(by_pieces=True) for each in _ROUNDS[:2])
 
 

@@ -55,7 +55,6 @@ _ROOM_TRAIL = 400
 #: The most trail entries, a quarter of a gigabyte.
 _MOST_TRAIL = 10_000_000
 #: Integers of room for the notes for a proof, beyond those of one clause with all arcs.
-
 _ROOM_LOG = 300_000
 #: Learned clauses that stay at a clean-up.
 _KEEP = 12_000

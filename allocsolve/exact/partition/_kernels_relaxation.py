@@ -52,6 +52,7 @@ __all__ = [
     "sort_cells",
 ]
 
+#: States of a cell: excluded, undecided, or in every set of the node.
 OUT, OPEN, FORCED = 0, 1, 2
 
 

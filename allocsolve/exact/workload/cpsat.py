@@ -48,7 +48,6 @@ _BY_TIME, _BY_JOB = 0.05, 0.2
 #: The share of the time after that for branch and bound in order of starts.
 _IN_ORDER = 0.6
 #: The most sizes of all jobs together; larger models are not built.
-
 _MAX_SIZES = 20_000
 
 

@@ -60,7 +60,6 @@ BRANCH: Final = 100
 #: The latest submission, in seconds.
 _LAST_SUBMIT: Final = 599
 #: The jobs that are submitted at once; the others follow at the drawn distances.
-
 _AT_ONCE: Final = 5
 
 
