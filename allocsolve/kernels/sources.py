@@ -56,7 +56,7 @@ class Source(NamedTuple):
 
 @functools.cache
 def _function(called: Any) -> tuple[str, tuple[Any, ...]]:  # noqa: ANN401 - a dispatcher of numba or a function
-    """Return what a function by itself is made of, and what it calls, in the order of their names."""
+    """Return the text of a function by itself, and the functions that it calls, by the order of names."""
     function: FunctionType = getattr(called, "py_func", called)
     codes = list(_codes(function.__code__))
     text = [function.__module__, function.__qualname__]

@@ -122,7 +122,7 @@ def _at_end(
 def _per_second(
     jobs: PackedJobs, job: WorkLaw, slope: float, price: float, work_price: float
 ) -> tuple[float, float]:
-    """Return what a second more until the end costs under a work price, and the work done in that second."""
+    """Return the cost of another second until the end under a work price, and the work done in it."""
     nodes, rate = held_nodes(jobs, job, price, work_price)
     if price * nodes < work_price * rate:
         return slope + price * nodes - work_price * rate, rate

@@ -250,7 +250,7 @@ def further(windows: JobWindows, submit: FloatArray) -> Plan:
 def _latest_ends(
     jobs: DualJobs, sizes: FloatArray, starts: FloatArray, given: PriceBound, paid: FloatArray
 ) -> FloatArray:
-    """Return when each job ends at the latest: when its delay alone costs what it pays now."""
+    """Return the latest end of each job, at which the cost of its delay equals what it pays now."""
     ends = starts + jobs.runtime
     prices = np.interp(ends, given.edges, paid) - np.interp(starts, given.edges, paid)
     costs = np.maximum(jobs.floor, jobs.slope * (ends - jobs.submit)) + sizes * prices

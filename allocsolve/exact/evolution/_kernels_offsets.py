@@ -251,7 +251,7 @@ def propagate(e: Engine, n: int) -> bool:
 
 @inner_kernel
 def undo(e: Engine, level: int) -> None:
-    """Take back all decisions above `level`, and what followed from them."""
+    """Undo all decisions above `level`, and their consequences."""
     state, trail = e.state, e.trail
     if state[LEVEL] <= level:
         return

@@ -298,7 +298,7 @@ def explain_sum(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
 
 @inner_kernel
 def _write_culprit(e: Engine, count: int) -> int:
-    """Write, behind all clauses, that not all premises hold, for `learn`; undo what they do not need."""
+    """Write a clause behind all others: not all premises hold; undo decisions that it does not need."""
     state, trail, facts = e.state, e.trail, e.clause_facts
     clause = state[CLAUSES]
     end = e.clause_offsets[clause]

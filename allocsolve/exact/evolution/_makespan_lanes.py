@@ -220,7 +220,7 @@ class FromAbove(Refutation):
         self._others = [other for other in others if other is not self]
 
     def advance(self) -> None:
-        """Search for one slice of conflicts, with what the others have learned."""
+        """Search for one slice of conflicts, with the clauses that the others have learned."""
         self.lower(self._shared.value - 1)
         while self._inbox:
             lemmas = self._inbox.popleft()

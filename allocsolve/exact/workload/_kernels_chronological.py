@@ -1,4 +1,4 @@
-"""Branch and bound over schedules in order of starts, bounded by prices; dominated states are passed over."""
+"""Branch and bound over schedules in order of starts, bounded by prices; dominated states are skipped."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def random_workload(seed: int, num_jobs: int, num_nodes: int = 64, *, load: floa
     Parameters
     ----------
     seed
-        Of the random choices, >= 0.
+        The seed of the random choices, >= 0.
     num_jobs
         How many jobs.
     num_nodes
