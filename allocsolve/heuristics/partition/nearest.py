@@ -129,7 +129,7 @@ def gen_alg(topology: Topology, free: BoolArray, size: int) -> IntArray:
     References
     ----------
     Gen-Alg of the simulators SST (Sandia National Laboratories) and PReMAS (Knox College),
-    `NearestAllocator`.
+    ``NearestAllocator``.
     """
     return manhattan_median(topology, free, size, centres="free")
 
@@ -163,8 +163,8 @@ def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShe
 
     References
     ----------
-    MC1x1 of the simulators SST (Sandia National Laboratories) and PReMAS (Knox College), `NearestAllocator`;
-    the greedy variant is that of PReMAS.
+    MC1x1 of the simulators SST (Sandia National Laboratories) and PReMAS (Knox College),
+    ``NearestAllocator``; the greedy variant is that of PReMAS.
 
     Examples
     --------
