@@ -1,4 +1,4 @@
-"""Run the CBC that comes with PuLP, for no longer than asked, and without a word."""
+"""Run the CBC that comes with PuLP, silently and for no longer than asked."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["run_cbc"]
 
 
 def run_cbc(model: Any, seconds: float, workers: int) -> int:  # noqa: ANN401 - PuLP has no types
-    """Minimise a model of integer value and give its variables their values.
+    """Minimise a model with an integer objective and give its variables their values.
 
-    PuLP writes the model and reads the answer, but CBC is started here: it may overrun its time limit a
-    hundredfold, and lives on when Python is interrupted. So it is asked to stop early, and ended when the
+    PuLP writes the model and reads the answer, but CBC is started here, because it may overrun its time limit
+    a hundredfold and goes on when Python is interrupted. So it is asked to stop early, and is ended when the
     time is over.
 
     Parameters
@@ -44,14 +44,14 @@ def run_cbc(model: Any, seconds: float, workers: int) -> int:  # noqa: ANN401 - 
     import pulp  # noqa: PLC0415 - heavy, and other solvers do without
 
     clock = Clock(seconds)
-    # PULP_CBC_CMD itself warns that PuLP 4 will not have it.
+    # PULP_CBC_CMD is not used: it warns that PuLP 4 will not have it.
     cbc = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path)
     with tempfile.TemporaryDirectory(prefix="allocsolve-") as folder:
         written, answer = Path(folder, "model.mps"), Path(folder, "model.sol")
         columns, column_names, row_names, _ = model.writeMPS(str(written), rename=1)
         left = None if math.isinf(seconds) else clock.remaining
         limited = [] if left is None else ["-timeMode", "elapsed", "-sec", f"{0.9 * left:.3f}"]
-        # The objective is an integer, so a gap below 1 is none.
+        # The objective is an integer, so a gap below 1 is no gap.
         options = [*limited, "-allow", "0.9", "-threads", str(workers), "-solve", "-printingOptions", "all"]
         try:
             subprocess.run(  # noqa: S603 - no shell, and no argument from outside

@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
 
     #: The model has no answer: a proof.
     infeasible: bool
-    #: The last answer met is optimal for the model: a proof.
+    #: The last answer is optimal for the model: a proof.
     optimal: bool
     #: Proven lower bound on the objective, at least 0; meaningless if `infeasible`.
     bound: float
@@ -61,13 +61,13 @@ def run_cpsat(
 ) -> Outcome:
     """Minimise the model within the time left.
 
-    `on_solution` is called with a function that values expressions, for each better answer; it returns
-    whether to go on. `linear` tells that the objective weighs many variables, so that linear relaxations pay
-    (for makespan and completion they only take time). `edge_finding` makes cumulative constraints propagate
-    more, which pays where jobs are optional. `effort` limits the run in CP-SAT's deterministic seconds: with
-    one worker the run is the same every time. `stop` is asked now and then whether to stop. The search runs
-    in a thread of its own: the main thread stays free for Ctrl-C, which ends the search and is noted in the
-    outcome.
+    For each better answer, `on_solution` is called with a function that evaluates expressions; it returns
+    whether to go on. Set `linear` if the objective has many variables, so that linear relaxations help (for
+    makespan and completion they only take time), and `edge_finding` to propagate cumulative constraints
+    further, which helps where jobs are optional. `effort` limits the run in CP-SAT's deterministic seconds:
+    with one worker, every run is then the same. `stop` is called now and then and returns whether to stop.
+    The search runs in a thread of its own: the main thread stays free for Ctrl-C, which ends the search and
+    is noted in the outcome.
     """
     solver = cp_model.CpSolver()
     parameters = solver.parameters

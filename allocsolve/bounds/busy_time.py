@@ -22,17 +22,17 @@ __all__ = ["mean_busy_time"]
 
 #: Duals are rounded down to multiples of about 1 / _SCALE.
 _SCALE = 2**30
-#: Rounds of cuts, fewer if there are many steps: 20 applications converge, 100 nearly.
+#: The most rounds of cuts, and the most rounds times steps: 20 applications converge, 100 nearly.
 _MAX_ROUNDS, _MAX_STEP_ROUNDS = 60, 60_000
-#: Cuts are looked for among the steps with a head of at least one of so many values.
+#: Number of thresholds: cuts are sought among the steps whose head is at least a threshold.
 _THRESHOLDS = 8
-#: Cuts are looked for at a mean of the points so far, this part of it the old one: damps oscillation.
+#: Weight of the old point in the mean at which cuts are sought: it damps oscillation.
 _INERTIA = 0.7
-#: A cut that was slack in so many rounds is dropped.
+#: Rounds in a row in which a cut may be slack before it is dropped.
 _MAX_AGE = 6
-#: So many rounds without a gain are the end.
+#: Rounds without a gain after which the search ends.
 _PATIENCE = 10
-#: What counts as violated, slack or gain, as part of the mean release plus duration.
+#: The least violation, slack or gain that counts, as a share of the mean of release plus duration.
 _TOLERANCE = 1e-6
 
 
@@ -149,7 +149,7 @@ def _steps(problem: EvolutionProblem) -> _Steps:
 
 
 def _priced_cuts(steps: _Steps) -> list[tuple[_Cut, float]]:
-    """Return cuts and their duals: of normalised cuts, whose coefficients are shares of the mass."""
+    """Return cuts and the duals of the normalised cuts, whose coefficients are shares of the mass."""
     unit = float(steps.floors.mean())
     cuts: dict[tuple[int, bytes], _Cut] = {}
     ages: dict[tuple[int, bytes], int] = {}
@@ -164,7 +164,7 @@ def _priced_cuts(steps: _Steps) -> list[tuple[_Cut, float]]:
         if len(cuts) == before:
             break
         solved = _solve(steps, list(cuts.values()), unit)
-        if solved is None:  # numerical trouble: stop with the prices that there are
+        if solved is None:  # numerical trouble: stop with the prices so far
             break
         completions, duals, slack = solved
         point = _INERTIA * point + (1 - _INERTIA) * completions
@@ -189,7 +189,7 @@ def _violated(steps: _Steps, completions: Floats, unit: float) -> Iterator[_Cut]
     thresholds = distinct[picked, np.newaxis]
     eligible = heads[order] >= thresholds
     for kind, rates in enumerate(steps.rates):
-        # Per capacity: masses are seconds at full rate.
+        # Masses are divided by the capacity: they are seconds at full rate.
         shares = eligible * (rates * durations / (2 * steps.num_nodes))[order]
         masses = np.cumsum(shares, axis=1)
         excess = masses**2 / 2 - np.cumsum(shares * (middles[order] - thresholds), axis=1)
@@ -201,34 +201,34 @@ def _violated(steps: _Steps, completions: Floats, unit: float) -> Iterator[_Cut]
 
 def _solve(steps: _Steps, cuts: Sequence[_Cut], unit: float) -> tuple[Floats, Floats, Floats] | None:
     """Return completions, duals and slacks of the program with these cuts, times in multiples of `unit`."""
-    # Slow to import, and the other bounds do without.
+    # It is slow to import, and the other bounds need no solver.
     from scipy.optimize import linprog  # noqa: PLC0415 - scipy.optimize is slow to load
 
     num_apps = len(steps.floors)
     shares = np.empty((len(cuts), num_apps))
-    least = np.empty(len(cuts))
+    lower = np.empty(len(cuts))
     for row, (kind, members) in enumerate(cuts):
         masses = steps.rates[kind][members] * (steps.durations[members] / unit)
         weights = masses / masses.sum()
         shares[row] = np.bincount(steps.apps[members], weights, num_apps)
         after = steps.tails[members] + steps.durations[members] / 2
-        least[row] = (steps.heads[members].min() + weights @ after) / unit
-        least[row] += masses.sum() / (4 * steps.num_nodes)
+        lower[row] = (steps.heads[members].min() + weights @ after) / unit
+        lower[row] += masses.sum() / (4 * steps.num_nodes)
     bounds = [(floor, None) for floor in (steps.floors / unit).tolist()]
-    solved = linprog(np.ones(num_apps), A_ub=-shares, b_ub=-least, bounds=bounds, method="highs")
+    solved = linprog(np.ones(num_apps), A_ub=-shares, b_ub=-lower, bounds=bounds, method="highs")
     if solved.status != 0 or solved.x is None or solved.slack is None:
         return None
     return solved.x, -solved.ineqlin.marginals, solved.slack
 
 
 def _safe_bound(steps: _Steps, priced: Sequence[tuple[_Cut, float]]) -> int:
-    """Return the bound of the prices, in exact integers: they are only a proposal."""
+    """Return the bound that the prices give, in exact integers, whatever the solver proposed."""
     columns: list[list[int]] = [
         column.tolist() for column in (steps.apps, steps.durations, steps.heads, steps.tails)
     ]
     apps, durations, heads, tails = columns
     size = steps.num_nodes
-    ceiling = 2 * size * sum(durations)  # at least any mass
+    ceiling = 2 * size * sum(durations)  # no mass is larger
     floors: list[int] = steps.floors.tolist()
     charges = [0] * len(floors)
     value = 0  # of all cuts, times 4 size
@@ -241,6 +241,6 @@ def _safe_bound(steps: _Steps, priced: Sequence[tuple[_Cut, float]]) -> int:
             charges[apps[i]] += price * own
         later = sum(own * (2 * tails[i] + durations[i]) for i, own in masses.items())
         value += price * (4 * size * mass * min(heads[i] for i in masses) + mass**2 + 2 * size * later)
-    whole = max(_SCALE * ceiling, *charges)  # scales the prices: nothing is charged more than 1
+    whole = max(_SCALE * ceiling, *charges)  # scales the prices so that no charge is above 1
     rest = sum((whole - charge) * floor for charge, floor in zip(charges, floors, strict=True))
     return -(-(value + 4 * size * rest) // (4 * size * whole))

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["partition_bound", "star_bound"]
 
-#: The largest town that is computed for a bound (0.3 s at the first call); larger ones follow from it.
+#: The largest town that is computed for a bound, in nodes (0.3 s at the first call); bounds on larger sets
+#: follow from it.
 _LARGEST_TOWN = 100
-#: Nodes for each free one from which on the free ones are few; distances that are held at most.
+#: Free nodes are few when there are this many nodes or more for each of them: then each distance is computed.
 _SPARSE = 16
+#: The most distances that such a table may hold.
 _TABLE_LIMIT = 2**22
-#: Radius up to which distances are counted at first.
+#: Radius in hops up to which distances are counted at first; it grows until it suffices.
 _FIRST_RADIUS = 8
 
 
@@ -49,7 +51,7 @@ def partition_bound(problem: PartitionProblem) -> int:
 
     For odd k the value is rounded up as in `star_bound`.
 
-    *Complexity*: that of `star_bound` and of towns of up to 100 nodes, which are kept.
+    *Complexity*: that of `star_bound` and of towns of up to 100 nodes, which are cached.
 
     Examples
     --------
@@ -91,8 +93,9 @@ def star_bound(problem: PartitionProblem) -> int:
 
     References
     ----------
-    Used in Krumke et al., "Compact location problems", Theoretical Computer Science 181, 1997 (part 1) and
-    Bender et al., Algorithmica 50(2), 2008 (part 2), both cited from memory.
+    The median as the centre of a set (part 2): Bender, Bunde, Demaine, Fekete, Leung, Meijer & Phillips,
+    "Communication-aware processor allocation for supercomputers: finding point sets of small average
+    distance", Algorithmica 50(2), 2008, pp. 279-298.
 
     Examples
     --------
@@ -137,9 +140,9 @@ def _by_town(topology: Topology, size: int) -> int:
 def _least_star(topology: Topology, free: BoolArray, size: int, centres: BoolArray) -> int:
     """Return the least total distance from a centre to the `size` free nodes nearest to it.
 
-    It is the sum over r >= 0 of how many of these are farther than r; cut off at a radius, it is a lower
-    bound for centres with too few nodes within. Where few nodes are free, and so far apart, each distance
-    is looked at instead.
+    It is the sum over r >= 0 of the number of these nodes that are farther than r. Cut off at a radius, it is
+    a lower bound for centres with too few nodes within. Where few nodes are free, and thus far apart, each
+    distance is computed instead.
     """
     nodes, at = np.flatnonzero(free), np.flatnonzero(centres)
     if len(nodes) * _SPARSE <= topology.num_nodes and len(nodes) * len(at) <= _TABLE_LIMIT:
@@ -149,8 +152,8 @@ def _least_star(topology: Topology, free: BoolArray, size: int, centres: BoolArr
         within = np.cumsum(_counts_at_distance(topology, free, radius), axis=0)[:, centres]
         farther = np.maximum(size - within, 0).sum(axis=0)
         enough = within[-1] >= size
-        if enough.any() and (least := int(farther[enough].min())) <= farther.min():
-            return least
+        if enough.any() and (smallest := int(farther[enough].min())) <= farther.min():
+            return smallest
         radius = min(2 * radius, topology.diameter)
 
 

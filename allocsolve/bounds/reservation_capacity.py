@@ -16,14 +16,14 @@ __all__ = ["reservation_capacity_bound"]
 def reservation_capacity_bound(problem: ReservationProblem, term: ReservationTerm) -> float:
     """Return a lower bound on a term: jobs that end in time at all share the area of the machine.
 
-    The area is that from the first arrival to the last deadline. The jobs with the most weight to an area
+    The area is that from the first arrival to the last deadline. The jobs with the most weight per area
     are taken first, and of the last one a part (a fractional knapsack).
 
     Notes
     -----
     0 where jobs may leak: a job that books nothing needs no area to be accepted, and less to be successful.
-    *Complexity*: O(jobs log jobs). *Guarantee*: never above the term of any schedule, but for rounding, for
-    which it is lowered by one part in 10^12.
+    *Complexity*: O(jobs log jobs). *Guarantee*: never above the term of any schedule, except for rounding,
+    for which it is lowered by one part in 10^12.
     """
     jobs = problem.packed
     area = jobs.nodes.astype(np.float64) * jobs.runtime

@@ -1,4 +1,4 @@
-"""Optimal towns: the least total pairwise distance of any set of so many nodes of an empty 2-D mesh.
+"""Optimal towns: the least total pairwise distance of a set of n nodes of an empty 2-D mesh.
 
 *Formula.* Let P(m) = sum over j >= 2 of T_j * (n - T_j) with T_j = m_j + m_(j+2) + m_(j+4) + ... be the
 organ-pipe cost of integers m_1 >= m_2 >= ... that add up to n. Then the optimum is the least P(l) + P(l')
@@ -22,7 +22,7 @@ then its row counts are majorised by l' (Gale & Ryser), that is, such moves lead
 with these columns costs less than P(l) + P(l'), and the Young diagram of l with columns and rows arranged as
 organ pipes costs just that. It has as many columns and rows as are in use, side by side: it fits the box.
 
-The argument holds for a ring in place of a line too, with its own cost in place of P.
+The argument also holds for a ring in place of a line, with the cost of the ring in place of P.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["extent", "town", "town_set"]
 
-#: Sides of the grid without a border.
+#: Side of the grid without a border, in nodes: above every size, and sums with it fit 64 bits.
 _ENDLESS = 2**62
 
 
@@ -66,17 +66,17 @@ def town(size: int, shape: Sequence[int] | None = None) -> int:
     -----
     *Guarantee*: exact; thus a lower bound for any occupancy of the mesh. Proof: in the head of this module.
 
-    *Search.* Let c(n) be the optimum and u a set of n that is known. A node v of an optimal set has total
-    distance D(v) <= c(n) - c(n - 1) <= u - c(n - 1): the others cost c(n - 1) at least. In the organ pipe
-    with w columns the two ends of the longest row have 2 D >= n (w - 1) + 2 s, s being the total distance to
-    the middle row, which is least if all rows but the last are full. This bounds w, and likewise the rows. A
-    Young diagram in that box is a square of side d (Durfee) with columns heightened by a_1 >= ... >= a_d and
-    rows lengthened by b_1 >= ... >= b_d. T_j of a rank j > d depends on b alone, of another on a and two
-    numbers of b, as a sum: the cost is a function of a, plus one of b, plus four products. So all pairs are
-    valued at once, by a product of matrices.
+    *Search.* Let c(n) be the optimum and u the cost of a known set of n nodes. A node v of an optimal set has
+    total distance D(v) <= c(n) - c(n - 1) <= u - c(n - 1): the others cost c(n - 1) at least. In the organ
+    pipe with w columns the two ends of the longest row have 2 D >= n (w - 1) + 2 s, s being the total
+    distance to the middle row, which is least if all rows but the last are full. This bounds w, and likewise
+    the rows. A Young diagram in that box is a square of side d (Durfee) with columns heightened by a_1 >= ...
+    >= a_d and rows lengthened by b_1 >= ... >= b_d. T_j of a rank j > d depends on b alone, of another on a
+    and two numbers of b, as a sum: the cost is a function of a, plus one of b, plus four products. So all
+    pairs are valued at once, by a product of matrices.
 
     *Complexity*: the binomial numbers of box - d over d, pairs of them with the right sum, for all sizes up
-    to this one; then kept. 1..80 take 0.15 s together, 1..150 1.5 s.
+    to this one; then they are cached. Sizes 1..80 take 0.15 s together, 1..150 take 1.5 s.
 
     References
     ----------
@@ -109,14 +109,14 @@ def town_set(size: int, shape: Sequence[int] | None = None) -> IntArray:
     x, y = _organ_pipe(len(columns)), _organ_pipe(columns[0])
     cells = [(x[i], y[j]) for i, height in enumerate(columns) for j in range(height)]
     if shape is not None and shape[0] > shape[1]:
-        cells = [(one, other) for other, one in cells]
+        cells = [(column, row) for row, column in cells]
     return np.array(sorted(cells), dtype=np.int64)
 
 
 def extent(size: int, increment: int, longest: int = _ENDLESS) -> int:
-    """Return a bound on the sides of optimal towns, given one on ``town(size) - town(size - 1)``.
+    """Return a bound on the sides of optimal towns, given a bound on ``town(size) - town(size - 1)``.
 
-    As in the notes of `town`; `longest` is returned if it is smaller.
+    The notes of `town` have the proof. `longest` is returned if it is smaller.
     """
     side = min(size, longest)
     while side > 1 and size * (side - 1) + 2 * _least_star(size, side) > 2 * increment:
@@ -138,7 +138,7 @@ def _town(size: int, shape: Sequence[int] | None) -> _Town:
     if size > width * height:
         msg = f"size {size} is above the {width * height} nodes"
         raise InvalidProblem(msg)
-    for smaller in range(1, size):  # each builds on the one before: no deep recursion
+    for smaller in range(1, size):  # each size builds on the one before, so the recursion is not deep
         _best(smaller, width, height)
     return _best(size, width, height)
 
@@ -147,7 +147,7 @@ def _sides(shape: Sequence[int]) -> tuple[int, int]:
     if len(shape) != 2 or min(shape) < 1:
         msg = f"shape {list(shape)} is not that of a 2-D mesh"
         raise InvalidProblem(msg)
-    return min(shape), max(shape)  # a mesh and its mirror image share what is kept
+    return min(shape), max(shape)  # a mesh and its mirror image share their cached towns
 
 
 @lru_cache(maxsize=4096)
@@ -175,7 +175,7 @@ def _extended(columns: tuple[int, ...], width: int, height: int) -> Iterator[tup
 
 
 def _best_around(size: int, side: int, above: int, beside: int, best: _Town) -> _Town:
-    """Return the best town with this Durfee square if it is below `best`, which is else returned."""
+    """Return the best town with this Durfee square, or `best` if that is no dearer."""
     heightened, lengthened = _fringes(side, above), _fringes(side, beside)
     own_a, own_b = _own_cost(size, side, heightened), _own_cost(size, side, lengthened)
     for mass in range(size - side**2 + 1):
@@ -185,13 +185,13 @@ def _best_around(size: int, side: int, above: int, beside: int, best: _Town) -> 
             continue
         mixed = heightened.inner[a] @ lengthened.outer[b].T + heightened.outer[a] @ lengthened.inner[b].T
         costs = own_a[a, None] + own_b[None, b] - 2 * mixed
-        least = int(costs.min())
-        if least < best.cost:
+        cheapest = int(costs.min())
+        if cheapest < best.cost:
             i, j = np.unravel_index(int(costs.argmin()), costs.shape)
             tops, ends = heightened.parts[a[i]].tolist(), lengthened.parts[b[j]].tolist()
             columns = [side + top for top in tops]
             columns += [sum(end > t for end in ends) for t in range(ends[0])]
-            best = _Town(least, tuple(columns))
+            best = _Town(cheapest, tuple(columns))
     return best
 
 
@@ -202,9 +202,9 @@ class _Fringes(NamedTuple):
     parts: IntArray
     #: Their sums.
     mass: IntArray
-    #: T_j of the ranks 2..d along the other axis but for what lies outside the square, shape (ways, d - 1).
+    #: T_j of the ranks 2..d along the other axis, without what lies outside the square, shape (ways, d - 1).
     square: IntArray
-    #: Sums of `square` over the j that take in T_(d+1), and over those that take in T_(d+2), shape (ways, 2).
+    #: Sums of `square` over the j that include T_(d+1), and over those that include T_(d+2), shape (ways, 2).
     inner: IntArray
     #: T_(d+1), T_(d+2), ... along this axis.
     tails: IntArray
@@ -234,7 +234,7 @@ def _alternate_sums(counts: IntArray) -> IntArray:
 
 def _own_cost(size: int, side: int, fringes: _Fringes) -> IntArray:
     """Return the terms of the cost that depend on one axis alone."""
-    second = side // 2  # how many of the ranks 2..d take in T_(d+2); the others take in T_(d+1)
+    second = side // 2  # the number of ranks in 2..d that include T_(d+2); the others include T_(d+1)
     times = np.array([side - 1 - second, second])
     cost: IntArray = (_cut(size, fringes.outer) * times).sum(axis=1)
     cost += _cut(size, fringes.square).sum(axis=1) + _cut(size, fringes.tails).sum(axis=1)

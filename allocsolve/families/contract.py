@@ -1,4 +1,4 @@
-"""What a family of problems is: one value that says everything the rest of the package asks about it.
+"""The contract of a family of problems: one value with everything that the rest of the package asks about it.
 
 A family is added by one `Family` and the functions that it names. Commands, files, judge, bench, reports,
 gate and the contract tests take it from there; none of them knows a family by name.
@@ -39,7 +39,7 @@ A = TypeVar("A")
 #: A solver of some family, whose types are known at run time only.
 AnySolver: TypeAlias = Solver[Any, Any]
 
-#: What a feature of a problem may be: as JSON holds it.
+#: A feature of a problem, as JSON holds it.
 Feature: TypeAlias = str | int | float | bool | None
 
 #: A JSON object.
@@ -49,8 +49,8 @@ Document: TypeAlias = dict[str, Any]
 def relative_gap(value: float, reference: float, *, is_lost_share: bool = False) -> float:
     """Return how far a value is above a reference, relative to it.
 
-    Of lost shares it is what the value loses of all that the reference keeps. 0 if both are equal, infinite
-    above a reference of 0 that is no lost share.
+    For lost shares it is what the value loses of all that the reference keeps. 0 if both are equal, infinite
+    above a reference of 0, except for lost shares.
     """
     if value == reference:
         return 0.0
@@ -62,17 +62,19 @@ def relative_gap(value: float, reference: float, *, is_lost_share: bool = False)
 class Rules(Generic[P, A]):
     """What the judge knows of a family; shares no code with its solvers."""
 
-    #: What is wrong with an answer, one line each; empty if it answers the problem.
+    #: The faults of an answer, one line each; empty if it answers the problem.
     violations: Callable[[P, A], tuple[str, ...]]
-    #: Everything that is measured of a feasible answer, as a frozen dataclass of numbers.
+    #: All metrics of a feasible answer, as a frozen dataclass of numbers.
     metrics: Callable[[P, A], Any]
     #: The value of an answer with these metrics under an objective, a tuple of terms; a tuple of numbers for
     #: several.
     value: Callable[[Any, Any], Value]
     #: A lower bound on the first term of an objective, recomputed from the certificate of a result; None for
-    #: a family whose bounds carry none. Raises `InvalidAnswer` for what is no certificate of the problem.
+    #: a family without certificates. Raises `InvalidAnswer` for anything that is not a certificate of the
+    #: problem.
     certified_bound: Callable[[P, Mapping[str, Any], tuple[str, ...]], float] | None = None
-    #: By what part of a value the claims of solvers may differ from what is judged: 0 where values are exact.
+    #: The share of a value by which claims of solvers may differ from the judged value: 0 where values are
+    #: exact.
     tolerance: float = 0.0
 
 
@@ -80,19 +82,19 @@ class Rules(Generic[P, A]):
 class TableFormat:
     """How problems or answers are written as a table, as CSV files and data frames are."""
 
-    #: Columns that every table has; those of another family are others.
+    #: Columns that every table has; they differ from those of other families.
     required: tuple[str, ...]
     optional: tuple[str, ...]
     #: Columns of text: a 7 in them is the text 7.
     texts: tuple[str, ...]
-    #: The fields of the JSON format, without the envelope, of the rows of a table (see
-    #: `allocsolve.instances.formats`); of an answer, of the rows and the problem.
+    #: Returns the fields of the JSON format, without the envelope, from the rows of a table (see
+    #: `allocsolve.instances.formats`); for an answer, from the rows and the problem.
     fields: Callable[..., Document]
     #: The columns of a problem, or of a problem and its answer: arrays of equal length.
     columns: Callable[..., Mapping[str, Any]]
-    #: Whether columns of other names are passed over.
+    #: Whether columns with other names are ignored.
     is_open: bool = False
-    #: What readers of such a table should know of it, a line.
+    #: A line that readers of such a table should know.
     caution: str = ""
 
 
@@ -121,9 +123,9 @@ class Codec(Generic[P, A]):
 class Setting(Generic[P]):
     """A field of problems that commands and studies may set instead of what a file says."""
 
-    #: What a value may be, for people.
+    #: The allowed values, in words for people.
     values: str
-    #: The value of a text, or of a value of a TOML file; raises ValueError for what is no value.
+    #: The value of a text or of a value in a TOML file; raises ValueError for anything else.
     read: Callable[[object], Any]
     #: The problem with another value.
     apply: Callable[[P, Any], P]
@@ -135,7 +137,7 @@ class Setting(Generic[P]):
 class SolverRow:
     """One row of the table of solvers."""
 
-    #: Without parentheses and colons: they part options and modules from it.
+    #: Without parentheses and colons, which separate options and modules from it.
     name: str
     method: Literal["heuristic", "exact"]
     summary: str
@@ -193,26 +195,29 @@ class Family(Generic[P, A]):
     solvers: tuple[SolverRow, ...]
     #: Name of the solver that gives bounds and optima unless another is named.
     baseline: str
-    #: What tells the problems of a study apart, by name.
+    #: Features that distinguish the problems of a study, by name.
     features: Callable[[P], Mapping[str, Feature]]
     #: A cheap lower bound on one term of an objective.
     bound: Callable[[P, str], float]
-    #: Tiny problems on which a solver compiles and loads all that it may need for this one: no bound and no
-    #: greedy rule solves them, and each way through a solver is taken on one of them.
+    #: Given a problem, tiny problems on which a solver compiles and loads all that it may need for that
+    #: problem: no bound and no greedy rule solves them, and each path through a solver is taken on one of
+    #: them.
     warm_up: Callable[[P], tuple[P, ...]]
-    #: Problems at the edges of what the model allows, each with a name that says why; an exact solver proves
-    #: each within a second, unless its model grows with the time or times are real. Made anew at every call.
+    #: Problems at the edges of what the model allows, each with a name that says why. An exact solver proves
+    #: each within a second, unless its model grows with the time or times are real. They are made anew at
+    #: every call.
     examples: Callable[[], Iterable[P]]
     #: A problem that no solver is expected to solve to the end in a second.
     large_example: Callable[[], P]
-    #: Problems on which the gate times solvers, from small to large. The names stand in baselines: a problem
-    #: that is changed needs a new name. Empty: solvers are not timed.
+    #: Problems on which the gate times solvers, from small to large. Baselines have their names, so a changed
+    #: problem needs a new name. Empty: solvers are not timed.
     timing_problems: Mapping[str, Callable[[], P]] = field(default_factory=dict)
     #: The fields of problems that commands and studies may set, by name.
     settings: Mapping[str, Setting[P]] = field(default_factory=dict)
     #: Short names of solvers with options; none is the name of a solver.
     aliases: tuple[Alias, ...] = ()
-    #: Objectives that say which share of a whole an answer loses, 0 to 1: gaps are to what it keeps.
+    #: Objectives that measure the share of a whole that an answer loses, 0 to 1: gaps are relative to what it
+    #: keeps.
     lost_shares: frozenset[str] = frozenset()
 
     def parse_objective(self, objective: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -221,9 +226,9 @@ class Family(Generic[P, A]):
         Raises
         ------
         UnknownName
-            If a term is none of this family.
+            If a term is not one of this family.
         InvalidOption
-            If a term stands twice, or there is none.
+            If a term is repeated, or there is none.
         """
         return self.objectives[:1] if objective is None else parse_objective(objective, self.objectives)
 

@@ -1,4 +1,4 @@
-"""Problems with other values of the fields that their family lets be set."""
+"""Problems with other values of the fields that their family allows to set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_settings(
     Raises
     ------
     InvalidOption
-        If the family has no such field, the value is none, or it is looser than that of the problem.
+        If the family has no such field, the value is not allowed, or it is looser than that of the problem.
     """
     family = family_of(problem)
     for name, value in values.items():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["GROUP", "families", "family_named", "family_of", "unusable_families"]
 
 #: The families of this package, in the order in which they are shown: the only table of them. They are loaded
-#: when a problem is first asked about, so that files and judge need not import solvers.
+#: when the family of a problem is first needed, so that files and judge need not import solvers.
 FAMILIES: Final = (
     "allocsolve.registry.evolution:EVOLUTION",
     "allocsolve.registry.partition:PARTITION",
@@ -48,7 +48,7 @@ def family_named(kind: str) -> AnyFamily:
     UnknownName
         If there is none.
     PluginError
-        If another distribution names one that cannot be used.
+        If another distribution names a family that cannot be used.
     """
     named = {family.kind: family for family in families()}
     if kind in named:
@@ -64,7 +64,7 @@ def family_of(problem: Problem | type) -> AnyFamily:
     Raises
     ------
     UnknownName
-        If it is of no known kind.
+        If no family has its kind.
     """
     type_ = problem if isinstance(problem, type) else type(problem)
     for family in families():

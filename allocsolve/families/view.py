@@ -1,4 +1,4 @@
-"""What a family shows of its problems and answers: part of the contract of a family."""
+"""How a family shows its problems and answers: a part of the contract of a family."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ Line: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Exhibit(NamedTuple):
-    """What a page shows of one problem and several answers to it: a drawing, or a table."""
+    """A drawing or a table with which a page shows a problem and several answers to it."""
 
     title: str
-    #: What is to be said of it.
+    #: The text beside it.
     note: str
     drawing: Picture | None = None
     heads: tuple[str, ...] = ()
-    #: Of each cell what is shown, and the number or text that it is sorted by.
+    #: For each cell the shown text, and the number or text by which it is sorted.
     rows: tuple[tuple[tuple[str, float | str], ...], ...] = ()
 
 
 class Export(NamedTuple):
     """A file that another program reads, made of a problem, an answer and a window of time."""
 
-    #: For whom it is, in a few words: the help of its option.
+    #: For which program it is, in a few words: the help of its option.
     summary: str
     #: The text of the file; the window is its first and last instant in seconds, None for all there is.
     #: Raises `InvalidOption` where that is more than the other program can take.
@@ -70,13 +70,13 @@ class View(Generic[P, A]):
     units: Mapping[str, str]
     #: A problem in a few words.
     describe: Callable[[P], str]
-    #: Why no answer to a problem can be drawn, as it is too large; nothing if it can.
+    #: Why no answer to a problem can be drawn, such as its size; nothing if it can.
     undrawable: Callable[[P], str]
     #: The drawing of an answer to a problem that is not `undrawable`.
     plot: Callable[[P, A], Picture]
     #: The metrics of an answer, as names and texts.
     metric_fields: Callable[[P, Any], list[tuple[str, str]]]
-    #: The lines that show an answer in a terminal with so many letters to a line; none if it does not fit.
+    #: The lines that show an answer in a terminal of a given width; none if it does not fit.
     terminal_picture: Callable[[P, A, int], Sequence[Line]] = _no_terminal_picture
     #: What is shown of a problem, its answers by the names of their solvers (the best first), the
     #: certificates of its bounds (the tightest first), and the names of answers that no solver has made; left
@@ -90,7 +90,7 @@ class View(Generic[P, A]):
     plot_together: Callable[[P, Sequence[A]], Sequence[Picture]] | None = None
 
     def plots(self, problem: P, answers: Sequence[A]) -> Sequence[Picture]:
-        """Return the drawings of several answers, as they are to be looked at side by side."""
+        """Return the drawings of several answers, to be compared side by side."""
         if self.plot_together is not None:
             return self.plot_together(problem, answers)
         return [self.plot(problem, answer) for answer in answers]

@@ -1,8 +1,8 @@
 """How kernels hand arrays to inner kernels: as address and shape, not as the seven fields that numba has.
 
-A kernel takes the arrays of a search or of an engine as named tuples, often more than forty. numba takes
-them apart at every call into owner, size, strides and so on, which is most of the code that LLVM is given.
-Between kernels, a contiguous array is where it lies and how long its axes are; all else follows.
+A kernel takes the arrays of a search or of an engine as named tuples, often more than forty arrays. At every
+call numba takes them apart into owner, size, strides and so on, which is most of the code that LLVM gets.
+Between kernels, the address and the lengths of the axes describe a contiguous array; all else follows.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["by_address"]
 
-#: Where numba keeps what of an array.
+#: The models in which numba describes how each type is laid out.
 _ITEMS, _ITEM_SIZE, _DATA, _SHAPE, _STRIDES = range(2, 7)
 _INT: Final = ir.IntType(64)
 
 
 class ByAddress(types.Type):
-    """A type whose arrays are handed on by their addresses and shapes; else it is the type itself."""
+    """A type whose arrays are passed by their addresses and shapes; otherwise it is like the type itself."""
 
     def __init__(self, kind: types.Type) -> None:
         self.kind = kind
@@ -34,7 +34,7 @@ class ByAddress(types.Type):
 
 
 def by_address(kinds: Iterable[types.Type]) -> tuple[types.Type, ...]:
-    """Return types of arguments, with arrays (in tuples or not) by address."""
+    """Return types of arguments, with arrays (also those in tuples) by address."""
     return tuple(ByAddress(kind) if _holds_arrays(kind) else kind for kind in kinds)
 
 
@@ -49,7 +49,7 @@ def _holds_arrays(kind: types.Type) -> bool:
 
 @register_default(ByAddress)
 class _ByAddressModel(DataModel):
-    """Inside a function it is what numba makes of the type; only arguments differ."""
+    """The model of such a type: inside a function it is that of numba; only arguments differ."""
 
     def __init__(self, models: Any, marked: ByAddress) -> None:  # noqa: ANN401 - numba's table of models
         super().__init__(models, marked)
@@ -63,13 +63,13 @@ class _ByAddressModel(DataModel):
         return self._value_type
 
     def get_argument_type(self) -> Any:  # noqa: ANN401 - llvmlite has no types
-        """Return the address and the axes of an array, those of each part of a tuple."""
+        """Return the types of the address and the axes of an array, or those of each part of a tuple."""
         if self._parts:
             return tuple(part.get_argument_type() for part in self._parts)
         return self._value_type.elements[_DATA], *[_INT] * self._kind.ndim
 
     def as_argument(self, builder: Any, value: Any) -> Any:  # noqa: ANN401 - llvmlite has no types
-        """Take apart what is handed on."""
+        """Take apart a value that is passed on."""
         if self._parts:
             fields = (builder.extract_value(value, place) for place in range(len(self._parts)))
             return tuple(
@@ -79,7 +79,7 @@ class _ByAddressModel(DataModel):
         return builder.extract_value(value, _DATA), *axes
 
     def from_argument(self, builder: Any, value: Any) -> Any:  # noqa: ANN401 - llvmlite has no types
-        """Put together what was handed on: an array without an owner, whom the entry kernel keeps."""
+        """Put together a passed value: an array without an owner, as the entry kernel keeps the owner."""
         if self._parts:
             made = ir.Constant(self._value_type, ir.Undefined)
             for place, (part, field) in enumerate(zip(self._parts, value, strict=True)):

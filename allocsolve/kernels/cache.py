@@ -1,6 +1,6 @@
-"""Machine code on disk, named by the digest of all that it was made of: it cannot be stale.
+"""Machine code on disk, named by the digest of all that it was made from: it cannot be stale.
 
-A file holds the code of one entry kernel for one signature. In its name is the digest of what the kernel is
+A file holds the code of one entry kernel for one signature. Its name has the digest of what the kernel is
 made of (`allocsolve.kernels.sources`), the types of its arguments, how kernels are compiled, versions,
 processor and settings. There is no index, no time stamp and no path: a folder that CI restores, another
 checkout or a new installation of the same sources is as good. Processes that need the same code at the same
@@ -42,18 +42,21 @@ try:
 except ImportError:  # Windows: processes that need the same code at the same time each compile it
     fcntl = None  # type: ignore[assignment]
 
-#: Code that nobody has used for so long is removed, in seconds; of one kernel, all but the last used.
+#: Seconds without use after which code is removed.
 _UNUSED_S: Final = 60 * 86400
+#: The most files of a kernel; beyond them the least recently used ones are removed.
 _VERSIONS: Final = 12
 
-#: How kernels are compiled: an edit of these modules compiles all kernels again.
+
+#: The digest of the modules that say how kernels are compiled: after an edit of them all kernels are compiled
+#: again.
 _COMPILER: Final = hashlib.sha256(
     b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in ("arguments", "jit", "linking"))
 ).hexdigest()
 
 
 def kernel_folder() -> Path:
-    """Return the folder of compiled kernels: that of ``ALLOCSOLVE_KERNELS``, or one of the user's."""
+    """Return the folder of compiled kernels: ``ALLOCSOLVE_KERNELS``, or one in the user's cache."""
     named = os.environ.get("ALLOCSOLVE_KERNELS")
     if named:
         return Path(named)
@@ -62,7 +65,7 @@ def kernel_folder() -> Path:
 
 
 def clear_kernels() -> int:
-    """Remove all compiled kernels from disk, and return how many there were."""
+    """Remove all compiled kernels from disk, and return their number."""
     removed = 0
     for file in _files(kernel_folder(), "*"):
         with contextlib.suppress(OSError):
@@ -81,7 +84,7 @@ def _files(folder: Path, name: str) -> list[Path]:
 
 
 class KernelCache(NullCache):
-    """The cache of one entry kernel, where numba asks for code before it compiles and gives what it made."""
+    """The cache of one entry kernel: numba asks it for code before it compiles, and gives it new code."""
 
     def __init__(self, kernel: Dispatcher) -> None:
         self._kernel = kernel
@@ -90,12 +93,12 @@ class KernelCache(NullCache):
 
     @property
     def cache_path(self) -> str:
-        """Where the code is."""
+        """The folder of the code."""
         return str(kernel_folder())
 
     @functools.cached_property
     def _source(self) -> Source:
-        """At the first call, when all modules have been imported."""
+        """The source of the kernel, read at the first call, when all modules have been imported."""
         return Source.of(self._kernel)
 
     def _file(self, arguments: Sequence[Any], processor: object) -> Path:
@@ -107,7 +110,7 @@ class KernelCache(NullCache):
 
     @contextlib.contextmanager
     def lookup(self) -> Iterator[None]:
-        """Surround what numba does to get code: locks that it takes are given back, come what may."""
+        """Surround what numba does to get code, so that its locks are released in any case."""
         with self._held:
             yield
 
@@ -122,12 +125,12 @@ class KernelCache(NullCache):
         if code is None:
             self._held.enter_context(compiling(self._kernel.py_func.__name__, self._source.functions))
             return None
-        # From a folder of the user's own, by the hooks of numba's own cache.
+        # The folder is the user's own, and the hooks are those of numba's own cache.
         return CompileResult._rebuild(target, *pickle.loads(code))  # noqa: S301, SLF001
 
     def save_overload(self, signature: Any, result: Any) -> None:  # noqa: ANN401 - numba has no types
-        """Write what was compiled; where nothing can be written it is compiled again next time."""
-        if result.library.has_dynamic_globals:  # addresses of this process
+        """Write compiled code; where nothing can be written, it is compiled again next time."""
+        if result.library.has_dynamic_globals:  # it has addresses of this process
             return
         file = self._file(getattr(signature, "args", signature), result.library.codegen.magic_tuple())
         with contextlib.suppress(OSError):
@@ -138,7 +141,7 @@ class KernelCache(NullCache):
 
 
 def _read(file: Path) -> bytes | None:
-    """Return the code in a file if it is there and whole, and note that it is of use."""
+    """Return the code in a file if the file exists and is whole, and note its use."""
     try:
         content = file.read_bytes()
     except OSError:
@@ -150,7 +153,7 @@ def _read(file: Path) -> bytes | None:
 
 
 def _write(file: Path, code: bytes) -> None:
-    """Write a file under another name, then move it: nobody ever sees half of it."""
+    """Write a file under another name, then move it, so that no process sees half of it."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
         part.write(hashlib.sha256(code).digest() + code)
@@ -159,7 +162,7 @@ def _write(file: Path, code: bytes) -> None:
 
 @contextlib.contextmanager
 def _alone(file: Path) -> Iterator[None]:
-    """Wait until no other process makes the same file; where files cannot be locked, do not wait."""
+    """Wait until no other process makes the same file; where files cannot be locked, continue at once."""
     path = file.with_suffix(".lock")
     with contextlib.ExitStack() as stack:
         if fcntl is not None:

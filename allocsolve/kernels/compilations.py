@@ -19,21 +19,21 @@ class Compilation(NamedTuple):
     """An entry kernel that is being compiled."""
 
     kernel: str
-    #: Functions that it is made of whose compilation has begun, and all of them, without those of numba.
+    #: The functions of the kernel whose compilation has begun, and all its functions, without those of numba.
     begun: int
     functions: int
 
 
 class _Counter(event.Listener):
-    """Counts compilations of whatever code; reading machine code from the cache is none."""
+    """Counts compilations of any code; reading machine code from the cache does not count."""
 
     def __init__(self) -> None:
         self.started = 0
-        #: Those of functions that are not of numba.
+        #: The started compilations of functions that are not numba's own.
         self.started_kernels = 0
 
     def on_start(self, compilation: Any) -> None:  # noqa: ANN401 - an event of numba, which has no types
-        """Count: a compilation counts from its start."""
+        """Count a compilation, which counts from its start."""
         self.started += 1
         module = compilation.data["dispatcher"].py_func.__module__
         self.started_kernels += not module.startswith("numba.")
@@ -50,17 +50,18 @@ _kernels: list[Dispatcher] = []
 
 
 def note_kernel(kernel: Dispatcher) -> None:
-    """Have `loaded_kernels` count a kernel."""
+    """Add a kernel to those that `loaded_kernels` counts."""
     _kernels.append(kernel)
 
 
-#: What is being compiled, each within the one before: name, functions, and how many were begun before.
+#: The kernels being compiled, each within the one before: name, number of functions, and the number of
+#: compilations begun before.
 _compiling: list[tuple[str, int, int]] = []
 
 
 @contextmanager
 def compiling(kernel: str, functions: int) -> Iterator[None]:
-    """Have `compilation` tell of a kernel, which is made of so many functions, while it is compiled."""
+    """Have `compilation` return a kernel, and its number of functions, while it is compiled."""
     _compiling.append((kernel, functions, _COUNTER.started_kernels))
     try:
         yield
@@ -69,17 +70,17 @@ def compiling(kernel: str, functions: int) -> Iterator[None]:
 
 
 def compilation() -> Compilation | None:
-    """Return what is being compiled in this process, in whichever thread; None if nothing is."""
+    """Return what is being compiled in any thread of this process; None if nothing is."""
     for kernel, functions, before in _compiling[-1:]:
         return Compilation(kernel, min(functions, _COUNTER.started_kernels - before), functions)
     return None
 
 
 def compilations() -> int:
-    """Return how many compilations, of this package or not, have started since it was imported."""
+    """Return the number of compilations of any code that have started since this package was imported."""
     return _COUNTER.started
 
 
 def loaded_kernels() -> int:
-    """Return how many kernels of this package have machine code, each counted by types of arguments."""
+    """Return the number of kernels of this package with machine code, counted by types of arguments."""
     return sum(len(kernel.overloads) for kernel in _kernels)

@@ -1,4 +1,4 @@
-"""The one place that knows how kernels are made: three decorators."""
+"""The three decorators that make kernels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Kernel(CPUDispatcher):
 
 
 class _EntryKernel(_Kernel):
-    """A kernel that Python calls; its machine code is on disk, by what it was made of."""
+    """A kernel that Python calls; its machine code is on disk, named by what it was made of."""
 
     compiler = EntryCompiler
 
@@ -67,7 +67,7 @@ class _InnerKernel(_Kernel):
 
 
 def _general(kind: types.Type) -> types.Type:
-    """Return the type that an inner kernel is compiled for: for each other one it would be compiled again."""
+    """Return the type for which an inner kernel is compiled, as any other type would compile it again."""
     general = types.unliteral(kind)
     narrow = isinstance(general, types.Integer) and general.signed and general.bitwidth < 64
     return types.int64 if narrow else general
@@ -86,9 +86,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that only kernels call.
 
-    It counts no references to arrays, which it is handed by address and shape. So it may neither allocate
-    nor assign one array to a slice of another, for which there would have to be a copy. If it returns arrays,
-    only its like may call it: another kernel would release references that it does not hold.
+    It counts no references to arrays, which it gets by address and shape. So it may neither allocate an array
+    nor assign an array to a slice of another one, which would need a copy. If it returns arrays, only inner
+    kernels of this sort may call it: any other kernel would release references that it does not hold.
     """
     return cast("Callable[P, R]", _InnerKernel(function, targetoptions={"_nrt": False, **_INNER}))
 

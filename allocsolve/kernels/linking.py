@@ -1,7 +1,7 @@
 """How kernels are compiled: inner kernels are typed and lowered once, then optimised where they are used.
 
 numba optimises the module of *every* compiled function twice, with all that it calls linked in, and turns it
-into machine code: a function at depth d of the call tree is optimised d times, and nobody ever jumps to the
+into machine code: a function at depth d of the call tree is optimised d times, and no call ever reaches the
 machine code of a function that only kernels call. Here such an inner kernel stops after lowering. The entry
 kernel links all inner kernels below it, each once, makes them local, so that LLVM may change how they are
 called, and is optimised once.
@@ -46,7 +46,7 @@ class _InnerLibrary(JITCodeLibrary):
 
     @property
     def codegen(self) -> _InnerLibrary:
-        """Itself: whoever asks wants `set_env`, and there is no machine code yet to tell."""
+        """The library itself: its callers want `set_env`, and there is no machine code yet."""
         return self
 
     def set_env(self, name: str, environment: object) -> None:
@@ -63,7 +63,7 @@ class _EntryLibrary(JITCodeLibrary):
     """Code of an entry kernel, with all inner kernels below it."""
 
     def finalize(self) -> None:
-        """Link callers before what they call: LLVM leaves out what nobody has asked for so far."""
+        """Link callers before their callees, because LLVM leaves out functions that are not needed so far."""
         self._linking_libraries = list(_below(self))[::-1]
         super().finalize()
         for library in self._inner():
@@ -72,7 +72,7 @@ class _EntryLibrary(JITCodeLibrary):
 
     def _optimize_final_module(self) -> None:
         """Optimise once: numba's first round finds counts of references, and inner kernels have none."""
-        local = {one.name for library in self._inner() for one in library.get_defined_functions()}
+        local = {inner.name for library in self._inner() for inner in library.get_defined_functions()}
         for function in self.get_defined_functions():
             if function.name in local:
                 function.linkage = "internal"
@@ -84,7 +84,7 @@ class _EntryLibrary(JITCodeLibrary):
 
 
 def _below(library: JITCodeLibrary, seen: set[JITCodeLibrary] | None = None) -> Iterator[JITCodeLibrary]:
-    """Yield the libraries that one needs, each once, after those that it needs itself."""
+    """Yield the libraries that a library needs, each once, after those that they need themselves."""
     seen = set() if seen is None else seen
     for below in library._linking_libraries:
         if below not in seen:
@@ -115,7 +115,7 @@ class _ListedFlags(Flags):
 
 
 class _Flags(Flags):
-    """Flags of a function, of which numba compiles by a copy."""
+    """The flags of a function; numba compiles by a copy of them."""
 
     __slots__ = ()
 
@@ -139,7 +139,7 @@ class _InnerLower(Lower):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _InnerLowering(NativeLowering):
-    """As numba's, but the function takes its arrays by address, and is found by the types of its callers."""
+    """Numba's lowering, with arrays passed by address; callers find the function by their own types."""
 
     _name = "inner_kernel_lowering"
 
@@ -160,14 +160,14 @@ class EntryCompiler(Compiler):
     _library_class: type[JITCodeLibrary] = _EntryLibrary
 
     def define_pipelines(self) -> Any:  # noqa: ANN401 - numba has no types
-        """Have the code go into a library of ours."""
+        """Make the code go into a library of this module."""
         state = self.state
         state.library = self._library_class(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return super().define_pipelines()
 
     def _compile_core(self) -> Any:  # noqa: ANN401 - numba has no types
-        """Compile without looking for garbage: there is none before the end."""
+        """Compile without garbage collection: there is no garbage before the end."""
         self.state.flags = _Flags(self.state.flags)
         collects = gc.isenabled()
         gc.disable()
@@ -184,12 +184,13 @@ class InnerCompiler(EntryCompiler):
     _library_class = _InnerLibrary
 
     def define_pipelines(self) -> Any:  # noqa: ANN401 - numba has no types
-        """Hand arrays on by address, unless the function counts references to them."""
+        """Pass arrays by address, unless the function counts references to them."""
         managers = super().define_pipelines()
         if not self.state.flags.nrt:
             for manager in managers:
                 manager.passes = [
-                    (_InnerLowering if one is NativeLowering else one, what) for one, what in manager.passes
+                    (_InnerLowering if step is NativeLowering else step, text)
+                    for step, text in manager.passes
                 ]
                 manager.finalize()
         return managers

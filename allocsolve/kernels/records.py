@@ -61,18 +61,18 @@ def record(kind: type[R]) -> R:
 def records(
     kind: type[R], count: int, *, frozen: bool = False, **columns: NDArray[Any] | float
 ) -> Records[R]:
-    """Return a list of records: zeros but for these columns, each a number or one number per record.
+    """Return a list of records of zeros, except for these columns, each a number or a number per record.
 
     Parameters
     ----------
     kind
-        What a record holds.
+        The class of the records.
     count
-        Of records.
+        The number of records.
     frozen
-        Whether it is read-only.
+        Whether the list is read-only.
     **columns
-        By name of the field.
+        The columns by names of fields.
     """
     made: Any = np.zeros(count, _layout(kind))
     single: dict[str, float] = {}
@@ -83,7 +83,7 @@ def records(
         else:
             whole[name] = values
     if single:
-        # one copy of a record after the other is several times faster than a column after a column
+        # copying a record at a time is several times faster than a column at a time
         made.view(np.int64).reshape(count, len(made.dtype))[:] = _bits(made.dtype, tuple(single.items()))
     for name, column in whole.items():
         made[name] = column
@@ -93,7 +93,7 @@ def records(
 
 
 def numbers(values: R) -> R:
-    """Return the numbers of a record as attributes: all at once come out faster than three one by one."""
+    """Return the numbers of a record as attributes: reading all at once is faster than three one by one."""
     plain: Any = values
     made: R = _tuple_of(plain.dtype.names)._make(plain.item())
     return made
@@ -106,7 +106,7 @@ def _tuple_of(names: tuple[str, ...]) -> Any:  # noqa: ANN401 - a class with the
 
 @functools.lru_cache(maxsize=64)
 def _bits(layout: np.dtype[Any], fields: tuple[tuple[str, float], ...]) -> NDArray[np.int64]:
-    """Return a record with these numbers as integers of the same bits."""
+    """Return a record with these numbers, as integers with the same bits."""
     made: Any = np.zeros(1, layout)
     for name, value in fields:
         made[name] = value

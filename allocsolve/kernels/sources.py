@@ -1,7 +1,7 @@
 """What a kernel is made of, as text: two kernels with the same text have the same machine code.
 
 It is the byte code, the options and the constants of every function that a kernel reaches, and the value of
-each global name that these read, which numba freezes. Comments, docstrings, places of files and their times
+each global name that these read, which numba freezes. Comments, docstrings, and the places and times of files
 do not count; nor does anything that no kernel reads.
 """
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["Source", "type_text"]
 
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, np.dtype)
-#: What comes from these is told by their versions, and by that of Python.
+#: Modules whose contents follow from their versions and that of Python.
 _VERSIONED: Final = frozenset({"builtins", "cmath", "math", "numba", "numpy", "operator"})
 
 
 class Source(NamedTuple):
-    """What a kernel is made of."""
+    """The text that a kernel is made of."""
 
     text: str
-    #: How many functions it reaches, with itself.
+    #: The number of functions that it reaches, itself included.
     functions: int
 
     @classmethod
@@ -40,12 +40,12 @@ class Source(NamedTuple):
         Raises
         ------
         TypeError
-            If it names what nobody can tell the content of, such as an object of a class.
+            If it names a value whose content is unknown, such as an object of a class.
         """
         numbers: dict[Any, int] = {kernel: 0}
         todo, parts = [kernel], []
-        for one in todo:
-            text, calls = _function(one)
+        for reached in todo:
+            text, calls = _function(reached)
             for called in calls:
                 if called not in numbers:
                     numbers[called] = len(todo)
@@ -56,16 +56,16 @@ class Source(NamedTuple):
 
 @functools.cache
 def _function(called: Any) -> tuple[str, tuple[Any, ...]]:  # noqa: ANN401 - a dispatcher of numba or a function
-    """Return what a function by itself is made of, and what it calls, in the order of their names."""
+    """Return the text of a function by itself, and the functions that it calls, by the order of names."""
     function: FunctionType = getattr(called, "py_func", called)
     codes = list(_codes(function.__code__))
     text = [function.__module__, function.__qualname__]
     text += [repr(sorted(getattr(called, "targetoptions", {}).items())), _frozen(function.__defaults__)]
     for code in codes:
-        constants = [one for one in code.co_consts if not isinstance(one, CodeType)]
+        constants = [value for value in code.co_consts if not isinstance(value, CodeType)]
         if code is function.__code__ and function.__doc__ is not None:
             constants.remove(function.__doc__)
-            constants.insert(0, None)  # as if there were none
+            constants.insert(0, None)  # as if the function had no docstring
         text += [code.co_code.hex(), repr((code.co_names, code.co_varnames, code.co_freevars))]
         text.append(_frozen(tuple(constants)))
     calls = []
@@ -79,7 +79,7 @@ def _function(called: Any) -> tuple[str, tuple[Any, ...]]:  # noqa: ANN401 - a d
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code and those within it, as of comprehensions."""
+    """Yield a code object and those within it, such as those of comprehensions."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -87,7 +87,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _read(function: FunctionType, codes: list[CodeType]) -> dict[str, Any]:
-    """Return what a function reads that is neither its own nor built in, by name."""
+    """Return the global values that a function reads, by name, without built-in ones."""
     known = function.__globals__
     names = {
         step.argval for code in codes for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"
@@ -98,8 +98,8 @@ def _read(function: FunctionType, codes: list[CodeType]) -> dict[str, Any]:
     }
 
 
-def _frozen(value: Any) -> str:  # noqa: ANN401 - whatever a kernel names
-    """Return text that differs if what numba freezes of a value differs."""
+def _frozen(value: Any) -> str:  # noqa: ANN401 - any value that a kernel names
+    """Return text that differs whenever the content that numba freezes of a value differs."""
     if isinstance(value, (tuple, frozenset)):
         parts = [_frozen(item) for item in value]
         return f"{type(value).__name__}{sorted(parts) if isinstance(value, frozenset) else parts}"
@@ -118,7 +118,7 @@ def _frozen(value: Any) -> str:  # noqa: ANN401 - whatever a kernel names
 
 
 def type_text(kind: Any) -> str:  # noqa: ANN401 - a type of numba, which has no types
-    """Return a type of an argument with the names of its fields, which the name of the type does not tell."""
+    """Return a type of an argument as text, with the names of its fields, which its own name lacks."""
     inner = getattr(kind, "types", None) or ([kind.dtype] if hasattr(kind, "dtype") else [])
     fields = kind.fields if isinstance(getattr(kind, "fields", None), tuple) else ""
-    return f"{kind}{fields}{[type_text(one) for one in inner]}"
+    return f"{kind}{fields}{[type_text(part) for part in inner]}"

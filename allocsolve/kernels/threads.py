@@ -17,8 +17,8 @@ _TICK = 0.2
 def run_in_threads(searches: Iterable[Callable[[], None]], stop: threading.Event) -> None:
     """Run each in a thread of its own, until all have returned.
 
-    `stop`, which they are to obey, is set when one of them fails and at Ctrl-C; what happened is raised when
-    all are back.
+    `stop`, which they must obey, is set when one of them fails and at Ctrl-C; the exception is raised when
+    all have returned.
     """
     faults: list[BaseException] = []
     done = threading.Semaphore(0)

@@ -1,4 +1,4 @@
-"""The words for arrays and integers that every model shares."""
+"""The types of arrays and the limits of integers that all models share."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ UNLIMITED: Final = 2**62
 def frozen(array: NDArray[S]) -> NDArray[S]:
     """Return the array itself, made read-only.
 
-    Kernels are compiled per type of array, and read-only is part of the type: whoever always passes frozen
-    arrays has them compiled once.
+    Kernels are compiled per type of array, and read-only is part of the type: with frozen arrays throughout,
+    each kernel is compiled once.
     """
     array.setflags(write=False)
     return array
 
 
 def read_only_view(array: NDArray[S]) -> NDArray[S]:
-    """Return a view of an array, read-only: the array itself stays as it is."""
+    """Return a read-only view of an array; the array itself stays as it is."""
     return frozen(array.view())
 
 
 def array_of(values: object) -> NDArray[Any]:
-    """Return values as a new array: one of no shape that anybody asks for if rows differ in length."""
+    """Return values as a new array; if rows differ in length, its shape is one that no caller accepts."""
     try:
         return np.array(values)
     except ValueError:
@@ -65,7 +65,7 @@ def packed_integers(values: object, what: str = "values") -> IntArray:
     Raises
     ------
     InvalidAnswer
-        If a value is no whole number of at most 64 bits.
+        If a value is not a whole number of at most 64 bits.
     """
     array = array_of(values)
     if array.dtype == np.int64:

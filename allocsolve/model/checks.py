@@ -1,4 +1,4 @@
-"""What values from outside become: each check returns the value, or raises one line that names it."""
+"""Checks of values from outside: each returns the checked value, or raises one line that names it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def whole(value: object) -> int:
     Raises
     ------
     TypeError
-        If it is none.
+        If it is not a whole number.
     """
     try:
         return int(operator.index(value))  # type: ignore[arg-type]  # True is 1
@@ -57,14 +57,14 @@ def natural(what: str, value: object) -> int:
 def real(what: str, value: object, error: type[AllocsolveError] = InvalidProblem) -> float:
     """Return a number as a float, the infinite ones and NaN included."""
     try:
-        return float(instance(what, value, Real, error))  # type: ignore[type-abstract]  # only asked about
+        return float(instance(what, value, Real, error))  # type: ignore[type-abstract]  # only used in a check
     except OverflowError:
         msg = f"{what} {shown(value)} is not a float"
         raise error(msg) from None
 
 
 def flag(what: str, value: object, error: type[AllocsolveError] = InvalidOption) -> bool:
-    """Return the truth of a value that is no text: the word ``no`` would be true."""
+    """Return a flag as a boolean; texts are refused, since the word ``no`` would be true."""
     if not isinstance(value, str):
         with contextlib.suppress(ValueError):  # of an array
             return bool(value)
@@ -73,14 +73,14 @@ def flag(what: str, value: object, error: type[AllocsolveError] = InvalidOption)
 
 
 def choice(what: str, value: T, choices: Sequence[T]) -> T:
-    """Return one of some words."""
+    """Return a value that is one of the choices."""
     if not (isinstance(value, str) and value in choices):
         raise UnknownName(what, value if isinstance(value, str) else shown(value), map(str, choices))
     return value
 
 
 def instance(what: str, value: object, type_: type[T], error: type[AllocsolveError] = InvalidProblem) -> T:
-    """Return a value of this type."""
+    """Return a value that has this type."""
     if isinstance(value, type_):
         return value
     msg = f"{what} {shown(value)} is not of the type {type_.__name__}"
@@ -102,5 +102,5 @@ def shown(value: object) -> str:
         return "beyond 10^18" if value > 0 else "below -10^18"
     try:
         return " ".join(reprlib.repr(value).split())
-    except ValueError:  # an integer in it has more digits than Python writes
+    except ValueError:  # it has an integer with more digits than Python writes
         return f"of the type {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Columns of jobs: what is given becomes read-only arrays, or one line says why it cannot."""
+"""Columns of jobs: given values become read-only arrays, or one line says why they cannot."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def packed_speedups(speedups: Sequence[Speedup | None], nodes: IntArray) -> dict[str, Any]:
-    """Return the columns of `allocsolve.model.PackedJobs` that tell the laws of jobs of so many nodes."""
+    """Return the columns of `allocsolve.model.PackedJobs` with the speedup laws of jobs on these nodes."""
     count = len(nodes)
     codes, parameters = np.zeros(count, dtype=np.int64), np.zeros(count)
     sizes = np.zeros(count + 1, dtype=np.int64)
@@ -81,7 +81,7 @@ def positive(values: FloatArray) -> NDArray[np.bool_]:
 
 
 def seconds_column(what: str, values: object) -> FloatArray:
-    """Return numbers as a read-only column; what is no number is refused."""
+    """Return numbers as a read-only column; other values are refused."""
     array = array_of(values if isinstance(values, np.ndarray) else list(items(what, values)))  # type: ignore[arg-type]
     if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
         msg = f"{what} {shown(values)} are not numbers"
@@ -101,7 +101,7 @@ def counts_column(what: str, values: object) -> IntArray:
 
 
 def texts_column(what: str, values: Iterable[Any], *, none: bool = False) -> tuple[Any, ...]:
-    """Return texts, and None where that may be."""
+    """Return texts, and None where it is allowed."""
     texts = items(what, values)
     for idx, text in enumerate(texts):
         if not (isinstance(text, str) or (none and text is None)):
@@ -111,6 +111,6 @@ def texts_column(what: str, values: Iterable[Any], *, none: bool = False) -> tup
 
 
 def plain(number: Any) -> Any:  # noqa: ANN401 - an integer if it is whole
-    """Return a number of an array as an integer where it is whole, else as a float."""
+    """Return a number of an array as an integer if it is whole, else as a float."""
     value = float(number)
     return int(value) if value.is_integer() else value

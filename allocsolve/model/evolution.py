@@ -30,7 +30,7 @@ __all__ = [
 #: What can be minimised of a schedule.
 EvolutionTerm: TypeAlias = Literal["makespan", "completion", "waste"]
 
-#: What to minimise: one term, or several of which the first comes first (lexicographic).
+#: What to minimise: one term, or several in lexicographic order.
 EvolutionObjective: TypeAlias = tuple[EvolutionTerm, ...]
 
 #: All terms of objectives, the default first.
@@ -45,13 +45,13 @@ def parse_evolution_objective(objective: str | Sequence[str]) -> EvolutionObject
     UnknownName
         If a term is not one of `EVOLUTION_OBJECTIVES`.
     InvalidOption
-        If a term stands twice, or there is none.
+        If a term is repeated, or there is none.
     """
     return parse_objective(objective, EVOLUTION_OBJECTIVES)
 
 
 class PackedApplications(NamedTuple):
-    """The applications of a problem as read-only int64 arrays: what every kernel takes.
+    """The applications of a problem as read-only int64 arrays, as every kernel takes them.
 
     The steps of application ``a`` are ``offsets[a]:offsets[a + 1]`` of the step arrays.
     """
@@ -112,7 +112,7 @@ class EvolutionProblem:
     name: str = ""
     application_names: tuple[str, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
-    #: The applications as arrays, so that no solver packs again.
+    #: The applications as arrays, so that no solver need pack them again.
     packed: PackedApplications = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -287,8 +287,7 @@ class EvolutionSchedule:
         if not isinstance(other, EvolutionSchedule):
             return NotImplemented
         return all(
-            np.array_equal(one, other_one)
-            for one, other_one in zip(self._arrays(), other._arrays(), strict=True)
+            np.array_equal(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True)
         )
 
     def __hash__(self) -> int:

@@ -1,4 +1,4 @@
-"""How jobs evolve: they ask for nodes and give them back by themselves; and what changes of sizes cost."""
+"""How jobs evolve, asking for nodes and giving them back by themselves, and the costs of changes of size."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ PROFILE: Final = 3
 class Requests:
     """A job that asks for other numbers of nodes at certain moments of its work (Lina et al. 2022).
 
-    When only the share `remaining` of its work is left, the job asks for so many nodes more, or gives so many
-    back at once; its new number is clipped to `Job.min_nodes` .. `Job.max_nodes`, and if that is the present
-    one nothing happens. A request for more is granted in full or not at all. It is open until it is answered,
-    the job comes to the next moment, or it ends.
+    When only the share `remaining` of its work is left, the job asks for `change` more nodes, or gives nodes
+    back at once if `change` is negative. Its new number is clipped to `Job.min_nodes` .. `Job.max_nodes`; if
+    that is the present number, nothing happens. A request for more nodes is granted in full or not at all. It
+    is open until it is answered, the job comes to its next moment, or the job ends.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Requests:
     Raises
     ------
     InvalidProblem
-        If the pairs are not so, or there is none.
+        If a pair is malformed or out of range, or there is none.
     """
 
     events: tuple[tuple[float, int], ...]
@@ -99,12 +99,12 @@ class Requests:
 class Phases:
     """A job that asks for nodes when it has work for more, and gives back idle ones (Posner et al. 2024).
 
-    Its phases come one after another. In each the work is done at a rate of one node-second a second on every
-    useful node, of which the phase can use so many. The job asks for one node at a time as long as it holds
-    fewer than the phase can use and `Job.max_nodes` allow. When it has more useful nodes than the phase can
-    use it gives one of them back `release_delay` seconds after that began, and so on, down to what the phase
-    can use, even below `Job.min_nodes`. A node that is given back takes an open request along. One node at a
-    time joins or leaves.
+    Its phases come one after another. In each, the work is done at a rate of one node-second a second on
+    every useful node, up to the most useful nodes of the phase. The job asks for one node at a time as long
+    as it holds fewer than the phase can use and `Job.max_nodes` allow. When it has more useful nodes than the
+    phase can use, it gives one of them back after `release_delay` seconds, and so on, down to what the phase
+    can use, even below `Job.min_nodes`. When a node is given back, an open request is withdrawn. One node at
+    a time joins or leaves.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Phases:
     Raises
     ------
     InvalidProblem
-        If the pairs are not so, or there is none.
+        If a pair is malformed or out of range, or there is none.
     """
 
     phases: tuple[tuple[float, int | None], ...]
@@ -126,14 +126,14 @@ class Phases:
     def __init__(self, phases: Iterable[tuple[float, int | None]], release_delay: float = 0) -> None:
         rows: list[tuple[float, int | None]] = []
         for idx, phase in enumerate(items("phases", phases)):
-            given, most = _pair("phase", idx, phase)
+            given, limit = _pair("phase", idx, phase)
             work = real(f"phase {idx}: work", given)
             if not 0 < work <= MAX_INTEGER:
                 msg = f"phase {idx}: work {shown(given)} is not in 0..2^53, above 0"
                 raise InvalidProblem(msg)
-            useful = None if most is None else integer(f"phase {idx}: useful nodes", most)
+            useful = None if limit is None else integer(f"phase {idx}: useful nodes", limit)
             if useful is not None and not 1 <= useful <= MAX_INTEGER:
-                msg = f"phase {idx}: {shown(most)} useful nodes are not in 1..2^53"
+                msg = f"phase {idx}: {shown(limit)} useful nodes are not in 1..2^53"
                 raise InvalidProblem(msg)
             rows.append((work, useful))
         if not rows:
@@ -143,8 +143,8 @@ class Phases:
         object.__setattr__(self, "release_delay", _seconds("release_delay", release_delay))
 
     def run_time(self, nodes: int) -> float:
-        """Return the time of all phases on so many nodes that never change, in seconds."""
-        return math.fsum(work / min(nodes, most or nodes) for work, most in self.phases)
+        """Return the time of all phases on a constant number of nodes, in seconds."""
+        return math.fsum(work / min(nodes, useful or nodes) for work, useful in self.phases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Profile:
     Raises
     ------
     InvalidProblem
-        If the steps are not so, or there is none.
+        If a step is malformed or out of range, or there is none.
     """
 
     steps: tuple[Step, ...]
@@ -176,7 +176,7 @@ class Profile:
         if not profile.steps:
             msg = "a profile without steps has no work"
             raise InvalidProblem(msg)
-        expand_ratio(expand_limit)  # refuses what is no limit
+        expand_ratio(expand_limit)  # refuses values that are not limits
         object.__setattr__(self, "steps", tuple(profile.steps))
         object.__setattr__(self, "expand_limit", float(expand_limit))
 
@@ -187,10 +187,10 @@ Evolution: TypeAlias = Requests | Phases | Profile
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """What a change of its size costs a job: seconds without progress (Lina et al. 2022, section 3).
+    """The cost of a change of a job's size: seconds without progress (Lina et al. 2022, section 3).
 
-    A change from m to n nodes costs ``fixed + per_node |n - m| + shared / (n + m)`` seconds. A job
-    that stalls already does so for longer.
+    A change from m to n nodes costs ``fixed + per_node |n - m| + shared / (n + m)`` seconds. If a job
+    is already stalled, its stall gets longer.
 
     Parameters
     ----------
@@ -218,22 +218,22 @@ class Stall:
         choice("nodes held while a job stalls", self.holds, ("new", "larger"))
 
     def seconds(self, before: int, after: int) -> float:
-        """Return the cost of a change from so many to so many nodes, in seconds."""
+        """Return the cost of a change from `before` to `after` nodes, in seconds."""
         return self.fixed + self.per_node * abs(after - before) + self.shared / (before + after)
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """What coming and leaving nodes cost a job with phases (Posner et al. 2024, section 4.2).
+    """The costs of joining and leaving nodes for a job with phases (Posner et al. 2024, section 4.2).
 
     Parameters
     ----------
     start
-        Seconds without progress at its start.
+        Seconds without progress at the start of the job.
     grow
-        Seconds from when a node comes until it is useful.
+        Seconds from the arrival of a node until it is useful.
     shrink
-        Seconds that a node is still held after it is of no more use.
+        Seconds for which a node is still held when it is no longer useful.
 
     Raises
     ------
@@ -250,12 +250,12 @@ class Join:
             object.__setattr__(self, name, _seconds(name, getattr(self, name)))
 
 
-#: What changes of its size cost a job.
+#: The cost of changes of a job's size.
 Reconfiguration: TypeAlias = Stall | Join
 
 
 def _pair(what: str, idx: int, row: object) -> tuple[Any, Any]:
-    pair: tuple[Any, ...] = items(f"{what} {idx}", row)  # type: ignore[arg-type]  # refused if it is no sequence
+    pair: tuple[Any, ...] = items(f"{what} {idx}", row)  # type: ignore[arg-type]  # it is refused if it is not a sequence
     if len(pair) != 2:
         msg = f"{what} {idx}: {shown(row)} is no pair"
         raise InvalidProblem(msg)
@@ -271,7 +271,7 @@ def _seconds(what: str, value: float) -> float:
 
 
 class PackedEvolving(NamedTuple):
-    """How jobs evolve and what changes cost them, as read-only arrays of shape (jobs,) or as said.
+    """How jobs evolve and what changes cost them, as read-only arrays of shape (jobs,) unless noted.
 
     The events, phases or steps of job ``j`` are ``offsets[j]:offsets[j + 1]``.
     """
@@ -280,21 +280,22 @@ class PackedEvolving(NamedTuple):
     reading: IntArray
     #: Shape (jobs + 1,).
     offsets: IntArray
-    #: Shape (rows,): of an event the remaining share of the work, of a phase node-seconds, of a step seconds.
+    #: Shape (rows,): the remaining share of the work for an event, node-seconds for a phase, seconds for a
+    #: step.
     amounts: FloatArray
-    #: Shape (rows,): of an event the change, of a phase its most useful nodes (`MAX_INTEGER`: any number), of
-    #: a step its nodes.
+    #: Shape (rows,): the change for an event, the most useful nodes for a phase (`MAX_INTEGER`: any number),
+    #: the nodes for a step.
     nodes: IntArray
-    #: Seconds, of a job with phases.
+    #: Seconds, for a job with phases.
     release_delay: FloatArray
-    #: How many times its duration a step of a profile may last; infinite for other jobs.
+    #: How many times its duration a step of a profile may last; infinity for other jobs.
     expand_limit: FloatArray
-    #: Of a `Stall`: seconds, seconds a node, seconds times nodes; 1 if the larger number is held.
+    #: For a `Stall`: seconds, seconds per node, seconds times nodes; 1 if the larger number of nodes is held.
     stall_fixed: FloatArray
     stall_per_node: FloatArray
     stall_shared: FloatArray
     holds_larger: IntArray
-    #: Of a `Join`: seconds.
+    #: For a `Join`: seconds.
     join_start: FloatArray
     join_grow: FloatArray
     join_shrink: FloatArray
@@ -303,7 +304,7 @@ class PackedEvolving(NamedTuple):
 def packed_evolving(
     evolutions: Sequence[Evolution | None], reconfigurations: Sequence[Reconfiguration | None], count: int
 ) -> PackedEvolving:
-    """Return the columns of so many jobs; either sequence may be empty."""
+    """Return the columns of `count` jobs; either sequence may be empty."""
     reading, lengths = np.zeros(count, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
     release_delay, expand_limit = np.zeros(count), np.full(count, math.inf)
     rows: list[tuple[float, int]] = []
@@ -312,7 +313,7 @@ def packed_evolving(
             rows += evolution.events
             lengths[idx + 1] = len(evolution.events)
         elif isinstance(evolution, Phases):
-            rows += [(work, MAX_INTEGER if most is None else most) for work, most in evolution.phases]
+            rows += [(work, MAX_INTEGER if useful is None else useful) for work, useful in evolution.phases]
             lengths[idx + 1] = len(evolution.phases)
             release_delay[idx] = evolution.release_delay
         elif isinstance(evolution, Profile):
@@ -354,7 +355,7 @@ def packed_evolving(
 def evolving_faults(
     packed: PackedJobs, evolving: PackedEvolving, reconfigurations: Sequence[Reconfiguration | None]
 ) -> Iterable[tuple[NDArray[np.bool_], str]]:
-    """Yield pairs of the jobs at fault and what is the matter with them."""
+    """Yield pairs of the jobs at fault and a description of the fault."""
     evolves, reading = packed.kind == EVOLVING, evolving.reading
     requested, law = reading == REQUESTED, packed.speedup
     yield evolves & (reading == NOT_EVOLVING), "is evolving, but has neither requests, phases nor a profile"
@@ -388,7 +389,7 @@ def evolving_faults(
 def wrong_run_times(
     packed: PackedJobs, evolving: PackedEvolving, evolutions: Sequence[Evolution | None]
 ) -> Iterable[tuple[int, float]]:
-    """Yield jobs whose run time is not that of their phases or profile, and what it is, in seconds."""
+    """Yield jobs whose run time is not that of their phases or profile, with that time, in seconds."""
     for idx, evolution in enumerate(evolutions):
         if isinstance(evolution, Profile):
             runtime = float(sum(seconds for seconds, _ in evolution.steps))

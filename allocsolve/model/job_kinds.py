@@ -1,4 +1,4 @@
-"""Who may choose, and change, the number of nodes of a job; and which numbers it may be."""
+"""Who may choose and change the number of nodes of a job, and which numbers are allowed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ __all__ = [
     "size_set",
 ]
 
-#: A rigid job runs on one number of nodes; that of a moldable one is chosen at its start; that of a malleable
-#: one may change while it runs, when the scheduler says so; an evolving one asks for changes by itself.
+#: A rigid job runs on a fixed number of nodes. That of a moldable job is chosen at its start; that of a
+#: malleable job may change while it runs, by a decision of the scheduler; an evolving job asks for changes by
+#: itself.
 JobKind: TypeAlias = Literal["rigid", "moldable", "malleable", "evolving"]
 JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 
@@ -72,9 +73,9 @@ def kind_columns(
     size_sets: Iterable[SizeSet] | None,
     speedup: IntArray,
 ) -> dict[str, Any]:
-    """Return the columns of `allocsolve.model.PackedJobs` that tell kinds, points and size sets of jobs.
+    """Return the columns of `allocsolve.model.PackedJobs` with the kinds, points and size sets of jobs.
 
-    `speedup` are the codes of their laws: without a kind, a job with a law is moldable.
+    `speedup` has the codes of their laws: a job with a law and without a kind is moldable.
     """
     by_law = np.where(speedup == NO_SPEEDUP, RIGID, MOLDABLE)
     if kinds is not None:
@@ -115,7 +116,7 @@ def _step(idx: int, given: object) -> int:
 
 
 def kind_faults(packed: PackedJobs) -> list[tuple[NDArray[np.bool_], str]]:
-    """Return pairs of the jobs at fault and what is the matter with them."""
+    """Return pairs of the jobs at fault and a description of the fault."""
     kind, law = packed.kind, packed.speedup
     has_law, tabled = law != NO_SPEEDUP, law == SPEEDUP_TABLE
     fixed, evolves = kind != MALLEABLE, kind == EVOLVING
@@ -135,14 +136,14 @@ def kind_faults(packed: PackedJobs) -> list[tuple[NDArray[np.bool_], str]]:
 
 
 def are_allowed_sizes(size_step: IntArray, sizes: IntArray) -> NDArray[np.bool_]:
-    """Return which numbers of nodes are in the size sets of these codes; tables of speedup aside."""
+    """Return which numbers of nodes are in the size sets of these codes; speedup tables do not count."""
     powers = (sizes >= 1) & (sizes & (sizes - 1) == 0)
     multiples = sizes % np.maximum(size_step, 1) == 0
     return np.asarray(np.where(size_step == POWERS_OF_TWO, powers, multiples), dtype=bool)
 
 
 def allowed_sizes(low: int, high: int, size_step: int) -> Any:  # noqa: ANN401 - a sequence of integers
-    """Return the numbers of nodes from `low`, which is one, to `high` that are in a size set, rising."""
+    """Return the increasing numbers of nodes of a size set from `low`, which is one of them, to `high`."""
     if size_step == POWERS_OF_TWO:
         return [low << doublings for doublings in range(max(high // low, 1).bit_length())]
     return range(low, high + 1, size_step)

@@ -1,4 +1,4 @@
-"""The jobs of a workload: columns inside, rows outside."""
+"""The jobs of a workload: stored as columns, shown as rows."""
 
 from __future__ import annotations
 
@@ -107,33 +107,33 @@ class Job:
     reconfiguration: Reconfiguration | None = None
 
 
-#: What a user without an estimate is taken to ask for, in run times (Zojer et al. 2025).
+#: The limit assumed for a job without one, as a multiple of its run time (Zojer et al. 2025).
 DEFAULT_LIMIT_FACTOR = 1.25
 
 
 class PackedJobs(NamedTuple):
-    """The columns of jobs as read-only arrays: what every kernel takes.
+    """The columns of jobs as read-only arrays, as every kernel takes them.
 
-    Shape (jobs,) but for the tables; that of job ``j`` is ``table_offsets[j]:table_offsets[j + 1]``.
+    All have shape (jobs,) except the tables; that of job ``j`` is ``table_offsets[j]:table_offsets[j + 1]``.
     """
 
     #: Seconds.
     submit: FloatArray
-    #: Of a rigid job, what it runs on; of another one, what `runtime` refers to.
+    #: The nodes that a rigid job runs on; for other jobs, those to which `runtime` refers.
     nodes: IntArray
     min_nodes: IntArray
     max_nodes: IntArray
     #: Seconds on `nodes` nodes.
     runtime: FloatArray
-    #: What a policy may take for the run time on `nodes` nodes, in seconds: the limit, or 1.25 times the run
-    #: time where none is given.
+    #: What a policy may assume as the run time on `nodes` nodes, in seconds: the limit, or 1.25 times the run
+    #: time where no limit is given.
     estimate: FloatArray
     #: >= 0.
     weight: FloatArray
     #: `NO_SPEEDUP`, `AMDAHL`, `POWER`, `SPEEDUP_TABLE` or `OVERHEAD`.
     speedup: IntArray
-    #: Of `AMDAHL` the parallel share, of `POWER` the exponent, of `OVERHEAD` the y of run times that are
-    #: multiples of ``1 / n + y n``, else 0.
+    #: The parallel share for `AMDAHL`, the exponent for `POWER`, for `OVERHEAD` the y of run times that are
+    #: multiples of ``1 / n + y n``; otherwise 0.
     parameter: FloatArray
     #: Shape (jobs + 1,).
     table_offsets: IntArray
@@ -183,7 +183,7 @@ class Jobs(Sequence[Job]):
 
     #: Distinct.
     names: tuple[str, ...]
-    #: One for each job; empty if nobody is known.
+    #: One for each job; empty if no user is known.
     users: tuple[str | None, ...]
     #: Shape (jobs,), seconds; NaN where no limit is given.
     limit: FloatArray
@@ -399,9 +399,9 @@ class Jobs(Sequence[Job]):
             raise InvalidProblem(msg)
 
     def _check_table(self, idx: int) -> None:
-        """Refuse a table without the number of nodes and the run time of its job, or with sizes beyond."""
+        """Refuse a table without the nodes and the run time of its job, or with sizes outside its range."""
         packed = self.packed
-        rows = self.speedups[idx].rows  # type: ignore[union-attr]  # by its code it is a table
+        rows = self.speedups[idx].rows  # type: ignore[union-attr]  # its code says that it is a table
         reference = int(packed.nodes[idx]), float(packed.runtime[idx])
         if reference not in rows:
             msg = f"job {self.names[idx]!r}: the speedup table has no row {list(reference)}"
@@ -423,7 +423,7 @@ def _with_evolving(
 
 
 def _if_any(column: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a column, empty if there is nothing in it."""
+    """Return a column, or an empty one if it has only None."""
     return () if all(value is None for value in column) else column
 
 

@@ -34,7 +34,7 @@ NODE_ORDERS: tuple[NodeOrder, ...] = get_args(NodeOrder)
 #: Slurm's Hilbert order has this many bits per axis, however small the machine.
 SLURM_BITS = 5
 
-#: Words of keys hold this many bits, so that they stay non-negative.
+#: Bits in a word of a key, so that words stay non-negative.
 _WORD = 62
 
 #: A side of a box: the signed step from node to node along it, and how many nodes it has.
@@ -42,7 +42,7 @@ _Side: TypeAlias = tuple[int, int]
 
 
 def node_order(topology: Topology, name: NodeOrder, *, bits: int | None = None) -> IntArray:
-    """Return the nodes in visiting order: a permutation of the node ids, read-only and kept.
+    """Return the nodes in visiting order: a permutation of the node ids, read-only and cached.
 
     Parameters
     ----------
@@ -79,21 +79,21 @@ def node_order(topology: Topology, name: NodeOrder, *, bits: int | None = None) 
         If there is no such order.
     InvalidOption
         If `bits` is too small for the longest side, above 62, or given for another order than ``hilbert``;
-        if ``generalised-hilbert`` is asked for more than three axes.
+        if ``generalised-hilbert`` is asked for on more than three axes.
 
     Notes
     -----
     *Guarantee*: consecutive nodes of the two snakes are neighbours, and those of ``hilbert`` if all sides are
     2^bits. Those of ``generalised-hilbert`` are neighbours or, now and then, a diagonal step (one hop along
     each of two axes) apart. In two dimensions there is one such step if the longer side is odd and the other
-    even, where no path between these corners can do without, else none; in three dimensions there is none
+    even, where no path between these corners avoids it, else none; in three dimensions there is none
     if all sides are even. (The 2-D and 3-D statements are checked for all sides up to 32 and 12.)
-    *Complexity*: O(nodes * axes * bits) once, then a look-up.
+    *Complexity*: O(nodes * axes * bits) once; then the order is looked up.
 
     References
     ----------
-    Skilling, "Programming the Hilbert curve", AIP Conf. Proc. 707, 2004. The generalised curve is that of
-    Cerveny's "gilbert" (2018), from memory.
+    Skilling, "Programming the Hilbert curve", AIP Conf. Proc. 707, 2004. The generalised curve is "gilbert"
+    by J. Cerveny, a space-filling curve for rectangles of any size: https://github.com/jakubcerveny/gilbert.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _snake(shape: tuple[int, ...], axes: Sequence[int]) -> IntArray:
     """Return the snake that runs along `axes`, fastest first."""
     strides = np.cumprod([1, *shape[:-1]])
     order = np.zeros(1, dtype=np.int64)
-    for axis in axes:  # the snake so far, forth and back in turn, once for each coordinate on this axis
+    for axis in axes:  # the snake so far, forward and backward in turn, once for each coordinate on this axis
         passes = [order if c % 2 == 0 else order[::-1] for c in range(shape[axis])]
         order = np.concatenate([walk + c * strides[axis] for c, walk in enumerate(passes)])
     return order
@@ -150,7 +150,7 @@ def _hilbert_transpose(coordinates: IntArray, bits: int) -> IntArray:
     Skilling's AxestoTranspose, on all points at once.
     """
     x = coordinates.copy()
-    for level in range(bits - 1, 0, -1):  # inverse undo
+    for level in range(bits - 1, 0, -1):  # undo the excess work, in Skilling's words
         low = (1 << level) - 1
         for axis in range(len(x)):
             is_set = x[axis] >> level & 1 == 1

@@ -29,7 +29,7 @@ __all__ = [
     "checked_request",
 ]
 
-#: The largest topology. Together with `MAX_SIDE` it keeps sums of pairwise distances inside 64 bits.
+#: The most nodes of a topology, nodes along an axis, and axes: sums of pairwise distances then fit 64 bits.
 MAX_NODES = 2**24
 MAX_SIDE = 2**14
 MAX_AXES = 32
@@ -172,8 +172,8 @@ def checked_request(topology: Topology, free: Sequence[bool] | BoolArray, size: 
     Raises
     ------
     InvalidProblem
-        If there is no topology or no mask over its nodes, or the size is below 1 or above the number of free
-        nodes.
+        If there is no topology, `free` is not a mask over its nodes, or the size is below 1 or above the
+        number of free nodes.
     """
     num_nodes = instance("topology", topology, Topology).num_nodes
     mask = free if isinstance(free, np.ndarray) else array_of(free)
@@ -259,7 +259,7 @@ class PartitionProblem:
         Raises
         ------
         InvalidProblem
-            If a busy node is no integer, out of range or named twice; also as the constructor.
+            If a busy node is not an integer, out of range or named twice; also as the constructor.
         """
         free = np.ones(instance("topology", topology, Topology).num_nodes, dtype=np.bool_)
         for node in (integer("busy node", node) for node in items("busy", busy)):
@@ -322,7 +322,7 @@ class Partition:
         if nodes.ndim != 1:
             msg = f"nodes of shape {nodes.shape} are not a list of integers"
             raise InvalidAnswer(msg)
-        # Stable: the default has vector instructions that take eight times as long on some processors.
+        # A stable sort: the default has vector instructions that take eight times as long on some processors.
         object.__setattr__(self, "nodes", frozen(np.sort(nodes, kind="stable")))
 
     def __eq__(self, other: object) -> bool:

@@ -33,12 +33,12 @@ class Problem(Protocol):
         ...
 
     def __hash__(self) -> int:
-        """Return a hash; equal problems have equal ones."""
+        """Return a hash; equal problems have equal hashes."""
         ...
 
 
 class Answerable(Problem, Protocol[A_co]):
-    """A problem that tells type checkers what answers it; whoever adds a family may leave that out."""
+    """A problem that tells type checkers the type of its answers; a new family may leave that out."""
 
     @property
     def answer_type(self) -> type[A_co]:
@@ -47,12 +47,12 @@ class Answerable(Problem, Protocol[A_co]):
 
 
 def checked_labels(name: object, meta: Mapping[str, object]) -> Mapping[str, object]:
-    """Return where a problem comes from as a read-only copy, if that and its name are what they should be.
+    """Return the `meta` of a problem as a read-only copy, after a check of it and of the name.
 
     Raises
     ------
     InvalidProblem
-        If the name is no text, or `meta` no mapping.
+        If the name is not a text, or `meta` not a mapping.
     """
     instance("name", name, str)
     try:
@@ -75,16 +75,16 @@ def parse_objective(objective: str | Sequence[str], family_terms: Sequence[Term]
     Parameters
     ----------
     objective
-        Terms: a text in which commas part them, or a sequence of texts.
+        The terms: a text with commas between them, or a sequence of texts.
     family_terms
-        Those of the family of problems, such as `allocsolve.model.EVOLUTION_OBJECTIVES`.
+        The terms of the family of problems, such as `allocsolve.model.EVOLUTION_OBJECTIVES`.
 
     Raises
     ------
     UnknownName
         If a term is not one of `family_terms`.
     InvalidOption
-        If a term stands twice, or there is none.
+        If a term is repeated, or there is none.
     """
     names = (
         objective.split(",") if isinstance(objective, str) else items("objective", objective, InvalidOption)
@@ -94,7 +94,7 @@ def parse_objective(objective: str | Sequence[str], family_terms: Sequence[Term]
         raise InvalidOption(msg)
     terms: list[Term] = []
     for name in map(str.strip, map(str, names)):
-        term = next((one for one in family_terms if one == name), None)
+        term = next((known for known in family_terms if known == name), None)
         if term is None:
             raise UnknownName("objective", name, family_terms)
         if term in terms:

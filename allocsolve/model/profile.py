@@ -33,7 +33,7 @@ Step: TypeAlias = tuple[int, int]
 def expand_ratio(expand_limit: float) -> Fraction | None:
     """Return the expand limit as an exact ratio, None if it is infinite.
 
-    A float is read as the decimal that it prints as: 1.7 allows 17 s for a step of 10 s, although the
+    A float is read as the decimal number that it prints: 1.7 allows 17 s for a step of 10 s, although the
     nearest double is a little below 17/10.
 
     Raises
@@ -130,7 +130,7 @@ class EvolutionProfile:
     ((2000, 0), (515, 5), (3600, 10))
     """
 
-    #: Always a tuple, whatever sequence was given.
+    #: Always a tuple, for any given sequence.
     steps: Sequence[Step] = ()
     _ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
@@ -220,7 +220,7 @@ class EvolutionProfile:
         return EvolutionProfile(tuple(zip(durations, self.nodes, strict=True)))
 
     def is_expansion_of(self, other: EvolutionProfile, expand_limit: float = math.inf) -> bool:
-        """Tell whether this is `other` with each duration d stretched to at most floor(limit * d).
+        """Return whether this is `other` with each duration d stretched to at most floor(limit * d).
 
         Every profile is an expansion of itself. Steps are compared one by one, so neither splitting nor
         merging steps is an expansion.
@@ -250,5 +250,5 @@ class EvolutionProfile:
         return EvolutionProfile(tuple(merged))
 
     def same_function(self, other: EvolutionProfile) -> bool:
-        """Tell whether both are the same function of time, however they are cut into steps."""
+        """Return whether both are the same function of time, however they are cut into steps."""
         return self.canonical().steps == other.canonical().steps

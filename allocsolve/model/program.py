@@ -40,7 +40,7 @@ Operation: TypeAlias = (
 #: The codes of operations in `PackedProgram`.
 COMPUTE, SEND, RECEIVE, FORK, JOIN = range(5)
 
-#: Of each operation, in the order of the codes: its name, whether it has a target (a channel or a process),
+#: For each operation, in the order of the codes: its name, whether it has a target (a channel or a process),
 #: and whether it has an amount (work, or the weight of a message).
 OPERATIONS: Final = (
     ("compute", False, True),
@@ -60,18 +60,18 @@ class PackedProgram(NamedTuple):
     code: IntArray  #: shape (operations,): `COMPUTE` to `JOIN`
     target: IntArray  #: shape (operations,): channel of a message, process of a fork or join; -1 of work
     amount: FloatArray  #: shape (operations,): work, or weight of a message; 0 of a receive or join
-    is_forked: IntArray  #: shape (processes,): 1 if another process forks it, 0 if it is there from the start
+    is_forked: IntArray  #: shape (processes,): 1 if another process forks it, 0 if it exists from the start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """What the processes of a job do, as data.
 
-    The processes that nobody forks are there from the start. ``compute`` takes its work in units of time on a
-    core of its own. ``send`` puts a message into a channel, which keeps the order of what is sent into it;
-    ``receive`` waits for the next message of a channel. ``fork`` starts a process, after its input has
-    travelled to it; ``join`` waits for the end of a forked process and for its result, which weighs as much
-    as its input. Work and weights are relative: a job's run time says how long they take.
+    The processes that no other process forks exist from the start. ``compute`` takes its work in units of
+    time on a core of its own. ``send`` puts a message into a channel, which keeps the order of what is sent
+    into it; ``receive`` waits for the next message of a channel. ``fork`` starts a process, after its input
+    has travelled to it; ``join`` waits for the end of a forked process and for its result, which weighs as
+    much as its input. Work and weights are relative: a job's run time says how long they take.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Program:
     Raises
     ------
     InvalidProblem
-        If there is no process that is there from the start, or an operation is none; if a process is forked
+        If no process exists from the start, or an operation is malformed; if a process is forked
         twice, or joined by another process than the one that forked it, or before; if a channel has fewer
         messages than are received from it. The message names the process and the operation.
 
@@ -97,11 +97,14 @@ class Program:
 
     def __init__(self, processes: Iterable[Sequence[object]]) -> None:
         rows = [
-            [_operation(f"processes[{idx}][{at}]", operation) for at, operation in enumerate(_rows(idx, one))]
-            for idx, one in enumerate(items("processes", processes))
+            [
+                _operation(f"processes[{idx}][{at}]", operation)
+                for at, operation in enumerate(_rows(idx, process))
+            ]
+            for idx, process in enumerate(items("processes", processes))
         ]
         object.__setattr__(self, "_packed", _packed(rows))
-        named = tuple(tuple(_named(*row) for row in one) for one in rows)
+        named = tuple(tuple(_named(*row) for row in process) for process in rows)
         object.__setattr__(self, "processes", named)
         _check(rows)
 
@@ -155,11 +158,11 @@ def _operation(place: str, operation: object) -> tuple[int, int, float]:
 
 def _named(code: int, target: int, amount: float) -> Operation:
     name, has_target, has_amount = OPERATIONS[code]
-    return (name, *(target,) * has_target, *(amount,) * has_amount)  # type: ignore[return-value]  # by the table of operations
+    return (name, *(target,) * has_target, *(amount,) * has_amount)  # type: ignore[return-value]  # the table of operations has the types
 
 
 def _packed(rows: list[list[tuple[int, int, float]]]) -> PackedProgram:
-    flat = [row for one in rows for row in one]
+    flat = [row for process in rows for row in process]
     code = np.array([row[0] for row in flat], dtype=np.int64)
     target = np.array([row[1] for row in flat], dtype=np.int64)
     amount = np.array([row[2] for row in flat], dtype=np.float64)
@@ -175,9 +178,9 @@ def _check(rows: list[list[tuple[int, int, float]]]) -> None:
     """Refuse programs whose processes or messages do not belong together."""
     parent: dict[int, int] = {}
     messages: dict[int, int] = {}
-    for idx, one in enumerate(rows):
+    for idx, process in enumerate(rows):
         joined: set[int] = set()
-        for at, (code, target, _) in enumerate(one):
+        for at, (code, target, _) in enumerate(process):
             place = f"processes[{idx}][{at}]"
             if code in {FORK, JOIN} and not (target < len(rows) and target != idx):
                 msg = f"{place}: there is no other process {target} among {len(rows)}"

@@ -41,7 +41,7 @@ __all__ = [
     "parse_reservation_objective",
 ]
 
-#: What became of a job: not accepted; accepted and not executed; ended by itself in time; stopped.
+#: Outcomes of a job: not accepted; accepted and not executed; ended by itself in time; stopped.
 REJECTED, BOOKED, SUCCESSFUL, CANCELLED = range(4)
 
 #: The outcomes by their codes.
@@ -49,7 +49,7 @@ OUTCOMES: Final = ("rejected", "booked", "successful", "cancelled")
 
 
 class Hold(NamedTuple):
-    """A node that a job has for some time."""
+    """A node that a job holds for some time."""
 
     node: int
     start: float  #: seconds
@@ -58,7 +58,7 @@ class Hold(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReservationSchedule:
-    """What became of each job, and which nodes it held when.
+    """The outcome of each job, and which nodes it held when.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class ReservationSchedule:
     Raises
     ------
     InvalidAnswer
-        If the shapes do not belong together, or a value is none. Whether the schedule answers a problem is
-        for the judge to say.
+        If the shapes do not belong together, or a value is out of range. Whether the schedule answers a
+        problem is for the judge to say.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class ReservationSchedule:
         problem
             The problem.
         bookings
-            Of each accepted job, by its index: its start (seconds) and its nodes.
+            The start (seconds) and the nodes of each accepted job, by its index.
         """
         count = len(problem.jobs)
         starts = np.zeros(count)
@@ -144,8 +144,8 @@ class ReservationSchedule:
             starts[idx], sets[idx] = start, sorted(nodes)
         outcomes = np.zeros(count, dtype=np.int64)
         outcomes[list(bookings)] = BOOKED
-        sizes = [len(one) for one in sets]
-        flat = [node for one in sets for node in one]
+        sizes = [len(nodes_of_job) for nodes_of_job in sets]
+        flat = [node for nodes_of_job in sets for node in nodes_of_job]
         return cls.of_sets(problem, outcomes, starts, np.cumsum([0, *sizes]), np.array(flat, dtype=np.int64))
 
     @classmethod
@@ -176,7 +176,7 @@ class ReservationSchedule:
         return cls(outcomes, ends, offsets, nodes, begins[of], finish[of])
 
     def holds(self, job_idx: int) -> tuple[Hold, ...]:
-        """Return which nodes a job held when."""
+        """Return which nodes a job held, and when."""
         at = slice(self.offsets[job_idx], self.offsets[job_idx + 1])
         columns = (self.nodes[at].tolist(), self.hold_starts[at].tolist(), self.hold_ends[at].tolist())
         return tuple(Hold(*row) for row in zip(*columns, strict=True))
@@ -205,8 +205,8 @@ class ReservationSchedule:
             return NotImplemented
         pairs = zip(self._arrays(), other._arrays(), strict=True)
         return all(
-            one is two if one is None or two is None else np.array_equal(one, two, equal_nan=True)
-            for one, two in pairs
+            mine is theirs if mine is None or theirs is None else np.array_equal(mine, theirs, equal_nan=True)
+            for mine, theirs in pairs
         )
 
     def __hash__(self) -> int:
@@ -243,7 +243,7 @@ def _times(what: str, values: object, *, has_gaps: bool = False) -> FloatArray:
 #: What can be minimised; see `ReservationProblem`.
 ReservationTerm: TypeAlias = Literal["rejected", "rejected-area", "unsuccessful"]
 
-#: What to minimise: one term, or several of which the first comes first (lexicographic).
+#: What to minimise: one term, or several in lexicographic order.
 ReservationObjective: TypeAlias = tuple[ReservationTerm, ...]
 
 #: All terms of objectives, the default first.
@@ -270,7 +270,7 @@ def parse_reservation_objective(objective: str | Sequence[str]) -> ReservationOb
     UnknownName
         If a term is not one of `RESERVATION_OBJECTIVES`.
     InvalidOption
-        If a term stands twice, or there is none.
+        If a term is repeated, or there is none.
     """
     return parse_objective(objective, RESERVATION_OBJECTIVES)
 
@@ -313,10 +313,10 @@ class DeadlineJob:
     name: str = ""
 
     def __post_init__(self) -> None:
-        for what, least in (("arrival", 0), ("nodes", 1), ("runtime", 1), ("deadline", 0)):
+        for what, lowest in (("arrival", 0), ("nodes", 1), ("runtime", 1), ("deadline", 0)):
             value = integer(what, getattr(self, what))
-            if not least <= value <= MAX_INTEGER:
-                msg = f"{what} {shown(value)} is not in {least}..2^53"
+            if not lowest <= value <= MAX_INTEGER:
+                msg = f"{what} {shown(value)} is not in {lowest}..2^53"
                 raise InvalidProblem(msg)
             object.__setattr__(self, what, value)
         weight = real("weight", self.weight)
@@ -339,7 +339,7 @@ class DeadlineJob:
 
 
 class PackedDeadlineJobs(NamedTuple):
-    """Jobs as read-only arrays of shape (jobs,): what kernels take."""
+    """Jobs as read-only arrays of shape (jobs,), as kernels take them."""
 
     arrival: IntArray  #: seconds
     nodes: IntArray

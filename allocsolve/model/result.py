@@ -1,4 +1,4 @@
-"""What a solver is allowed to spend and what it claims to have found."""
+"""What a solver may spend, and what it claims about its answer."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Value: TypeAlias = float | tuple[float, ...]
 
 
 def terms(value: Value) -> tuple[float, ...]:
-    """Return the value as a tuple, whose order is the lexicographic one."""
+    """Return the value as a tuple; tuples compare lexicographically."""
     return value if isinstance(value, tuple) else (value,)
 
 
 class Status(StrEnum):
-    """What is claimed of the answer."""
+    """What a solver claims about its answer."""
 
     OPTIMAL = "optimal"  #: there is a proof that nothing is better
     FEASIBLE = "feasible"  #: an answer without such a proof
@@ -48,7 +48,7 @@ class Limit(StrEnum):
 
 
 class Clock:
-    """Time spent of a budget, from the moment the clock was made."""
+    """The time spent of a budget since the clock was made."""
 
     def __init__(self, seconds: float) -> None:
         self._start = time.perf_counter()

@@ -54,7 +54,7 @@ class Amdahl:
         object.__setattr__(self, "parallel", _share("amdahl", self.parallel))
 
     def time_ratio(self, nodes: float, reference: float) -> float:
-        """Return the run time on so many nodes over that on `reference` nodes."""
+        """Return the run time on `nodes` nodes over that on `reference` nodes."""
         return (1 - self.parallel + self.parallel / nodes) / (1 - self.parallel + self.parallel / reference)
 
 
@@ -75,7 +75,7 @@ class PowerLaw:
         object.__setattr__(self, "exponent", _share("power", self.exponent))
 
     def time_ratio(self, nodes: float, reference: float) -> float:
-        """Return the run time on so many nodes over that on `reference` nodes."""
+        """Return the run time on `nodes` nodes over that on `reference` nodes."""
         return float(nodes**-self.exponent) / float(reference**-self.exponent)
 
 
@@ -90,7 +90,7 @@ class Overhead:
     Raises
     ------
     InvalidProblem
-        If the share is not in 0..1, below 1.
+        If the share is not in 0..1, exclusive of 1.
     """
 
     overhead: float
@@ -103,7 +103,7 @@ class Overhead:
             raise InvalidProblem(msg)
 
     def time_ratio(self, nodes: float, reference: float) -> float:
-        """Return the run time on so many nodes over that on `reference` nodes, the nodes of the job."""
+        """Return the run time on `nodes` nodes over that on `reference` nodes, the nodes of the job."""
         per_node = self.per_node(reference)
         return (1 / nodes + per_node * nodes) / (1 / reference + per_node * reference)
 
@@ -114,7 +114,7 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class SpeedupTable:
-    """Run times that were measured: a job may run on the numbers of nodes in the table, and on no others.
+    """Measured run times: a job may run on the numbers of nodes in the table, and on no others.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class SpeedupTable:
     Raises
     ------
     InvalidProblem
-        If the rows are not so.
+        If the nodes do not grow, or a value is out of range.
     """
 
     rows: tuple[tuple[int, float], ...]

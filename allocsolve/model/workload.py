@@ -35,13 +35,13 @@ __all__ = [
 #: What can be minimised of a schedule; see `WorkloadProblem`.
 WorkloadTerm: TypeAlias = Literal["turnaround", "slowdown", "wait", "makespan"]
 
-#: What to minimise: one term, or several of which the first comes first (lexicographic).
+#: What to minimise: one term, or several in lexicographic order.
 WorkloadObjective: TypeAlias = tuple[WorkloadTerm, ...]
 
 #: All terms of objectives, the default first.
 WORKLOAD_OBJECTIVES: tuple[WorkloadTerm, ...] = get_args(WorkloadTerm)
 
-#: A shorter run time counts as one of so many seconds in the slowdown of a job.
+#: Seconds; a shorter run time counts as this long in the slowdown of a job.
 SLOWDOWN_FLOOR_S = 10
 
 
@@ -53,7 +53,7 @@ def parse_workload_objective(objective: str | Sequence[str]) -> WorkloadObjectiv
     UnknownName
         If a term is not one of `WORKLOAD_OBJECTIVES`.
     InvalidOption
-        If a term stands twice, or there is none.
+        If a term is repeated, or there is none.
     """
     return parse_objective(objective, WORKLOAD_OBJECTIVES)
 
@@ -63,8 +63,8 @@ class WorkloadProblem:
     """Run each job once, not before its submission, such that the cluster is never over-committed.
 
     A rigid job holds `Job.nodes` nodes for its run time; a moldable one any number that it allows, from its
-    start to its end, for the run time on so many. A malleable one may change its number while it runs, at its
-    points: it has done its work when the time that it spent on each number, as a share of the run time on
+    start to its end, for the run time on that number. A malleable one may change its number while it runs, at
+    its points: it has done its work when the time that it spent on each number, as a share of the run time on
     that number, adds up to 1. It never stops on the way. Nodes that are left at an instant are there for jobs
     that start or grow at that instant.
 
@@ -198,7 +198,7 @@ class WorkloadProblem:
         return all(bool((4 * column % 1 == 0).all()) for column in times)
 
     def run_times(self, sizes: IntArray, jobs: IntArray | None = None) -> FloatArray:
-        """Return for how long jobs run on so many nodes.
+        """Return how long jobs run on given numbers of nodes.
 
         Parameters
         ----------
@@ -239,14 +239,14 @@ class WorkloadProblem:
         times[(reading == PROFILE) & (sizes != self.packed.nodes[at])] = np.nan
         for row in np.flatnonzero(reading == REACTIVE).tolist():
             job, nodes = int(at[row]), int(sizes[row])
-            phases: Phases = self.jobs.evolutions[job]  # type: ignore[assignment]  # by its reading
+            phases: Phases = self.jobs.evolutions[job]  # type: ignore[assignment]  # its code says that it has phases
             start = float(self.jobs.evolving.join_start[job])
             allowed = 1 <= nodes <= self.packed.max_nodes[job]
             times[row] = start + phases.run_time(nodes) if allowed else np.nan
 
 
 def _amdahl_factor(parallel: FloatArray, nodes: IntArray) -> FloatArray:
-    """Return the time on so many nodes, in units of that on one node."""
+    """Return times on these nodes, in units of that on one node."""
     return 1 - parallel + parallel / nodes
 
 
@@ -256,13 +256,13 @@ def _power_factor(exponent: FloatArray, nodes: IntArray) -> FloatArray:
 
 
 def _overhead_factor(per_node: FloatArray, nodes: IntArray) -> FloatArray:
-    """Return the time on so many nodes, in units of that on one node without overhead."""
+    """Return times on these nodes, in units of that on one node without overhead."""
     return 1 / nodes + per_node * nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkloadSchedule:
-    """Who held how many nodes when: for each job its pieces, in order of time.
+    """How many nodes each job held when: its pieces, in order of time.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PricedJobs", "cheapest_windows", "soft_gains"]
 
-#: What is behind the best by so many times the temperature has no share.
+#: In temperatures: a window that is farther behind the best has no share, as exp(-40) is lost in a double.
 _FAR = 40.0
 
 
@@ -29,7 +29,7 @@ class PricedJobs(NamedTuple):
 
 
 class _Windows(NamedTuple):
-    """Windows of one job, among them a cheapest one; written."""
+    """Windows of one job, one of which is cheapest; written by the kernels."""
 
     start: FloatArray
     price: FloatArray  #: of the whole machine
@@ -39,13 +39,13 @@ class _Windows(NamedTuple):
 
 @allocating_kernel
 def _new_windows(slots: int) -> _Windows:
-    most = 2 * slots + 4
-    return _Windows(np.empty(most), np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64))
+    room = 2 * slots + 4
+    return _Windows(np.empty(room), np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64))
 
 
 @inner_kernel
 def _slot(edges: FloatArray, moment: float) -> int:
-    """Return the slot of a moment that is not before the first edge; the one behind the last is open."""
+    """Return the slot of a moment not before the first edge; the slot behind the last edge has no end."""
     low, high = 0, len(edges)
     while low < high:
         middle = (low + high) >> 1
@@ -76,7 +76,7 @@ def _paid_until(edges: FloatArray, levels: FloatArray, until: FloatArray, slot: 
 def _list_windows(
     jobs: PricedJobs, edges: FloatArray, levels: FloatArray, until: FloatArray, job: int, windows: _Windows
 ) -> int:
-    """Fill in the windows at which the price of a job may be least; return how many.
+    """Fill in the windows at which the price of a job may be least; return their number.
 
     The price is piecewise linear in the start, and turns where the window begins or ends at an edge.
     """
@@ -165,15 +165,15 @@ def soft_gains(
         first, last = _add_up(jobs, edges, levels, until, job)
         count = _list_windows(jobs, edges, levels, until, job, windows)
         share, weight, length = jobs.share[job], jobs.weight[job], jobs.runtime[job]
-        most = 0.0
+        greatest = 0.0
         for row in range(count):
-            most = max(most, weight - share * windows.price[row])
-        mass = math.exp(-most / temperature)
+            greatest = max(greatest, weight - share * windows.price[row])
+        mass = math.exp(-greatest / temperature)
         for row in range(count):
-            depth = (most - weight + share * windows.price[row]) / temperature
+            depth = (greatest - weight + share * windows.price[row]) / temperature
             windows.price[row] = math.exp(-depth) if depth < _FAR else 0.0
             mass += windows.price[row]
-        total += most + temperature * math.log(mass)
+        total += greatest + temperature * math.log(mass)
         for row in range(count):
             part = share * windows.price[row] / mass
             if part > 0.0:
@@ -185,7 +185,7 @@ def soft_gains(
                     gradient[end] -= part * (start + length - edges[end]) / (edges[end + 1] - edges[end])
                 if begin < slots:
                     gradient[begin] += part * (start - edges[begin]) / (edges[begin + 1] - edges[begin])
-        held = 0.0  # the share of the windows that go beyond the slot, less those that begin beyond it
+        held = 0.0  # the share of windows that end behind the slot, less that of those that begin there
         for slot in range(min(last, slots), first - 1, -1):
             if slot < slots:
                 gradient[slot] -= held

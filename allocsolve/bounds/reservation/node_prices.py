@@ -21,24 +21,28 @@ if TYPE_CHECKING:
 
 __all__ = ["PriceAscent", "ReservationPriceBound", "counted_weights", "node_prices"]
 
-#: Slots, and the temperatures on each grid, in mean weights of a job.
+#: Numbers of slots, and the temperatures on each grid in mean weights of a job: from coarse and smooth to
+#: fine.
 _ROUNDS: Final = (
     (64, (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)),
     (256, (0.003, 0.001, 0.0003)),
     (1024, (0.001, 0.0003)),
 )
-#: Steps at a temperature, at most, and the share of the value that the last ten have to gain.
+#: The most steps at a temperature.
 _STEPS: Final = 60
+#: The share of the value that the last ten steps must gain together; below it the ascent has converged.
 _TOLERANCE: Final = 3e-5
-#: The first step, and the price of the machine for a slot at the start, in mean weights of a job.
+#: The length of the first step, in mean weights of a job.
 _FIRST_STEP: Final = 0.1
+#: The price of the machine for a slot at the start, in mean weights of a job: low, but not at the border.
 _FIRST_LEVEL: Final = 1e-3
-#: Log odds of a slot without a price against being full: without them prices drift below 0.
+#: Log odds that a slot without a price is full. At log odds of 0 prices would drift below 0.
 _PRIOR: Final = -3.0
-#: Smooth prices are too high where there should be none: by about so many temperatures, one of these.
+#: Temperatures to take off smooth prices, which are too high where there should be none. Each is tried.
 _EXCESSES: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-#: Bits of what the machine costs in all, and of a price, in a certificate.
+#: Bits of the cost of the whole machine in a certificate: sums of them stay within 64 bits.
 _BITS: Final = 54
+#: Bits of a price in a certificate: JSON readers keep integers of 53 bits.
 _BITS_OF_A_PRICE: Final = 52
 
 
@@ -60,21 +64,21 @@ class ReservationPriceBound:
 
 
 class _Prices(NamedTuple):
-    """Prices on a grid: those of the whole machine for whole slots, in mean weights of a job."""
+    """Prices of the whole machine for whole slots of a grid, in mean weights of a job."""
 
     edges: FloatArray
     levels: FloatArray
 
 
 def counted_weights(problem: ReservationProblem, term: ReservationTerm) -> FloatArray:
-    """Return what the jobs count in a term, shape (jobs,): weights, or weights times areas."""
+    """Return how much each job counts in a term, shape (jobs,): its weight, or its weight times its area."""
     packed = problem.packed
     area = packed.nodes.astype(np.float64) * packed.runtime
     return packed.weight * area if term == "rejected-area" else packed.weight
 
 
 class PriceAscent:
-    """The way to good prices: the best ones can be taken after an interruption at any time.
+    """An ascent to good prices, of which the best can be taken after an interruption at any time.
 
     Parameters
     ----------
@@ -83,12 +87,12 @@ class PriceAscent:
     term
         What is bounded.
     certificate
-        Of an earlier ascent: it begins with these prices.
+        The certificate of an earlier ascent, whose prices this one begins with.
 
     Raises
     ------
     InvalidAnswer
-        If the certificate is none of the problem.
+        If the certificate is not one of the problem.
 
     Notes
     -----
@@ -119,7 +123,7 @@ class PriceAscent:
         )
         self._jobs = PricedJobs(*(frozen(column[self._idx].astype(np.float64)) for column in columns))
         self._best = _Prices(frozen(np.zeros(1)), frozen(np.zeros(0)))
-        self._accepted = math.fsum(self._jobs.weight)  # what the best prices allow at most: all
+        self._accepted = math.fsum(self._jobs.weight)  # the best prices allow at most all jobs
         if certificate is not None:
             reservation_certified_bound(problem, certificate, (term,))
             self._begin(certificate)
@@ -129,7 +133,7 @@ class PriceAscent:
         edges = np.array(certificate["edges"], dtype=np.float64)
         if len(edges) == 1 or not len(self._idx):
             return
-        if edges[0] > self._jobs.arrival[0]:  # there are no prices before
+        if edges[0] > self._jobs.arrival[0]:  # nothing has a price before the first edge
             edges = np.concatenate([self._jobs.arrival[:1], edges])
             certificate = {**certificate, "prices": [0, *certificate["prices"]]}
         rates = np.array(certificate["prices"], dtype=np.float64) / certificate["unit"]
@@ -151,7 +155,7 @@ class PriceAscent:
                 levels = self._ascended(edges, levels, temperature, clock)
                 if clock is not None and clock.remaining == 0:
                     return
-            if len(edges) <= slots:  # every moment at which a window can turn is an edge
+            if len(edges) <= slots:  # every moment at which the price of a window can turn is an edge
                 return
 
     def bound(self) -> ReservationPriceBound:
@@ -187,7 +191,7 @@ class PriceAscent:
         )
 
     def _grid(self, slots: int) -> FloatArray:
-        """Return edges at quantiles of the moments at which windows can turn."""
+        """Return edges at quantiles of the moments at which the prices of windows can turn."""
         jobs = self._jobs
         moments = (jobs.arrival, jobs.deadline, jobs.deadline - jobs.runtime, jobs.arrival + jobs.runtime)
         turns = np.unique(np.concatenate(moments))

@@ -1,4 +1,12 @@
-"""The quasi-Newton direction; BLAS would start threads for each of its products and wait for them."""
+"""Kernels of prices per job: the costs of starts, the smooth dual, and the quasi-Newton direction.
+
+The price of a job is constant on each slot of its window and 0 outside; its *levels* are what it pays for
+the whole of a slot. So the cost of a start is piecewise linear: it turns at the submission, where the start
+or the end meets an edge of a slot of the window, and where the cost of an end leaves its floor. The dual is
+smoothed by soft minima over the starts of each job and soft maxima over the fitting sets of a slot.
+
+The scalar product is written here because BLAS would start threads for each product and wait for them.
+"""
 
 from __future__ import annotations
 
@@ -30,23 +38,23 @@ __all__ = [
 
 
 @inner_kernel
-def _dot(one: FloatArray, other: FloatArray) -> float:
-    count = len(one)
+def _dot(left: FloatArray, right: FloatArray) -> float:
+    count = len(left)
     sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
     for at in range(0, count - 3, 4):
-        sum_0 += one[at] * other[at]
-        sum_1 += one[at + 1] * other[at + 1]
-        sum_2 += one[at + 2] * other[at + 2]
-        sum_3 += one[at + 3] * other[at + 3]
+        sum_0 += left[at] * right[at]
+        sum_1 += left[at + 1] * right[at + 1]
+        sum_2 += left[at + 2] * right[at + 2]
+        sum_3 += left[at + 3] * right[at + 3]
     for at in range(count // 4 * 4, count):
-        sum_0 += one[at] * other[at]
+        sum_0 += left[at] * right[at]
     return sum_0 + sum_1 + sum_2 + sum_3
 
 
 @kernel
-def dot(one: FloatArray, other: FloatArray) -> float:
+def dot(left: FloatArray, right: FloatArray) -> float:
     """Return the scalar product."""
-    return _dot(one, other)
+    return _dot(left, right)
 
 
 @kernel
@@ -85,17 +93,17 @@ class PricedJobs(NamedTuple):
 
     submit: FloatArray
     runtime: FloatArray
-    slope: FloatArray  #: what the job's end costs per second, > 0
-    floor: FloatArray  #: what it costs at least
+    slope: FloatArray  #: the cost of a delay of the job's end by a second, > 0
+    floor: FloatArray  #: the least cost of the job
     nodes: IntArray  #: nodes, or units of the capacity
     first: IntArray  #: the first slot of the window
-    offsets: IntArray  #: shape (jobs + 1,): where the slots of each window begin among those of all
+    offsets: IntArray  #: shape (jobs + 1,): where the slots of each window begin among those of all windows
 
 
 class Breaks(NamedTuple):
-    """The starts of one job at which its cost can turn, and where the start and the end lie in the window.
+    """The starts of a job at which its cost can turn, and where its start and end lie in the window.
 
-    A slot is counted within the window: -1 stands for all before it, its number of slots for all behind it.
+    Slots are counted within the window: -1 is all time before it, its number of slots all time behind it.
     """
 
     cost: FloatArray
@@ -162,7 +170,7 @@ def _meet(
 
 @inner_kernel
 def break_points(jobs: PricedJobs, edges: FloatArray, levels: FloatArray, breaks: Breaks, job: int) -> int:
-    """Fill in the rows of a job and return their number; the first one is the start at submission.
+    """Fill in the rows of a job and return their number; the first row is the start at submission.
 
     Behind the window no start is cheaper than at its last edge.
     """
@@ -191,13 +199,13 @@ def break_points(jobs: PricedJobs, edges: FloatArray, levels: FloatArray, breaks
                 late += 1
             _meet(jobs, edges, levels, breaks, job, rows, start, ahead, late)
             rows += 1
-    for slot in range(held + 1, count + 1):  # it starts at an edge
+    for slot in range(held + 1, count + 1):  # the job starts at an edge
         start = edges[first + slot]
         while freed < count and edges[first + freed + 1] <= start + runtime:
             freed += 1
         _meet(jobs, edges, levels, breaks, job, rows, start, slot, freed)
         rows += 1
-    for slot in range(count + 1):  # it ends at an edge
+    for slot in range(count + 1):  # the job ends at an edge
         start = edges[first + slot] - runtime
         if start > submit:
             while held < count and edges[first + held + 1] <= start:
@@ -231,15 +239,15 @@ def cheapest_starts(
         starts[job] = breaks.start[best]
 
 
-#: What is behind the best by so many times the temperature has no share.
+#: In temperatures: what is farther behind the best has no share, as exp(-40) is lost in a double.
 _FAR = 40.0
 
-#: A smaller probability that a set fits is computed again in logarithms.
+#: The least probability that a set fits for which doubles suffice; smaller ones are computed in logarithms.
 _RARE = 1e-200
 
 
 class SlotEntries(NamedTuple):
-    """Who has a price in which slot; read-only."""
+    """The jobs that have a price in each slot; read-only."""
 
     offsets: IntArray  #: shape (slots + 1,): where each slot begins in `entries`
     entries: IntArray  #: positions among the slots of all windows
@@ -256,7 +264,7 @@ def soft_jobs(
     jobs_from: int,
     jobs_to: int,
 ) -> float:
-    """Return the sum of the soft least costs, and fill in by how much each level enters it."""
+    """Return the sum of the soft least costs, and fill in its derivative by each level."""
     longest = 0
     for job in range(jobs_from, jobs_to):
         longest = max(longest, jobs.offsets[job + 1] - jobs.offsets[job])
@@ -267,15 +275,15 @@ def soft_jobs(
         base = jobs.offsets[job]
         count = jobs.offsets[job + 1] - base
         rows = break_points(jobs, edges, levels, breaks, job)
-        least = breaks.cost[0]
+        least_cost = breaks.cost[0]
         for row in range(1, rows):
-            least = min(least, breaks.cost[row])
+            least_cost = min(least_cost, breaks.cost[row])
         mass = 0.0
         for row in range(rows):
-            depth = (breaks.cost[row] - least) / temperature
+            depth = (breaks.cost[row] - least_cost) / temperature
             breaks.cost[row] = math.exp(-depth) if depth < _FAR else 0.0
             mass += breaks.cost[row]
-        total += least - temperature * math.log(mass)
+        total += least_cost - temperature * math.log(mass)
         for slot in range(count):
             passed[slot] = 0.0
             gradient[base + slot] = 0.0
@@ -292,7 +300,7 @@ def soft_jobs(
                     passed[held] -= share
                     if held < count:
                         gradient[base + held] -= share * breaks.from_share[row]
-        beyond = 0.0  # of those that end behind the slot, less those that start behind it
+        beyond = 0.0  # the share of the starts whose end is behind the slot, less that of those behind it
         for slot in range(count - 1, -1, -1):
             beyond += passed[slot + 1]
             gradient[base + slot] += beyond
@@ -325,8 +333,8 @@ def _critical_density(odds: FloatArray, nodes: IntArray, count: int, capacity: i
 
 
 @inner_kernel
-def _log_sum(one: float, other: float) -> float:
-    high, low = max(one, other), min(one, other)
+def _log_sum(first: float, second: float) -> float:
+    high, low = max(first, second), min(first, second)
     if not low > high - _FAR:  # nearly always at low temperatures, where this is called
         return high
     return high + math.log1p(math.exp(low - high))
@@ -383,9 +391,10 @@ def _by_probabilities(
 ) -> float:
     """Return what `_by_logarithms` returns, or minus infinity if the tables cannot hold it.
 
-    Every item is in with a probability of its own, tilted by the density of the critical item such that the
-    sets of about `capacity` nodes are the likely ones; row i of `ahead` has the probability of each size of
-    the items before i, `behind` the expected weight of what the items from i on make of a size.
+    Every item is taken with a probability of its own, tilted by the density of the critical item, so that
+    sets of about `capacity` nodes are likely. Row i of `ahead` has the probability of each total size of the
+    items before i. `behind` has, by the size taken so far, the expected weight of the sets that the items
+    from i on add.
     """
     density = _critical_density(odds, nodes, count, capacity)
     scale = 0.0
@@ -394,7 +403,7 @@ def _by_probabilities(
         small = math.exp(-abs(tilted))
         scale += math.log1p(small) + max(tilted, 0.0)
         inside[item] = (1.0 if tilted >= 0 else small) / (1.0 + small)
-        outside[item] = (small if tilted >= 0 else 1.0) / (1.0 + small)  # 1 less the other is rounded to 0
+        outside[item] = (small if tilted >= 0 else 1.0) / (1.0 + small)  # 1 - inside would be rounded to 0
     for size in range(capacity + 1):
         ahead[0, size] = 1.0 if size == 0 else 0.0
         behind[count % 2, size] = math.exp(density * (size - capacity))
@@ -413,7 +422,7 @@ def _by_probabilities(
         wide, into, out = nodes[item], inside[item], outside[item]
         later, here = (item + 1) % 2, item % 2
         room = capacity + 1 - wide
-        # Four sums at once: one alone would wait for each of its additions.
+        # Four sums at once: a single sum would wait for each of its additions.
         sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
         for size in range(0, room - 3, 4):
             sum_0 += ahead[item, size] * behind[later, size + wide]
@@ -432,10 +441,10 @@ def _by_probabilities(
 
 @allocating_kernel
 def _most_entries(slots: SlotEntries, slots_from: int, slots_to: int) -> int:
-    most = 0
+    largest = 0
     for slot in range(slots_from, slots_to):
-        most = max(most, slots.offsets[slot + 1] - slots.offsets[slot])
-    return most
+        largest = max(largest, slots.offsets[slot + 1] - slots.offsets[slot])
+    return largest
 
 
 @kernel
@@ -449,14 +458,14 @@ def soft_slots(
     slots_from: int,
     slots_to: int,
 ) -> float:
-    """Return the sum of the soft greatest levels of fitting sets; take each probability off the gradient.
+    """Return the sum of soft greatest levels of fitting sets; subtract the probabilities from the gradient.
 
     `prior` are the log odds of an entry at level 0. O(entries * capacity).
     """
-    most = _most_entries(slots, slots_from, slots_to)
-    odds, inside, outside = np.empty(most), np.empty(most), np.empty(most)
-    nodes = np.empty(most, np.int64)
-    ahead, behind = np.empty((most + 1, capacity + 1)), np.empty((2, capacity + 1))
+    room = _most_entries(slots, slots_from, slots_to)
+    odds, inside, outside = np.empty(room), np.empty(room), np.empty(room)
+    nodes = np.empty(room, np.int64)
+    ahead, behind = np.empty((room + 1, capacity + 1)), np.empty((2, capacity + 1))
     total = 0.0
     for slot in range(slots_from, slots_to):
         begin = slots.offsets[slot]
@@ -540,7 +549,7 @@ def mean_prices(
 
 @kernel
 def list_entries(first: IntArray, offsets: IntArray, slot_offsets: IntArray, entries: IntArray) -> None:
-    """Sort the slots of all windows by slot; `slot_offsets` holds where each slot begins, and is used up."""
+    """Sort the slots of all windows by slot; `slot_offsets`, where each slot begins, is overwritten."""
     for job in range(len(first)):
         for entry in range(offsets[job], offsets[job + 1]):
             slot = first[job] + entry - offsets[job]

@@ -1,4 +1,4 @@
-"""Compiled: the cheapest end and sizes of jobs that change their size, under the prices of node-seconds."""
+"""Kernels: the cheapest end and sizes of jobs that change their size, under the prices of node-seconds."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ if TYPE_CHECKING:
 
 __all__ = ["CheapestWork", "cheapest_work"]
 
-#: Steps of the search for a work price at an edge, and the relative gap that ends it.
+#: The most steps of the search for a work price at an edge.
 _MOST_STEPS = 60
+#: The relative gap that ends the search: far below the tolerance of the judge.
 _GAP = 1e-11
 
 
 class CheapestWork(NamedTuple):
-    """Where `cheapest_work` writes, for malleable jobs and those with requests only."""
+    """Arrays that `cheapest_work` writes, for malleable jobs and those with requests only."""
 
     #: Shape (jobs,).
     costs: FloatArray
-    #: When a job first holds nodes, and its mean size while it does.
+    #: When a job first holds nodes, and its mean size while it holds any.
     starts: FloatArray
     sizes: IntArray
     ends: FloatArray
     #: What the work of a job costs at its cheapest end.
     work_prices: FloatArray
-    #: Shape (slots + 1,): to which the node-seconds used are added.
+    #: Shape (slots + 1,): the node-seconds used are added to it.
     usage: FloatArray
 
 
 class Held(NamedTuple):
-    """The minimum of a job at one end, by two work prices that embrace its own; the cost aside."""
+    """How a job is cheapest with a given end, by two work prices around its own; without the cost."""
 
     end: float
     #: The slot of the end.
     slot: int
     low: float
     high: float
-    #: Share of what is held under `high`; of what is held under `low` the rest.
+    #: The weight of the nodes held under `high`; those held under `low` have the rest of 1.
     part: float
 
 
@@ -57,7 +58,7 @@ def _sums(
     end: float,
     work_price: float,
 ) -> tuple[float, float]:
-    """Return what a work price gains from the submission to an end, negative, and the work done."""
+    """Return the gain of a work price from the submission to an end, which is negative, and the work done."""
     gain, work = 0.0, 0.0
     if work_price <= 0:
         return gain, work
@@ -84,13 +85,13 @@ def _at_end(
     slots: tuple[int, int],
     end: float,
     between: tuple[float, float],
-    least: float,
+    least_cost: float,
 ) -> tuple[float, float, Held]:
-    """Return the least cost of the work until an end, that under the lower work price, and how.
+    """Return the least cost of the work until an end, the cost under the lower work price, and the holding.
 
-    The dual function is concave in the work price; that of the end lies between two. Its tangents at both
-    meet above it: where they meet is the next price, alternating with where its slope would vanish. If the
-    cost is above `least`, whatever is above that is returned.
+    The dual function is concave in the work price, and its maximum lies between two prices. Its tangents at
+    both meet above it: the next price is where they meet or, in every other step, where the slope would
+    vanish. If the cost is above `least_cost`, any value above that is returned.
     """
     low, high = between
     gain, work = _sums(jobs, job, listed, slots, end, low)
@@ -99,7 +100,7 @@ def _at_end(
     at_high, slope_high = high + gain, 1 - work
     for step in range(_MOST_STEPS):
         best = max(at_low, at_high)
-        if best >= least or slope_low <= 0 or slope_high >= 0:
+        if best >= least_cost or slope_low <= 0 or slope_high >= 0:
             break
         meet = (at_high - at_low + slope_low * low - slope_high * high) / (slope_low - slope_high)
         if at_low + slope_low * (meet - low) - best <= _GAP * abs(best):
@@ -121,7 +122,7 @@ def _at_end(
 def _per_second(
     jobs: PackedJobs, job: WorkLaw, slope: float, price: float, work_price: float
 ) -> tuple[float, float]:
-    """Return by how much a later end costs more under a work price, per second, and the work done in one."""
+    """Return the cost of another second until the end under a work price, and the work done in it."""
     nodes, rate = held_nodes(jobs, job, price, work_price)
     if price * nodes < work_price * rate:
         return slope + price * nodes - work_price * rate, rate
@@ -139,9 +140,9 @@ def _carried_on(
     cost: float,
     best: float,
 ) -> float:
-    """Return the cost under a work price at the end of a slot, from that at its begin; or -1.
+    """Return the cost under a work price at the end of a slot, from that at its beginning; or -1.
 
-    That is if the work price does not prove that no end in the slot costs less than the best.
+    It is -1 if the work price does not prove that no end in the slot costs less than the best.
     """
     change, _ = _per_second(jobs, job, slope, price, carried)
     if change != 0:
@@ -153,19 +154,19 @@ def _carried_on(
 def _cheapest(
     jobs: PackedJobs, job: WorkLaw, listed: PriceList, slope: float, floor: float
 ) -> tuple[float, Held]:
-    """Return the least cost of a job, and how."""
+    """Return the least cost of a job, and how it is reached."""
     edges, last, submit = listed.edges, len(listed.edges) - 1, job.submit
     first = slot_of(edges, submit)
     _, fastest = level_price(jobs, job, 1.0, 0.0)
     free = submit + floor / slope
     earliest = slot_of(edges, max(free, submit + (1 - 1e-9) / fastest))
     best, held = np.inf, Held(submit, earliest, 0.0, 0.0, 1.0)
-    # Of the cost as a function of the end: whether it falls just before this slot; the level of the slot
-    # before; one that is not below the work price of any later end, where it is known.
-    falling, before, most = True, 0.0, np.inf
-    # A work price below that of all ends so far, and the work done under it by the begin of the slot.
-    # And a work price, 0 for none, under which no end of the slot before costs less than the best, and the
-    # cost under it of an end at the begin of this slot.
+    # The cost as a function of the end: whether it falls just before this slot; the level of the slot
+    # before; an upper bound on the work prices of all later ends, where one is known.
+    falling, before, highest = True, 0.0, np.inf
+    # A work price below those of all ends so far, and the work done under it when the slot begins.
+    # Further, a work price (0: none) under which no end in the slot before costs less than the best, and the
+    # cost under it of an end at the beginning of this slot.
     probe, done, carried, at_carried = 0.0, 0.0, 0.0, 0.0
     for k in range(earliest, last + 1):
         begin = max(edges[k] if k >= 0 else submit, free, submit)
@@ -184,17 +185,17 @@ def _cheapest(
         if falling and level <= probe and k < last:
             _, probed = _per_second(jobs, job, slope, price, probe)
             done += probed * (until - begin)
-            if done < 1:  # the cost falls in the whole slot, as it does under a lower work price
+            if done < 1:  # the cost falls in the whole slot, as under a lower work price
                 before = level
                 continue
-        if falling or level < most:
+        if falling or level < highest:
             gain, work = _sums(jobs, job, listed, (first, k), begin, level)
             carried, at_carried = level, delay + level + gain
             end = begin + (1 - work) / rate
             if work <= 1 and end > until:
                 falling, probe, done = True, level, work + rate * (until - begin)
             elif work <= 1:
-                falling, most = False, level
+                falling, highest = False, level
                 if at_carried < best:
                     best, held = at_carried, Held(end, k, level, level, 1.0)
             elif falling:
@@ -205,7 +206,7 @@ def _cheapest(
                 if k < last and change >= 0:
                     carried, at_carried = at.low, delay + lower + change * (until - begin)
             if work > 1:
-                falling, most = False, min(most, level)
+                falling, highest = False, min(highest, level)
             if at_carried < best * (1 - _GAP):
                 carried = 0.0
         before = level
@@ -230,7 +231,7 @@ def _use(
             nodes, rate = held_nodes(jobs, job, price, work_price)
             if price * nodes < work_price * rate:
                 length = part * (stop - begin)
-                # Before the first slot and behind the last the same entry.
+                # Times before the first slot and behind the last one share an entry.
                 usage[k] += nodes * length
                 area += nodes * length
                 lasted += length
@@ -243,9 +244,9 @@ def _use(
 def cheapest_work(
     jobs: PackedJobs, slope: FloatArray, floor: FloatArray, listed: PriceList, out: CheapestWork
 ) -> float:
-    """Return the sum of the least costs of jobs that change their size by a law, each alone.
+    """Return the sum of the least costs of jobs that change their size by a law, each by itself.
 
-    These are malleable jobs and those with requests. Write the costs, and what the jobs use.
+    These are malleable jobs and those with requests. The costs, and what the jobs use, are written.
 
     Parameters
     ----------
@@ -275,7 +276,7 @@ def cheapest_work(
         if jobs.kind[j] < MALLEABLE or jobs.speedup[j] == NO_SPEEDUP:
             continue
         job = work_law(jobs, j)
-        if slope[j] == 0:  # it does not count, and takes nodes that cost nothing
+        if slope[j] == 0:  # the job does not count, and takes nodes that cost nothing
             cost, held = (
                 floor[j],
                 Held(max(job.submit, listed.edges[-1]), len(listed.edges) - 1, 0.0, 0.0, 1.0),

@@ -1,4 +1,4 @@
-"""Compiled: the cheapest ends of the phases of each job with phases, under the prices of node-seconds."""
+"""Kernels under prices of node-seconds: cheapest ends of phases, and best numbers of nodes by speedup law."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = [
     "work_law",
 ]
 
-#: By what share a path may be dearer than a run without waiting, for what is rounded.
+#: The share by which a path may be dearer than a run without waiting: above the rounding of both.
 _LOOSE = 1e-9
 
 
 class PhaseRows(NamedTuple):
-    """What jobs with phases do at least, in one or more readings each; those of a job are neighbours.
+    """The least that jobs with phases do, in one or more readings each; those of a job are neighbours.
 
     The phases of a reading are ``offsets[i]:offsets[i + 1]``.
     """
@@ -46,31 +46,31 @@ class PhaseRows(NamedTuple):
 
 
 class Phased(NamedTuple):
-    """Memory of `cheapest_phases`, for so many slots and phases of one job."""
+    """Work space of `cheapest_phases`, for the slots and the phases of one job."""
 
-    #: Shape (phases, slots + 2): by slot, from that before the first to that behind the last, the least price
-    #: of the phases up to one that ends there or earlier.
+    #: Shape (phases, slots + 2): by slot, from the time before the first to that behind the last, the least
+    #: price of all phases up to one that ends in that slot or earlier.
     paid: FloatArray
-    #: In which slot the phase begins then, and in which it ends.
+    #: The slots in which the phase then begins and ends.
     begun: IntArray
     ended: IntArray
-    #: Shape (slots + 8,): the seconds that a phase takes, the dearest first.
+    #: Shape (slots + 8,): the seconds that a phase takes, the dearest first; 8 are spare.
     prices: FloatArray
     lengths: FloatArray
     slots: IntArray
 
 
 def phased(num_phases: int, num_slots: int) -> Phased:
-    """Return memory for so many slots and phases of one job."""
+    """Return work space for the phases and slots of one job."""
     by_slot = (num_phases, num_slots + 2)
     paid = np.empty(by_slot)
     begun, ended = np.zeros(by_slot, dtype=np.int64), np.zeros(by_slot, dtype=np.int64)
-    most = num_slots + 8
-    return Phased(paid, begun, ended, np.empty(most), np.empty(most), np.empty(most, dtype=np.int64))
+    room = num_slots + 8
+    return Phased(paid, begun, ended, np.empty(room), np.empty(room), np.empty(room, dtype=np.int64))
 
 
 class Taken(NamedTuple):
-    """Which of the seconds in memory a phase takes: those from `head` to `tail`."""
+    """The seconds in the work space that a phase takes: those from `head` to `tail`."""
 
     head: int
     tail: int
@@ -80,7 +80,7 @@ class Taken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """One reading of a job: its first phase and the one behind its last, and what ends cost."""
+    """One reading of a job: its first phase, the phase behind its last, and the cost of ends."""
 
     first: int
     until: int
@@ -89,7 +89,7 @@ class Reading(NamedTuple):
     floor: float
     #: The least seconds from its start to its end.
     shortest: float
-    #: The first end that may pay: the earliest, or the one at which the floor is left.
+    #: The first end that may be best: the earliest one, or that at which the cost leaves the floor.
     earliest: float
 
 
@@ -123,7 +123,7 @@ def _delay(job: Reading, end: float) -> float:
 
 @inner_kernel
 def _with(listed: PriceList, memory: Phased, taken: Taken, needed: float, slot: int, length: float) -> Taken:
-    """Return the cheapest seconds, so many of them, when those of one more slot are there, too."""
+    """Return the cheapest `needed` seconds when those of one more slot are added."""
     prices, lengths = memory.prices, memory.lengths
     head, tail, seconds, paid = taken
     price = _price(listed, slot)
@@ -172,7 +172,7 @@ def _without_waiting(listed: PriceList, rows: PhaseRows, job: Reading) -> float:
 
 @inner_kernel
 def _is_better(memory: Phased, row: int, first: int, slot: int) -> bool:
-    """Return whether the phases before this one are cheaper if they end in this slot than in earlier ones."""
+    """Return whether the phases before this one are cheaper if they end in this slot than earlier."""
     if row == 0:
         return slot == first
     paid = memory.paid[row - 1, slot + 1]
@@ -181,12 +181,12 @@ def _is_better(memory: Phased, row: int, first: int, slot: int) -> bool:
 
 @inner_kernel
 def _inner_phase(
-    listed: PriceList, rows: PhaseRows, job: Reading, row: int, ready: float, most: float, memory: Phased
+    listed: PriceList, rows: PhaseRows, job: Reading, row: int, ready: float, limit: float, memory: Phased
 ) -> None:
     """Find the least price up to a phase that is not the last, by the slot in which it ends.
 
-    It begins at `ready` at the earliest, and in the slot in which the one before ends. What costs more than
-    `most` is left out.
+    It begins at `ready` at the earliest, in the slot in which the phase before it ends. Paths that cost more
+    than `limit` are left out.
     """
     last, i = len(listed.edges) - 1, job.first + row
     needed, nodes, rest = rows.seconds[i], rows.nodes[i], 0.0
@@ -198,7 +198,7 @@ def _inner_phase(
         paid[k + 1] = np.inf
     for a in range(first, last + 1):
         start = _begin(listed, a, ready)
-        if _delay(job, start + needed + rest) > most:
+        if _delay(job, start + needed + rest) > limit:
             break
         if not _is_better(memory, row, first, a):
             continue
@@ -206,7 +206,7 @@ def _inner_phase(
         taken = Taken(0, 0, 0.0, 0.0)
         for b in range(a, last + 1):
             begin, end = _begin(listed, b, start), _end(listed, b)
-            if before + _delay(job, max(begin, start + needed) + rest) > most:
+            if before + _delay(job, max(begin, start + needed) + rest) > limit:
                 break
             taken = _with(listed, memory, taken, needed, b, end - begin)
             if taken.seconds < needed:
@@ -222,7 +222,7 @@ def _inner_phase(
 
 @inner_kernel
 def _last_phase(
-    listed: PriceList, rows: PhaseRows, job: Reading, ready: float, most: float, memory: Phased
+    listed: PriceList, rows: PhaseRows, job: Reading, ready: float, limit: float, memory: Phased
 ) -> tuple[float, float, int]:
     """Return the least cost of a job, its end, and the slot in which its last phase begins."""
     last, i, row = len(listed.edges) - 1, job.until - 1, job.until - 1 - job.first
@@ -230,7 +230,7 @@ def _last_phase(
     best, best_end, best_begun = np.inf, np.inf, last
     first = slot_of(listed.edges, ready)
     for a in range(first, last + 1):
-        if _delay(job, _begin(listed, a, ready) + needed) > most:
+        if _delay(job, _begin(listed, a, ready) + needed) > limit:
             break
         if not _is_better(memory, row, first, a):
             continue
@@ -243,14 +243,14 @@ def _last_phase(
             if end > earliest:
                 opens = max(begin, earliest)
                 delay = _delay(job, opens)
-                if before + delay >= best or before + delay > most:
+                if before + delay >= best or before + delay > limit:
                     break
                 taken = _with(listed, memory, taken, needed, k, opens - begin)
                 begin, room = opens, end - opens
                 longer = max(0.0, needed - taken.seconds)
                 if longer <= room:
                     cost = before + delay + nodes * taken.paid + (nodes * price + job.slope) * longer
-                    # One second more costs its delay, and saves the dearest of the others.
+                    # A second more costs its delay and saves the dearest of the other seconds.
                     for at in range(taken.head, taken.tail):
                         gain = nodes * (memory.prices[at] - price) - job.slope
                         length = min(memory.lengths[at], room - longer)
@@ -267,12 +267,12 @@ def _last_phase(
 @inner_kernel
 def _cheapest(listed: PriceList, rows: PhaseRows, job: Reading, memory: Phased) -> tuple[float, float, int]:
     """Return the least cost of a job, its end, and the slot in which its last phase begins."""
-    most = _without_waiting(listed, rows, job) * (1 + _LOOSE)
+    limit = _without_waiting(listed, rows, job) * (1 + _LOOSE)
     ready = job.submit
     for row in range(job.until - 1 - job.first):
-        _inner_phase(listed, rows, job, row, ready, most, memory)
+        _inner_phase(listed, rows, job, row, ready, limit, memory)
         ready += rows.seconds[job.first + row]
-    return _last_phase(listed, rows, job, ready, most, memory)
+    return _last_phase(listed, rows, job, ready, limit, memory)
 
 
 @inner_kernel
@@ -280,12 +280,12 @@ def _use(
     listed: PriceList,
     rows: PhaseRows,
     job: Reading,
-    found: tuple[float, float, int],
+    best: tuple[float, float, int],
     memory: Phased,
     usage: FloatArray,
 ) -> tuple[float, float]:
     """Add what a job takes; return when it begins, and its mean size while it holds nodes."""
-    _, end, begun = found
+    _, end, begun = best
     ended = slot_of(listed.edges, end)
     ready, start = job.submit, end
     for i in range(job.first, job.until - 1):
@@ -299,7 +299,7 @@ def _use(
             until = min(_end(listed, k), end) if back == 0 else _end(listed, k)
             taken = _with(listed, memory, taken, rows.seconds[i], k, until - _begin(listed, k, since))
         for at in range(taken.head, taken.tail):
-            # Before the first slot and behind the last the same entry.
+            # Times before the first slot and behind the last one share an entry.
             usage[memory.slots[at]] += rows.nodes[i] * memory.lengths[at]
             start = min(start, _begin(listed, memory.slots[at], since))
         area += rows.nodes[i] * rows.seconds[i]
@@ -323,7 +323,7 @@ def cheapest_phases(
 ) -> float:
     """Return the sum of the least costs of jobs with phases, each alone; write them, and what they use.
 
-    Of the readings of a job the dearest one counts.
+    The dearest reading of a job counts.
 
     Notes
     -----
@@ -338,11 +338,11 @@ def cheapest_phases(
     total, at = 0.0, 0
     while at < len(rows.jobs):
         j, best, best_at = rows.jobs[at], -np.inf, at
-        found = (0.0, 0.0, 0)
+        outcome = (0.0, 0.0, 0)
         while at < len(rows.jobs) and rows.jobs[at] == j and slope[j] > 0:
-            found = _cheapest(listed, rows, _reading(rows, at, submit[j], slope[j], floor[j]), memory)
-            if found[0] >= best:
-                best, best_at = found[0], at
+            outcome = _cheapest(listed, rows, _reading(rows, at, submit[j], slope[j], floor[j]), memory)
+            if outcome[0] >= best:
+                best, best_at = outcome[0], at
             at += 1
         if slope[j] == 0:
             best, start, size = floor[j], max(submit[j], listed.edges[-1]), 1.0
@@ -351,14 +351,14 @@ def cheapest_phases(
         else:
             job = _reading(rows, best_at, submit[j], slope[j], floor[j])
             if best_at != at - 1:
-                found = _cheapest(listed, rows, job, memory)
-            start, size = _use(listed, rows, job, found, memory, out.usage)
+                outcome = _cheapest(listed, rows, job, memory)
+            start, size = _use(listed, rows, job, outcome, memory, out.usage)
         out.costs[j], out.starts[j], out.sizes[j] = best, start, int(size + 0.5)
         total += best
     return total
 
 
-#: Steps of Newton's method for a cubic that end it, from a start that is close.
+#: The most steps of Newton's method for a cubic: from its close start it converges in a few.
 _NEWTON_STEPS = 20
 
 
@@ -368,10 +368,10 @@ class WorkLaw(NamedTuple):
     submit: float
     law: int
     parameter: float
-    #: The rate on one node, if the law held there; of `OVERHEAD` without any.
+    #: The rate on one node, if the law held there; for `OVERHEAD` that without any overhead.
     speed: float
     low: float
-    #: Not above the fastest number.
+    #: Not above the number of nodes on which the job is fastest.
     high: float
     #: Its rows in the tables.
     first: int
@@ -400,7 +400,7 @@ def work_law(jobs: PackedJobs, j: int) -> WorkLaw:
 
 @inner_kernel
 def _rate(job: WorkLaw, nodes: float) -> float:
-    """Return the share of the work that is done per second; not of a table."""
+    """Return the share of the work that is done per second, by a law that is no table."""
     if job.law == AMDAHL:
         return job.speed * nodes / (nodes * (1 - job.parameter) + job.parameter)
     if job.law == OVERHEAD:
@@ -410,9 +410,9 @@ def _rate(job: WorkLaw, nodes: float) -> float:
 
 @inner_kernel
 def held_nodes(jobs: PackedJobs, job: WorkLaw, price: float, work_price: float) -> tuple[float, float]:
-    """Return the nodes on which a second gains most, and the rate on these.
+    """Return the number of nodes on which a second gains most, and the rate on it.
 
-    It gains the work done, at its price, less the nodes held, at theirs.
+    The gain is the price of the work done less the price of the nodes held.
     """
     parameter = job.parameter
     if job.law == SPEEDUP_TABLE:
@@ -448,10 +448,10 @@ def held_nodes(jobs: PackedJobs, job: WorkLaw, price: float, work_price: float) 
 
 @inner_kernel
 def _level_of_overhead(slope: float, price: float, per_node: float) -> float:
-    """Return which n is best for (slope + price n) (1 / n + y n).
+    """Return the n that minimises (slope + price n) (1 / n + y n).
 
-    As a multiple u of the fastest number it is the one root above 0 of ``c u^3 + u^2 - 1``. The start is not
-    below it, and from there Newton's steps fall towards it.
+    As a multiple u of the fastest number it is the only root above 0 of ``c u^3 + u^2 - 1``. The start is not
+    below the root, and from there Newton's steps fall towards it.
     """
     fastest = 1 / np.sqrt(per_node)
     cubic = 2 * price * fastest / slope
@@ -469,12 +469,12 @@ def level_price(jobs: PackedJobs, job: WorkLaw, slope: float, price: float) -> t
     """Return the work price at which one more second gains what it costs, and the rate there."""
     parameter = job.parameter
     if job.law == SPEEDUP_TABLE:
-        least, rate = np.inf, 1.0
+        lowest, rate = np.inf, 1.0
         for row in range(job.first, job.last):
             each = (slope + price * jobs.table_nodes[row]) * jobs.table_seconds[row]
-            if each < least:
-                least, rate = each, 1 / jobs.table_seconds[row]
-        return least, rate
+            if each < lowest:
+                lowest, rate = each, 1 / jobs.table_seconds[row]
+        return lowest, rate
     linear = parameter == (0 if job.law == OVERHEAD else 1)
     if parameter == 0 and not linear:
         nodes = job.low

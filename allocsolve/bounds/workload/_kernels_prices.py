@@ -1,4 +1,4 @@
-"""Compiled: the cheapest start and size of each job under the prices of node-seconds."""
+"""Kernels: the cheapest start and size of each job, or run of its profile, under prices of node-seconds."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class PriceList(NamedTuple):
 
     #: Shape (slots + 1,), increasing, seconds.
     edges: FloatArray
-    #: Shape (slots + 1,): of each slot, and 0 after the last.
+    #: Shape (slots + 1,): the price in each slot, and 0 after the last.
     prices: FloatArray
-    #: Shape (slots + 1,): what a node costs from the first edge to each.
+    #: Shape (slots + 1,): the cost of a node from the first edge to each edge.
     integral: FloatArray
 
 
 def price_list(edges: IntArray, prices: FloatArray) -> PriceList:
-    """Return prices, shape (slots,), with what follows from them."""
+    """Return prices, shape (slots,), with their sums."""
     integral = np.zeros(len(edges))
     np.cumsum(prices * np.diff(edges), out=integral[1:])
     columns = (edges.astype(np.float64), np.append(prices, 0.0), integral)
@@ -56,7 +56,7 @@ class Cheapest(NamedTuple):
     sizes: IntArray
     #: Shape (slots + 1,): node-seconds used in each slot; one entry for the rest of the time.
     usage: FloatArray
-    #: Shape (slots + 2,), for the kernel.
+    #: Shape (slots + 2,), work space of the kernel.
     steps: FloatArray
 
 
@@ -72,7 +72,7 @@ class Run(NamedTuple):
 
 @inner_kernel
 def slot_of(edges: FloatArray, moment: float) -> int:
-    """Return how many edges are at most the moment, less one: the slot, -1 before the first edge."""
+    """Return the slot of a moment: the number of edges up to it, less one; -1 before the first edge."""
     low, high = 0, len(edges)
     while low < high:
         middle = (low + high) >> 1
@@ -85,7 +85,7 @@ def slot_of(edges: FloatArray, moment: float) -> int:
 
 @inner_kernel
 def _paid(listed: PriceList, slot: int, moment: float) -> float:
-    """Return what a node costs until the moment, which lies in the slot."""
+    """Return the cost of a node until a moment, which lies in the slot."""
     if slot < 0:
         return 0.0
     paid: float = listed.integral[slot] + listed.prices[slot] * (moment - listed.edges[slot])
@@ -94,20 +94,20 @@ def _paid(listed: PriceList, slot: int, moment: float) -> float:
 
 @inner_kernel
 def paid_until(listed: PriceList, moment: float) -> float:
-    """Return what a node costs until the moment."""
+    """Return the cost of a node until a moment."""
     return _paid(listed, slot_of(listed.edges, moment), moment)
 
 
 @inner_kernel
-def _best_start(listed: PriceList, run: Run, least: float) -> tuple[float, float]:
-    """Return the least cost of a job on so many nodes, and its start; `least` if none is below it.
+def _best_start(listed: PriceList, run: Run, least_cost: float) -> tuple[float, float]:
+    """Return the least cost of a run and its start; `least_cost` if none is below it.
 
     The cost is linear in the start between those where the job starts or ends at an edge or leaves its
     floor. Its minimum is at the submission, or where its slope rises: where the job leaves the floor, starts
     at an edge at which the price falls, or ends at one at which it rises.
     """
     submit, slope, floor, nodes, run_time = run
-    best, start = least, submit
+    best, start = least_cost, submit
     paid = paid_until(listed, submit + run_time) - paid_until(listed, submit)
     cost = max(floor, slope * run_time) + nodes * paid
     best = min(best, cost)
@@ -126,7 +126,7 @@ def _best_start(listed: PriceList, run: Run, least: float) -> tuple[float, float
 
 @inner_kernel
 def _best_at_edge(listed: PriceList, run: Run, best: float, start: float) -> tuple[float, float]:
-    """Return the less of the best and of starting at an edge at which the price falls."""
+    """Return the lower of the best cost and that of a start at an edge at which the price falls."""
     edges, prices = listed.edges, listed.prices
     submit, slope, floor, nodes, run_time = run
     last = len(edges) - 1
@@ -147,7 +147,7 @@ def _best_at_edge(listed: PriceList, run: Run, best: float, start: float) -> tup
 
 @inner_kernel
 def _best_until_edge(listed: PriceList, run: Run, best: float, start: float) -> tuple[float, float]:
-    """Return the less of the best and of ending at an edge at which the price rises."""
+    """Return the lower of the best cost and that of an end at an edge at which the price rises."""
     edges, prices = listed.edges, listed.prices
     submit, slope, floor, nodes, run_time = run
     at = slot_of(edges, submit)
@@ -176,7 +176,7 @@ def _time_factor(law: int, parameter: float, nodes: float) -> float:
 
 @inner_kernel
 def _largest(jobs: PackedJobs, j: int) -> int:
-    """Return the most nodes that may pay, by a law: on more a job is not faster."""
+    """Return the most nodes on which a job may be best, by its law: on more it is not faster."""
     low, high, parameter = jobs.min_nodes[j], jobs.max_nodes[j], jobs.parameter[j]
     if jobs.speedup[j] == OVERHEAD:
         if parameter > 0:
@@ -189,14 +189,14 @@ def _largest(jobs: PackedJobs, j: int) -> int:
 def cheapest(
     jobs: PackedJobs, slope: FloatArray, floor: FloatArray, slack: float, listed: PriceList, out: Cheapest
 ) -> float:
-    """Return the sum of the least costs of the jobs, each alone; write them, and what they use.
+    """Return the sum of the least costs of the jobs, each by itself; write the costs, and what the jobs use.
 
-    Malleable and evolving jobs are passed over.
+    Malleable and evolving jobs are left out.
 
     Parameters
     ----------
     slope, floor
-        Shape (jobs,): what a job costs by its end, see `JobCosts`.
+        Shape (jobs,): the cost of a job by its end, see `JobCosts`.
     slack
         Seconds by which run times are taken shorter.
 
@@ -273,11 +273,11 @@ class ProfileRows(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """Memory of `cheapest_profiles`, for so many steps of a job."""
+    """Work space of `cheapest_profiles`, for the steps of one job."""
 
     #: Shape (steps + 1,): the slots in which the job starts and its steps end.
     slots: IntArray
-    #: Shape (steps + 1,): what a step costs at least, and all before, but for the price until its end.
+    #: Shape (steps + 1,): the least cost of a step and all before it, without the price until its end.
     least: FloatArray
     #: Shape (steps + 1, steps + 1): the delays of the start and of earlier ends at that cost; the last row is
     #: that of the best run.
@@ -285,14 +285,14 @@ class Sweep(NamedTuple):
 
 
 def sweep(num_steps: int) -> Sweep:
-    """Return memory for so many steps of a job."""
+    """Return work space for a job of `num_steps` steps."""
     shape = num_steps + 1
     return Sweep(np.empty(shape, dtype=np.int64), np.empty(shape), np.empty((shape, shape)))
 
 
 @inner_kernel
 def _until(listed: PriceList, slot: int, moment: float) -> float:
-    """Return what a node costs until a moment in a slot."""
+    """Return the cost of a node until a moment in a slot."""
     if slot < 0:
         return 0.0
     return float(listed.integral[slot] + listed.prices[slot] * (moment - listed.edges[slot]))
@@ -321,7 +321,7 @@ def _best_until(listed: PriceList, rows: ProfileRows, at: int, delay: float, mem
 def _cheapest(
     listed: PriceList, rows: ProfileRows, at: int, submit: float, slope: float, floor: float, memory: Sweep
 ) -> float:
-    """Return the least cost of a job; its delays are left in the last row of the memory."""
+    """Return the least cost of a job; its delays are left in the last row of the work space."""
     edges, slots = listed.edges, memory.slots
     first, count = rows.offsets[at], rows.offsets[at + 1] - rows.offsets[at]
     runtime = rows.until[first + count - 1]
@@ -342,7 +342,7 @@ def _cheapest(
             for i in range(count):
                 memory.delays[count, i] = memory.delays[count - 1, i]
             memory.delays[count, count] = delay
-        # The next delay with which the start or an end of a step comes to an edge.
+        # The next delay with which the start or the end of a step reaches an edge.
         later = free if free > delay else np.inf
         for i in range(count + 1):
             if slots[i] + 1 < len(edges):
@@ -385,7 +385,7 @@ def cheapest_profiles(
     memory: Sweep,
     out: Cheapest,
 ) -> float:
-    """Return the sum of the least costs of jobs with profiles, each alone; write them, and what they use.
+    """Return the sum of the least costs of jobs with profiles, each by itself; write costs and usage.
 
     Notes
     -----

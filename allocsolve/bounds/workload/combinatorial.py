@@ -24,11 +24,11 @@ __all__ = [
     "workload_bound",
 ]
 
-#: Seconds by which times that are no quarters of a second may be off in a valid schedule.
+#: Seconds by which times that are not multiples of a quarter may be off in a valid schedule.
 _TOLERANCE_S = 1e-6
-#: By what share of a job that changes its size, besides, its work may be off.
+#: The share by which the work of a job that changes its size may be off in addition.
 _LOOSE_WORK = 2e-9
-#: Far above the rounding of a sum, relative.
+#: Relative; far above the rounding of a sum of doubles.
 _ROUNDING = 2.0**-40
 
 
@@ -42,15 +42,16 @@ class MakespanBound(NamedTuple):
 
 
 def in_quarters(problem: WorkloadProblem) -> bool:
-    """Return whether all times in schedules may be quarters: those at which elastic jobs end are not."""
+    """Return whether all times in schedules may be multiples of a quarter: ends of elastic jobs are not."""
     return problem.is_exact and not problem.is_elastic
 
 
 def shortest_run_times(problem: WorkloadProblem) -> FloatArray:
     """Return the least run time of each job, shape (jobs,), in seconds.
 
-    Of a law that on its most nodes, or on those where overhead lets it be no faster; of phases that on as
-    many nodes as each can use, the start included; of a profile that without waiting.
+    With a law it is the time on the most nodes, or on the number at which overhead makes the job fastest;
+    with phases the time with all the nodes that each can use, the start included; with a profile that without
+    waiting.
     """
     packed = problem.packed
     if problem.is_rigid:
@@ -69,7 +70,7 @@ def shortest_run_times(problem: WorkloadProblem) -> FloatArray:
 
 
 def _overhead(problem: WorkloadProblem, jobs: IntArray, sizes: FloatArray | IntArray) -> FloatArray:
-    """Return the run time on so many nodes, in units of that on one without overhead."""
+    """Return run times on these sizes, in units of that on one node without overhead."""
     times: FloatArray = 1 / sizes + problem.packed.parameter[jobs] * sizes
     return times
 
@@ -77,8 +78,8 @@ def _overhead(problem: WorkloadProblem, jobs: IntArray, sizes: FloatArray | IntA
 def least_areas(problem: WorkloadProblem) -> FloatArray:
     """Return the least node-seconds of each job, shape (jobs,).
 
-    Of a law those on its fewest nodes; of phases their work and that of the start; of a profile those
-    without waiting.
+    With a law it is the area on the fewest nodes; with phases their work and that of the start; with a
+    profile the area without waiting.
     """
     packed, evolving = problem.packed, problem.jobs.evolving
     if problem.is_rigid:
@@ -135,9 +136,9 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
     requests. One with phases holds a node for each second of its work on it, and may fall to one node, so it
     is never wide.
 
-    If all times are whole seconds (quarters), some optimum starts jobs at such times only: starting each job
-    as early as the jobs before it allow never ends later. So the bound is rounded up to one. Other times may
-    be off by a tolerance in valid schedules, by which jobs are taken shorter.
+    If all times are whole seconds (or quarters), some optimum starts jobs at such times only: when each job
+    starts as early as the jobs before it allow, none ends later. So the bound is rounded up to such a time.
+    Other times may be off by a tolerance in valid schedules, and jobs are taken to be shorter by it.
 
     *Complexity*: O(jobs log jobs).
     """
@@ -165,18 +166,18 @@ def makespan_bound(problem: WorkloadProblem) -> MakespanBound:
 
 
 def _looseness(problem: WorkloadProblem) -> FloatArray:
-    """Return by how much a run in a valid schedule may be shorter, shape (jobs,): in each step."""
+    """Return the seconds by which valid runs may be shorter, shape (jobs,): a tolerance for each step."""
     steps = 1 + 2 * np.diff(problem.jobs.evolving.offsets)
     return (0.0 if in_quarters(problem) else 2 * _TOLERANCE_S) * steps
 
 
 def _least_work(problem: WorkloadProblem) -> FloatArray:
-    """Return the share of its work that each job does at least in a valid schedule, shape (jobs,)."""
+    """Return the least share of its work that each job does in a valid schedule, shape (jobs,)."""
     return np.where(problem.packed.kind >= MALLEABLE, 1 - _LOOSE_WORK, 1.0)
 
 
 def _rounded(problem: WorkloadProblem, value: float) -> float:
-    """Return a sum, or slightly less where it may be rounded."""
+    """Return a sum, or slightly less where it may have been rounded."""
     return value if in_quarters(problem) else value * (1 - _ROUNDING)
 
 

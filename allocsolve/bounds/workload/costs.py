@@ -1,4 +1,4 @@
-"""What each job of a workload costs by the time it ends, for every term that is a mean over the jobs."""
+"""The cost of each job of a workload by its end, for every mean over the jobs; and rows of evolving jobs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
     Raises
     ------
     InvalidOption
-        If the term is none of these.
+        If the term is not one of these.
     """
     packed = problem.packed
     weight = packed.weight
@@ -67,25 +67,26 @@ def job_costs(problem: WorkloadProblem, term: WorkloadTerm) -> JobCosts:
     raise InvalidOption(msg)
 
 
-#: Far above the rounding of a product, relative.
+#: Relative; far above the rounding of a product of doubles.
 _ROUNDING = 1e-12
 
 __all__ = ["least_phases", "phase_rows", "profile_rows"]
 
 
 def least_phases(problem: WorkloadProblem, idx: int) -> list[tuple[float, float]]:
-    """Return what a job with phases does at least: in order, seconds on the most useful nodes, and these.
+    """Return the least that a job with phases does: in order, pairs of seconds and the most useful nodes.
 
-    The first one is its start, if that takes time: without progress, on its fewest nodes, or on as many as
-    its first phase can use, if these are fewer. Neighbours on equal nodes are one phase.
+    The first phase is the start, if that takes time: without progress, on the fewest nodes of the job, or on
+    as many as its first phase can use if these are fewer. Neighbours with equal numbers of nodes are one
+    phase.
     """
     packed, evolving = problem.packed, problem.jobs.evolving
     at = slice(*evolving.offsets[idx : idx + 2])
-    most = np.minimum(evolving.nodes[at], packed.max_nodes[idx]).tolist()
-    phases = list(zip((evolving.amounts[at] / most).tolist(), most, strict=True))
+    useful = np.minimum(evolving.nodes[at], packed.max_nodes[idx]).tolist()
+    phases = list(zip((evolving.amounts[at] / useful).tolist(), useful, strict=True))
     start = float(evolving.join_start[idx])
     if start > 0:
-        phases.insert(0, (start, min(most[0], int(packed.min_nodes[idx]))))
+        phases.insert(0, (start, min(useful[0], int(packed.min_nodes[idx]))))
     merged: list[tuple[float, float]] = []
     for seconds, nodes in phases:
         if merged and merged[-1][1] == nodes:
@@ -98,15 +99,16 @@ def least_phases(problem: WorkloadProblem, idx: int) -> list[tuple[float, float]
 def phase_rows(problem: WorkloadProblem) -> PhaseRows:
     """Return two readings of each job with phases: all its work in any order, and phase by phase.
 
-    In any order, at the rate of the phase that can use most nodes; only the first reading if that is all.
+    In any order means at the rate of the phase that can use most nodes. With one phase both are the same
+    reading.
     """
     jobs: list[int] = []
     shortest: list[float] = []
     readings: list[list[tuple[float, float]]] = []
     for idx in np.flatnonzero(problem.jobs.evolving.reading == REACTIVE).tolist():
         phases = least_phases(problem, idx)
-        most = max(nodes for _, nodes in phases)
-        both = [[(sum(seconds * nodes for seconds, nodes in phases) / most, most)], phases]
+        widest = max(nodes for _, nodes in phases)
+        both = [[(sum(seconds * nodes for seconds, nodes in phases) / widest, widest)], phases]
         for reading in both[: len(phases)]:
             jobs.append(idx)
             shortest.append(sum(seconds for seconds, _ in phases))
@@ -120,7 +122,7 @@ def phase_rows(problem: WorkloadProblem) -> PhaseRows:
 def profile_rows(problem: WorkloadProblem) -> ProfileRows:
     """Return the jobs with profiles.
 
-    One that may hold its nodes for longer in any step may in this bound do so in each, without limit.
+    A job that may hold its nodes for longer in any step may in this bound do so in every step, without limit.
     """
     evolving = problem.jobs.evolving
     jobs = np.flatnonzero(evolving.reading == PROFILE)

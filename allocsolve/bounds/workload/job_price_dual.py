@@ -1,4 +1,7 @@
-"""The dual of prices per job: its exact value, and a smooth one with its gradient."""
+"""The dual of prices per job: its windows of slots, its exact value, a smooth one, and the ascent on it.
+
+The ascent is a quasi-Newton method of limited memory (Liu & Nocedal 1989).
+"""
 
 from __future__ import annotations
 
@@ -34,13 +37,13 @@ __all__ = ["PRIOR", "DualJobs", "JobDual", "JobWindows", "ascend", "joined", "re
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array itself, made read-only: kernels are compiled for such ones."""
+    """Return the array itself, made read-only: kernels are compiled for read-only arrays."""
     array.setflags(write=False)
     return array
 
 
 def slots_of(edges: FloatArray, times: FloatArray) -> IntArray:
-    """Return the slot of each time; the first or the last one if it lies outside."""
+    """Return the slot of each time; for times outside the grid, the first or the last slot."""
     slots: IntArray = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, len(edges) - 2)
     return slots
 
@@ -93,7 +96,7 @@ class JobWindows:
 
     @property
     def usual_length(self) -> float:
-        """Seconds of a slot in the middle."""
+        """The median length of a slot, in seconds."""
         return float(np.median(np.diff(self.edges)))
 
     @property
@@ -121,14 +124,14 @@ class JobWindows:
         return windows.with_prices(prices)
 
     def halved(self) -> JobWindows:
-        """Return the same prices on slots of half the length, in whole seconds: slots have 2 s at least."""
+        """Return the same prices on slots of half the length, in whole seconds; slots have at least 2 s."""
         middles = np.floor(0.5 * (self.edges[:-1] + self.edges[1:]))
         edges = np.empty(2 * len(self.edges) - 1)
         edges[::2], edges[1::2] = self.edges, middles
         return self.onto(JobWindows.empty(edges, 2 * self.first, 2 * self.first + 2 * self._counts() - 1))
 
     def cut(self, submit: FloatArray, margin: float) -> JobWindows:
-        """Return windows that reach from the submission to some seconds behind the last price above 0."""
+        """Return windows that reach from the submission to `margin` seconds behind the last price above 0."""
         owners, slots = self.owners, self.slots
         ends = submit.copy()
         priced = self.prices > 0
@@ -157,7 +160,7 @@ def _entries(offsets: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def joined(parts: list[tuple[IntArray, JobWindows]], edges: FloatArray, num_jobs: int) -> JobWindows:
-    """Return the windows of all jobs from those of disjoint parts of them, on a grid with all their edges.
+    """Return the windows of all jobs from the windows of disjoint parts, on a grid with all their edges.
 
     A part is the indices of its jobs and their windows.
     """
@@ -174,10 +177,10 @@ def joined(parts: list[tuple[IntArray, JobWindows]], edges: FloatArray, num_jobs
     return JobWindows(edges, first, offsets, prices)
 
 
-#: Log odds of a job without a price against running: without them prices drift below 0.
+#: Log odds that a job without a price runs. At log odds of 0 prices would drift below 0.
 PRIOR: Final = -3.0
 
-#: Below so many table entries one thread is faster than several.
+#: Table entries below which one thread is faster than several.
 _SHARED: Final = 200_000
 
 
@@ -200,7 +203,7 @@ class JobDual:
     """The dual function on the windows of given jobs; levels are prices times the seconds of their slot.
 
     Its exact value is the sum over the jobs of the least cost of a start, prices included, less the sum over
-    the slots of the greatest levels of jobs that fit together. For whatever levels >= 0 it is a lower bound
+    the slots of the greatest levels of jobs that fit together. For any levels >= 0 it is a lower bound
     on the total cost of any schedule.
     """
 
@@ -241,7 +244,7 @@ class JobDual:
         return value - self._summed(of_slots, self._slots.offsets), gradient
 
     def exact(self, levels: FloatArray) -> float:
-        """Return the bound that levels >= 0 give, but for the rounding of doubles."""
+        """Return the bound that levels >= 0 give, apart from the rounding of doubles."""
         read_only(levels)
         costs, _ = self.cheapest(levels)
 
@@ -257,7 +260,7 @@ class JobDual:
         return costs, starts
 
     def _summed(self, part: Callable[[int, int], float], offsets: IntArray) -> float:
-        """Sum a kernel over all rows, in threads if there is enough to do."""
+        """Return the sum of a kernel over all rows, in threads if there is enough to do."""
         rows = len(offsets) - 1
         if self.workers == 1 or offsets[-1] * self.capacity < _SHARED:
             return part(0, rows)
@@ -267,16 +270,16 @@ class JobDual:
             return sum(pool.map(part, cuts[:-1], cuts[1:]))
 
 
-#: Steps whose change of the gradient is remembered.
+#: Steps whose changes of the gradient are remembered; more gain little and cost time and memory.
 _MEMORY: Final = 10
 
-#: A step is taken if it gains so much of what the slope promises (Armijo).
+#: The least share of the gain that the slope promises with which a step is taken (Armijo).
 _GAIN: Final = 1e-4
 
-#: Curvatures, and gradients, that count as 0.
+#: Curvatures and gradients up to this count as 0.
 _FLAT: Final = 1e-12
 
-#: The ascent ends when so many steps together gain too little.
+#: Steps over which the gain is measured: the ascent ends when they gain too little together.
 _PATIENCE: Final = 10
 
 #: How often a step is shortened before the ascent gives up.
@@ -301,7 +304,7 @@ def ascend(
     start
         Where to begin.
     first_step
-        Of the first step, the largest change of a coordinate.
+        The largest change of a coordinate in the first step.
     steps
         The most steps.
     tolerance
@@ -351,7 +354,7 @@ def ascend(
 
 
 class _Memory:
-    """The last steps and what each changed of the gradient."""
+    """The last steps, and by how much each changed the gradient."""
 
     def __init__(self, size: int, first_step: float) -> None:
         self._moves, self._turns = np.empty((_MEMORY, size)), np.empty((_MEMORY, size))

@@ -1,4 +1,7 @@
-"""Prices per job: the bound on workloads of rigid jobs where jobs are wide or few."""
+"""Prices per job: the bound on workloads of rigid jobs where jobs are wide or few.
+
+The ascent goes in rounds: temperatures fall, windows are cut, and slots are halved.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ __all__ = [
     "plan",
 ]
 
-#: Shares of the prior that are taken off the levels before their exact value is computed.
+#: Shares of the prior, each of which is subtracted from the levels before their exact value is computed.
 _SHARES: Final = (0.5, 1.0)
 
 #: An ascent is over when some steps gain less than this share of the value.
@@ -56,7 +59,7 @@ _TOLERANCE: Final = 1e-6
 
 
 class Ascended(NamedTuple):
-    """Prices and the lower bound that they give, but for the rounding of doubles."""
+    """Prices and the lower bound that they give, apart from the rounding of doubles."""
 
     windows: JobWindows
     value: float
@@ -75,7 +78,7 @@ def ascended(
 ) -> Ascended:
     """Return the best prices met on the way from those of the windows through falling temperatures.
 
-    It ends when the clock has run out or `halt` is set.
+    The ascent ends when the clock has run out or `halt` is set.
     """
 
     def stop() -> bool:
@@ -130,7 +133,7 @@ def ascended_pieces(
             left = len(waiting)
             try:
                 piece = waiting.pop()
-            except IndexError:  # another thread took the last one
+            except IndexError:  # another thread took the last piece
                 return
             own = ascended(
                 jobs.of(piece),
@@ -147,52 +150,57 @@ def ascended_pieces(
     return joined(parts, windows.edges, len(jobs.submit))
 
 
-#: Up to so many jobs every job may have a price until all are done.
+#: The most jobs with which every job may have a price until all are done.
 _FEW: Final = 100
 
-#: Jobs of a log that are priced by themselves at first.
+#: Consecutive jobs of a log that are priced together at first, apart from all others.
 PIECE: Final = 1200
 
-#: Of few jobs, the most slots as fine as the times themselves, and about how many coarser ones.
+#: With few jobs: the most slots as fine as the times themselves, and about how many coarser slots come first.
 _FINE, _COARSE = 400, 100
 
-#: Of a log, the most slots at first, and the length of one as a share of the mean run time.
+#: With a log: the most slots at first, and the length of a slot as a share of the mean run time.
 _MOST_SLOTS, _LENGTH = 20_000, 0.8
 
-#: Slots that a window of a log reaches beyond what the first prices ask for.
+#: Slots by which a window of a log reaches beyond what the first prices ask for.
 _FIRST_MARGIN: Final = 6
 
-#: Slots that a window reaches behind its last price after a round.
+#: Slots by which a window reaches behind its last price after a round.
 MARGIN: Final = 2
 
 
 class Round(NamedTuple):
-    """An ascent on slots of 1/`divisor` of the first length; temperatures in costs of a delay by one slot."""
+    """An ascent on slots of 1/`divisor` of the first length; temperatures in costs of a delay by a slot."""
 
     divisor: int
     temperatures: tuple[float, ...]
     by_pieces: bool = False
 
 
+#: The rounds of few jobs on slots as fine as the times themselves.
 _FINE_ROUNDS = (Round(1, (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)),)
+#: The rounds of few jobs on coarser slots, which are halved from round to round.
 _COARSE_ROUNDS = (
     Round(1, (0.5, 0.15, 0.05)),
     Round(2, (0.05, 0.015)),
     Round(4, (0.03, 0.01)),
     Round(8, (0.02,)),
 )
+#: The rounds of a log.
 _ROUNDS = (
     Round(1, (0.14, 0.042)),
     Round(2, (0.028, 0.0083)),
     Round(4, (0.028, 0.011)),
     Round(8, (0.022,)),
 )
+#: The rounds that go on from the prices of an earlier ascent.
 _FURTHER_ROUNDS = (Round(1, (0.022, 0.011)), Round(2, (0.022, 0.011)), Round(4, (0.022, 0.011)))
+#: The first rounds of a log of many jobs, piece by piece.
 _PIECE_ROUNDS = tuple(each._replace(by_pieces=True) for each in _ROUNDS[:2])
 
 
 class Plan(NamedTuple):
-    """Windows with the first prices, and rounds from them on: others if the first ones are no gain."""
+    """Windows with the first prices, the rounds that follow, and other rounds in case those gain nothing."""
 
     windows: JobWindows
     rounds: Sequence[Sequence[Round]]
@@ -204,7 +212,7 @@ def plan(jobs: DualJobs, capacity: int, sizes: FloatArray, starts: FloatArray, g
     Parameters
     ----------
     jobs, capacity
-        The jobs that count, and what they share.
+        The jobs that count, and the capacity that they share.
     sizes, starts
         Shape (jobs,), their nodes, and cheapest starts under the prices of the bound.
     given
@@ -242,7 +250,7 @@ def further(windows: JobWindows, submit: FloatArray) -> Plan:
 def _latest_ends(
     jobs: DualJobs, sizes: FloatArray, starts: FloatArray, given: PriceBound, paid: FloatArray
 ) -> FloatArray:
-    """Return by when each job ends even if it starts as late as its delay costs what it pays now."""
+    """Return the latest end of each job, at which the cost of its delay equals what it pays now."""
     ends = starts + jobs.runtime
     prices = np.interp(ends, given.edges, paid) - np.interp(starts, given.edges, paid)
     costs = np.maximum(jobs.floor, jobs.slope * (ends - jobs.submit)) + sizes * prices
@@ -251,7 +259,7 @@ def _latest_ends(
 
 
 def _unit(jobs: DualJobs, low: int) -> int:
-    """Return the greatest number of whole seconds of which all times are multiples; 1 if there is none."""
+    """Return the greatest whole number of seconds that divides all times; 1 if there is none."""
     times = np.concatenate((jobs.submit - low, jobs.runtime))
     if (times != np.floor(times)).any():
         return 1
@@ -278,24 +286,25 @@ def _serial_horizon(jobs: DualJobs, capacity: int) -> int:
 
 _KIND: Final = "job-prices"
 
-#: Sizes are coarsened such that the cluster has at most so many units.
+#: The most units of the cluster: sizes are coarsened to them, since time grows with their number.
 _CAPACITY: Final = 1024
 
-#: Windows of more prices do not get slots of half the length.
+#: The most prices of windows whose slots are still halved.
 _MOST_HALVED: Final = 1_000_000
 
-#: Relative: less than that is no gain but the rounding of sums.
+#: Relative: a gain below this is only the rounding of sums.
 _NO_GAIN: Final = 1e-10
 
 #: Steps of the ascent at each temperature.
 _STEPS: Final = 120
 
-#: The share of the time left that each round but the last may take.
+#: The share of the remaining time that each round except the last may take.
 _SHARE: Final = 0.4
 
-#: A price in the middle is so many units, if sums of them leave room in 64 bits; of very many prices fewer,
-#: whose roundings cancel: certificates become files.
+#: Units of a median price, if sums of prices fit 64 bits. With very many prices the units are coarser, since
+#: roundings cancel and certificates become large files.
 _MIDDLE, _MIDDLE_OF_MANY, _MANY = 1e5, 1e2, 100_000
+#: The largest sum of prices, in units: it leaves some room in 64 bits.
 _ROOM: Final = 2.0**58
 
 
@@ -348,7 +357,7 @@ def job_prices(
     certificate = _certificate(windows, priced, len(problem.jobs), term)
     try:
         value = job_price_bound(problem, certificate, term)
-    except InvalidAnswer:  # too large for 64 bits
+    except InvalidAnswer:  # it is too large for 64 bits
         return replace(start, interrupted=interrupted)
     if value <= start.value:
         return replace(start, interrupted=interrupted)
@@ -381,12 +390,12 @@ def job_prices_of(problem: WorkloadProblem, term: WorkloadTerm, certificate: Map
 
 
 class _Priced(NamedTuple):
-    """The jobs that get prices: those that count."""
+    """The jobs that get prices, which are those that count."""
 
     jobs: DualJobs
-    #: Their places in the problem.
+    #: Their indices in the problem.
     counted: IntArray
-    #: By what sizes are divided, and what is left of the cluster.
+    #: The number by which sizes are divided, and the units of the cluster.
     divisor: int
     capacity: int
 
@@ -401,7 +410,7 @@ class _Priced(NamedTuple):
 
 
 def _ahead(problem: WorkloadProblem, priced: _Priced, start: PriceBound) -> Plan:
-    """Return where to begin: where the given prices are."""
+    """Return where the ascent begins: with the given prices."""
     counted = priced.counted
     if start.certificate.get("kind") == _KIND:
         return further(JobWindows.of_certificate(start.certificate, counted), priced.jobs.submit)
@@ -410,7 +419,7 @@ def _ahead(problem: WorkloadProblem, priced: _Priced, start: PriceBound) -> Plan
 
 
 def _cheapest_starts(others: FloatArray, priced: _Priced, windows: JobWindows) -> FloatArray:
-    """Return a cheapest start of each job; of those that do not count, what is given."""
+    """Return a cheapest start of each job; jobs that do not count keep the given start."""
     starts = others.copy()
     dual = JobDual(priced.jobs, priced.capacity, windows)
     _, starts[priced.counted] = dual.cheapest(windows.prices * windows.lengths)
@@ -418,12 +427,12 @@ def _cheapest_starts(others: FloatArray, priced: _Priced, windows: JobWindows) -
 
 
 class _Search:
-    """The best prices so far, which Ctrl-C leaves."""
+    """The best prices so far, which stay after Ctrl-C."""
 
     def __init__(self, jobs: DualJobs, capacity: int, clock: Clock, workers: int) -> None:
         self.jobs, self.capacity, self.clock, self.workers = jobs, capacity, clock, workers
         self.best: Ascended | None = None
-        # What is typical of a delay by a second.
+        # The typical cost of a delay by a second.
         self._slope = float(np.exp(np.log(jobs.slope).mean()))
 
     def run(self, ahead: Plan) -> None:
@@ -433,7 +442,7 @@ class _Search:
                 return
 
     def _gained(self, windows: JobWindows, rounds: Sequence[Round]) -> bool:
-        """Go through rounds; give up, and say so, where pieces lose: jobs wait from one into the next."""
+        """Go through rounds; return False when pieces lose because jobs of one wait into the next."""
         divisor = 1
         self._note(self._valued(windows))
         for number, each in enumerate(rounds):
@@ -491,7 +500,7 @@ class _Search:
 
 
 def _divisor(nodes: IntArray, num_nodes: int) -> int:
-    """Return by what sizes are divided: nothing is lost by what divides all of them."""
+    """Return the number by which sizes are divided: a common divisor, with which nothing is lost, or more."""
     common = int(np.gcd.reduce(nodes))
     return common * max(1, math.ceil(num_nodes / common / _CAPACITY))
 
@@ -499,7 +508,7 @@ def _divisor(nodes: IntArray, num_nodes: int) -> int:
 def _certificate(
     windows: JobWindows, priced_jobs: _Priced, num_jobs: int, term: WorkloadTerm
 ) -> dict[str, Any]:
-    """Return the prices in integers, of each job from its first to its last one above 0."""
+    """Return the prices of each job as integers, from its first to its last one above 0."""
     unit, counted = _price_unit(windows), priced_jobs.counted
     prices = np.rint(windows.prices * unit).astype(np.int64)
     owners, slots = windows.owners, windows.slots
@@ -523,7 +532,7 @@ def _certificate(
 
 
 def _price_unit(windows: JobWindows) -> int:
-    """Return a power of ten for which a price in the middle has some digits and sums fit into 64 bits."""
+    """Return a power of ten with which a median price has some digits and sums fit into 64 bits."""
     positive: FloatArray = windows.prices[windows.prices > 0]
     if not len(positive):
         return 1

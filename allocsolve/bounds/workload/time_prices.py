@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PriceBound", "TimeDual", "time_prices"]
 
-#: Of jobs that change their size, what the certificate takes at the end, the judge included, in evaluations.
+#: Evaluations that the certificate of jobs that change their size takes at the end, the judge included.
 _CERTIFYING: Final = 8
 
 
 class TimeDual:
-    """The value of prices, as a function on slots: the sum of least costs, less what all nodes cost."""
+    """The value of prices on slots: the sum of the least costs of jobs, less the price of all nodes."""
 
     def __init__(self, problem: WorkloadProblem, costs: JobCosts, slack: float) -> None:
         self.problem, self.costs, self.slack = problem, costs, slack
@@ -66,7 +66,7 @@ class TimeDual:
         self._memory = phased(_longest(self._phases.offsets), num_slots)
 
     def __call__(self, prices: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value and, per second of each slot, what is used beyond all nodes: its gradient."""
+        """Return the value and its gradient: per second of each slot, the nodes used beyond all nodes."""
         began = time.perf_counter()
         listed = price_list(self._edges, prices)
         slope, floor, *_ = self.costs
@@ -108,18 +108,20 @@ class PriceBound:
     certificate: Mapping[str, object]
     #: Shape (jobs,), seconds: a cheapest start of each job under the prices.
     starts: FloatArray
-    #: Shape (jobs,): the nodes of each job there; those of a rigid job; the rounded mean of a malleable one.
+    #: Shape (jobs,): the nodes of each job at that start; of a malleable job, the rounded mean.
     sizes: IntArray
     #: Shape (slots + 1,), increasing whole seconds; there are no prices outside.
     edges: IntArray
-    #: Shape (slots,): what a node-second costs in each slot, in units of the cost of a job (see `JobCosts`).
+    #: Shape (slots,): the price of a node-second in each slot, in units of the cost of a job (see
+    #: `JobCosts`).
     prices: FloatArray
     #: Whether the search for prices was ended by Ctrl-C.
     interrupted: bool = False
 
 
-#: Slots at the start.
+#: The fewest slots at the start.
 _FEWEST_SLOTS: Final = 16
+#: The most slots at the start: more would slow down the coarse steps.
 _MOST_AT_START: Final = 4096
 #: At most 256 + 2 slots per job, never above 50,000; more raise the bound by .01 %.
 _SLOTS_OF_A_JOB: Final = 2
@@ -128,33 +130,37 @@ _MOST_SLOTS: Final = 50_000
 #: Ascent steps at the first width of slots and at each later one.
 _FIRST_STEPS: Final = 150
 _STEPS: Final = 80
-#: Share of the direction that is that of the step before; steps without gain before the aim is lowered.
+#: The share of the last direction in the next one.
 _MOMENTUM: Final = 0.8
+#: Steps without gain after which the aim is lowered.
 _PATIENCE: Final = 8
-#: What share of the highest price the last one is, at most, where slots reach far enough.
+#: The share of the highest price up to which the last price counts as low: the slots reach far enough.
 _LATE_PRICE: Final = 1e-3
-#: How far above the best value the ascent aims at first (relative), and how much further at a new width.
+#: How far above the best value the ascent aims at first (relative), by which factor the aim rises at a new
+#: width of slots, and the least relative aim there.
 _FIRST_AIM: Final = 0.01
 _RAISED_AIM: Final = 20.0
 _LEAST_AIM: Final = 1e-6
-#: The ascent is over after so many widths, or after two in a row that gain no more than this share each.
+#: The most widths of slots, and the relative gain up to which two widths in a row end the ascent.
 _MOST_WIDTHS: Final = 16
 _LEAST_GAIN: Final = 1e-6
-#: Bits of the sum of all prices, in units of prices and time; bits of what one job costs.
+#: Bits of the sum of all prices, in units of prices and time, and bits of the cost of a job: sums fit 64
+#: bits.
 _BITS_OF_PRICES: Final = 52
 _BITS_OF_A_JOB: Final = 58
-#: Above the rounding of what a job costs and of a few sums, relative.
+#: Relative; above the rounding of the cost of a job and of a few sums.
 _ROUNDING: Final = 2.0**-49
-#: Of slowdowns, if times are no quarters: the judge rounds run times, of at least 10 s, up to 2^-16 s.
+#: Relative loss of slowdowns if times are not multiples of a quarter: the judge rounds run times, of at least
+#: 10 s, up to 2^-16 s.
 _LOSS_OF_SLOWDOWN: Final = 4e-6
-#: The same with elastic jobs, each of which takes time that grows with the square of its slots: of slots in
-#: all, and the share that a width must gain.
+#: The most slots and the least gain with elastic jobs, whose time grows with the square of their slots.
 _MOST_SLOTS_OF_WORK: Final = 2_500
 _LEAST_GAIN_OF_WORK: Final = 2e-5
-#: The same with phases, whose bounds rise as slots get shorter: it pays to climb on for a while before.
+#: The least gain with jobs with phases, and the most climbs at a width of slots. Their bounds rise as slots
+#: get shorter, so it pays to climb on for a while before slots are halved.
 _LEAST_GAIN_OF_PHASES: Final = 2e-3
 _MOST_ROUNDS_OF_PHASES: Final = 6
-#: Prices below this share of the highest are as good as none.
+#: Prices below this share of the highest one count as 0.
 _NO_PRICE: Final = 1e-6
 
 
@@ -168,7 +174,7 @@ class _Best(NamedTuple):
 
 @dataclass(slots=True)
 class _Ascent:
-    """The way up: `best` changes as a whole, so it can be taken after an interruption at any time."""
+    """The ascent. `best` changes as a whole, so it can be taken after an interruption at any time."""
 
     best: _Best
     #: How far above the best value the next steps aim.
@@ -224,7 +230,7 @@ class _Ascent:
     def refine(self, most_slots: int) -> None:
         """Halve the slots that have a price or touch one, and add a slot if the last has a price.
 
-        Beyond so many slots none is halved any more.
+        No slot is halved when there would be more than `most_slots`.
         """
         edges, prices, value = self.best
         priced = prices > _NO_PRICE * prices.max(initial=0.0)
@@ -267,12 +273,12 @@ def time_prices(
     Returns
     -------
     PriceBound
-        Also after Ctrl-C, which is noted there.
+        The best bound, also after Ctrl-C, which is noted in it.
 
     Raises
     ------
     InvalidOption
-        If the term is none of these.
+        If the term is not one of these.
 
     Notes
     -----
@@ -282,21 +288,21 @@ def time_prices(
         sum_j f_j(C_j)  >=  sum_j min over starts and sizes of job j of
                             [ f_j(C) + nodes * integral of l from start to end C ]  -  N * integral of l.
 
-    The prices are constant on slots. They are found by subgradient steps (what the cheapest starts use beyond
-    N nodes is a subgradient) on coarse slots first; then slots that have a price, or touch one, are halved.
-    At last they are rounded to integers, for which the value is taken.
+    The prices are constant on slots. They are found by subgradient steps (the nodes that the cheapest starts
+    use in excess of N nodes is a subgradient) on coarse slots first; then slots that have a price, or touch
+    one, are halved. At last they are rounded to integers, for which the value is taken.
 
     A malleable job may here stop for a while, and hold any real number of nodes from its fewest to its most
     (of a table, one of its rows), which it may change at any time. Its least cost under the prices is then of
-    closed form but for the choice of the slot in which it ends (see the kernel); points, size sets and stalls
-    only add to it. Of *evolving* jobs, each alone with its own best behaviour,
+    closed form except for the choice of the slot in which it ends (see the kernel); points, size sets and
+    stalls only add to it. Of *evolving* jobs, each alone with its own best behaviour,
 
     * one with requests is taken for a malleable one: it may change its size at any time, for nothing;
     * one with phases holds only useful nodes, any real number of them up to the most of the phase, and may
-      stop for a while; what joining and leaving nodes cost is left out, but for the start, which is a phase
-      of its own on the fewest nodes. Two bounds, of which the greater counts: phase by phase, where each may
-      use all of the slots in which it begins and ends, so that this bound rises as slots get shorter; and
-      all the work in any order, on the most nodes of any phase;
+      stop for a while; the costs of joining and leaving nodes are left out, except for the start, which is a
+      phase of its own on the fewest nodes. Two bounds, of which the greater counts: phase by phase, where
+      each may use all of the slots in which it begins and ends, so that this bound rises as slots get
+      shorter; and all the work in any order, on the most nodes of any phase;
     * one with a profile holds the nodes of each step until the next one begins. If any step may be longer,
       each may, without limit; else the cost is exact.
 
@@ -335,19 +341,19 @@ def _climb(dual: TimeDual, ascent: _Ascent, clock: Clock | None) -> None:
     ascent.aim = _FIRST_AIM * ascent.best.value
     ascent.climb(dual, _FIRST_STEPS, clock)
     if dual.problem.is_elastic:
-        # The least areas, which jobs have on their fewest nodes, tell little about when they end.
+        # The first slots follow from least areas, those on the fewest nodes, which say little about the ends.
         for _ in range(_MOST_WIDTHS):
             if not dual.has_time(clock) or not ascent.lengthen():
                 break
             dual.on(ascent.best.edges)
             ascent.aim = max(_RAISED_AIM * ascent.aim, _FIRST_AIM * ascent.best.value)
             ascent.climb(dual, _STEPS, clock)
-    most, least_gain, rounds = _MOST_SLOTS, _LEAST_GAIN, 1
+    limit, least_gain, rounds = _MOST_SLOTS, _LEAST_GAIN, 1
     if dual.problem.is_elastic:
-        most, least_gain = _MOST_SLOTS_OF_WORK, _LEAST_GAIN_OF_WORK
+        limit, least_gain = _MOST_SLOTS_OF_WORK, _LEAST_GAIN_OF_WORK
     if dual.has_phases:
         least_gain, rounds = _LEAST_GAIN_OF_PHASES, _MOST_ROUNDS_OF_PHASES
-    most_slots = min(most, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
+    most_slots = min(limit, _FREE_SLOTS + _SLOTS_OF_A_JOB * len(dual.costs.slope))
     idle = 0
     for _ in range(_MOST_WIDTHS):
         if idle == 2 or not dual.has_time(clock):
@@ -365,7 +371,7 @@ def _climb(dual: TimeDual, ascent: _Ascent, clock: Clock | None) -> None:
 
 
 def _first_edges(problem: WorkloadProblem) -> IntArray:
-    """Return slots of about two mean run times from the first submission on."""
+    """Return slots of about two mean run times, from the first submission on."""
     run_times = shortest_run_times(problem)
     if not len(run_times):
         return frozen(np.zeros(1, dtype=np.int64))
@@ -377,19 +383,19 @@ def _first_edges(problem: WorkloadProblem) -> IntArray:
 
 
 def _first_prices(problem: WorkloadProblem, start: Mapping[str, Any] | None) -> _Best:
-    """Return no prices, or those of a certificate, on slots that span all jobs."""
+    """Return prices on slots that span all jobs: 0, or those of a certificate."""
     edges = _first_edges(problem)
     if start is None:
         return _Best(edges, np.zeros(len(edges) - 1), 0.0)
     known = np.array(start["edges"], dtype=np.int64)
-    # The last one, without a price, is that before the first edge, too.
+    # The last entry, without a price, also stands for the time before the first edge.
     prices = np.append(np.array(start["prices"], dtype=np.float64) / start["unit"], 0.0)
     edges = frozen(np.union1d(edges, known))
     return _Best(edges, prices[np.searchsorted(known, edges[:-1], side="right") - 1], 0.0)
 
 
 def _time_units(problem: WorkloadProblem) -> int:
-    """Return the units of a second in which the judge counts: quarters, or as many as surely fit."""
+    """Return the units of a second in which the judge counts: 4, or as many as surely fit."""
     if in_quarters(problem):
         return 4
     return 1 << min(16, 56 - max(1, math.ceil(problem.horizon)).bit_length())
@@ -398,7 +404,7 @@ def _time_units(problem: WorkloadProblem) -> int:
 def _certified(
     dual: TimeDual, best: _Best, term: WorkloadTerm, per_second: int, *, interrupted: bool
 ) -> PriceBound:
-    """Round the prices to integers and take the value for these."""
+    """Return the bound of the prices rounded to integers."""
     problem, costs = dual.problem, dual.costs
     weight, scale = problem.packed.weight, costs.scale
     dual.on(best.edges)
@@ -406,9 +412,9 @@ def _certified(
     in_integers = dual.out.costs[problem.packed.kind < MALLEABLE]
     unit = _price_unit(per_second, float(best.prices @ dual.widths), in_integers.max(initial=0.0))
     edges, prices = best.edges, np.round(best.prices * unit)
-    if not dual.has_phases:  # in whose bound phases end in slots
+    if not dual.has_phases:  # bounds of phases depend on where slots end
         edges, prices = _joined(edges, prices)
-    # The judge rounds weights that are no integers down to units of prices.
+    # The judge rounds weights that are not integers down to units of prices.
     if term == "slowdown":
         floor = np.floor(weight * (unit * per_second)) / per_second
         slope = floor / np.maximum(problem.packed.runtime, SLOWDOWN_FLOOR_S)
@@ -419,12 +425,12 @@ def _certified(
     dual(prices)
     whole = prices.astype(np.int64).tolist()
     price_of_a_node = sum(price * width for price, width in zip(whole, np.diff(edges).tolist(), strict=True))
-    if price_of_a_node * per_second >= 1 << _BITS_OF_A_JOB:  # beyond what the judge takes
+    if price_of_a_node * per_second >= 1 << _BITS_OF_A_JOB:  # it is beyond what the judge accepts
         return _certified(dual, _Best(edges[:1], prices[:0], 0.0), term, per_second, interrupted=interrupted)
-    # The judge counts no job with more than 61 bits.
+    # The judge accepts no cost of a job with more than 61 bits.
     spent = math.fsum(np.minimum(dual.out.costs, 2.0**60 / per_second)) / unit
     total = spent - problem.num_nodes * price_of_a_node / unit
-    # Rounding here, and of the cost of each job by the judge.
+    # The rounding here, and that of the cost of each job by the judge.
     total -= _ROUNDING * (2 * spent + costs.offset)
     if term == "slowdown":
         total -= len(weight) / (unit * per_second)
@@ -439,7 +445,7 @@ def _certified(
         "unit": unit,
     }
     if problem.is_elastic:
-        # The judge searches work prices of its own, so only the judge knows.
+        # The judge searches for work prices of its own, so only the judge knows the value.
         value = workload_certified_bound(problem, certificate, (term,))
     return PriceBound(
         value=value,
@@ -453,7 +459,7 @@ def _certified(
 
 
 def _price_unit(per_second: int, price_of_a_node: float, dearest_job: float) -> int:
-    """Return the units of a price: as fine as sums of 64 and of 53 bits allow."""
+    """Return the units of a price: as fine as sums within 64 and within 53 bits allow."""
     bits = _BITS_OF_A_JOB - math.ceil(math.log2(per_second * max(1.0, dearest_job)))
     if price_of_a_node > 0:
         bits = min(bits, _BITS_OF_PRICES - math.ceil(math.log2(per_second * price_of_a_node)))
@@ -461,7 +467,7 @@ def _price_unit(per_second: int, price_of_a_node: float, dearest_job: float) -> 
 
 
 def _joined(edges: IntArray, prices: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the same prices on as few slots as possible, none free of charge at the ends."""
+    """Return the same prices on as few slots as possible, without slots of price 0 at the ends."""
     steps = np.diff(prices, prepend=0.0, append=0.0) != 0
     if not steps.any():
         return frozen(edges[:1].copy()), prices[:0]

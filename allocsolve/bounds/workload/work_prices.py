@@ -1,4 +1,4 @@
-"""What the work of malleable jobs, and of those with requests, costs under the prices of a bound."""
+"""The cost of the work of malleable jobs, and of those with requests, under the prices of a bound."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["work_prices"]
 
 
 def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
-    """Return what all the work of each job costs that changes its size by a law, at its cheapest end.
+    """Return the price of all the work of each job that changes its size by a law, at its cheapest end.
 
-    That is at the margin, of malleable jobs and of those with requests.
+    It is the marginal price; such jobs are malleable jobs and those with requests.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def work_prices(problem: WorkloadProblem, bound: PriceBound) -> FloatArray:
     (term,) = parse_workload_objective(str(bound.certificate["term"]))
     costs = job_costs(problem, term)
     count = len(problem.jobs)
-    least, starts, ends, prices = (np.zeros(count) for _ in range(4))
+    least_costs, starts, ends, prices = (np.zeros(count) for _ in range(4))
     sizes, usage = np.zeros(count, dtype=np.int64), np.zeros(len(bound.prices) + 1)
-    out = CheapestWork(least, starts, sizes, ends, prices, usage)
+    out = CheapestWork(least_costs, starts, sizes, ends, prices, usage)
     cheapest_work(problem.packed, costs.slope, costs.floor, price_list(bound.edges, bound.prices), out)
     prices.setflags(write=False)
     return prices

@@ -1,4 +1,4 @@
-"""What the conflict search decides upon: of two facts one holds, at each hole and for each pair of blocks."""
+"""The choices of the conflict search: one of two facts holds, at each hole and for each clause of two."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def choices_of(num_points: int, holes: Holes, pairs: list[list[Fact]]) -> list[t
         for low, high in own
     ]
     return sides + [
-        (one.before * n + one.after, one.seconds, two.before * n + two.after, two.seconds)
-        for one, two in pairs
+        (first.before * n + first.after, first.seconds, second.before * n + second.after, second.seconds)
+        for first, second in pairs
     ]
 
 
 def places_of(holes: Holes, pairs: list[list[Fact]]) -> dict[tuple[int, int], list[tuple[int, int, int]]]:
-    """Return where choices are, for each pair of points: the first and last value of a hole, the choice.
+    """Return the choices of each pair of points, by place: first and last value of a hole, and the choice.
 
     A clause of two facts has a place at each of them: an empty hole.
     """

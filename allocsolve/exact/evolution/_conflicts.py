@@ -1,9 +1,9 @@
 """Which parts of applications cannot run at the same time: blocks, pairs, triples and covers.
 
 A *block* is a maximal run of consecutive steps of one application whose node counts are all at least its
-own minimum: one for each step, the ranges of the Cartesian tree of the node counts. While a block runs, its
-application holds at least that minimum. So if the minima of some blocks of different applications sum to
-more than the cluster has, the blocks do not all overlap; as intervals that overlap pairwise share a moment
+own minimum: there is one for each step, a range of the Cartesian tree of the node counts. While a block runs,
+its application holds at least that minimum. So if the minima of some blocks of different applications sum to
+more than the cluster has, the blocks do not all overlap. As intervals that overlap pairwise share a moment
 (Helly), two of them do not overlap: one *ends before* the other *starts*. Every over-commitment of steps is
 excluded by the clause of some such set of blocks, and a larger block makes a stronger clause.
 """
@@ -62,7 +62,7 @@ def conflicting_sets(
     block, they would fit. O(C(applications, size) * blocks^size), vectorised over the blocks.
     """
     nodes = [np.array([block.nodes for block in own], dtype=np.int64) for own in blocks]
-    # Beyond the whole application there is nothing: a replacement that always fits.
+    # There is no block around the whole application: count it as one that always fits.
     outer = [
         np.array([b.outer if b.outer >= 0 else -size * num_nodes for b in own], dtype=np.int64)
         for own in blocks
@@ -88,7 +88,8 @@ def violated_covers(
     """Return lifted minimal covers that a vector of step times violates; empty if and only if it fits.
 
     Wherever more than `num_nodes` are held, steps are dropped from the running set while it remains too
-    large, in several orders; then steps are replaced by larger blocks round them that keep the sum too large.
+    large, in several orders. Then steps are replaced by larger blocks around them with which the sum stays
+    too large.
     """
     apps = np.repeat(np.arange(len(blocks)), [max(b.last for b in own) + 1 for own in blocks])
     firsts = np.searchsorted(apps, np.arange(len(blocks)))
@@ -107,7 +108,7 @@ def violated_covers(
 
 
 def _inner_blocks(blocks: Sequence[Sequence[Block]]) -> list[list[Block]]:
-    """Return for each step of each application its own block: the smallest that contains it."""
+    """Return the smallest block that contains each step of each application."""
     inner = []
     for own in blocks:
         num_steps = max(block.last for block in own) + 1
@@ -121,7 +122,7 @@ def _inner_blocks(blocks: Sequence[Sequence[Block]]) -> list[list[Block]]:
 
 
 def _orders(running: IntArray, nodes: IntArray) -> Iterator[IntArray]:
-    """Yield orders in which to drop steps: by size, up and down, and each step once before all others."""
+    """Yield orders in which to drop steps: by size, up and down, and with each step first once."""
     ascending = running[np.argsort(nodes[running], kind="stable")]
     yield ascending
     yield ascending[::-1]
@@ -130,7 +131,7 @@ def _orders(running: IntArray, nodes: IntArray) -> Iterator[IntArray]:
 
 
 def _minimal(running: IntArray, nodes: IntArray, num_nodes: int) -> list[int]:
-    """Drop members in the given order while the rest still exceeds the cluster."""
+    """Drop members in the given order as long as the rest exceeds the cluster."""
     total = int(nodes[running].sum())
     cover = []
     for step in running.tolist():
@@ -142,7 +143,7 @@ def _minimal(running: IntArray, nodes: IntArray, num_nodes: int) -> list[int]:
 
 
 def _lifted(members: list[Block], blocks: Sequence[Sequence[Block]], num_nodes: int) -> tuple[Block, ...]:
-    """Replace members by larger blocks round them, the cheapest replacement first."""
+    """Replace members by larger blocks around them, the cheapest replacement first."""
     slack = sum(block.nodes for block in members) - num_nodes - 1
     while True:
         costs = [b.nodes - b.outer if b.outer >= 0 else math.inf for b in members]

@@ -1,10 +1,10 @@
-"""Which steps some optimal schedule expands: in the valleys of a profile, from the bottom up.
+"""Which steps some optimal schedule expands: those in the valleys of a profile, from the bottom up.
 
 While a step is expanded its nodes are held for nothing. If the next step needs no more nodes, it may as well
-start earlier and be expanded instead; if the step before needs no more, it may be expanded and this one start
-later. The same goes for every step further down the slope: the steps in between are shifted as they are. At
-the end of the application there is nothing to expand: it completes earlier. At its beginning it starts
-later.
+start earlier and be expanded instead. If the step before needs no more, that step may be expanded and this
+one start later. The same holds for every step further down the slope: the steps in between are shifted as
+they are. At the end of an application nothing need be expanded: it completes earlier. At its beginning it
+starts later instead.
 
 *Lemma.* Of the schedules with the least makespan some have this form: if a step i is expanded, then every
 step on either slope down from it is expanded to its limit. These are the steps j after i with fewer nodes
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 __all__ = ["LATEST", "expansion_order"]
 
-#: Seconds up to which schedules are looked at, so that all differences of times fit 32 bits.
+#: The latest second of schedules that are considered: all differences of times then fit 32 bits.
 LATEST = 1 << 29
 
 
 def expansion_order(problem: EvolutionProblem) -> list[list[list[int] | None]]:
-    """Return for each step of each application what is expanded to its limit before it is expanded.
+    """Return for each step of each application the steps that are expanded to their limits before it.
 
-    None for a step that need not be expanded at all: in some optimal schedule that ends by `LATEST`.
+    None stands for a step that some optimal schedule that ends by `LATEST` does not expand at all.
     O(steps^2) per application.
     """
     packed = problem.packed
     orders = []
     for (a, b), release in zip(pairwise(packed.offsets.tolist()), problem.releases, strict=True):
         durations, nodes = packed.durations[a:b].tolist(), packed.nodes[a:b].tolist()
-        # The most that a step can be held at all.
+        # The longest time for which a step can be held at all.
         room = LATEST - release - sum(durations)
         limits = [
             min(longest - duration, room + 1)
@@ -52,7 +52,7 @@ def expansion_order(problem: EvolutionProblem) -> list[list[list[int] | None]]:
 
 
 def _takers_with_limit(nodes: list[int], limits: list[int], room: int, step: int) -> list[int] | None:
-    """Return the steps that are at their limit if `step` is expanded, None if it is never expanded."""
+    """Return the steps that are at their limits if `step` is expanded; None if it is never expanded."""
     if step in (0, len(nodes) - 1) or min(limits[step], room) <= 0:
         return None
     takers = _takers(nodes, step)
@@ -62,7 +62,7 @@ def _takers_with_limit(nodes: list[int], limits: list[int], room: int, step: int
 
 
 def _takers(nodes: list[int], step: int) -> list[int]:
-    """Return the steps to which a step can pass its expansion on, the nearest first on either side."""
+    """Return the steps to which a step can pass on its expansion, the nearest first on either side."""
     last = len(nodes) - 1
     takers = []
     after = step

@@ -1,7 +1,7 @@
 """Differences of times, closed under paths and holes: the theory side of the conflict-driven search.
 
 Variables are times x of N points: the starts of the applications, or of their segments, then the *origin*,
-time 0. A fact is "x_j - x_i >= v", on the *arc* i * N + j; its negation is "x_i - x_j >= 1 - v", on the
+time 0. A fact is "x_j - x_i >= v" on the *arc* i * N + j; its negation is "x_i - x_j >= 1 - v", on the
 reverse arc. The state is one value per arc, closed under
 
 * paths: value(i, j) >= value(i, k) + value(k, j),
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Arcs", "before_hole", "raise_arc"]
 
-#: Entries of `Engine.state`: lengths of the trail, of its part that is propagated, and of the decisions;
-#: number of clauses; why there is a conflict (a clause, or -1: the last raise contradicts the reverse arc);
-#: conflicts in all, and since the last restart; learned clauses to keep at a clean-up; clauses at the last
-#: clean-up; length of the list of watches; length of the log, and clauses in it; whether decisions are those
-#: of the target. A value `v` of an arc is in range ``(v + BASE) >> SHIFT`` of its `RANGES`.
+#: Entries of `Engine.state`: the lengths of the trail, of its propagated part, and of the list of decisions;
+#: the number of clauses; the cause of a conflict (a clause, or -1: the last raise contradicts the reverse
+#: arc); the conflicts in all, and since the last restart; the learned clauses that stay at a clean-up; the
+#: clauses at the last clean-up; the length of the list of watches; the length of the log, and the clauses in
+#: it; how values fall into ranges (a value `v` of an arc is in range ``(v + BASE) >> SHIFT`` of its
+#: `RANGES`); and whether decisions follow the target.
 TRAIL, HEAD, LEVEL, CLAUSES, CULPRIT, CONFLICTS, SINCE, KEEP, CLEANED, WATCHES = range(10)
 LOGGED, NOTED, BASE, SHIFT, RANGES, TOWARDS = range(10, 16)
 STATE_SIZE = 16
@@ -38,16 +39,16 @@ STATE_SIZE = 16
 #: Columns of `Engine.trail`.
 ARC, OLD, NEW, PREVIOUS, REASON, DEPTH = range(6)
 
-#: Reason of decisions and of what holds without one. (For a Python integer numba compiles what it is passed
-#: to once more, for this one number.)
+#: The reason of decisions and of facts that hold without a reason. It is a number of numpy because numba
+#: would compile what it is passed to once more for this single Python integer.
 NO_REASON: int = np.int64(-1)  # type: ignore[assignment]  # kernels take it for an int
 
-#: Reasons up to this one: from the limit on the sum of the starts, see `_kernels_sum`.
+#: Reasons up to this number stem from the limit on the sum of the starts, see `_kernels_sum`.
 SUM_REASON: int = np.int64(-2)  # type: ignore[assignment]  # kernels take it for an int
 
 
 class Arcs(NamedTuple):
-    """The arrays of an engine that `raise_arc` reads and writes: few, since all are passed at each call."""
+    """The arrays of an engine that `raise_arc` reads and writes; few, since all are passed at each call."""
 
     values: IntArray
     latest: IntArray
@@ -78,7 +79,7 @@ def _after_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -
 
 @inner_kernel
 def before_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -> int:
-    """Return the least bound that implies the bound `value`: the first value of its hole, or itself."""
+    """Return the least bound that implies the bound `value`: the first value of its hole, or `value`."""
     for hole in range(hole_offsets[arc], hole_offsets[arc + 1]):
         if holes[hole, 0] > value:
             break
@@ -89,7 +90,7 @@ def before_hole(hole_offsets: IntArray, holes: IntArray, arc: int, value: int) -
 
 @inner_kernel
 def _note(arcs: Arcs, arc: int, value: int, reason: int) -> None:
-    """Give an arc a higher value."""
+    """Set an arc to a higher value, and note that on the trail."""
     trail, state = arcs.trail, arcs.state
     entry = state[TRAIL]
     if entry == len(trail):
@@ -107,10 +108,11 @@ def _note(arcs: Arcs, arc: int, value: int, reason: int) -> None:
 
 @inner_kernel
 def _close(arcs: Arcs, n: int, arc: int, waiting: int) -> int:
-    """Close the paths through a raise, all others being closed; return how many arcs wait, -1: contradiction.
+    """Close all paths through a raised arc; return the number of waiting arcs, or -1 on a contradiction.
 
-    A path through it, from i to j, is longer than what is known only if its parts from some u to j and from i
-    to some w are: O(n + arcs raised). An arc that may have come to lie in a hole begins to wait.
+    All other paths are closed before. A path through the arc raises the value from i to j only if it also
+    raises those from its first point to j and from i to its second: O(n + arcs raised). An arc whose new
+    value may lie in a hole is added to the waiting arcs.
     """
     values, hole_offsets, heads, beyond = arcs.values, arcs.hole_offsets, arcs.heads, arcs.beyond
     i, j = arc // n, arc % n
@@ -153,9 +155,9 @@ def _close(arcs: Arcs, n: int, arc: int, waiting: int) -> int:
 
 @inner_kernel
 def raise_arc(arcs: Arcs, n: int, arc: int, value: int, reason: int) -> bool:
-    """Raise an arc to `value` and close all paths and holes; tell whether there is a contradiction.
+    """Raise an arc to `value` and close all paths and holes; return whether there is a contradiction.
 
-    Only one raise at a time is not closed: what comes to lie in a hole waits until its paths are.
+    Raises are closed one at a time: an arc whose value lies in a hole waits until the paths are closed.
     """
     values, inside, waits = arcs.values, arcs.inside, arcs.waits
     waiting = 0
@@ -176,5 +178,5 @@ def raise_arc(arcs: Arcs, n: int, arc: int, value: int, reason: int) -> bool:
             arc = inside[waiting]
             waits[arc] = 0
             value = _after_hole(arcs.hole_offsets, arcs.holes, arc, values[arc])
-        # The path by which it came to lie in the hole.
+        # The path that raised its value into the hole.
         reason = arcs.trail[arcs.latest[arc], REASON]

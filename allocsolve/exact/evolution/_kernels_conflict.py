@@ -1,8 +1,8 @@
 """Conflict analysis: from a contradiction to a clause that would have prevented it (first implication point).
 
-A *premise* is a fact [arc >= v] that holds; what is explained is always the weakest fact that is needed, and
-slack in a sum along a path goes to the premise that then holds since an earlier decision. The clause learned
-says that not all premises hold. It follows from the clauses of the problem, the holes and the ground facts.
+A *premise* is a fact [arc >= v] that holds. Always the weakest fact that suffices is explained, and slack in
+a sum along a path goes to the premise that then holds since an earlier decision. The learned clause says that
+not all premises hold. It follows from the clauses of the problem, the holes and the ground facts.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ __all__ = ["UNNEEDED", "learn"]
 #: Value of `Engine.needed` for an arc that is no premise.
 UNNEEDED = -(1 << 62)
 
-#: Reasons that are looked at before a premise is taken to be needed.
+#: The most reasons that are examined before a premise counts as needed.
 _REASONS = 40
 
 
 @inner_kernel
 def _bump(e: Engine, n: int, arc: int, value: int) -> None:
-    """Raise the activity of a pair, and of its choice that is nearest to the fact."""
+    """Raise the activity of a pair, and that of its choice nearest to the fact."""
     i, j = arc // n, arc % n
     if i > j:
         i, j, value = j, i, 1 - value
@@ -68,7 +68,7 @@ def _bump(e: Engine, n: int, arc: int, value: int) -> None:
 
 @inner_kernel
 def _since(trail: NDArray[np.int32], entry: int, value: int) -> int:
-    """Return the entry, from `entry` back on its arc, by which the arc first had `value`; -1: always."""
+    """Return the first entry of an arc, searched back from `entry`, with at least `value`; -1: always."""
     while entry >= 0 and trail[entry, OLD] >= value:
         entry = trail[entry, PREVIOUS]
     return entry
@@ -76,7 +76,7 @@ def _since(trail: NDArray[np.int32], entry: int, value: int) -> int:
 
 @inner_kernel
 def _need(e: Engine, arc: int, value: int, listed: int, here: int) -> tuple[int, int]:
-    """Add a premise; return the lengths of the list of premises and of its part on the current level."""
+    """Add a premise; return the length of the list of premises and that of its part on the current level."""
     needed, needed_at = e.needed, e.needed_at
     if needed[arc] >= value:
         return listed, here
@@ -121,28 +121,28 @@ def _explain(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
         first_entry = trail[first_entry, PREVIOUS]
     while second_entry >= entry:
         second_entry = trail[second_entry, PREVIOUS]
-    one = trail[first_entry, NEW] if first_entry >= 0 else e.ground[first]
-    two = trail[second_entry, NEW] if second_entry >= 0 else e.ground[second]
-    slack = one + two - before_hole(e.hole_offsets, e.holes, arc, value)
-    first_earlier = _since(trail, first_entry, one - slack) < first_entry
-    second_earlier = _since(trail, second_entry, two - slack) < second_entry
+    first_value = trail[first_entry, NEW] if first_entry >= 0 else e.ground[first]
+    second_value = trail[second_entry, NEW] if second_entry >= 0 else e.ground[second]
+    slack = first_value + second_value - before_hole(e.hole_offsets, e.holes, arc, value)
+    first_earlier = _since(trail, first_entry, first_value - slack) < first_entry
+    second_earlier = _since(trail, second_entry, second_value - slack) < second_entry
     if (first_earlier and not second_earlier) or (
         first_earlier == second_earlier and first_entry > second_entry
     ):
-        one -= slack
+        first_value -= slack
     else:
-        two -= slack
-    premise_arcs[0], premise_values[0] = first, one
-    premise_arcs[1], premise_values[1] = second, two
+        second_value -= slack
+    premise_arcs[0], premise_values[0] = first, first_value
+    premise_arcs[1], premise_values[1] = second, second_value
     return 2
 
 
 @inner_kernel
 def _is_implied(e: Engine, s: SumLimit, n: int, own: int, levels: int) -> bool:
-    """Tell whether a premise follows from the others: by paths of two, or from its reasons and theirs.
+    """Return whether a premise follows from the others: by paths of two arcs, or through reasons.
 
-    Reasons are earlier than what they explain, so nothing is its own reason. Those of a level that no other
-    premise is of, a bit each in `levels`, lead nowhere.
+    Reasons are earlier than what they explain, so nothing is its own reason. `levels` has a bit for each
+    level of a premise; reasons of other levels lead nowhere.
     """
     needed, ground, trail = e.needed, e.ground, e.trail
     arcs, values = e.inside, e.missing
@@ -157,13 +157,13 @@ def _is_implied(e: Engine, s: SumLimit, n: int, own: int, levels: int) -> bool:
         if entry < 0 or trail[entry, DEPTH] == 0:
             continue
         i, j = arc // n, arc % n
-        least = before_hole(e.hole_offsets, e.holes, arc, value)
+        needed_value = before_hole(e.hole_offsets, e.holes, arc, value)
         is_path = False
         for k in range(n):
             first, second = i * n + k, k * n + j
-            one = ground[first] if first == own else max(needed[first], ground[first])
-            two = ground[second] if second == own else max(needed[second], ground[second])
-            if k not in (i, j) and one + two >= least:
+            first_value = ground[first] if first == own else max(needed[first], ground[first])
+            second_value = ground[second] if second == own else max(needed[second], ground[second])
+            if k not in (i, j) and first_value + second_value >= needed_value:
                 is_path = True
                 break
         if is_path:
@@ -182,21 +182,21 @@ def _is_implied(e: Engine, s: SumLimit, n: int, own: int, levels: int) -> bool:
 
 @inner_kernel
 def _bit(level: int) -> int:
-    """Return the bit of a level in a set of levels; the last one is of all that are deeper."""
+    """Return the bit of a level in a set of levels; all deep levels share the last bit."""
     return min(int(level), 62)
 
 
 @inner_kernel
 def learn(e: Engine, s: SumLimit, n: int) -> int:
-    """Append the clause that the conflict at hand teaches; return the level at which it acts, -1 if empty.
+    """Append the clause learned from the current conflict; return the level at which it acts, -1 if empty.
 
-    Its first fact is the one that holds from there on, the second was refuted last. Needs a level above 0
-    and room for n * n facts. O(trail of the level * (n + clause)).
+    Its first fact holds from that level on; the second one was refuted last. Needs a level above 0 and room
+    for n * n facts. O(trail of the level * (n + clause)).
     """
     state, trail = e.state, e.trail
     listed, here = 0, 0
     if state[CULPRIT] < 0:
-        # The last raise against the reverse arc: explain it as far as the contradiction needs it.
+        # The last raise contradicts the reverse arc: explain it as far as the contradiction needs it.
         entry = state[TRAIL] - 1
         arc = trail[entry, ARC]
         reverse = e.reverses[arc]
@@ -235,7 +235,7 @@ def learn(e: Engine, s: SumLimit, n: int) -> int:
 
 @inner_kernel
 def _write_clause(e: Engine, s: SumLimit, n: int, listed: int, pivot: int) -> int:
-    """Append the negated premises without those that follow from the others; clear the work space."""
+    """Append the negated premises, without those that follow from others; clear the work space."""
     state, trail = e.state, e.trail
     clause = state[CLAUSES]
     begin = e.clause_offsets[clause]

@@ -1,7 +1,7 @@
 """The conflict-driven search over start differences, in slices: decide, propagate, learn, restart.
 
-A decision chooses one of two facts, such as a side of a hole. With no open choice left, the earliest times
-are an answer unless a clause of the problem fails at them, which is then decided upon.
+A decision chooses one of two facts, such as a side of a hole. When no choice is open, the earliest times are
+an answer, unless a clause of the problem fails at them: then one of its facts is decided.
 """
 # ruff: noqa: PLR0915
 # A call of a kernel is one loop.
@@ -35,21 +35,23 @@ from allocsolve.kernels.search import select
 
 __all__ = ["ANSWER", "MORE", "NO_ANSWER", "add_fact", "search"]
 
-#: What a call of `search` may say: there is no answer; the values of the arcs from the origin are times that
-#: fit all clauses; there is more to do.
+#: Results of `search`: there is no answer; the values of the arcs from the origin are times that satisfy all
+#: clauses; there is more to do.
 NO_ANSWER, ANSWER, MORE = range(3)
 
-#: Learned clauses that span so few levels are never dropped.
+#: The most levels of a learned clause that is never dropped.
 _GLUE = 3
-#: What the activity of a pair counts beside that of one of its holes, in a decision.
+#: The weight of the activity of a pair in a decision, beside that of a choice.
 _PAIR = 0.2
-#: A pair that can differ by a share w of the horizon counts as (this + w) ** -2: the tightest first.
+#: Where the difference of a pair has a range of a share w of the horizon, the score is multiplied by
+#: (this + w) ** -2, so that tight pairs come first.
 _WIDTH = 0.05
-#: What is left, at the next conflict, of the activities of pairs and choices, and of clauses.
+#: Factors by which activities decay at each conflict: those of pairs and choices, and those of clauses.
 _DECAY, _CLAUSE_DECAY = 0.9975, 0.999
-#: A restart follows when the clauses learned lately span more levels than this part of the mean of all; not
-#: before so many conflicts. Either mean is over so many clauses.
+#: A restart follows when the mean span of the clauses learned lately exceeds the mean of all by this factor,
+#: but not before this number of conflicts.
 _WORSE, _PATIENCE = 1.25, 32
+#: The clauses over which the two means run, the recent and the long one.
 _LATELY, _ALWAYS = 32, 8192
 
 
@@ -60,20 +62,20 @@ def _raise(e: Engine, n: int, arc: int, value: int, reason: int) -> bool:
 
 @kernel
 def add_fact(e: Engine, n: int, arc: int, value: int) -> bool:
-    """Undo all decisions and raise an arc for good; tell whether this is a contradiction by itself."""
+    """Undo all decisions and raise an arc for good; return whether this is a contradiction by itself."""
     undo(e, 0)
     return value > e.values[arc] and _raise(e, n, arc, value, NO_REASON)
 
 
 @inner_kernel
 def _drop_clauses(e: Engine, n: int) -> bool:
-    """At level 0: drop what is satisfied and the less useful learned clauses; watch the rest.
+    """Drop satisfied clauses and the less useful learned ones, at level 0; watch the rest.
 
-    Everything is to be propagated then, followed by `_settle`. Returns whether there is a contradiction.
+    Afterwards everything must be propagated, then `_settle` called. Returns whether there is a contradiction.
     """
     state, values = e.state, e.values
     total = state[CLAUSES]
-    # Short of room, clauses that span few levels are no longer safe.
+    # When room is short, clauses that span few levels are no longer safe.
     roomy = 2 * e.clause_offsets[total] < len(e.clause_facts) and 2 * total < len(e.clause_span)
     glue = _GLUE if roomy else 0
     activity = e.ranked
@@ -125,7 +127,7 @@ def _drop_clauses(e: Engine, n: int) -> bool:
 
 @inner_kernel
 def _settle(e: Engine) -> None:
-    """Begin the trail again: what holds at level 0 needs no explanation."""
+    """Empty the trail: what holds at level 0 needs no explanation."""
     state = e.state
     for entry in range(state[TRAIL]):
         e.latest[e.trail[entry, ARC]] = -1
@@ -136,17 +138,17 @@ def _settle(e: Engine) -> None:
 
 @inner_kernel
 def _decide(e: Engine, n: int) -> tuple[int, int]:
-    """Return a fact (arc, value), a side of an open choice of high activity and little room, or (-1, 0)."""
+    """Return a fact (arc, value) of an open choice of high activity and small range, or (-1, 0)."""
     values, choices = e.values, e.choices
     pair_activity, choice_activity = e.pair_activity, e.choice_activity
     best, highest = -1, -1.0
     horizon = max(1.0, float(e.state[BASE]))
     for choice in range(len(choices)):
-        one, two = choices[choice, 0], choices[choice, 2]
-        if values[one] < choices[choice, 1] and values[two] < choices[choice, 3]:
-            pair, other = min(one, e.reverses[one]), min(two, e.reverses[two])
+        first, second = choices[choice, 0], choices[choice, 2]
+        if values[first] < choices[choice, 1] and values[second] < choices[choice, 3]:
+            pair, other = min(first, e.reverses[first]), min(second, e.reverses[second])
             score = choice_activity[choice] + _PAIR * max(pair_activity[pair], pair_activity[other])
-            share = _WIDTH - (values[one] + values[e.reverses[one]]) / horizon
+            share = _WIDTH - (values[first] + values[e.reverses[first]]) / horizon
             score /= share * share
             if score > highest:
                 best, highest = choice, score
@@ -191,10 +193,10 @@ def _note_span(e: Engine, span: int) -> None:
 
 @kernel
 def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
-    """Search on for `conflicts` more of them: an answer, or a proof that there is none.
+    """Continue the search for up to `conflicts` conflicts, until an answer or a proof that there is none.
 
-    All decisions of an earlier call are undone, clauses and activities stay. Clauses appended since then
-    take part. The call ends early when what it notes for a proof fills the buffer.
+    All decisions of an earlier call are undone; clauses and activities stay, and clauses appended since then
+    take part. The call ends early when the notes for a proof fill the buffer.
     """
     state = e.state
     undo(e, 0)
@@ -207,7 +209,7 @@ def search(e: Engine, s: SumLimit, n: int, conflicts: int) -> int:
         if conflict:
             state[CULPRIT] = -1
         else:
-            conflict = propagate(e, n)  # the one call: its code is long
+            conflict = propagate(e, n)  # called at one place only, since its code is long
         if cleaning:
             if conflict:
                 return NO_ANSWER

@@ -1,9 +1,9 @@
 """Clauses over differences of times: the search's state, its watches, and their propagation.
 
-Of the facts of a clause one holds; when all but one are refuted, the last one is raised. Two facts of each
-clause that are not refuted are watched. Paths and holes are closed beneath this, see `_kernels_closure`.
+At least one fact of a clause holds; when all but one are refuted, the last one is raised. Two facts of each
+clause that are not refuted are watched. `_kernels_closure` closes paths and holes.
 """
-# Kernels take their arguments by position, and a call is one loop.
+# Kernels take their arguments by position, and each is a single loop.
 
 from __future__ import annotations
 
@@ -35,39 +35,40 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "arcs_of", "attach", "propagate", "undo"]
 
-#: Columns of `Engine.watches`: the fact's value, the other watched fact, and 2 * clause + which of the two.
+#: Columns of `Engine.watches`: the value of the fact, the other watched fact, and 2 * clause + the side (0 or
+#: 1).
 BAR, OTHER_ARC, OTHER_VALUE, WATCH = range(4)
 
-#: Columns of `Engine.buckets`: where the watches of a bucket begin, how many there are, and room for them.
+#: Columns of `Engine.buckets`: where the watches of a bucket begin, their number, and the room for them.
 BEGIN, COUNT, ROOM = range(3)
 
 
 class Engine(NamedTuple):
-    """State of a search; every array belongs to one thread."""
+    """The state of a search; every array belongs to one thread."""
 
-    #: Value of each arc, and what it was when nothing was decided; shape (N * N,).
+    #: The value of each arc, now and before any decision; shape (N * N,).
     values: IntArray
     ground: IntArray
-    #: The reverse of each arc: divisions take longer.
+    #: The reverse of each arc, stored because divisions take longer.
     reverses: IntArray
     #: Last trail entry of each arc, or -1.
     latest: IntArray
     #: Shape (entries, 6), see the columns named in `_kernels_closure`. A reason below N is the point that a
-    #: path goes through, one from N on is clause ``reason - N``.
+    #: path goes through; a reason from N on is the clause ``reason - N``.
     trail: NDArray[np.int32]
     #: Length of the trail before each decision.
     marks: IntArray
     #: The holes of arc a are rows ``hole_offsets[a]:hole_offsets[a + 1]`` of `holes` (first, last value).
     hole_offsets: IntArray
     holes: IntArray
-    #: What is decided upon: of two facts one holds, for each hole of a pair of points i < j and for each
-    #: clause of two facts; rows (arc, value, arc, value).
+    #: The choices: one of two facts holds, for each hole of a pair of points i < j and for each clause of two
+    #: facts; rows (arc, value, arc, value).
     choices: IntArray
     #: The choices that a pair i < j takes part in are rows ``place_offsets[arc]:place_offsets[arc + 1]`` of
     #: `places`: first and last value of the hole between the two sides, perhaps empty, and the choice.
     place_offsets: IntArray
     places: IntArray
-    #: How often pairs (on the arc i < j) and choices took part in conflicts lately.
+    #: How often pairs (on the arc i < j) and choices took part in recent conflicts.
     pair_activity: NDArray[np.float64]
     choice_activity: NDArray[np.float64]
     #: Facts (arc, value) of clause c: rows ``clause_offsets[c]:clause_offsets[c + 1]``. The first two
@@ -77,11 +78,11 @@ class Engine(NamedTuple):
     #: Decision levels that a learned clause spans (the fewer, the better); 0 for a clause of the problem.
     clause_span: IntArray
     clause_activity: NDArray[np.float64]
-    #: What a proof calls a clause, and what is noted for it; see `_kernels_proof_log`.
+    #: The number of each clause in the proof, and the notes for the proof; see `_kernels_proof_log`.
     clause_number: IntArray
     log: NDArray[np.int32]
-    #: The watches of an arc and a range of values (*bucket*) stand together. Like the facts in 32 bits:
-    #: reading them is most of the work, and this way most of them stay in the cache.
+    #: The watches of an arc and a range of values, a *bucket*, stand together. Like the facts they have 32
+    #: bits: reading them is most of the work, and so most of them stay in the cache.
     watches: NDArray[np.int32]
     buckets: NDArray[np.int32]
     #: Work space of the analysis, see `_kernels_conflict`; shape (N * N,).
@@ -101,7 +102,7 @@ class Engine(NamedTuple):
     ranked: NDArray[np.float64]
     #: Times of the points that decisions lean towards or away from; shape (N - 1,).
     target: IntArray
-    #: What the activity of pairs and of clauses grows by.
+    #: By how much the activities of pairs and of clauses grow.
     growth: NDArray[np.float64]
     #: Mean span of the clauses learned lately, and of all.
     mean_spans: NDArray[np.float64]
@@ -110,7 +111,7 @@ class Engine(NamedTuple):
 
 @inner_kernel
 def arcs_of(e: Engine) -> Arcs:
-    """Return what `raise_arc` takes."""
+    """Return the arrays that `raise_arc` takes."""
     return Arcs(
         e.values,
         e.latest,
@@ -143,7 +144,7 @@ def _watch(
     other_value: int,
     watch: int,
 ) -> None:
-    """Append a watch to a bucket; a full one moves to where there is twice the room."""
+    """Append a watch to a bucket; a full bucket moves to a place with twice the room."""
     count = buckets[bucket, COUNT]
     if count == buckets[bucket, ROOM]:
         old, new = buckets[bucket, BEGIN], state[WATCHES]
@@ -184,7 +185,7 @@ def attach(e: Engine, clause: int) -> None:
 
 @inner_kernel
 def propagate(e: Engine, n: int) -> bool:
-    """Close the values under clauses as well (`n` points); tell whether there is a conflict.
+    """Close the values under the clauses too (`n` points); return whether there is a conflict.
 
     Each raise of an arc costs the watches whose facts it refutes.
     """
@@ -197,7 +198,7 @@ def propagate(e: Engine, n: int) -> bool:
         entry = state[HEAD]
         state[HEAD] = entry + 1
         arc, value = trail[entry, ARC], trail[entry, NEW]
-        # Facts on the reverse arc with a bound in lowest..highest became false by this entry.
+        # This entry made the facts on the reverse arc with a bound in lowest..highest false.
         reverse = reverses[arc]
         lowest, highest = 1 - value, -trail[entry, OLD]
         for bucket in range(
@@ -250,7 +251,7 @@ def propagate(e: Engine, n: int) -> bool:
 
 @inner_kernel
 def undo(e: Engine, level: int) -> None:
-    """Take back all decisions above `level`, and what followed from them."""
+    """Undo all decisions above `level`, and their consequences."""
     state, trail = e.state, e.trail
     if state[LEVEL] <= level:
         return

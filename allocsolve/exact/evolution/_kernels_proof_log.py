@@ -1,7 +1,7 @@
-"""What the conflict search learns, noted for a proof: clauses in a buffer, then as bytes.
+"""The clauses that the conflict search learns, noted for a proof: in a buffer, then as bytes.
 
-The buffer holds, for each clause, the number of its facts and then the facts (arc, value). A clause that is
-noted has a number below 0 until the buffer is emptied: -1 for the first one in it, -2 for the next.
+The buffer holds, for each clause, the number of its facts and then the facts (arc, value). A noted clause has
+a number below 0 until the buffer is emptied: -1 for the first one in it, -2 for the next.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HORIZON, COVER, CLAUSE, DELETION = range(4)
 
 @inner_kernel
 def note_clause(e: Engine, clause: int) -> None:
-    """Note a clause that was just derived; the buffer has room for it."""
+    """Note a clause that has just been derived; the buffer has room for it."""
     state, log, facts = e.state, e.log, e.clause_facts
     begin, end = e.clause_offsets[clause], e.clause_offsets[clause + 1]
     to = state[LOGGED]
@@ -45,7 +45,7 @@ def note_clause(e: Engine, clause: int) -> None:
 
 @inner_kernel
 def _put(out: NDArray[np.uint8], to: int, number: int) -> int:
-    """Write a number >= 0, seven bits a byte, the lowest first; return the place behind it."""
+    """Write a number >= 0, seven bits to a byte, the lowest first; return the place behind it."""
     while number > 127:
         out[to] = (number & 127) | 128
         number >>= 7

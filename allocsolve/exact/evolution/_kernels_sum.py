@@ -1,6 +1,6 @@
-"""The starts add up to at most a limit: what follows for start differences, with explanations.
+"""A limit on the sum of the starts: what follows from it for start differences, with explanations.
 
-The least sum is bounded from three kinds of facts: the *heads* h_b (the start of b is at least h_b), the
+Three kinds of facts bound the sum from below: the *heads* h_b (the start of b is at least h_b), the
 differences D_cb (the start of b minus that of c is at least D_cb), and holes.
 
 * The start of app at time t moves others: b starts at max(h_b, t + D_app,b) or later. If these times add
@@ -9,9 +9,9 @@ differences D_cb (the start of b minus that of c is at least D_cb), and holes.
   later, or a starts at h_c - low + 1 or later. Either moves others; the lesser of both delays, counted over
   a set of *members*, is added to the sum of the heads. Such *pairs* with disjoint members are added up.
 
-A bound of a conflict or of a raise is an axiom for whoever checks a learned clause: from its premises (heads
-and differences alone; holes belong to the problem) and, of a raise, from "app starts at t or later", the sum
-as in `_total` exceeds the limit. Which pairs and members are counted is a choice: any choice is valid.
+A checker of learned clauses takes the bound behind a conflict or a raise as an axiom: from its premises (only
+heads and differences; holes belong to the problem) and, for a raise, from "app starts at t or later", the sum
+as in `_total` exceeds the limit. Any choice of pairs and members is valid.
 """
 
 from __future__ import annotations
@@ -42,23 +42,24 @@ if TYPE_CHECKING:
 
 __all__ = ["CONFLICT", "LIMIT", "MAX_APPS", "RAISED", "UNLIMITED", "SumLimit", "explain_sum", "hold_sum"]
 
-#: What `hold_sum` may say: nothing new; arcs were raised, which is to be propagated; a clause fails.
+#: Results of `hold_sum`: nothing new; arcs were raised, which must be propagated; a clause fails.
 _QUIET, RAISED, CONFLICT = range(3)
 
-#: Entries of `SumLimit.state`: the limit; how many lists of pairs are kept.
+#: Entries of `SumLimit.state`: the limit; the number of stored lists of pairs.
 LIMIT, _KEPT = range(2)
-#: A limit that is none.
+#: Stands for no limit: above every sum of starts.
 UNLIMITED = 1 << 62
-#: Members are the bits of a number.
+#: The most applications: members are bits of a signed integer of 64 bits.
 MAX_APPS = 62
 
-#: Columns of `SumLimit.pairs`; a list of them that is kept comes after the trail's length and their number.
+#: Columns of `SumLimit.pairs`. A stored list of pairs follows the length of the trail and their number.
 _A, _C, _LOW, _HIGH, _MEMBERS, _WIDTH = range(6)
-#: Columns of `SumLimit.candidates` after these: the delay that counts, and among which applications it did.
+#: Further columns of `SumLimit.candidates`: the delay that counts, and the applications counted in it.
 _DELAY, _AMONG, _CANDIDATE_WIDTH = range(5, 8)
-#: Lists of pairs that are kept: at most one for each decision, and one more.
+#: The most stored lists of pairs: at most one for each decision, and one more.
 _ROOM = 4096
-#: Halvings in the search for a latest start. It is raised if so many seconds are gained: else it creeps.
+#: Halvings in the search for a latest start, and the least seconds by which it must fall to count. Smaller
+#: steps would only make it creep.
 _HALVINGS, _GAIN = 6, 30
 #: Value of `SumLimit.entries` for an arc that is no premise.
 _UNLISTED = -2
@@ -75,14 +76,14 @@ class SumLimit(NamedTuple):
     pairs: IntArray
     candidates: IntArray
     #: Lists of pairs that raises on the trail have as their reason.
-    kept: IntArray
-    #: Values that an explanation needs and the trail entry that each is of; shape (points^2,).
+    lists: IntArray
+    #: Values that an explanation needs, and the trail entry of each; shape (points^2,).
     values: IntArray
     entries: IntArray
 
     @staticmethod
     def none(points: int) -> SumLimit:
-        """Return what says that there is no limit, until `state` is given one."""
+        """Return work space without a limit, until `state` is given one."""
         room = (points // 2 + 1) * _WIDTH
 
         def zeros(*shape: int) -> IntArray:
@@ -95,7 +96,7 @@ class SumLimit(NamedTuple):
             seconds=zeros(points),
             pairs=zeros(points // 2 + 1, _WIDTH),
             candidates=zeros(points * points, _CANDIDATE_WIDTH),
-            kept=zeros(_ROOM, 2 + room),
+            lists=zeros(_ROOM, 2 + room),
             values=zeros(points * points),
             entries=np.full(points * points, _UNLISTED, dtype=np.int64),
         )
@@ -124,36 +125,36 @@ def _find_delays(
     """Note how much later than its head each member starts in both cases of a pair; return the sums."""
     heads, firsts, seconds = s.heads, s.firsts, s.seconds
     first, second = heads[a] + high + 1, heads[c] - low + 1
-    one = two = 0
+    first_total = second_total = 0
     for b in range(n - 1):
         firsts[b] = seconds[b] = 0
         if members >> b & 1:
             firsts[b] = max(0, first + (values[c * n + b] if b != c else 0) - heads[b])
             seconds[b] = max(0, second + (values[a * n + b] if b != a else 0) - heads[b])
-        one += firsts[b]
-        two += seconds[b]
-    return one, two
+        first_total += firsts[b]
+        second_total += seconds[b]
+    return first_total, second_total
 
 
 @inner_kernel
 def _total(values: IntArray, s: SumLimit, n: int, count: int, app: int, start: int) -> int:
-    """Return a bound on the sum of starts from values of arcs and the first `count` pairs.
+    """Return a lower bound on the sum of starts, from the values of arcs and the first `count` pairs.
 
     `app` starts at `start` or later; -1: no such assumption. O(applications * pairs).
     """
     pairs = s.pairs
     total = _find_heads(values, s, n, app, start)
     for at in range(count):
-        one, two = _find_delays(
+        first_total, second_total = _find_delays(
             values, s, n, pairs[at, _A], pairs[at, _C], pairs[at, _LOW], pairs[at, _HIGH], pairs[at, _MEMBERS]
         )
-        total += min(one, two)
+        total += min(first_total, second_total)
     return total
 
 
 @inner_kernel
 def _find_candidates(e: Engine, s: SumLimit, n: int) -> int:
-    """List the pairs of which one is late at the heads; return their number."""
+    """List the pairs that cannot both start at their heads; return their number."""
     heads, holes, candidates = s.heads, e.holes, s.candidates
     everyone = (1 << (n - 1)) - 1
     count = 0
@@ -164,17 +165,22 @@ def _find_candidates(e: Engine, s: SumLimit, n: int) -> int:
             while at < end and holes[at, 1] < difference:
                 at += 1
             if at < end and holes[at, 0] <= difference:
-                one, two = _find_delays(e.values, s, n, a, c, holes[at, 0], holes[at, 1], everyone)
+                first_total, second_total = _find_delays(
+                    e.values, s, n, a, c, holes[at, 0], holes[at, 1], everyone
+                )
                 candidates[count, _A], candidates[count, _C] = a, c
                 candidates[count, _LOW], candidates[count, _HIGH] = holes[at, 0], holes[at, 1]
-                candidates[count, _DELAY], candidates[count, _AMONG] = min(one, two), everyone
+                candidates[count, _DELAY], candidates[count, _AMONG] = (
+                    min(first_total, second_total),
+                    everyone,
+                )
                 count += 1
     return count
 
 
 @inner_kernel
 def _choose_pairs(e: Engine, s: SumLimit, n: int) -> int:
-    """Choose pairs with disjoint members, the longest delay first; return their number. Heads are noted.
+    """Choose pairs with disjoint members, the longest delay first; return their number. Writes the heads.
 
     O(applications^3).
     """
@@ -189,16 +195,18 @@ def _choose_pairs(e: Engine, s: SumLimit, n: int) -> int:
         if best < 0:
             break
         a, c = candidates[best, _A], candidates[best, _C]
-        one, two = _find_delays(e.values, s, n, a, c, candidates[best, _LOW], candidates[best, _HIGH], free)
-        least = min(one, two)
-        if candidates[best, _AMONG] != free:  # it may be less by now: choose again
-            candidates[best, _DELAY], candidates[best, _AMONG] = least, free
+        first_total, second_total = _find_delays(
+            e.values, s, n, a, c, candidates[best, _LOW], candidates[best, _HIGH], free
+        )
+        lesser = min(first_total, second_total)
+        if candidates[best, _AMONG] != free:  # it may be less by now, so choose again
+            candidates[best, _DELAY], candidates[best, _AMONG] = lesser, free
             continue
         members = 0
         for b in range(n - 1):
-            if one - firsts[b] >= least and two - seconds[b] >= least:  # not needed
-                one -= firsts[b]
-                two -= seconds[b]
+            if first_total - firsts[b] >= lesser and second_total - seconds[b] >= lesser:  # b is not needed
+                first_total -= firsts[b]
+                second_total -= seconds[b]
             else:
                 members |= 1 << b
         for column in range(_MEMBERS):
@@ -228,7 +236,7 @@ def _list(e: Engine, s: SumLimit, arc: int, entry: int, count: int) -> int:
 def _explain_total(e: Engine, s: SumLimit, n: int, entry: int, count: int, app: int, start: int) -> int:
     """Write premises from before `entry` for which `_total` exceeds the limit; return their number.
 
-    One after the other, the latest first, is weakened to a value that it had earlier.
+    Premises are weakened one by one, the latest first, to values that they had earlier.
     """
     trail, ground, values, pairs = e.trail, e.ground, s.values, s.pairs
     limit = s.state[LIMIT]
@@ -254,7 +262,7 @@ def _explain_total(e: Engine, s: SumLimit, n: int, entry: int, count: int, app: 
         if arc < 0:
             break
         s.entries[arc] = -1
-        kept = values[arc]
+        last_value = values[arc]
         values[arc] = ground[arc]
         if _total(values, s, n, count, app, start) > limit:
             continue
@@ -262,35 +270,35 @@ def _explain_total(e: Engine, s: SumLimit, n: int, entry: int, count: int, app: 
             values[arc] = trail[latest, OLD]
             if _total(values, s, n, count, app, start) <= limit:
                 break
-            kept = values[arc]
+            last_value = values[arc]
             latest = trail[latest, PREVIOUS]
-        values[arc] = kept
-    kept = 0
+        values[arc] = last_value
+    num_premises = 0
     for at in range(listed):
         arc = e.premise_arcs[at]
         s.entries[arc] = _UNLISTED
         if values[arc] > ground[arc]:
-            e.premise_arcs[kept], e.premise_values[kept] = arc, values[arc]
-            kept += 1
-    return kept
+            e.premise_arcs[num_premises], e.premise_values[num_premises] = arc, values[arc]
+            num_premises += 1
+    return num_premises
 
 
 @inner_kernel
 def explain_sum(e: Engine, s: SumLimit, n: int, entry: int, value: int) -> int:
     """Write premises that imply that the arc of an entry has `value`, for reasons up to `SUM_REASON`."""
-    pairs, kept = s.pairs, s.kept
+    pairs, lists = s.pairs, s.lists
     place, count = SUM_REASON - e.trail[entry, REASON] - 1, 0
     if place >= 0:
-        count = kept[place, 1]
+        count = lists[place, 1]
         for at in range(count):
             for column in range(_WIDTH):
-                pairs[at, column] = kept[place, 2 + at * _WIDTH + column]
+                pairs[at, column] = lists[place, 2 + at * _WIDTH + column]
     return _explain_total(e, s, n, entry, count, e.trail[entry, ARC] // n, 1 - value)
 
 
 @inner_kernel
 def _write_culprit(e: Engine, count: int) -> int:
-    """Write behind all clauses that not all premises hold, for `learn`; undo what they do not need."""
+    """Write a clause behind all others: not all premises hold; undo decisions that it does not need."""
     state, trail, facts = e.state, e.trail, e.clause_facts
     clause = state[CLAUSES]
     end = e.clause_offsets[clause]
@@ -311,7 +319,7 @@ def _write_culprit(e: Engine, count: int) -> int:
 
 @inner_kernel
 def _latest_start(values: IntArray, n: int, app: int, last: int, limit: int) -> int:
-    """Return the latest start, up to `last`, at which the starts that it moves keep within the limit."""
+    """Return the latest start, up to `last`, with which the sum of the starts stays within the limit."""
     while True:  # Newton's method from above: the sum is convex in the start
         total, moved = 0, 0
         for b in range(n - 1):
@@ -326,21 +334,21 @@ def _latest_start(values: IntArray, n: int, app: int, last: int, limit: int) -> 
 
 @inner_kernel
 def _raise_by_pairs(e: Engine, s: SumLimit, n: int, count: int) -> int:
-    """Lower latest starts as far as the pairs chosen show that the sum would be too large."""
-    values, state, kept = e.values, e.state, s.kept
+    """Lower latest starts as far as the chosen pairs prove that the sum would be too large."""
+    values, state, lists = e.values, e.state, s.lists
     arcs, limit = arcs_of(e), s.state[LIMIT]
-    # What was kept for entries that are undone is free again.
-    while s.state[_KEPT] > 0 and kept[s.state[_KEPT] - 1, 0] >= state[TRAIL]:
+    # Lists that belong to undone entries are free again.
+    while s.state[_KEPT] > 0 and lists[s.state[_KEPT] - 1, 0] >= state[TRAIL]:
         s.state[_KEPT] -= 1
     place = s.state[_KEPT]
     begin = e.marks[state[LEVEL]] if state[LEVEL] > 0 else 0
-    once = place > 0 and kept[place - 1, 0] > begin  # on this level: again and again it would creep
-    if count == 0 or once or place == len(kept) or 2 * state[TRAIL] > len(e.trail):
+    once = place > 0 and lists[place - 1, 0] > begin  # already done on this level: repeated, it would creep
+    if count == 0 or once or place == len(lists) or 2 * state[TRAIL] > len(e.trail):
         return _QUIET
-    kept[place, 0], kept[place, 1] = state[TRAIL], count
+    lists[place, 0], lists[place, 1] = state[TRAIL], count
     for at in range(count):
         for column in range(_WIDTH):
-            kept[place, 2 + at * _WIDTH + column] = s.pairs[at, column]
+            lists[place, 2 + at * _WIDTH + column] = s.pairs[at, column]
     for app in range(n - 1):
         arc = app * n + n - 1
         early, last = values[(n - 1) * n + app], -values[arc]
@@ -363,7 +371,7 @@ def _raise_by_pairs(e: Engine, s: SumLimit, n: int, count: int) -> int:
 
 @inner_kernel
 def hold_sum(e: Engine, s: SumLimit, n: int) -> int:
-    """Raise what follows from the limit, when all else is propagated; see the module. O(applications^3)."""
+    """Raise what follows from the limit when all else is propagated; see the module. O(applications^3)."""
     values, state = e.values, e.state
     limit, origin = s.state[LIMIT], (n - 1) * n
     total = _find_heads(values, s, n, -1, 0)

@@ -1,4 +1,4 @@
-"""What takes part in proving a makespan: shared knowledge, and searches that add to it."""
+"""The lanes of a proof of a makespan or a mean completion: searches that share knowledge and add to it."""
 
 from __future__ import annotations
 
@@ -50,32 +50,33 @@ __all__ = ["Beside", "CpSatLane", "FromAbove", "FromBelow", "Knowledge", "Orders
 #: conflicts (`_LEAST`) say nothing about growth.
 _PART, _GROWTH, _LONGER = 6, 2.0, 1.2
 _SHORTER, _PATIENCE, _LEAST = 0.6, 3, 5_000
-#: The search from below gets twice the conflicts of the search from above beside it while bounds are cheap,
-#: for 300,000 conflicts, then a quarter of them.
+#: The conflicts of the search from below, as a multiple of those of the search from above beside it: twice as
+#: many while bounds are cheap, that is, for its first 300,000 conflicts; then a quarter.
 _SHARE, _CHEAP, _LATER_SHARE = 2, 300_000, 0.25
-#: Conflicts of one slice, times the square of the points: about a tenth of a second for 20 applications.
+#: Conflicts of a slice, times the square of the points: about a tenth of a second for 20 applications.
 _SLICE = 500_000
-#: Levels that a learned clause may span to be sent to other searches.
+#: The most levels of a learned clause that is sent to other searches: short clauses help most.
 _SHARED = 5
-#: Looks of the annealing in a slice, about 3 ms each.
+#: Looks at the clock that the annealing takes in a slice, about 3 ms each.
 _LOOKS = 16
 
 
 class Knowledge:
     """The best schedule and the bound on its makespan, shared by the lanes of one solve (threads).
 
-    What is said of a time by which a schedule ends holds for the value of another objective in a child class.
+    Where this class speaks of the time by which a schedule ends, a child class means the value of its
+    objective.
 
     Parameters
     ----------
     problem
         With at least one application.
     clock
-        Of the solve.
+        The clock of the solve.
     starts
-        Of all steps, in a feasible schedule.
+        The starts of all steps in a feasible schedule.
     max_proof_bytes
-        A longer log of a search is given up.
+        The limit on the log of a search; a longer log is dropped.
     """
 
     def __init__(
@@ -84,17 +85,17 @@ class Knowledge:
         self.problem = problem
         self.clock = clock
         self.stop = threading.Event()
-        #: Why the search ends, if it is not done by then.
+        #: The limit that ends the search if it is not done by then.
         self.limit = Limit.TIME
         self.bound = self.combinatorial_bound()
         self.max_proof_bytes = max_proof_bytes
         self._given = segments_of(problem).clauses
-        #: What proves the best of the bounds that can be checked.
+        #: The certificate of the best bound that can be checked.
         self.certificate: dict[str, Any] = {"kind": "area"}
         self._certified = self.bound
         self.starts = starts
         self.value = self.measure(starts)
-        #: Seconds and value of each better schedule.
+        #: The seconds at which each better schedule was met, and its value.
         self.incumbents: list[tuple[float, int]] = []
         self._lock = threading.Lock()
 
@@ -104,7 +105,7 @@ class Knowledge:
         return ("makespan",)
 
     def combinatorial_bound(self) -> int:
-        """Return a bound that takes no search."""
+        """Return a bound that needs no search."""
         return makespan_bound(self.problem)
 
     def measure(self, starts: IntArray) -> int:
@@ -120,7 +121,7 @@ class Knowledge:
         return ProofLog(self.max_proof_bytes, len(self._given))
 
     def lower(self, model: OffsetModel, time: int) -> None:
-        """Keep, of a model, only the schedules that end by an earlier time."""
+        """Restrict a model to the schedules that end by an earlier time."""
         model.must_end_by(time)
 
     def offer(self, starts: IntArray) -> None:
@@ -132,7 +133,7 @@ class Knowledge:
                 self.incumbents.append((self.clock.elapsed, value))
 
     def take(self, starts: IntArray, ends: IntArray, covers: set[tuple[Block, ...]]) -> None:
-        """Offer an answer of the relaxation, or list schedules in its order if it violates covers."""
+        """Offer an answer of the relaxation; if it violates covers, offer list schedules in its order."""
         if not covers:
             self.offer(starts)
             return
@@ -147,7 +148,7 @@ class Knowledge:
                 self.offer(mirrored_starts(problem, backward))
 
     def prove(self, bound: int, certificate: dict[str, Any] | None = None) -> None:
-        """Note a lower bound, and what proves it if that was kept."""
+        """Note a lower bound, and its certificate if there is one."""
         with self._lock:
             self.bound = max(self.bound, bound)
             if certificate is not None and bound > self._certified:
@@ -155,14 +156,15 @@ class Knowledge:
 
     @property
     def open(self) -> bool:
-        """Whether there is a gap left, and time."""
+        """Whether a gap and some time are left."""
         return self.bound < self.value and self.clock.remaining > 0 and not self.stop.is_set()
 
 
 class Refutation:
     """Conflict search for a schedule that ends by a time and is better than the best one known.
 
-    With `towards` it tries first what that one does: better ones are often near. Else the opposite.
+    With `towards` its decisions first follow that schedule, as better ones are often near; else they oppose
+    it.
     """
 
     def __init__(
@@ -176,19 +178,19 @@ class Refutation:
         self._slice = max(20, _SLICE // self.model.points**2)
 
     def lower(self, time: int) -> None:
-        """Look only for schedules that end by this time, if it is earlier."""
+        """Look only for schedules that end by this time, if it is earlier than before."""
         if time < self.time:
             self.time = time
             self._shared.lower(self.model, time)
 
     def advance(self) -> None:
-        """Search for one slice of conflicts and share what comes of it."""
+        """Search for one slice of conflicts and share the outcome."""
         shared, model = self._shared, self.model
         self.lower(shared.value - 1)
         model.lean(shared.starts, towards=self._towards)
         try:
             outcome = NO_ANSWER if model.contradiction else model.search(self._slice)
-        except MemoryError:  # more raises in one branch than there is room for: never met so far
+        except MemoryError:  # a branch has more raises than there is room for; never seen so far
             shared.limit = Limit.SIZE
             shared.stop.set()
             return
@@ -203,9 +205,9 @@ class Refutation:
 
 
 class FromAbove(Refutation):
-    """Looks for a schedule better than the best one; in the end its absence is proven.
+    """Search for a schedule better than the best one, until none is left: a proof.
 
-    Several of them, in threads of their own, tell each other what they learn; they have one log.
+    Several such searches, each in a thread of its own, exchange learned clauses; they share a log.
     """
 
     def __init__(self, shared: Knowledge, seed: int, log: ProofLog, *, towards: bool = False) -> None:
@@ -214,15 +216,15 @@ class FromAbove(Refutation):
         self._others: list[FromAbove] = []
 
     def share_with(self, others: Iterable[FromAbove]) -> None:
-        """Tell these searches of the same problem, from now on, what this one learns."""
+        """Send what this search learns from now on to these searches of the same problem."""
         self._others = [other for other in others if other is not self]
 
     def advance(self) -> None:
-        """Search for one slice of conflicts, with what the others have learned."""
+        """Search for one slice of conflicts, with the clauses that the others have learned."""
         self.lower(self._shared.value - 1)
         while self._inbox:
             lemmas = self._inbox.popleft()
-            if lemmas.time >= self.time:  # else they hold for fewer answers than are looked for
+            if lemmas.time >= self.time:  # else they hold for only some of the answers that are sought
                 self.model.adopt(lemmas)
             else:
                 self.log.release(lemmas.numbers)
@@ -235,25 +237,25 @@ class FromAbove(Refutation):
 
 
 class FromBelow:
-    """Refutes times a little above the bound, one after the other: the bound rises long before the proof.
+    """Refute times a little above the bound, one after the other: the bound rises long before the proof.
 
-    Each time has a model of its own: with the horizon among its facts it is refuted several times as fast as
-    with the horizon as an assumption. What is learned under a time holds under an earlier one only: it is
-    kept when a step was too long.
+    Each time has a model of its own: with the horizon among its facts, refuting it is several times as fast
+    as with the horizon as an assumption. Clauses learned under a time hold only under earlier times, so they
+    are kept when a step was too long.
     """
 
     def __init__(self, shared: Knowledge, seed: int) -> None:
         self._shared, self._seed = shared, seed
         self._step = (shared.value - shared.bound) / _PART
-        #: Where the last step began, and its conflicts.
+        #: The bound at which the last step began, and the conflicts of that step.
         self._begin, self._effort = shared.bound, _LEAST
-        #: Conflicts after which, and seconds left at which, it is cut short.
+        #: Conflicts after which a step is cut short, and seconds left at which it is.
         self._limit, self._alarm = 0.0, 0.0
         self._before = 0
         self._now: Refutation | None = None
 
     def advance(self) -> None:
-        """Search for one slice of conflicts; go on if the time is refuted, go back if it takes too long."""
+        """Search for one slice of conflicts; go up if the time is refuted, go back if that takes too long."""
         shared = self._shared
         if self._now is None:
             time = min(shared.bound + int(self._step), shared.value - 1)
@@ -277,7 +279,7 @@ class FromBelow:
 
     @property
     def time(self) -> int:
-        """The time that is being refuted, the bound between two of them."""
+        """The time that is being refuted; between two of them, the bound."""
         return self._now.time if self._now else self._shared.bound
 
     @property
@@ -289,7 +291,7 @@ class FromBelow:
 class Beside:
     """The search from below and a second one from above, in one thread.
 
-    A proof that is not there after half the time seldom comes in the other half: then only the bound counts.
+    A proof that is not found in half the time seldom follows in the other half: then only the bound counts.
     """
 
     def __init__(self, shared: Knowledge, below: FromBelow, above: FromAbove) -> None:
@@ -304,7 +306,7 @@ class Beside:
 
 
 class Orders:
-    """Annealing of list orders goes on: a better schedule helps all searches."""
+    """Continue the annealing of list orders: a better schedule helps all searches."""
 
     def __init__(self, shared: Knowledge, seed: int) -> None:
         self._shared = shared
@@ -318,7 +320,7 @@ class Orders:
 
 
 class CpSatLane:
-    """CP-SAT, one thread, on the same relaxation: a search from above."""
+    """A search from above by CP-SAT, with one thread, on the same relaxation."""
 
     def __init__(self, shared: Knowledge, seed: int) -> None:
         self._shared = shared
@@ -326,7 +328,7 @@ class CpSatLane:
         self._covers: set[tuple[Block, ...]] = set()
 
     def advance(self) -> None:
-        """Search until an answer that is new to the model, a proof, or a better schedule from elsewhere."""
+        """Search until the model has a new answer or a proof, or another lane has a better schedule."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
         from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - imports ortools
 
@@ -375,17 +377,17 @@ class TotalKnowledge(Knowledge):
     def new_model(self, time: int, seed: int, log: ProofLog | None = None) -> OffsetModel:
         """Return a model of the schedules whose completions add up to `time` or less.
 
-        Applications that complete as soon as they can, all but one, leave that one the rest. The horizon of
-        the problem has room for the best schedules.
+        An application ends latest when all others complete as soon as they can: then it has the rest of the
+        total. The horizon of the problem has room for the best schedules.
         """
         problem = self.problem
         pairs = zip(problem.releases, problem.applications, strict=True)
-        least = max(release + app.duration for release, app in pairs)
-        horizon = min(problem.horizon, least + time - total_completion(problem))
+        earliest = max(release + app.duration for release, app in pairs)
+        horizon = min(problem.horizon, earliest + time - total_completion(problem))
         model = OffsetModel(problem, horizon, self.clock, seed=seed, log=log)
         model.must_total(time)
         return model
 
     def lower(self, model: OffsetModel, time: int) -> None:
-        """Keep, of a model, only the schedules whose completions add up to `time` or less."""
+        """Restrict a model to the schedules whose completions add up to `time` or less."""
         model.must_total(time)

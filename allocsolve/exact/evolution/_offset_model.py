@@ -1,8 +1,8 @@
-"""The ordering relaxation as facts on differences of times: what the conflict search works on.
+"""The ordering relaxation as facts on differences of times, on which the conflict search works.
 
-The same relaxation as that of `_order_model` beside this module, and the same clauses: of the blocks of a
-conflicting set (see `_conflicts`), some one ends before some other starts. For two blocks that lie within one
-segment each (see `_segments`), such a clause is a hole in the difference of the two segments.
+The relaxation and its clauses are those of `_order_model` beside this module: among the blocks of a
+conflicting set (see `_conflicts`), one ends before another starts. For two blocks that each lie within a
+segment (see `_segments`), such a clause is a hole in the difference of the two segments.
 """
 
 from __future__ import annotations
@@ -46,31 +46,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Lemmas", "OffsetModel"]
 
-#: Room for learned clauses, and for facts in them.
+#: Room for clauses, and for the facts in them.
 _ROOM_CLAUSES, _ROOM_FACTS = 60_000, 3_000_000
 #: Watches per clause. Two are in use; with buckets that double, at most 16 are taken after a clean-up.
 _ROOM_WATCHES = 40
-#: Trail entries per arc.
+#: Trail entries per arc for which there is room.
 _ROOM_TRAIL = 400
-#: And at most so many of them: a quarter of a gigabyte.
+#: The most trail entries, a quarter of a gigabyte.
 _MOST_TRAIL = 10_000_000
-#: Room for what is noted for a proof, beside that of one clause with all arcs.
+#: Integers of room for the notes for a proof, beyond those of one clause with all arcs.
 _ROOM_LOG = 300_000
-#: Learned clauses to keep at a clean-up.
+#: Learned clauses that stay at a clean-up.
 _KEEP = 12_000
-#: Ranges in which the watches of an arc are grouped, times the arcs: some watches in each.
+#: Ranges into which the watches of an arc are grouped, times the arcs, and the fewest ranges of an arc: there
+#: are then some watches in each.
 _RANGES, _FEWEST_RANGES = 64_000, 4
 
 
 class Lemmas(NamedTuple):
-    """What a search has learned about all answers that end by a time."""
+    """Clauses and differences that a search has learned about all answers that end by a time."""
 
     time: int
-    #: Clauses one after the other, rows (arc, value); the number of facts and the span of each.
+    #: The clauses one after another, in rows (arc, value); the number of facts and the span of each clause.
     facts: NDArray[np.int32]
     lengths: IntArray
     spans: IntArray
-    #: What the proof calls them.
+    #: Their numbers in the proof.
     numbers: IntArray
     #: The least difference of each arc.
     ground: IntArray
@@ -86,11 +87,11 @@ class OffsetModel:
     horizon
         Seconds, at most `LATEST`; only answers that end by then count. Nothing is known about others.
     clock
-        Clauses are collected while it has time left; what is missing only makes the relaxation weaker.
+        Clauses are collected while it has time left; missing clauses only weaken the relaxation.
     seed
-        Of the first decisions.
+        The seed of the first decisions.
     log
-        Where what the search learns is written; None: nowhere.
+        The log to which learned clauses are written; None: there is none.
     """
 
     def __init__(
@@ -129,16 +130,16 @@ class OffsetModel:
         self.contradiction = self._ground(horizon)
 
     def _separated(self) -> tuple[Holes, list[tuple[tuple[Block, ...], list[Fact]]]]:
-        """No two blocks that exceed the cluster overlap: merged holes of differences, pairs with clauses."""
+        """Return the merged holes of differences for pairs of blocks in conflict, and pairs with clauses."""
         overlaps: Holes = {}
         clauses: list[tuple[tuple[Block, ...], list[Fact]]] = []
-        for one, two in conflicting_sets(self.blocks, self._problem.num_nodes, 2):
-            first, second = self._clause((one, two))
+        for pair in conflicting_sets(self.blocks, self._problem.num_nodes, 2):
+            first, second = self._clause(pair)
             if (first.before, first.after) == (second.after, second.before):
                 hole = (1 - second.seconds, first.seconds - 1)
                 overlaps.setdefault((first.before, first.after), []).append(hole)
             else:
-                clauses.append(((one, two), [first, second]))
+                clauses.append((pair, [first, second]))
         holes = {}
         for (before, after), own in overlaps.items():
             merged: list[tuple[int, int]] = []
@@ -152,10 +153,10 @@ class OffsetModel:
         return holes, clauses
 
     def _clause(self, cover: tuple[Block, ...]) -> list[Fact]:
-        """Of blocks that do not all fit, one ends before another starts: the facts of all cases."""
+        """Return the facts of the clause of blocks that do not all fit: one ends before another starts."""
         return [
-            self._segments.ends_before((one.app, one.last), (two.app, two.first))
-            for one, two in permutations(cover, 2)
+            self._segments.ends_before((first.app, first.last), (second.app, second.first))
+            for first, second in permutations(cover, 2)
         ]
 
     def _empty(
@@ -229,7 +230,7 @@ class OffsetModel:
         return engine
 
     def _lean(self, seed: int, horizon: int) -> None:
-        """Begin with the pairs of the longest holes, so little that the first conflicts take over."""
+        """Give the pairs with the longest holes a start, so small that the first conflicts take over."""
         engine = self._engine
         spread = np.random.default_rng(seed).random(len(engine.pair_activity))
         first, high, _, low = engine.choices.T
@@ -238,13 +239,13 @@ class OffsetModel:
         engine.pair_activity[:] /= 1e6 * max(1, horizon)
 
     def _ground(self, horizon: int) -> bool:
-        """release <= start <= horizon - duration; tell whether this contradicts itself."""
+        """Add release <= start <= horizon - duration; return whether this is a contradiction."""
         n, extents = self._points, self._segments.extents
         earliest = np.array([*(release for release, _ in extents), 0])
         latest = np.array([*(horizon - left for _, left in extents), 0])
         if (earliest > latest).any():
             return True
-        # A value for every arc, implied by earliest and latest starts, so that nothing is minus infinity.
+        # Earliest and latest starts imply a value for every arc, so that none is minus infinity.
         table = earliest[None, :] - latest[:, None]
         np.fill_diagonal(table, 0)
         engine = self._engine
@@ -257,7 +258,7 @@ class OffsetModel:
         return any(add_fact(engine, n, arc, value) for arc, value in facts)
 
     def _number(self, cover: tuple[Block, ...]) -> int:
-        """Return what the proof calls the clause of a cover."""
+        """Return the number of the clause of a cover in the proof."""
         return self._log.add_cover(cover) if self._log else 0
 
     def _append(self, clause: Sequence[Fact], number: int) -> None:
@@ -272,13 +273,13 @@ class OffsetModel:
         engine.state[CLAUSES] = place + 1
 
     def exclude(self, cover: tuple[Block, ...]) -> None:
-        """Add the clause of blocks that do not all fit, unless it is there already."""
+        """Add the clause of blocks that do not all fit, unless the model has it already."""
         if cover not in self._covers:
             self._covers.add(cover)
             self._append(self._clause(cover), self._number(cover))
 
     def must_end_by(self, time: int) -> None:
-        """Count only answers that end at `time` or earlier, from now on."""
+        """Accept only answers that end at `time` or earlier, from now on."""
         n = self._points
         self._time = min(self._time, time)
         for point, (_, left) in enumerate(self._segments.extents):
@@ -286,7 +287,7 @@ class OffsetModel:
                 self.contradiction = True
 
     def lean(self, starts: IntArray, *, towards: bool) -> None:
-        """Tell the decisions the best schedule known, as starts of all steps, and whether to keep to it."""
+        """Set the best known schedule, as starts of all steps, and whether decisions lean towards it."""
         self._engine.state[TOWARDS] = towards
         first: dict[int, int] = {}
         for (point, offset), start in zip(
@@ -296,12 +297,12 @@ class OffsetModel:
         self._engine.target[:] = [first[point] for point in range(self._points - 1)]
 
     def must_total(self, total: int) -> None:
-        """Count only answers whose completions add up to `total` or less, from now on."""
+        """Accept only answers whose completions add up to `total` or less, from now on."""
         lengths = sum(app.duration for app in self._problem.applications)
         self._sum.state[LIMIT] = min(total - lengths, int(self._sum.state[LIMIT]))
 
     def search(self, conflicts: int) -> int:
-        """Look for an answer, for so many conflicts."""
+        """Search for an answer, for up to `conflicts` conflicts."""
         outcome = search(self._engine, self._sum, self._points, conflicts)
         engine = self._engine
         if self._log:
@@ -311,7 +312,7 @@ class OffsetModel:
         return outcome
 
     def lemmas(self, time: int, span: int) -> Lemmas:
-        """Return what the last search learned of answers that end by `time`: clauses of few levels."""
+        """Return what the last search learned about answers that end by `time`: clauses of few levels."""
         engine = self._engine
         first, last = int(engine.state[CLEANED]), int(engine.state[CLAUSES])
         offsets, spans = engine.clause_offsets[first : last + 1], engine.clause_span[first:last]
@@ -322,7 +323,7 @@ class OffsetModel:
         return Lemmas(time, facts, lengths[good], spans[good], numbers, engine.ground.copy())
 
     def adopt(self, lemmas: Lemmas) -> None:
-        """Use from now on what was learned about answers that end by the same time or later."""
+        """Add what was learned about answers that end by the same time or later."""
         engine, number = self._engine, int(self._engine.state[CLAUSES])
         count, begin = len(lemmas.lengths), int(engine.clause_offsets[number])
         for arc in np.flatnonzero(lemmas.ground > engine.values).tolist():
@@ -334,7 +335,7 @@ class OffsetModel:
         ):
             if self._log:
                 self._log.release(lemmas.numbers)
-            return  # nothing is lost but help
+            return  # only help is lost
         engine.clause_facts[begin : begin + len(lemmas.facts)] = lemmas.facts
         engine.clause_offsets[number + 1 : number + count + 1] = begin + np.cumsum(lemmas.lengths)
         engine.clause_span[number : number + count] = lemmas.spans
@@ -344,7 +345,7 @@ class OffsetModel:
         engine.state[CLAUSES] = number + count
 
     def certificate(self, time: int) -> dict[str, Any] | None:
-        """Return the proof that no answer ends by `time`, which the search has just met; None: not kept."""
+        """Return the proof, just met, that no answer ends by `time`; None without a log."""
         return self._log.certificate(time, self._segments.first_steps) if self._log else None
 
     @property

@@ -5,7 +5,7 @@ starts" (see `_conflicts` beside this module). With the pairs alone, or pairs an
 whose optimum is a lower bound; with every cover that an answer violates added in turn it becomes exact. A
 cumulative constraint is not among them: it only slows the search down.
 
-The two timings differ in what a time variable is. Without expansion an application is one variable, its
+The two timings differ in their time variables. Without expansion an application has one variable, its
 start; with expansion each step has one.
 """
 
@@ -37,18 +37,18 @@ class _Timing(Protocol):
     def separate_all(self, pairs: Iterable[tuple[Block, ...]]) -> None:
         """Forbid that the two blocks of any pair overlap."""
 
-    def before(self, one: Block, two: Block) -> cp_model.LiteralT:
-        """Return a literal that implies that `one` ends before `two` starts."""
+    def before(self, first: Block, second: Block) -> cp_model.LiteralT:
+        """Return a literal that implies that `first` ends before `second` starts."""
 
     def orders(self, times: list[list[int]], apps: list[int]) -> list[cp_model.LiteralT]:
-        """Return the literals between some applications that say what holds at given step times."""
+        """Return the literals between some applications that are true at given step times."""
 
     def step_times(self, app: int) -> list[cp_model.LinearExpr]:
         """Return the starts of the steps of an application, then its completion."""
 
 
 class _FixedTiming:
-    """Expand limit 1: one start per application; everything is a statement on start differences.
+    """Times without expansion: one start per application; all constraints are on start differences.
 
     For each pair of applications a < b, D = start_b - start_a. Pairs of blocks that conflict forbid an
     interval of D (a *hole*). A threshold literal means D >= v, its negation D <= v - 1, both rounded to the
@@ -71,12 +71,12 @@ class _FixedTiming:
         self._literals: dict[tuple[int, int, int], cp_model.IntVar] = {}
 
     def separate_all(self, pairs: Iterable[tuple[Block, ...]]) -> None:
-        """Every pair: D <= start(one) - end(two) or D >= end(one) - start(two), in offsets."""
-        for one, two in pairs:
-            a, b = self._offsets[one.app], self._offsets[two.app]
-            low = a[one.first] - b[two.last + 1] + 1
-            high = a[one.last + 1] - b[two.first] - 1
-            self._holes.setdefault((one.app, two.app), []).append((low, high))
+        """For every pair, D <= start(first) - end(second) or D >= end(first) - start(second), in offsets."""
+        for first, second in pairs:
+            a, b = self._offsets[first.app], self._offsets[second.app]
+            low = a[first.first] - b[second.last + 1] + 1
+            high = a[first.last + 1] - b[second.first] - 1
+            self._holes.setdefault((first.app, second.app), []).append((low, high))
         for key, holes in self._holes.items():
             merged: list[tuple[int, int]] = []
             for low, high in sorted(holes):
@@ -125,7 +125,7 @@ class _FixedTiming:
         return literal
 
     def _chain(self, a: int, b: int, value: int, literal: cp_model.IntVar) -> None:
-        """D >= v implies D >= every smaller threshold."""
+        """Add that D >= v implies D >= u for the next smaller threshold u."""
         chain = self._thresholds.setdefault((a, b), [])
         at = bisect_left(chain, value)
         if at > 0:
@@ -134,16 +134,16 @@ class _FixedTiming:
             self._model.add_implication(self._literals[a, b, chain[at]], literal)
         insort(chain, value)
 
-    def before(self, one: Block, two: Block) -> cp_model.LiteralT:
-        """start_two - start_one >= end of `one` - start of `two`, in offsets."""
-        gap = self._offsets[one.app][one.last + 1] - self._offsets[two.app][two.first]
-        if one.app < two.app:
-            return self._at_least(one.app, two.app, gap)
-        literal = self._at_least(two.app, one.app, 1 - gap)
+    def before(self, first: Block, second: Block) -> cp_model.LiteralT:
+        """Return the literal that the starts differ by at least the gap of the two offsets."""
+        gap = self._offsets[first.app][first.last + 1] - self._offsets[second.app][second.first]
+        if first.app < second.app:
+            return self._at_least(first.app, second.app, gap)
+        literal = self._at_least(second.app, first.app, 1 - gap)
         return (not literal) if isinstance(literal, bool) else ~literal
 
     def orders(self, times: list[list[int]], apps: list[int]) -> list[cp_model.LiteralT]:
-        """D >= v or its negation, for every threshold."""
+        """Return D >= v or its negation, for every threshold."""
         among = set(apps)
         return [
             literal if times[b][0] - times[a][0] >= value else ~literal
@@ -157,7 +157,7 @@ class _FixedTiming:
 
 
 class _ElasticTiming:
-    """Expand limit above 1: a start per step; the first and the last step need not be expanded.
+    """Times with expansion: a start per step; the first and the last step need not be expanded.
 
     Literals "end of step i of a <= start of step j of b"; earlier i and later j are implied (a staircase).
     """
@@ -174,7 +174,7 @@ class _ElasticTiming:
     def _variables(
         self, problem: EvolutionProblem, app: int, durations: tuple[int, ...], limits: list[int], horizon: int
     ) -> list[cp_model.LinearExpr]:
-        """duration <= time[i + 1] - time[i] <= limit, with equality for the first and the last step."""
+        """Add duration <= time[i + 1] - time[i] <= limit, with equality for the first and the last step."""
         name = problem.application_names[app]
         before = np.cumsum([0, *durations[:-1]]).tolist()
         total = sum(durations)
@@ -194,17 +194,17 @@ class _ElasticTiming:
         return [*first, *variables, variables[-1] + durations[-1]]
 
     def separate_all(self, pairs: Iterable[tuple[Block, ...]]) -> None:
-        """Every pair: exactly one of "one before two" and "two before one"."""
-        for one, two in pairs:
-            self._model.add_exactly_one(self.before(one, two), self.before(two, one))
+        """For every pair, exactly one of the two blocks ends before the other starts."""
+        for first, second in pairs:
+            self._model.add_exactly_one(self.before(first, second), self.before(second, first))
 
-    def before(self, one: Block, two: Block) -> cp_model.LiteralT:
-        """end of `one` <= start of `two`."""
-        own = self._literals.setdefault((one.app, two.app), {})
-        key = one.last, two.first
+    def before(self, first: Block, second: Block) -> cp_model.LiteralT:
+        """Return the literal "end of `first` <= start of `second`"."""
+        own = self._literals.setdefault((first.app, second.app), {})
+        key = first.last, second.first
         if key not in own:
-            literal = self._model.new_bool_var(f"{one.app}.{key[0]}<{two.app}.{key[1]}")
-            end, start = self._times[one.app][key[0] + 1], self._times[two.app][key[1]]
+            literal = self._model.new_bool_var(f"{first.app}.{key[0]}<{second.app}.{key[1]}")
+            end, start = self._times[first.app][key[0] + 1], self._times[second.app][key[1]]
             self._model.add(end <= start).only_enforce_if(literal)
             self._staircase(own, key, literal)
             own[key] = literal
@@ -213,7 +213,7 @@ class _ElasticTiming:
     def _staircase(
         self, own: dict[tuple[int, int], cp_model.IntVar], key: tuple[int, int], literal: cp_model.IntVar
     ) -> None:
-        """i before j implies i' before j' for i' <= i and j' >= j (the nearest ones suffice)."""
+        """Add that i before j implies i' before j' for i' <= i and j' >= j (the nearest ones suffice)."""
         implied = [k for k in own if k[0] <= key[0] and k[1] >= key[1]]
         implying = [k for k in own if k[0] >= key[0] and k[1] <= key[1]]
         for k in implied:
@@ -224,7 +224,7 @@ class _ElasticTiming:
                 self._model.add_implication(own[k], literal)
 
     def orders(self, times: list[list[int]], apps: list[int]) -> list[cp_model.LiteralT]:
-        """end of i <= start of j, where that holds; what does not hold stays open."""
+        """Return the literals "end of i <= start of j" that hold; the others stay open."""
         among = set(apps)
         return [
             literal
@@ -249,9 +249,9 @@ class OrderModel:
     horizon
         Seconds; every application completes by then.
     clock
-        Covers are collected while it has time left; what is missing only makes the relaxation weaker.
+        Covers are collected while it has time left; missing covers only weaken the relaxation.
     largest_cover
-        Of how many blocks the covers are that the model has from the beginning: 2 for the pairs alone.
+        The size, in blocks, of the largest covers in the model from the beginning: 2 for the pairs alone.
     """
 
     def __init__(self, problem: EvolutionProblem, horizon: int, clock: Clock, *, largest_cover: int) -> None:
@@ -273,10 +273,12 @@ class OrderModel:
                 self.exclude(cover)
 
     def exclude(self, cover: tuple[Block, ...]) -> None:
-        """Of blocks that do not all fit, some one ends before some other starts."""
+        """Add that, of blocks that do not all fit, one ends before another starts."""
         if cover not in self._covers:
             self._covers.add(cover)
-            self.model.add_bool_or([self._timing.before(one, two) for one, two in permutations(cover, 2)])
+            self.model.add_bool_or(
+                [self._timing.before(first, second) for first, second in permutations(cover, 2)]
+            )
 
     def term(self, term: EvolutionTerm) -> cp_model.LinearExpr:
         """Return an objective term: makespan, total completion time, or total waste.
@@ -292,25 +294,25 @@ class OrderModel:
         return self._waste
 
     def _wasted(self) -> list[cp_model.LinearExpr]:
-        """nodes * idle of each step that may be expanded, with idle = end - start - duration a variable.
+        """Return nodes * idle of each step that may be expanded; idle = end - start - duration is a variable.
 
-        The sum over the times themselves would hide that no idle is negative: times cancel out in it, and
-        bounds on it would be propagated second by second, up to the horizon.
+        A sum over the times themselves would hide that no idle time is negative: times cancel out in it, and
+        its bounds would be propagated second by second, up to the horizon.
         """
         idle_limits = (self._problem.packed.max_durations - self._problem.packed.durations).tolist()
         offsets, terms = self._problem.packed.offsets.tolist(), []
         for app, times in enumerate(self._times):
             steps = self._problem.applications[app].steps
             for idx in range(1, len(steps) - 1):
-                (duration, nodes), most = steps[idx], min(idle_limits[offsets[app] + idx], self._horizon)
-                if nodes and most:
-                    idle = self.model.new_int_var(0, most, f"idle {app}.{idx}")
+                (duration, nodes), max_idle = steps[idx], min(idle_limits[offsets[app] + idx], self._horizon)
+                if nodes and max_idle:
+                    idle = self.model.new_int_var(0, max_idle, f"idle {app}.{idx}")
                     self.model.add(times[idx + 1] - times[idx] - duration == idle)
                     terms.append(nodes * idle)
         return terms
 
     def orders(self, starts: IntArray, ends: IntArray, apps: list[int]) -> list[cp_model.LiteralT]:
-        """Return the literals between some applications that say what holds at given step times."""
+        """Return the literals between some applications that are true at given step times."""
         offsets = self._problem.packed.offsets.tolist()
         times = [[*starts[a:b].tolist(), int(ends[b - 1])] for a, b in pairwise(offsets)]
         return self._timing.orders(times, apps)

@@ -1,4 +1,4 @@
-"""The log of a refutation: what searches have learned, in an order in which it can be checked.
+"""The log of a refutation: the clauses that searches have learned, in an order in which they can be checked.
 
 The items are described in docs/formats.md; `allocsolve.judge.evolution_certificate` checks them.
 """
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
 __all__ = ["ProofLog"]
 
-#: Effort of the compression: 6 is the usual one, and takes 1-2 % of the time of a search.
+#: The level of the compression: 6 is the usual one, and takes 1-2 % of the time of a search.
 _LEVEL = 6
-#: Bytes that a number of 32 bits takes at most.
+#: The most bytes that a number of 32 bits takes.
 _LONGEST = 5
-#: Searches that hold a clause of the problem: it is never deleted.
+#: The count of searches that hold a clause of the problem: so large that the clause is never deleted.
 _ALWAYS = 1 << 30
 
 
 class ProofLog:
-    """Clauses of one search, or of several that tell each other what they learn, with their numbers.
+    """The clauses of one search, or of several that exchange what they learn, with their numbers.
 
-    Slices of searches are written as they end. A clause is deleted when no search holds it any more, be it in
-    its model or on the way to it.
+    Slices of searches are written as they end. A clause is deleted when no search holds it any more, neither
+    in its model nor on the way to it.
 
     Parameters
     ----------
     max_bytes
-        A log that grows beyond it is given up.
+        A log that grows beyond it is dropped.
     given
-        Clauses that the judge knows of itself; they have the first numbers.
+        The number of clauses that the judge knows by itself; they have the first numbers.
     """
 
     def __init__(self, max_bytes: int, given: int = 0) -> None:
@@ -53,7 +53,7 @@ class ProofLog:
         self._time: int | None = None
         self._covers: dict[tuple[Block, ...], int] = {}
         self._count = 0
-        #: How many searches hold each clause, and work space; by the numbers of clauses.
+        #: The number of searches that hold each clause, and work space; by the numbers of clauses.
         self._holders = np.zeros(1 << 16, dtype=np.int32)
         self._marks = np.zeros(1 << 16, dtype=np.bool_)
         self._deleted = 0
@@ -61,7 +61,7 @@ class ProofLog:
         self.is_kept = max_bytes > 0
 
     def add_cover(self, cover: tuple[Block, ...]) -> int:
-        """Write a clause of the problem, unless it is there; return its number."""
+        """Write a clause of the problem, unless it is written already; return its number."""
         with self._lock:
             if cover not in self._covers:
                 numbers = [len(cover) << 2 | COVER]
@@ -74,18 +74,18 @@ class ProofLog:
     def add_slice(
         self, time: int, noted: NDArray[np.int32], count: int, numbers: IntArray, held: IntArray
     ) -> IntArray:
-        """Write what a search of answers that end by `time` has noted.
+        """Write the notes of a search for answers that end by `time`.
 
         Parameters
         ----------
         time
-            Of the search.
+            The time of the search.
         noted, count
-            The buffer, see `_kernels_proof_log`, and how many clauses it has; it is sorted.
+            The buffer, see `_kernels_proof_log`, and the number of clauses in it; its clauses are sorted.
         numbers
-            Of the clauses that the search holds now; below 0 for those of the buffer. They are set.
+            The numbers of the clauses that the search holds now; those of the buffer are below 0 and are set.
         held
-            The numbers of those that it held before.
+            The numbers of the clauses that it held before.
 
         Returns
         -------
@@ -118,9 +118,9 @@ class ProofLog:
                 self._write_items(np.empty(0, dtype=np.int32), self._without(numbers))
 
     def certificate(self, time: int, points: list[list[int]]) -> dict[str, Any] | None:
-        """Return the proof that no answer ends by `time`, None if it was given up.
+        """Return the proof that no answer ends by `time`; None if the log was dropped.
 
-        `points` are the step, as a pair [application, step], whose start each point is.
+        `points` has, for each point, the pair [application, step] of the step whose start it is.
         """
         with self._lock:
             if not self.is_kept:
@@ -132,7 +132,7 @@ class ProofLog:
         return {"kind": "learned-clauses", "points": points, "log": base64.b64encode(log).decode()}
 
     def _add(self, count: int, holders: int) -> IntArray:
-        """Return the numbers of so many new clauses."""
+        """Return the numbers of new clauses."""
         first, self._count = self._count, self._count + count
         if self._count > len(self._holders):
             more = max(self._count, len(self._holders))
@@ -142,7 +142,7 @@ class ProofLog:
         return np.arange(first, self._count)
 
     def _without(self, numbers: IntArray) -> IntArray:
-        """Take a holder from each clause; return those that have none left."""
+        """Subtract a holder from each clause; return the clauses that have none left."""
         self._holders[numbers] -= 1
         left: IntArray = numbers[self._holders[numbers] == 0]
         return left
@@ -172,7 +172,7 @@ class ProofLog:
 
 
 def _bytes(numbers: list[int]) -> bytes:
-    """Return numbers >= 0, seven bits a byte, the lowest first."""
+    """Return numbers >= 0 as bytes, seven bits to a byte, the lowest first."""
     out = bytearray()
     for number in numbers:
         rest = number

@@ -1,4 +1,4 @@
-"""Step times as points and offsets: what of an application moves by itself.
+"""Step times as points and offsets: the parts of an application that move by themselves.
 
 A *segment* is a run of steps of which only the last is ever expanded; its steps start at fixed offsets from
 its first one. Without expansion each application is one segment; with expansion it has one more for each
@@ -33,9 +33,9 @@ class Segments(NamedTuple):
     num_points: int
     #: (point, seconds after it) of the start of each step of each application, then of its completion.
     times: list[list[tuple[int, int]]]
-    #: (release plus what comes before, seconds from there to the completion) of each segment, unexpanded.
+    #: (release plus the durations before, seconds from there to the completion) of each segment, unexpanded.
     extents: list[tuple[int, int]]
-    #: What holds between the segments of an application, and clauses of which one fact holds in some
+    #: Facts that hold between the segments of an application, and clauses of which one fact holds in some
     #: optimal schedule.
     facts: list[Fact]
     clauses: list[tuple[Fact, Fact]]
@@ -50,9 +50,9 @@ class Segments(NamedTuple):
             if offset == 0
         ]
 
-    def ends_before(self, one: tuple[int, int], two: tuple[int, int]) -> Fact:
-        """Return the fact that step `one`, an application and its step, ends before step `two` starts."""
-        (before, end), (after, start) = self.times[one[0]][one[1] + 1], self.times[two[0]][two[1]]
+    def ends_before(self, first: tuple[int, int], second: tuple[int, int]) -> Fact:
+        """Return the fact that step `first`, a pair (application, step), ends before step `second` starts."""
+        (before, end), (after, start) = self.times[first[0]][first[1] + 1], self.times[second[0]][second[1]]
         return Fact(before, after, end - start)
 
 
@@ -88,11 +88,11 @@ def segments_of(problem: EvolutionProblem) -> Segments:
                 facts.append(Fact(following, point, -start - longest))
             for taker in full:
                 begin, at = own[taker]
-                most = int(packed.max_durations[a + taker])
+                limit = int(packed.max_durations[a + taker])
                 clauses.append(
                     (
                         Fact(following, point, -start - durations[step]),
-                        Fact(begin, own[taker + 1][0], at + most),
+                        Fact(begin, own[taker + 1][0], at + limit),
                     )
                 )
     return Segments(len(extents) + 1, times, extents, facts, clauses)

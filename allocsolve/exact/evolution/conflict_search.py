@@ -48,8 +48,9 @@ class EvolutionConflictSearch:
     max_applications
         Larger problems get the start schedule and a combinatorial bound only (limit ``size``).
     max_proof_mb
-        Megabytes of the log from which the judge recomputes the bound; a longer one is given up, with 0 there
-        is none. Results of the makespan as the first term have the best bound that is left as `certificate`.
+        Megabytes of the log from which the judge recomputes the bound; a longer log is dropped, and with 0
+        there is none. Results of the makespan as the first term have the best bound that is left as
+        `certificate`.
 
     Raises
     ------
@@ -65,7 +66,7 @@ class EvolutionConflictSearch:
     slopes beside them as well. Conflicts are analysed to clauses as in a SAT solver. The relaxation is closed
     by covers, added when an answer violates them. One search looks for a better schedule than the best
     known, from above; one refutes times from below, while annealing goes on. With one worker they take turns;
-    with two, the second thread has a second search from above besides, and the two tell each other short
+    with two, the second thread has a second search from above too, and the two exchange short
     clauses. For the makespan a third worker runs CP-SAT on the same relaxation; more search from above.
     For the mean completion time a limit on the sum of the starts joins the clauses: applications that one
     start moves, and pairs of applications of which one is late whichever comes first, add up to more than the
@@ -108,11 +109,11 @@ class EvolutionConflictSearch:
         start = Annealing(self.objective)(problem, start_budget(problem, budget, clock))
         assert start.answer is not None
         knowledge = Knowledge if leading == "makespan" else TotalKnowledge
-        # The judge's checker knows no sums.
+        # The checker of the judge knows no sums.
         proof_bytes = self.max_proof_mb * 10**6 if leading == "makespan" else 0
         shared = knowledge(problem, clock, step_starts(start.answer), proof_bytes)
-        most = self.max_applications if leading == "makespan" else min(self.max_applications, MAX_APPS)
-        small = len(packed.releases) <= most
+        max_apps = self.max_applications if leading == "makespan" else min(self.max_applications, MAX_APPS)
+        small = len(packed.releases) <= max_apps
         if not small:
             shared.limit = Limit.SIZE
         elif start.limit is Limit.INTERRUPTED:
@@ -123,7 +124,7 @@ class EvolutionConflictSearch:
             except KeyboardInterrupt:
                 shared.limit = Limit.INTERRUPTED
         proven = shared.bound >= shared.value
-        # Terms after the first open one have no bound; waste is never open.
+        # Terms after the first open term have no bound; waste is never open.
         open_at = len(self.objective) if proven else self.objective.index(leading) + 1
         bounds = (*(self._terms(shared.bound)[:open_at]), *(-math.inf,) * (len(self.objective) - open_at))
 
@@ -150,12 +151,12 @@ class EvolutionConflictSearch:
 
 
 def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
-    """Return for each worker the lanes that take turns in it."""
+    """Return the lanes that take turns in each worker."""
 
     def seed(number: int) -> int:
         return (budget.seed + number) % 2**31
 
-    # The start was the walk of the seed itself.
+    # The annealing at the start used the seed itself.
     below, orders = FromBelow(shared, budget.seed), Orders(shared, seed(1))
     log = shared.new_log()
     if budget.workers == 1:
@@ -176,7 +177,7 @@ def _turns(shared: Knowledge, budget: Budget) -> list[tuple[Lane, ...]]:
 
 
 def _run(shared: Knowledge, budget: Budget) -> None:
-    """Let the lanes search: in turn if there is one worker, else in threads."""
+    """Let the lanes search, in turn with one worker, else in threads."""
 
     def search(turns: tuple[Lane, ...]) -> None:
         try:

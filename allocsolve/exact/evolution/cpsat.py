@@ -43,11 +43,12 @@ if TYPE_CHECKING:
 
 __all__ = ["EvolutionCpSat", "start_budget", "step_starts"]
 
-#: How much of the time goes into the search from above; the rest into refuting values from below. Of 12
-#: applications the mean completion is proven in half a minute or not in several.
+#: The share of the time for the search from above, by term; the rest goes into refuting values from below.
+#: The mean completion of 12 applications is proven in half a minute, or not in several minutes either.
 _FROM_ABOVE: Final[dict[EvolutionTerm, float]] = {"makespan": 0.75, "completion": 0.5, "waste": 1.0}
-#: A value from below is this part of the gap above the bound, half of it after one has failed, on which this
-#: share of the time left was spent. (20 applications: 4 s up to 84 % of the best, 7 s up to 88 %.)
+#: A value from below lies above the bound by the first of these shares of the gap, and by half of that after
+#: a failure; a try takes up to the second share of the time left. (20 applications: 4 s up to 84 % of the
+#: best, 7 s up to 88 %.)
 _PART, _TRY = 0.3, 0.65
 
 
@@ -110,7 +111,7 @@ class EvolutionCpSat:
 
 
 class _Search:
-    """State of one solve: the best schedule and, term by term, what is proven."""
+    """The state of a solve: the best schedule and, term by term, the proven bounds."""
 
     def __init__(self, problem: EvolutionProblem, objective: EvolutionObjective, budget: Budget) -> None:
         self.problem = problem
@@ -132,7 +133,7 @@ class _Search:
         return interval_value(self.problem, starts, ends, (term,))[0]
 
     def fits(self, starts: IntArray, ends: IntArray) -> bool:
-        """Tell whether a vector of step times is a schedule of the problem."""
+        """Return whether a vector of step times is a schedule of the problem."""
         offsets, durations, _, longest, releases = self.problem.packed
         held = ends - starts
         joined = np.ones(len(starts), dtype=bool)
@@ -197,7 +198,7 @@ class _Search:
     # The exact search
 
     def run(self, *, small: bool) -> None:
-        """Minimise one term after the other, as far as the budget goes."""
+        """Minimise one term after another, as far as the budget allows."""
         for idx, term in enumerate(self.objective):
             if self.limit is Limit.INTERRUPTED:
                 return
@@ -211,13 +212,14 @@ class _Search:
                 return
 
     def _open(self, idx: int) -> bool:
-        """Tell whether term `idx` has a gap left."""
+        """Return whether term `idx` has a gap left."""
         return self.bounds[idx] < self.best_values[idx]
 
     def _model(self, idx: int, cutoff: int) -> OrderModel:
-        """Return a model for term `idx` up to `cutoff`: earlier terms at their optimum, all covers learned.
+        """Return a model for term `idx` up to `cutoff`, with earlier terms at their optima, and all covers.
 
-        Each term needs its own: the cutoffs of one exclude the very schedules that the next one chooses from.
+        Each term needs its own model: the cutoffs of one term exclude the schedules that the next one chooses
+        from.
         """
         from allocsolve.exact.evolution._order_model import OrderModel  # noqa: PLC0415 - imports ortools
 
@@ -237,10 +239,10 @@ class _Search:
         return self.problem
 
     def _largest_cover(self) -> int:
-        """Return the size of the covers that are in the model from the beginning.
+        """Return the size of the largest covers in the model from the beginning.
 
-        Measured: with expansion, covers of four save most of the rounds as long as they are few (some
-        thousands for 8 applications); without, most of them are never violated.
+        It was measured: with expansion, covers of four save most rounds as long as they are few (some
+        thousands for 8 applications); without expansion, most of them are never violated.
         """
         few = len(self.problem.applications) <= 10
         return 4 if few and self.problem.expand_limit > 1 else 3
@@ -251,15 +253,15 @@ class _Search:
         return makespan_bound(self.problem) if term == "makespan" else mean_busy_time(self.problem)
 
     def _horizon(self, idx: int, cutoff: int) -> int:
-        """Return a time by which every schedule is over that is better than the best one, with `cutoff`."""
+        """Return a time by which every schedule that is better than the best one ends, with `cutoff`."""
         assert self.best is not None
-        # Waste is 0 in the best schedule, so a better one is no worse in the term after it.
+        # The waste of the best schedule is 0, so a better schedule is no worse in the term after it.
         term = next((term for term in self.objective if term != "waste"), None)
         best = cutoff if term == self.objective[idx] else self.value(term, *self.best) if term else 0
         if term == "makespan":
             return min(self.problem.horizon, best)
         if term == "completion":
-            # All others complete as soon as they can, one takes what is left.
+            # One application takes what is left when all others complete as soon as they can.
             slack = best - total_completion(self.problem)
             ends = [
                 r + app.duration
@@ -269,7 +271,7 @@ class _Search:
         return self.problem.horizon
 
     def _minimise(self, idx: int) -> None:
-        """Close the gap between the bound and the best value of a term, as far as the time goes."""
+        """Close the gap between the bound and the best value of a term, as far as the time allows."""
         self._search_from_above(idx, Clock(_FROM_ABOVE[self.objective[idx]] * self.clock.remaining))
         if self.limit is not Limit.INTERRUPTED and self._open(idx):
             self._refute_from_below(idx)
@@ -277,7 +279,7 @@ class _Search:
             self.limit = self.limit or Limit.TIME
 
     def _search_from_above(self, idx: int, clock: Clock) -> None:
-        """Look for something better than the best value, again and again; in the end there is nothing."""
+        """Search for better values than the best one, again and again, until there is none."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
         model = self._model(idx, self.best_values[idx])
@@ -299,10 +301,10 @@ class _Search:
             bound = cutoff if outcome.infeasible else min(cutoff, math.ceil(outcome.bound - 1e-6))
             self.bounds[idx] = max(self.bounds[idx], bound)
             for cover in self._covers:
-                model.exclude(cover)  # those that it has already are passed over
+                model.exclude(cover)  # covers that the model has already are ignored
 
     def _refute_from_below(self, idx: int) -> None:
-        """Refute values between the bound and the best one, as far up as the time goes.
+        """Refute values between the bound and the best one, as far up as the time allows.
 
         The effort grows steeply with the value: most of the gap closes long before the search from above
         ends. Each value is a model of its own, whose horizon is part of it.
@@ -328,9 +330,9 @@ class _Search:
     def _on_relaxed_answer(
         self, model: OrderModel, young: float | None = None
     ) -> Callable[[Callable[[cp_model.LinearExpr], int]], bool]:
-        """Return the callback of one run: take answers that fit, learn covers from those that do not.
+        """Return the callback of a run: it takes answers that fit and learns covers from those that do not.
 
-        A search that is `young` (s) is better begun again with the new covers.
+        A search younger than `young` seconds is better begun again with the new covers.
         """
         begun = self.clock.elapsed
         limit = max(1.0, 0.1 * begun) if young is None else young
@@ -348,13 +350,13 @@ class _Search:
         return take
 
     def result(self) -> Result[EvolutionSchedule]:
-        """Return what was found and proven."""
+        """Return the best schedule and what is proven."""
         assert self.best is not None
         starts, ends = self.best
         offsets, _, nodes, _, _ = self.problem.packed
         answer = EvolutionSchedule(starts[offsets[:-1]], offsets, ends - starts, nodes)
         proven = len(self.bounds) == len(self.objective) and tuple(self.bounds) == self.best_values
-        # Terms after the first open one have no bound.
+        # Terms after the first open term have no bound.
         bounds: list[float] = [*self.bounds, *(-math.inf,) * (len(self.objective) - len(self.bounds))]
         return Result(
             Status.OPTIMAL if proven else Status.FEASIBLE,
@@ -371,7 +373,7 @@ class _Search:
 
 
 def start_budget(problem: EvolutionProblem, budget: Budget, clock: Clock) -> Budget:
-    """Return what the annealing before an exact search may spend: less for few applications."""
+    """Return the budget of the annealing before an exact search: less for few applications."""
     count, steps = len(problem.applications), len(problem.packed.durations)
     seconds = max(1e-9, 0.1 * clock.remaining)
     schedules = min(1000 * count**2, 20_000_000 // max(1, steps))

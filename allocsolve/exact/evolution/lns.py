@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EvolutionLns"]
 
-#: Neighbourhoods that are searched if the budget limits neither seconds nor iterations.
+#: The neighbourhoods that are searched if the budget limits neither seconds nor iterations.
 _DEFAULT_ITERATIONS = 50
-#: What one neighbourhood may cost, in CP-SAT's deterministic seconds (about a second each).
+#: The effort for one neighbourhood, in CP-SAT's deterministic seconds (about a second each).
 _EFFORT = 1.0
 #: Applications that are free at first.
 _FREE = 4
@@ -83,7 +83,7 @@ class EvolutionLns:
 
 
 class _Search:
-    """State of one solve."""
+    """The state of a solve."""
 
     def __init__(self, problem: EvolutionProblem, objective: EvolutionObjective, budget: Budget) -> None:
         self.clock: Clock = budget.start()
@@ -115,7 +115,7 @@ class _Search:
         max_neighbourhoods = self.budget.iterations
         if max_neighbourhoods is None:
             max_neighbourhoods = _DEFAULT_ITERATIONS if self.clock.remaining == math.inf else 2**62
-        # Covers of three are added when violated: a neighbourhood meets few of them.
+        # Covers of three are added when violated, as a neighbourhood meets few of them.
         model = OrderModel(self.problem, self._horizon(), self.clock, largest_cover=2)
         free = min(_FREE, count)
         for number in range(max_neighbourhoods):
@@ -125,7 +125,7 @@ class _Search:
             searched, better = self._search(model, number % len(self.objective), self._choose(free))
             if self.limit is Limit.INTERRUPTED:
                 return
-            # All free and nothing better, for each term in turn: a proof.
+            # All applications were free and nothing was better, for each term in turn: a proof.
             self.closed = self.closed + 1 if free == count and searched and not better else 0
             if self.closed == len(self.objective):
                 return
@@ -133,13 +133,13 @@ class _Search:
                 free = min(free + 1, count) if searched else max(2, free - 1)
 
     def _horizon(self) -> int:
-        """Return a time by which every schedule that is worth a look is over."""
+        """Return a time by which every schedule of interest ends."""
         if self.objective[0] == "makespan":
             return self.values[0]
         return self.problem.horizon
 
     def _choose(self, free: int) -> set[int]:
-        """Return one application and those that start nearest to it, with some randomness."""
+        """Return an application and those that start nearest to it, with some randomness."""
         starts = self.best[0][self.problem.packed.offsets[:-1]]
         middle = self._random.integers(len(starts))
         spread = max(1, int(starts.max()) // len(starts)) * 2
@@ -148,7 +148,7 @@ class _Search:
         return set(np.argsort(distance)[:free].tolist())
 
     def _search(self, model: OrderModel, idx: int, free: set[int]) -> tuple[bool, bool]:
-        """Improve term `idx` within a neighbourhood; return if it was searched through, and if it helped."""
+        """Improve term `idx` in a neighbourhood; return whether it was searched through, and if it helped."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
         before = self.values

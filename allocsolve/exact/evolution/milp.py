@@ -1,8 +1,15 @@
 """Evolution-profile scheduling as a time-indexed MILP, solved by CBC through PuLP: a cross-check on toys.
 
 Four steps: variables, constraints, objective, read-back. Z[i, t] is 1 iff step i has started by time t (one
-past the last: iff the last has ended). Times are multiples of the unit that `_time_grid` beside this
-module proves exact.
+past the last: iff the last has ended).
+
+*Unit of time.* Times are multiples of the greatest common divisor of all durations, releases and binding
+limits on a hold. That is exact. Take an optimal schedule and keep every relation "step i ends before step j
+starts" that it satisfies: with durations, limits, releases and horizon these are difference constraints whose
+right-hand sides are multiples of the unit. Every schedule that satisfies them fits the cluster: steps that
+overlap in it pairwise did so before, and intervals that overlap pairwise share an instant (Helly). The matrix
+is totally unimodular, so the vertices of this polyhedron are multiples of the unit; and makespan, sum of
+completions and waste are attained at a vertex, lexicographic combinations too.
 """
 
 from __future__ import annotations
@@ -44,21 +51,21 @@ __all__ = [
     "windows",
 ]
 
-#: Of each application: when its steps start, and when the last one ends.
+#: For each application, the starts of its steps and the end of the last one.
 Times: TypeAlias = "Sequence[Sequence[int]]"
 
 
 def time_unit(problem: EvolutionProblem) -> int:
     """Return the greatest common divisor of all times that bind, in seconds (proof: see the module)."""
     limits = problem.packed.max_durations
-    binding = limits[limits < problem.horizon]  # the others never bind within the horizon
+    binding = limits[limits < problem.horizon]  # other limits never bind within the horizon
     return math.gcd(*problem.packed.durations.tolist(), *problem.releases, *binding.tolist()) or 1
 
 
 def coarsened(problem: EvolutionProblem, unit: int) -> EvolutionProblem:
     """Return the problem in units of `unit` seconds, a divisor of `time_unit`.
 
-    The limits come out right: if unit divides floor(limit * d), it is unit * floor(limit * d / unit); and a
+    The limits stay exact: if the unit divides floor(limit * d), this is unit * floor(limit * d / unit); and a
     limit that does not bind within the horizon still does not.
     """
     apps = (
@@ -70,11 +77,11 @@ def coarsened(problem: EvolutionProblem, unit: int) -> EvolutionProblem:
 
 
 class Window(NamedTuple):
-    """When the boundaries of an application can be: the starts of its steps and the end of the last."""
+    """The times at which the boundaries of an application can lie: its steps' starts and the last end."""
 
-    #: Of each boundary, if nothing delays or expands the application.
+    #: The time of each boundary if nothing delays or expands the application.
     earliest: list[int]
-    #: Latest minus earliest, which is one number for all boundaries.
+    #: The latest time minus the earliest, which is the same for all boundaries.
     width: int
     #: Boundaries that do not follow the previous one at a fixed distance.
     free: list[int]
@@ -83,16 +90,16 @@ class Window(NamedTuple):
 def windows(problem: EvolutionProblem, objective: EvolutionObjective, *, max_cells: int) -> list[Window]:
     """Return windows that contain some optimal schedule.
 
-    The first and the last step are not expanded: starting later, or letting go earlier, harms no objective.
+    The first and the last step are not expanded: to start later, or to release earlier, harms no objective.
 
     Parameters
     ----------
     problem
-        With all times in the unit of the windows.
+        The problem, with all times in the unit of the windows.
     objective
-        Of the optimal schedule.
+        The objective of the optimal schedule.
     max_cells
-        List schedules narrow the windows unless applications times time line are more cells than this.
+        List schedules narrow the windows unless applications times seconds of the horizon exceed this number.
     """
     places = []
     limits = problem.packed.max_durations.tolist()
@@ -113,8 +120,8 @@ def windows(problem: EvolutionProblem, objective: EvolutionObjective, *, max_cel
 def _deadlines(problem: EvolutionProblem, objective: EvolutionObjective, max_cells: int) -> list[int]:
     """Return completions that some optimal schedule keeps.
 
-    A schedule without expansion wastes nothing, the least there is. So an optimal schedule is at least as
-    good as it in the first other term, whether or not waste comes before; and if waste is all, it is optimal.
+    A schedule without expansion wastes nothing. So an optimal schedule is at least as good in the first other
+    term, whether or not waste comes before it; and if waste is the only term, the schedule is optimal.
     """
     apps = problem.applications
     if not apps or len(apps) * (problem.horizon - min(problem.releases)) > max_cells:
@@ -134,10 +141,10 @@ def _deadlines(problem: EvolutionProblem, objective: EvolutionObjective, max_cel
 
 
 def list_schedule(problem: EvolutionProblem, order: Iterable[int]) -> list[int]:
-    """Return the completions when each application in turn starts as early as it fits, unexpanded.
+    """Return the completions when each application in turn starts as early as it fits, without expansion.
 
-    On an array of the whole time line, O(steps * span): an exact model shall not rest on the kernels that it
-    is there to check.
+    It works on an array of the whole time line, O(steps * span): an exact model must not rest on the kernels
+    that it is meant to check.
     """
     origin = min(problem.releases)
     used = np.zeros(problem.horizon - origin, dtype=np.int64)
@@ -152,14 +159,14 @@ def list_schedule(problem: EvolutionProblem, order: Iterable[int]) -> list[int]:
             end = begin + duration
             possible &= over[end : end + num_starts] == over[begin : begin + num_starts]
             begin = end
-        start = first + int(possible.argmax())  # after all others it fits
+        start = first + int(possible.argmax())  # behind all others it fits
         used[start : start + app.duration] += np.repeat(app.nodes, app.durations)
         completions[idx] = origin + start + app.duration
     return completions
 
 
 def fits(problem: EvolutionProblem, times: Times) -> bool:
-    """Tell whether the times keep releases, durations and limits, and never need more than all nodes."""
+    """Return whether times keep releases, durations and limits, and never need more nodes than there are."""
     limits = iter(problem.packed.max_durations.tolist())
     changes = []
     for release, app, row in zip(problem.releases, problem.applications, times, strict=True):
@@ -169,7 +176,7 @@ def fits(problem: EvolutionProblem, times: Times) -> bool:
             if not duration <= end - start <= next(limits):
                 return False
             changes += [(start, nodes), (end, -nodes)]
-    # At the same time, what is let go comes before what is taken.
+    # At equal times, releases of nodes come before requests.
     return max(accumulate(nodes for _, nodes in sorted(changes)), default=0) <= problem.num_nodes
 
 
@@ -187,9 +194,9 @@ def objective_values(
     return tuple(values[term] for term in objective)
 
 
-#: Beyond so many nodes the tolerance of CBC (1e-6 on a variable that is 0 or 1) weighs a whole node.
+#: The most nodes: with more, the tolerance of CBC (1e-6 on a variable that is 0 or 1) weighs a whole node.
 _MAX_NODES = 10**6
-#: Windows are not narrowed by list schedules where that would have to win more than this factor.
+#: Windows are not narrowed by list schedules if that would have to save more than this factor.
 _NARROWING = 10
 
 
@@ -215,8 +222,8 @@ class EvolutionMilp:
     Notes
     -----
     Of the budget, `seconds` and `workers` (threads of CBC) count. Without a proof the status is FEASIBLE and
-    the bound is a combinatorial one of `allocsolve.bounds`: PuLP does not tell the bound of CBC. CBC computes
-    in doubles; its times are rounded, then checked and valued in integers.
+    the bound is a combinatorial one of `allocsolve.bounds`: PuLP does not report the bound of CBC. CBC
+    computes in doubles; its times are rounded, then checked and valued in integers.
     """
 
     objective: EvolutionObjective = ("makespan",)
@@ -237,7 +244,7 @@ class EvolutionMilp:
             return self._result(problem, None, 0, Limit.SIZE, clock)
         if num_variables:
             times, proven = _minimise(grid, places, self.objective, clock, budget.workers)
-        else:  # each application has one place only
+        else:  # each application has only one place
             times, proven = [window.earliest for window in places], len(self.objective)
         seconds = None if times is None else [[unit * time for time in row] for row in times]
         limit = None if math.isinf(budget.seconds) else Limit.TIME
@@ -280,7 +287,7 @@ class EvolutionMilp:
 
 
 class _Boundary(NamedTuple):
-    """Start of a step, or end of the last: ``columns[k]`` is 1 iff it is passed by time earliest + k."""
+    """The start of a step or the last end: ``columns[k]`` is 1 iff it is passed by time earliest + k."""
 
     earliest: int
     #: Shared with the previous boundary if the step between them is not expanded.
@@ -298,9 +305,9 @@ class _Boundary(NamedTuple):
 
 
 class _Variables(NamedTuple):
-    #: Of each application, one more than steps.
+    #: The boundaries of each application, one more than its steps.
     boundaries: list[list[_Boundary]]
-    #: No schedule ends before.
+    #: The time before which no schedule ends.
     first_end: int
     #: ``busy[k]`` is 1 if some application ends after first_end + k; empty if the makespan is no term.
     busy: list[Any]
@@ -344,7 +351,7 @@ def _linear(terms: Iterable[tuple[int, Any]]) -> Any:  # noqa: ANN401 - PuLP has
 
 
 def _monotone(_: EvolutionProblem, variables: _Variables) -> Iterator[Any]:
-    """Z[i, t] <= Z[i, t + 1]: what is passed stays passed."""
+    """Z[i, t] <= Z[i, t + 1]: a passed boundary stays passed."""
     for row in variables.boundaries:
         distinct = {id(boundary.columns): boundary.columns for boundary in row}
         for columns in distinct.values():
@@ -365,7 +372,7 @@ def _durations(problem: EvolutionProblem, variables: _Variables) -> Iterator[Any
 
 def _capacity(problem: EvolutionProblem, variables: _Variables) -> Iterator[Any]:
     """Sum over i of n_i (Z[i, t] - Z[i + 1, t]) <= num_nodes * Busy[t] at every t (1 if Busy is unused)."""
-    changes = [  # the sum, by boundaries
+    changes = [  # the terms of the sum, by boundaries
         (after - before, boundary)
         for app, row in zip(problem.applications, variables.boundaries, strict=True)
         for before, after, boundary in zip((0, *app.nodes), (*app.nodes, 0), row, strict=True)
@@ -373,7 +380,7 @@ def _capacity(problem: EvolutionProblem, variables: _Variables) -> Iterator[Any]
     ]
     for time in range(min(problem.releases), max(row[-1].latest for row in variables.boundaries)):
         used = _linear((change, boundary.passed(time)) for change, boundary in changes)
-        if used.keys():  # else no variable is involved
+        if used.keys():  # otherwise no variable is involved
             yield used <= problem.num_nodes * variables.busy_at(time)
 
 
@@ -414,7 +421,7 @@ def _minimise(
     clock: Clock,
     workers: int,
 ) -> tuple[Times | None, int]:
-    """Return the best times found, and of how many terms, from the first on, the minimum is proven."""
+    """Return the best times, and the number of first terms whose minima are proven."""
     import pulp  # noqa: PLC0415 - heavy, and other solvers do without
 
     model = pulp.LpProblem("evolution", pulp.LpMinimize)
@@ -426,29 +433,29 @@ def _minimise(
         model.addConstraint(constraint)
     anchor = next(z for row in variables.boundaries for z in row[0].columns)
     best: Times | None = None
-    least: tuple[int, ...] | None = None
+    best_values: tuple[int, ...] | None = None
     for proven, term in enumerate(objective):
         expression = _objective(term, problem, variables)
         expression.addterm(anchor, 0)  # CBC does not read rows without variables
         model.setObjective(expression)
         status = run_cbc(model, clock.remaining, workers)
-        # The status of PuLP says "Optimal" also of an incumbent at the time limit; this one does not.
+        # The plain status of PuLP is "Optimal" also for an incumbent at the time limit; this status is not.
         if status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
             return best, proven
         times = _read_back(variables)
         values = objective_values(problem, times, objective)
         if not fits(problem, times) or round(expression.value()) != values[proven]:
             return best, proven
-        if least is None or values < least:
-            best, least = times, values
-        if status != pulp.LpSolutionOptimal or values[: proven + 1] != least[: proven + 1]:
+        if best_values is None or values < best_values:
+            best, best_values = times, values
+        if status != pulp.LpSolutionOptimal or values[: proven + 1] != best_values[: proven + 1]:
             return best, proven
         model.addConstraint(expression <= values[proven])
     return best, len(objective)
 
 
 def _read_back(variables: _Variables) -> Times:
-    """Return the boundaries as integers: each is passed when the last of its columns that is 0 is over."""
+    """Return the boundaries as integers: each is passed behind the last of its columns that is 0."""
     return [
         [boundary.earliest + sum(round(z.value() or 0) == 0 for z in boundary.columns) for boundary in row]
         for row in variables.boundaries

@@ -1,4 +1,21 @@
-"""The branch-and-bound search over the counts of `_cut_model`, in slices."""
+"""The cut model of a mesh or torus, and the branch-and-bound search over its counts, in slices.
+
+On a mesh the sum of pairwise distances is the sum of s(k - s) over the axes and over the n - 1 cuts of each,
+s being the chosen nodes on the low side. On an even ring the n/2 half rings take the place of the low sides
+(exactly d of them separate two nodes at ring distance d). On an odd ring the n windows of (n - 1)/2 layers
+do, each with weight 1/2.
+
+On an axis that is a line, the count of the first p layers, 0 <= p <= n, is that of a *position*. A ring is
+unrolled at a layer of our choice and has as many counts, those of its *windows*, see `_kernels_ring`.
+
+*Medians*. Every set has a least star, per axis: a layer m from which the sum of distances to its nodes is
+least. Moving from m to a neighbour does not lower that sum, which bounds the counts next to m: with h =
+ceil(k/2), on a line at most h - 1 nodes lie below m (the lowest such layer) and at least h up to m; on a
+ring at least h lie in the half ring that begins at m (odd rings: one layer more) and at most k - h in the
+one that begins at m + 1. So the search may treat every m on its own, each with narrow intervals for the
+counts. With rings: no node of a set has a smaller sum of distances than the medians, so the set costs at
+least k/2 times theirs. Below a given cost theirs is bounded, and with it the count of each window.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +74,10 @@ class Walks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CutModel:
-    """Axes in the order in which the search takes them, cells (free nodes) in increasing order of node.
+    """The axes in the order in which the search takes them, and the cells (free nodes) by node id.
 
-    The first axis is the main one, whose walk is solved together with the choice of the cells: a line, whose
-    walk cannot miss the number of nodes to choose.
+    The first axis is the main one, whose walk is solved together with the choice of the cells. It is a line,
+    so that its walk always has the right number of nodes.
     """
 
     size: int
@@ -72,7 +89,7 @@ class CutModel:
 
     @property
     def parity(self) -> int:
-        """What divides every cost: s(k - s) is even for odd k; odd rings halve it."""
+        """A divisor of every cost: s(k - s) is even for odd k; odd rings halve it."""
         odd_ring = any(ring and side % 2 for ring, side in zip(self.rings, self.sides, strict=True))
         return 2 if self.size % 2 and not odd_ring else 1
 
@@ -96,7 +113,7 @@ class CutModel:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many counts each axis has."""
+        """The number of counts of each axis."""
         return tuple(side + 1 for side in self.sides)
 
     def intervals(self, medians: tuple[int | None, ...]) -> tuple[IntArray, IntArray]:
@@ -120,7 +137,7 @@ class CutModel:
         return np.concatenate(lows), np.concatenate(highs)
 
     def multipliers(self, medians: tuple[int | None, ...], scale: int) -> IntArray:
-        """Return what makes the weight of a cell about k/2 times its distance from the medians."""
+        """Return multipliers that weigh a cell by about k/2 times its distance from the medians."""
         k = self.size
         h = (k + 1) // 2
         parts = []
@@ -141,8 +158,9 @@ class CutModel:
     def windows_within(self, medians: tuple[int, ...], longest: int) -> tuple[IntArray, IntArray]:
         """Return the least and greatest counts of sets whose sum of distances from the medians is bounded.
 
-        Of each window alone: the c cells in it and the k - c beyond it that are nearest to the medians must
-        not be farther than `longest` in total. Counts of lines are left as they are. O(cells * counts).
+        Each window is taken by itself: the c cells in it and the k - c outside it that are nearest to the
+        medians must not be farther than `longest` in total. Counts of lines stay as they are. O(cells *
+        counts).
         """
         k, walks = self.size, self.walks(medians)
         low = np.zeros(walks.positions[-1], dtype=np.int64)
@@ -175,7 +193,7 @@ class CutModel:
 def with_line(topology: Topology) -> Topology:
     """Return the topology, with one more axis of a single node if all of its axes are rings.
 
-    On that axis all cells are one layer: what is left of the main walk is the number of nodes to choose.
+    On that axis all cells are one layer, so its walk only fixes the number of nodes to choose.
     """
     if all(wrap and side > 2 for wrap, side in zip(topology.wrap, topology.shape, strict=True)):
         return Topology((*topology.shape, 1), (*topology.wrap, False))
@@ -184,7 +202,7 @@ def with_line(topology: Topology) -> Topology:
 
 def cut_model(topology: Topology, free: BoolArray, size: int) -> CutModel:
     """Return the cut model of choosing `size` nodes among the free ones of a topology that has a line."""
-    # on a side of one or two layers a ring is a line
+    # with one or two layers a ring is a line
     rings = [wrap and side > 2 for wrap, side in zip(topology.wrap, topology.shape, strict=True)]
     axes = sorted(range(len(rings)), key=lambda t: (rings[t], -topology.shape[t]))
     nodes = np.flatnonzero(free).astype(np.int64)
@@ -198,20 +216,20 @@ def cut_model(topology: Topology, free: BoolArray, size: int) -> CutModel:
     )
 
 
-def _sums(distances: IntArray, most: int) -> IntArray:
-    """Return the sums of the first 0, 1, .. `most` distances, as far as there are so many."""
-    return np.concatenate([[0], np.cumsum(distances[:most])]).astype(np.int64)
+def _sums(distances: IntArray, limit: int) -> IntArray:
+    """Return the sums of the first 0, 1, .. `limit` distances, as far as there are any."""
+    return np.concatenate([[0], np.cumsum(distances[:limit])]).astype(np.int64)
 
 
-#: Seconds between two looks at the clock, about.
+#: About how many seconds pass between two looks at the clock.
 _SLICE = 0.02
-#: Entries of the tables of the kernels at most.
+#: The most entries of the tables of the kernels, 64 MB: larger problems are not searched.
 _MAX_TABLE = 2**23
-#: Nanoseconds that one evaluation may take: nothing stops it.
+#: The most nanoseconds of one evaluation, since nothing can stop it.
 _MAX_EVALUATION = 5e8
-#: Open nodes that there is room for to begin with; doubled when they are not enough.
+#: Open nodes for which there is room at the start; the room is doubled when it is full.
 _FIRST_ROOM = 32
-#: Multipliers that the log holds at most, 8 bytes each; a search that needs more leaves no tree.
+#: The most multipliers in the log, 8 bytes each; a search that needs more leaves no tree.
 _MAX_LOG = 2**22
 
 
@@ -219,7 +237,7 @@ class CutSearch:
     """The search for the best set of one problem."""
 
     def __init__(self, problem: PartitionProblem, free: BoolArray) -> None:
-        """Take a problem, and the free nodes that its answers may use."""
+        """Set up the search for a problem whose answers may use these free nodes."""
         self._topology, self._free = with_line(problem.topology), free
         self._contiguous = problem.contiguous
         self._model = model = cut_model(self._topology, free, problem.size)
@@ -230,16 +248,16 @@ class CutSearch:
         self._pace = 1e9 * _SLICE
         self._memory: Search | None = None
         self._pending = 0
-        #: Multipliers of the nodes without a parent, by medians; the medians of the last one.
+        #: The multipliers of the nodes without a parent, by medians, and the medians of the last such node.
         self._roots: dict[tuple[int, ...], IntArray] = {}
         self._planted: tuple[int, ...] | None = None
-        #: Steps and multipliers of the trees that are done, by medians; how many multipliers they hold.
+        #: The steps and multipliers of the finished trees, by medians, and the number of these multipliers.
         self._trees: dict[tuple[int, ...], tuple[IntArray, IntArray]] = {}
         self._logged = 0
         self._complete = False
 
     def fits(self) -> bool:
-        """Whether the tables are not too large, and one evaluation does not take too long."""
+        """Whether the tables are small enough and one evaluation is short enough."""
         model, k = self._model, self._model.size
         work = 0.0
         for side in model.sides:
@@ -260,7 +278,7 @@ class CutSearch:
             stars(arrays, self._free, model.size, begin, end, totals)
         grid = totals.reshape(self._topology.shape, order="F").transpose(model.axes)
         if not any(model.rings):
-            grid = grid.min(axis=0, keepdims=True)  # the main axis of a mesh is not divided up by medians
+            grid = grid.min(axis=0, keepdims=True)  # the main axis of a mesh is not split by medians
         self._grid = grid.shape
         # s(k - s) >= ceil(k/2) s for s < k/2; on rings no D(v) is below the star of the medians
         k = model.size
@@ -272,7 +290,7 @@ class CutSearch:
         return True
 
     def run(self, value: int, nodes: IntArray) -> Iterator[tuple[int, IntArray]]:
-        """Search for sets below `value`, that of `nodes`; yield the best value and its nodes now and then."""
+        """Search for sets below `value`, that of `nodes`; yield the best value and nodes now and then."""
         self._allocate(value, nodes)
         assert self._memory is not None
         state = self._memory.state
@@ -291,7 +309,7 @@ class CutSearch:
         self._complete = True
 
     def bound(self) -> int:
-        """Return a bound on all sets."""
+        """Return a lower bound on all sets."""
         if self._memory is None:
             return self._pending
         state, parity = self._memory.state, self._model.parity
@@ -302,17 +320,17 @@ class CutSearch:
         return min(int(state[BEST]), self._pending, *hops)
 
     def certificate(self) -> dict[str, object] | None:
-        """Return what the judge takes as a proof: the trees of a search that came to its end.
+        """Return a certificate for the judge: the trees of a search that came to its end.
 
-        Else, or if the trees are too large, the multipliers of the nodes without a parent.
-        See `allocsolve.judge.partition_tree.partition_certificate_bound`.
+        For other searches, or if the trees are too large, it has the multipliers of the nodes without a
+        parent. See `allocsolve.judge.partition_tree.partition_certificate_bound`.
         """
         size, memory = self._model.size, self._memory
         if memory is None:
             return None
         best = int(memory.state[BEST])
         if best <= size * (size - 1) // 2:
-            self._trees.clear()  # nothing to prove: no two nodes are closer than one hop
+            self._trees.clear()  # there is nothing to prove: no two nodes are closer than one hop
         elif not (self._complete and memory.log.state[ON]):
             return self._multipliers()
         return self._proof(best)
@@ -331,12 +349,12 @@ class CutSearch:
         return {"axes": self._axes, "scale": SCALE, "roots": roots}
 
     def _listed(self, medians: tuple[int, ...]) -> list[int]:
-        """Return the medians of the axes that have one, without the line that was added to rings."""
+        """Return the medians of the axes that have them, without the line that was added to rings."""
         listed = [m for m, axis in zip(medians, self._model.axes, strict=True) if axis in self._axes]
         return listed if any(self._model.rings) else listed[1:]
 
     def _proof(self, value: int) -> dict[str, object]:
-        """Return the trees: together they prove that no set is below `value`."""
+        """Return the trees, which together prove that no set is below `value`."""
         model = self._model
         roots = []
         for medians, (logged, multipliers) in self._trees.items():
@@ -353,7 +371,7 @@ class CutSearch:
         return {"kind": "cut-tree", "axes": self._axes, "scale": SCALE, "bound": value, "roots": roots}
 
     def _record_tree(self, medians: tuple[int, ...]) -> None:
-        """Keep the log of the node without a parent that is done, unless there is too much of it."""
+        """Keep the log of the finished node without a parent, unless the logs are too large."""
         assert self._memory is not None
         log = self._memory.log
         if log.state[ON]:
@@ -370,7 +388,7 @@ class CutSearch:
         self._memory.log.state[[ON, STEPS, KEPT]] = 0
 
     def _record_root(self) -> None:
-        """Record the multipliers of a node without a parent: the best if it was split, else the last ones."""
+        """Record the multipliers of a node without a parent: the best if it was split, else the last."""
         memory = self._memory
         if self._planted is not None and memory is not None:
             undivided = bool(memory.state[ROOT])
@@ -405,7 +423,7 @@ class CutSearch:
         self._memory.state[BEST] = value
 
     def _cell_links(self) -> tuple[IntArray, IntArray]:
-        """Return the neighbours of each cell among the cells; none if the set need not be connected."""
+        """Return the neighbouring cells of each cell; none if the set need not be connected."""
         cells = len(self._model.nodes)
         if not self._contiguous:
             return frozen(np.zeros(cells + 1, dtype=np.int64)), frozen(np.zeros(0, dtype=np.int64))
@@ -425,11 +443,11 @@ class CutSearch:
         low, high = model.intervals(fixed)
         if any(model.rings):
             longest = 2 * (int(memory.state[BEST]) - model.parity) // model.size
-            fewest, most = model.windows_within(medians, longest)
-            low, high = np.maximum(low, fewest), np.minimum(high, most)
+            fewest, greatest = model.windows_within(medians, longest)
+            low, high = np.maximum(low, fewest), np.minimum(high, greatest)
         memory.stack.low[0], memory.stack.high[0] = low, high
         memory.stack.multipliers[0] = model.multipliers(fixed, SCALE)
-        if not first:  # what was learned on rings holds for other medians too: they are unrolled at them
+        if not first:  # multipliers of rings also serve other medians, at which rings are unrolled
             np.copyto(memory.stack.multipliers[0], memory.root_multipliers, where=model.on_ring)
         memory.stack.status[0] = OPEN
         memory.bounds[0], memory.origins[0] = bound * SCALE, -1
@@ -459,7 +477,7 @@ class CutSearch:
             yield int(memory.state[BEST]), model.nodes[memory.cells]
 
     def _make_room(self) -> None:
-        """Double what is full: the stack or the log."""
+        """Double the stack or the log when it is full."""
         memory = self._memory
         assert memory is not None
         log = memory.log

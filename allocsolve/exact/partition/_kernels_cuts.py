@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 __all__ = ["INFINITE", "SCALE", "Axis", "backward", "forward", "pass_through", "price", "trace", "trim"]
 
-#: Units of cost per hop: even, so that the half weights of odd rings are whole.
+#: Units of cost per hop. Even, so that the half weights of odd rings are whole.
 SCALE = 64
 
-#: Above every sum of costs; a few of them still fit 64 bits.
+#: Above every sum of costs; sums of a few such values still fit 64 bits.
 INFINITE = 2**60
 
 
 class Axis(NamedTuple):
-    """One axis of a node of the search: what a walk along it may do and what it costs."""
+    """One axis of a node of the search: which walks along it are allowed, and what they cost."""
 
     #: Shape (positions,): least and greatest count, of a ring by stage.
     low: IntArray
     high: IntArray
-    #: Shape (positions,): weight of a count in halves, what a node of the count is paid in 1/SCALE hops.
+    #: Shape (positions,): the weight of a count in halves, and the payment per node of it in 1/SCALE hops.
     halves: IntArray
     multipliers: IntArray
     #: Shape (layers,): least and greatest number of nodes.
@@ -42,7 +42,7 @@ class Axis(NamedTuple):
     #: Layer j with q nodes costs ``costs[offsets[j] + q]``.
     costs: IntArray
     offsets: IntArray
-    #: How many nodes are to be chosen.
+    #: The number of nodes to choose.
     size: int
 
 
@@ -121,7 +121,7 @@ def trace(table: IntArray, axis: Axis, counts: IntArray) -> None:
 
 @inner_kernel
 def trim(ahead: IntArray, behind: IntArray, axis: Axis, limit: int) -> int:
-    """Narrow the intervals to counts on a walk of at most `limit`; how many counts went, or -1 for all."""
+    """Narrow intervals to counts on walks of at most `limit`; return the number dropped, or -1 for all."""
     low, high, halves, multipliers, size = axis.low, axis.high, axis.halves, axis.multipliers, axis.size
     removed = 0
     for p in range(len(low)):

@@ -1,7 +1,7 @@
-"""What the counts leave open: whether cells with given counts exist, and whether cells are connected."""
+"""Kernels for what the counts leave open: whether cells with these counts exist, and are connected."""
 # ruff: noqa: SIM110
-# A call of a kernel is one loop: a function per branch costs time and hides the invariant. Numba compiles no
-# generators into all().
+# A kernel is a single loop: a function per branch costs time and hides the invariant. Numba does not compile
+# generators in all().
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ __all__ = ["fill", "is_connected", "keep_reachable", "least_component"]
 
 @allocating_kernel
 def fill(status: States, ends: IntArray, demands: IntArray, chosen: IntArray, scarce: BoolArray) -> bool:
-    """Choose cells such that each layer of both axes gets what it demands, if that can be done.
+    """Choose cells such that each layer of both axes gets its demand, if that is possible.
 
     Parameters
     ----------
     status
         OUT, OPEN or FORCED for each cell.
     ends
-        Shape (cells, 2): the layer of each cell on the first and on the second axis; numbered through.
+        Shape (cells, 2): the layer of each cell on the first and on the second axis, numbered across both.
     demands
         Shape (layers of both axes,); changed.
     chosen
         The cells, if the answer is True.
     scarce
-        Shape of the demands, all False; where the search for one more cell ends without one, the layers that
-        it has reached. Those of the first axis demand more of those of the second than these do.
+        Shape of the demands, all False. When the search for one more cell fails, it marks the layers that it
+        reached: those of the first axis demand more cells than those of the second allow.
 
     Notes
     -----
@@ -105,7 +105,7 @@ def least_component(offsets: IntArray, links: IntArray, members: IntArray) -> In
     inside = np.zeros(len(offsets) - 1, dtype=np.bool_)
     inside[members] = True
     queue = np.empty(len(members), dtype=np.int64)
-    least = members
+    smallest = members
     for seed in members:
         if not inside[seed]:
             continue
@@ -119,9 +119,9 @@ def least_component(offsets: IntArray, links: IntArray, members: IntArray) -> In
                     queue[tail] = links[e]
                     tail += 1
             head += 1
-        if tail < len(least):
-            least = queue[:tail].copy()
-    return least
+        if tail < len(smallest):
+            smallest = queue[:tail].copy()
+    return smallest
 
 
 @allocating_kernel
@@ -132,11 +132,11 @@ def is_connected(offsets: IntArray, links: IntArray, members: IntArray) -> bool:
 
 @allocating_kernel
 def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int, root: int) -> int:
-    """Exclude open cells that no connected set of `size` cells with all forced ones contains.
+    """Exclude open cells that are in no connected set of `size` cells with all forced ones.
 
-    Of cells reached from a forced one, `root`, those that take more open cells on the way than are left to
-    choose; if there is none, -1, cells in components below `size`. Returns how many, or -1 if nothing is
-    left. O(cells + links).
+    With a forced cell `root`, these are the cells whose way from it needs more open cells than are left to
+    choose; without one (-1), the cells in components below `size`. Returns the number of excluded cells, or
+    -1 if no set is left. O(cells + links).
     """
     num_cells = len(status)
     far = num_cells + 1
@@ -151,7 +151,7 @@ def keep_reachable(offsets: IntArray, links: IntArray, status: States, size: int
     for seed in range(num_cells):
         if status[seed] == OUT or away[seed] < far or (root >= 0 and seed != root):
             continue
-        head = tail = num_cells  # grows at both ends: forced cells cost nothing
+        head = tail = num_cells  # the queue grows at both ends, as forced cells cost nothing
         deque[tail] = seed
         tail += 1
         away[seed] = 0 if root >= 0 else 1

@@ -1,7 +1,7 @@
 """The Lagrangian relaxation of the cut model: one bound, one candidate set, one subgradient per evaluation.
 
 The choice of cells is solved exactly together with the walk of the main axis; each other axis has a walk of
-its own. Multipliers, one per position of the other axes, charge the cells for the counts that they cause
+its own. The multipliers, one per position of the other axes, charge the cells for the counts that they cause
 and pay the walks for the counts that they assume. Whatever the multipliers, the sum of the least costs is a
 lower bound on every set within the intervals (weak duality), here in whole units of 1/SCALE hops: no
 rounding anywhere.
@@ -9,7 +9,7 @@ rounding anywhere.
 The counts of a walk are constrained jointly, so the bound is that of the convex hull of whole walks, not of
 single cuts.
 """
-# A call of a kernel is one loop: a function per branch costs time and hides the invariant.
+# A kernel is a single loop: a function per branch costs time and hides the invariant.
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ __all__ = [
     "sort_cells",
 ]
 
+#: States of a cell: excluded, undecided, or in every set of the node.
 OUT, OPEN, FORCED = 0, 1, 2
 
 
@@ -68,19 +69,20 @@ class Node(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Memory of the kernels; what they say of the node at hand."""
+    """The work space of the kernels, with their results for the current node."""
 
     #: Shape (positions, k + 1): tables of `forward` and `backward`.
     ahead: IntArray
     behind: IntArray
-    #: Shape (positions,): counts of the least walks, and those that the chosen cells have.
+    #: Shape (positions,): the counts of the least walks, and the counts of the chosen cells.
     counts: IntArray
     actual: IntArray
-    #: Shape (layers,): least and greatest number of cells in a layer, and what each of them is charged.
+    #: Shape (layers,): the least and greatest number of cells in a layer, and the charge of each cell.
     least: IntArray
     greatest: IntArray
     charges: IntArray
-    #: Cells that may be chosen, by layer of the main axis and there by weight; where each layer begins.
+    #: The cells that may be chosen, by layer of the main axis and then by weight, and where each layer
+    #: begins.
     order: IntArray
     starts: IntArray
     #: Shape (cells,): weight of each cell.
@@ -95,12 +97,12 @@ class Work(NamedTuple):
     bests: IntArray
     #: Shape (layers of the main axis, k + 1): least cost of its walks with q cells in a layer.
     through: IntArray
-    #: Multipliers of the walks: those of the node, but 0 on the main axis.
+    #: The multipliers of the walks: those of the node, with 0 on the main axis.
     multipliers: IntArray
 
 
 def new_work(num_cells: int, sides: tuple[int, ...], size: int) -> Work:
-    """Return memory for a search over `num_cells` cells."""
+    """Return work space for a search over `num_cells` cells."""
 
     def ints(*shape: int) -> IntArray:
         return np.zeros(shape, dtype=np.int64)
@@ -138,7 +140,7 @@ def copy(source: NDArray[np.integer], target: NDArray[np.integer]) -> None:
 
 @inner_kernel
 def sort_cells(walks: Walks, node: Node, work: Work, size: int) -> bool:
-    """List the cells that may be chosen by layer; False if the forced or the open ones cannot make `size`."""
+    """List the cells that may be chosen, by layer; False if the forced or open cells cannot make `size`."""
     layer_of, status = walks.layer_of, node.status
     num_layers = walks.layers[1]
     for j in range(walks.layers[-1]):
@@ -174,15 +176,15 @@ def sort_cells(walks: Walks, node: Node, work: Work, size: int) -> bool:
 
 @inner_kernel
 def _charge_windows(multipliers: IntArray, charges: IntArray) -> None:
-    """Write what the windows that a layer of a ring lies in charge it for."""
+    """Write the charge of each layer of a ring: the sum over the windows that contain it."""
     num = len(charges)
     half = num // 2
     total = 0
-    for j in range(half):  # in those of stages 0..2 j + 1
+    for j in range(half):  # it lies in the windows of stages 0..2 j + 1
         total += multipliers[2 * j] + multipliers[2 * j + 1]
         charges[j] = total
     total = 0
-    for j in range(num - 1, half - 1, -1):  # in those of stages 2 (j - half) + 1..num
+    for j in range(num - 1, half - 1, -1):  # it lies in the windows of stages 2 (j - half) + 1..num
         r = 2 * (j - half) + 1
         total += multipliers[r]
         if r < num:
@@ -192,7 +194,7 @@ def _charge_windows(multipliers: IntArray, charges: IntArray) -> None:
 
 @inner_kernel
 def _weigh(walks: Walks, node: Node, work: Work) -> None:
-    """Sort the cells of each layer of the main axis by what the other axes charge; write the prefix sums."""
+    """Sort the cells of each layer of the main axis by the charges of the other axes; write prefix sums."""
     layers, charges = walks.layers, work.charges
     for t in range(1, len(walks.ring)):
         total = 0
@@ -238,7 +240,7 @@ def _weigh(walks: Walks, node: Node, work: Work) -> None:
 
 @inner_kernel
 def _choose(walks: Walks, work: Work) -> None:
-    """Take the cells of the least walk of the main axis; write the counts that they cause on every axis."""
+    """Choose the cells of the least walk of the main axis; write their counts on every axis."""
     held = work.charges
     for j in range(walks.layers[-1]):
         held[j] = 0
@@ -272,7 +274,7 @@ def _choose(walks: Walks, work: Work) -> None:
 
 @inner_kernel
 def _axis(walks: Walks, node: Node, work: Work, size: int, t: int) -> Axis:
-    """Return an axis, after `sort_cells`; the main one, t = 0, has the costs of the cells."""
+    """Return an axis, after `sort_cells`; the main axis, t = 0, has the costs of the cells."""
     a, b = walks.layers[t], walks.layers[t + 1]
     p, r = walks.positions[t], walks.positions[t + 1]
     costs, offsets = (work.prefix, work.offsets) if t == 0 else (work.zeros, work.zeros)
@@ -293,7 +295,7 @@ def _axis(walks: Walks, node: Node, work: Work, size: int, t: int) -> Axis:
 def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
     """Return the bound of the relaxation at the multipliers of the node, after `sort_cells`.
 
-    Leaves the tables, the counts of the walks, the chosen cells and their counts in `work`.
+    Writes the tables, the counts of the walks, the chosen cells and their counts into `work`. Returns
     INFINITE if the intervals allow no set.
     """
     _weigh(walks, node, work)
@@ -321,7 +323,7 @@ def evaluate(walks: Walks, node: Node, work: Work, size: int) -> int:
 def restrict(walks: Walks, node: Node, work: Work, size: int, slack: int) -> int:
     """Narrow the node to sets whose bound is at most `slack` above that of the last `evaluate`.
 
-    Returns how much went (counts and cells), or -1 if nothing is left.
+    Returns the number of counts and cells dropped, or -1 if no set is left.
     """
     removed = 0
     for t in range(len(walks.ring)):
@@ -355,7 +357,7 @@ def estimated_work(walks: Walks, node: Node, work: Work, size: int) -> int:
 
 @inner_kernel
 def _restrict_cells(walks: Walks, node: Node, work: Work, limit: int) -> int:
-    """Exclude and force the cells whose other choice makes the main walk cost more than `limit`; how many."""
+    """Fix the cells whose other choice makes the main walk cost more than `limit`; return their number."""
     changed = 0
     for j in range(walks.layers[1]):
         a = work.starts[j]
@@ -371,11 +373,11 @@ def _restrict_cells(walks: Walks, node: Node, work: Work, limit: int) -> int:
                 cost = work.through[j, q]
                 if r < q:
                     taken = min(taken, cost)
-                    if q < num:  # the next cell in its place
+                    if q < num:  # the next cell takes its place
                         left = min(left, cost + work.weights[work.order[a + q]] - weight)
                 else:
                     left = min(left, cost)
-                    if q > work.least[j]:  # in place of the last one that is not forced
+                    if q > work.least[j]:  # it takes the place of the last cell that is not forced
                         taken = min(taken, cost + weight - work.weights[work.order[a + q - 1]])
             if taken > limit:
                 node.status[cell] = OUT

@@ -1,4 +1,4 @@
-"""Dynamic programs over the counts of a ring: as `_kernels_cuts`, over windows of half a ring.
+"""Dynamic programs over the counts of a ring: those of `_kernels_cuts`, over windows of half a ring.
 
 The ring is unrolled at some layer. Two pointers go along it together, half a ring (h = n // 2 layers)
 apart: at stage r, 0 <= r <= n, the layers between them, the *window*, are r // 2 .. h + (r + 1) // 2 - 1.
@@ -6,11 +6,11 @@ Step r takes in the layer ahead if r is even and takes out the one behind if r i
 is passed once. Stages 0..n - 1 see every half ring once (odd rings: every one of h layers, or its
 complement), and the window of stage n is what that of stage 0 leaves.
 
-The distances on a ring depend on the counts of its windows alone: a walk is the count of the window, stage by
-stage. That the last one is k less the first, and that all layers together hold k nodes, is left to the cells:
-a walk need not keep to it.
+The distances on a ring depend only on the counts of its windows: a walk is the count of the window, stage by
+stage. The cells ensure that the last count is k less the first, and that all layers together hold k nodes; a
+walk need not.
 """
-# A call of a kernel is one loop: a function per branch costs time and hides the invariant.
+# A kernel is a single loop: a function per branch costs time and hides the invariant.
 
 from __future__ import annotations
 

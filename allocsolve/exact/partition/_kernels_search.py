@@ -1,14 +1,19 @@
 """The branch-and-bound search over cut counts, in slices.
 
 A node is bounded by a few subgradient steps, narrowed by what its bound rules out, and split at the
-position where the mix of counts that attains the bound is cheapest compared with any single count. A kernel
-call does a given amount of work and comes back, so that its caller can look at the clock.
+position where the mix of counts that attains the bound is cheapest compared with any single count. A call of
+a kernel does a given amount of work and returns, so that its caller can look at the clock.
+
+The log of a search has its steps and multipliers, from which the judge recomputes the proof. A step is three
+integers. Steps are in the order of the search, which is depth-first: those of a node, then those of its first
+child and all below it, then those of the second child. The judge says what each step proves: see
+`allocsolve.judge.partition_tree.partition_tree_bound`.
 """
 
 from __future__ import annotations
 
 # ruff: noqa: PLR0915
-# Kernels take their arguments by position, and a call is one loop.
+# Kernels take their arguments by position, and each is a single loop.
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -74,38 +79,38 @@ TOP, ACTIVE, ROUND, BEST, NODES, BOUND, LEVEL, STALLED, FINAL, ROOT = range(10)
 
 
 class Search(NamedTuple):
-    """All that the search remembers between two calls."""
+    """The state of the search between two calls."""
 
     #: Shape (10,): see the names above.
     state: IntArray
-    #: The node at hand; the stack of open nodes, one row each, and their bounds in 1/SCALE hops.
+    #: The current node; the stack of open nodes, one row each, and their bounds in 1/SCALE hops.
     node: Node
     stack: Node
     bounds: IntArray
-    #: The multipliers of each open node in the log, -1 if they are not there.
+    #: The row of the multipliers of each open node in the log; -1 if they are not in it.
     origins: IntArray
-    #: Multipliers of the best bound of the node at hand.
+    #: The multipliers of the best bound of the current node.
     multipliers: IntArray
-    #: Averages over the last evaluations: counts, and their s(k - s); shape (positions,).
+    #: Averages of the counts and of their s(k - s) over the last evaluations; shape (positions,).
     mean_counts: NDArray[np.float64]
     mean_values: NDArray[np.float64]
-    #: The same of the last node without a parent, for the next one to begin with.
+    #: The multipliers of the last node without a parent, with which the next one begins.
     root_multipliers: IntArray
     #: The last move of the multipliers; shape (1,): its length compared with Polyak's.
     direction: NDArray[np.float64]
     pace: NDArray[np.float64]
     #: The best cells so far, shape (k,).
     cells: IntArray
-    #: What makes the proof.
+    #: The log, which makes the proof.
     log: Log
 
 
-#: What a step may be: the end of a node without children; what multipliers exclude; what connected sets
-#: cannot reach from a cell; a node split at a count or at a cell.
+#: Kinds of steps: a node ends without children; multipliers narrow it; connected sets cannot reach cells from
+#: a cell; a node is split at a count (in either order) or at a cell.
 LEAF, NARROW, REACH, LOWER_FIRST, UPPER_FIRST, CELL = range(6)
 
-#: Entries of `Log.state`: whether there is a log; how many steps and multipliers it has; the row of the
-#: multipliers at hand and that of the best ones of the node, -1 if it has none.
+#: Entries of `Log.state`: whether there is a log; the numbers of its steps and multipliers; the rows of the
+#: current multipliers and of the best ones of the node, -1 if it has none.
 ON, STEPS, KEPT, CURRENT, BEST_OF_NODE = range(5)
 
 
@@ -114,21 +119,21 @@ class Log(NamedTuple):
 
     #: Shape (5,): see the names above.
     state: IntArray
-    #: Shape (any, 3): what it is, and what belongs to it.
+    #: Shape (any, 3): the kind of a step, and its two numbers.
     steps: IntArray
     #: Shape (any, counts of all axes but the main one).
     multipliers: IntArray
 
 
 def new_log(width: int) -> Log:
-    """Return an empty log for so many multipliers a node."""
+    """Return an empty log with `width` multipliers per node."""
     state = np.array([1, 0, 0, -1, -1], dtype=np.int64)
     return Log(state, np.zeros((64, 3), dtype=np.int64), np.zeros((32, width), dtype=np.int64))
 
 
 @inner_kernel
 def has_room(log: Log) -> bool:
-    """Return whether there is room for all that the search writes between two looks."""
+    """Return whether there is room for what the search writes between two such checks."""
     state = log.state
     return bool(state[STEPS] + 16 <= len(log.steps) and state[KEPT] + 4 <= len(log.multipliers))
 
@@ -147,23 +152,23 @@ def note(log: Log, kind: int, first: int, second: int) -> None:
 
 @inner_kernel
 def note_multipliers(log: Log, multipliers: IntArray) -> None:
-    """Write that the node is narrowed by these multipliers, those at hand, which are kept if they are new."""
+    """Write that the current multipliers narrow the node; they are stored if they are new."""
     state = log.state
     if state[ON] == 1:
         if state[CURRENT] < 0:
             copy(multipliers, log.multipliers[state[KEPT]])
             state[CURRENT] = state[KEPT]
-            state[KEPT] += min(1, len(multipliers))  # of a single axis there are none
+            state[KEPT] += min(1, len(multipliers))  # with a single axis there are none
         note(log, NARROW, state[CURRENT], 0)
 
 
-#: What a call of `search` may say: nothing left, work left, or no room for more nodes.
+#: Results of `search`: nothing is left; work is left; there is no room for more nodes.
 DONE, MORE, FULL = 0, 1, 2
 
-#: Evaluations per node, and for a node without a parent.
+#: The evaluations for a node, and those for a node without a parent.
 ROUNDS, ROOT_ROUNDS = 10, 15
 
-#: Largest multiplier: with the tables of `_cut_search`, no sum of charges comes near 2^60 then.
+#: The largest multiplier: with the tables of `_cut_search`, no sum of charges then comes near 2^60.
 _MOST = 2.0**30
 
 
@@ -213,7 +218,7 @@ def _anchor(status: States) -> int:
 
 @inner_kernel
 def _tidy(walks: Walks, search: Search, work: Work, links: tuple[IntArray, IntArray], size: int) -> bool:
-    """Bring the cells of the node in order; False if no set is left."""
+    """Exclude cells that no set can have, and list the others; False if no set is left."""
     if len(links[1]) > 0:
         anchor = _anchor(search.node.status)
         gone = keep_reachable(links[0], links[1], search.node.status, size, anchor)
@@ -251,7 +256,7 @@ def _average(search: Search, work: Work, size: int) -> None:
 
 @inner_kernel
 def _step(walks: Walks, search: Search, work: Work, gap: int) -> None:
-    """Move the multipliers so as to close the gap if the bound were linear (Polyak).
+    """Move the multipliers by the step that would close the gap if the bound were linear (Polyak).
 
     The direction is the subgradient and half of the last direction.
     """
@@ -271,7 +276,7 @@ def _step(walks: Walks, search: Search, work: Work, gap: int) -> None:
 
 @inner_kernel
 def _note_narrowing(walks: Walks, search: Search) -> None:
-    """Write into the log that the multipliers at hand narrow the node."""
+    """Write into the log that the current multipliers narrow the node."""
     note_multipliers(search.log, search.node.multipliers[walks.positions[1] :])
     if search.state[STALLED] == 0:  # they are the best of the node
         search.log.state[BEST_OF_NODE] = search.log.state[CURRENT]
@@ -279,7 +284,7 @@ def _note_narrowing(walks: Walks, search: Search) -> None:
 
 @inner_kernel
 def _discard(search: Search) -> None:
-    """End the node at hand, of which nothing is left."""
+    """End the current node, of which no set is left."""
     search.state[ACTIVE] = 0
     note(search.log, LEAF, 0, 0)
 
@@ -288,10 +293,11 @@ def _discard(search: Search) -> None:
 def _solve_leaf(
     walks: Walks, search: Search, work: Work, size: int, links: tuple[IntArray, IntArray], target: int
 ) -> None:
-    """All counts of two axes are fixed: look for cells with these counts.
+    """Look for cells with the counts of two axes, which are all fixed.
 
-    If there are none, too many cells of some layers of the first axis are in a few of the second: multipliers
-    that charge for these prove it. All others 0 prove the value of the counts.
+    If there are none, some layers of the first axis demand more cells than those of the second allow:
+    multipliers that charge these layers prove it. If all multipliers are 0, they prove the value of the
+    counts.
     """
     low = search.node.low
     demands = np.zeros(walks.layers[2], dtype=np.int64)
@@ -316,7 +322,7 @@ def _solve_leaf(
 
 @inner_kernel
 def _split_position(walks: Walks, search: Search, work: Work, size: int) -> tuple[int, int]:
-    """Return the position to split at and the greatest count of its lower part; -1 if all are fixed."""
+    """Return the position to split and the greatest count of its lower part; -1 if all counts are fixed."""
     low, high = search.node.low, search.node.high
     at, widest_gap = -1, 1e-6
     for p in range(len(low)):
@@ -341,7 +347,7 @@ def _split_position(walks: Walks, search: Search, work: Work, size: int) -> tupl
 
 @allocating_kernel
 def _split_cell(search: Search, work: Work, size: int, links: tuple[IntArray, IntArray]) -> int:
-    """Return an open cell to decide on, from the smallest component of the chosen ones if any; -1 if none."""
+    """Return an open cell to split at, from the smallest component of the chosen cells if any; -1 if none."""
     status = search.node.status
     chosen = work.chosen[:size]
     if len(links[1]) > 0:
@@ -383,7 +389,7 @@ def _branch(
             _push(search, bound)
         return
     cell = _split_cell(search, work, size, links)
-    if cell < 0:  # all cells are decided, and what they make was offered
+    if cell < 0:  # all cells are decided, and their set was offered
         if len(links[1]) > 0:
             note(search.log, REACH, _anchor(node.status), 0)
         _note_narrowing(walks, search)
@@ -406,12 +412,12 @@ def search(
     links: tuple[IntArray, IntArray],
     budget: int,
 ) -> int:
-    """Work on the open nodes until nothing is left or about `budget` units (nanoseconds) are spent.
+    """Work on the open nodes until none is left or about `budget` nanoseconds are spent.
 
     Parameters
     ----------
     parity
-        What divides every cost.
+        A divisor of every cost.
     links
         Neighbours of the cells as (offsets, neighbours); no neighbours if the set need not be connected.
     """
@@ -441,7 +447,7 @@ def search(
             _note_narrowing(walks, memory)
             _discard(memory)
             continue
-        if bound > state[LEVEL]:  # of these multipliers; the parent may have a better one
+        if bound > state[LEVEL]:  # the bound of these multipliers; that of the parent may be better
             state[LEVEL] = bound
             state[BOUND] = max(bound, state[BOUND])
             copy(node.multipliers, memory.multipliers)

@@ -1,5 +1,5 @@
 """Stars: the total distance from a node to the free nodes nearest to it."""
-# Kernels take their arguments by position, and a call is one loop.
+# Kernels take their arguments by position, and each is a single loop.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["stars"]
 def stars(lattice: Lattice, free: BoolArray, size: int, begin: int, end: int, totals: IntArray) -> None:
     """Write the least total distance from nodes ``begin..end - 1`` to `size` free nodes into `totals`.
 
-    Breadth-first from each node through all nodes, busy ones too. O(nodes reached * axes) per node.
+    The search is breadth-first from each node, through busy nodes too. O(nodes reached * axes) per node.
     """
     _, _, _, offsets, neighbours = lattice
     num_nodes = len(free)

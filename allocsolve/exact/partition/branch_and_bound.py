@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PartitionBranchAndBound"]
 
-#: Share of the time that is left for each heuristic that looks for a set to begin with.
+#: The share of the remaining time for each heuristic that looks for a start set.
 _START = 0.25
-#: Seconds after which the bounds of `partition_bound` are computed, which takes about as long.
+#: Seconds after which the bounds of `partition_bound` are computed, which takes about as long again.
 _PATIENCE = 0.3
-#: How many times as long a search may take in all that goes on for its certificate when it meets them.
+#: The most time of a search that continues for its certificate when it has met these bounds, as a multiple of
+#: the time until then.
 _PROOF = 10
 
 
@@ -39,7 +40,7 @@ class PartitionBranchAndBound:
     *Bound.* Lagrangian relaxation of the equations between the cells and the counts of all axes but one.
     What is left falls apart into the choice of cells with the counts of the main axis, and the counts of
     each other axis: dynamic programs, all exact. The bound is thus that of the convex hulls of the axes, by
-    weak duality for whatever multipliers; these follow Polyak subgradient steps. All arithmetic is that of
+    weak duality with any multipliers; these follow Polyak's subgradient steps. All arithmetic is that of
     64-bit integers in fixed point: no bound is rounded. A node is dropped if its bound exceeds the best
     value less 1 (less 2 for odd k, whose costs are all even unless a ring is odd).
 
@@ -85,7 +86,7 @@ class PartitionBranchAndBound:
 
 
 class _Run:
-    """The best set and the bounds of one problem, which make a result at any time."""
+    """The best set and the bounds of one problem, from which a result can be made at any time."""
 
     def __init__(self, problem: PartitionProblem, clock: Clock) -> None:
         self._problem, self._clock = problem, clock
@@ -93,12 +94,12 @@ class _Run:
         self._nodes: IntArray | None = None
         self._value = 0
         self._incumbents: list[tuple[float, int]] = []
-        #: A bound on all sets.
+        #: A lower bound on all sets.
         self._floor = problem.size * (problem.size - 1) // 2
         self._search: CutSearch | None = None
 
     def work(self) -> Limit | None:
-        """Search until there is a proof, which raises the bound to the value, or the time is up."""
+        """Search until a proof raises the bound to the value, or the time is up."""
         problem, clock = self._problem, self._clock
         free = self._usable()
         if not free.any():
@@ -151,10 +152,10 @@ class _Run:
         return usable
 
     def _start(self, free: BoolArray) -> IntArray:
-        """Return a good set to begin with; it is optimal nearly always."""
+        """Return a good start set, which is nearly always optimal."""
         problem = replace(self._problem, free=free)
         start = ManhattanMedian("all", "greedy", 30)(problem, self._some_time())
-        if start.answer is None:  # not connected
+        if start.answer is None:  # the set is not connected
             start = Growth("all")(problem, self._some_time())
         assert start.answer is not None
         return start.answer.nodes

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PartitionCpSat"]
 
-#: Share of the time that may go into each heuristic of the start, and at most so many seconds.
+#: The share of the time for each heuristic of the start, and its most seconds.
 _START = (0.2, 10.0)
-#: Centres from which the start descends by swaps.
+#: The centres from which the start descends by swaps.
 _DESCENTS = 30
 
 
@@ -95,12 +95,12 @@ class PartitionCpSat:
 
 
 class _Cut(NamedTuple):
-    """Layers of an axis, as a change to the cut before, or to none if this is the first of its axis."""
+    """Layers of an axis, as a change to the cut before; the first cut of an axis changes an empty one."""
 
     axis: int
     taken: tuple[int, ...]
     left: tuple[int, ...]
-    weight: int  #: twice a distance is the sum of the weights of the cuts between
+    weight: int  #: twice a distance is the sum of the weights of the cuts between the nodes
     first: bool
 
 
@@ -265,7 +265,7 @@ def _links(topology: Topology, nodes: list[int]) -> list[tuple[int, int]]:
 
 
 class _Search:
-    """State of one solve: the best set, and what is proven."""
+    """The state of a solve: the best set, and the proven bound."""
 
     def __init__(self, problem: PartitionProblem, budget: Budget, clock: Clock) -> None:
         self.problem = problem
@@ -286,7 +286,7 @@ class _Search:
             self.incumbents.append((self.clock.elapsed, cost))
 
     def find_start(self) -> None:
-        """Offer answers of heuristics, one of which always has one, then bound the cost."""
+        """Offer the answers of heuristics, one of which always exists, then bound the cost."""
         heuristics: list[Growth | ManhattanMedian] = [Growth("all")] if self.problem.contiguous else []
         heuristics.append(ManhattanMedian(last_ring="greedy", swaps_from=_DESCENTS))
         share, longest = _START
@@ -298,7 +298,7 @@ class _Search:
         self.bound = partition_bound(self.problem)
 
     def minimise(self) -> None:
-        """Close the gap between the bound and the best cost, if the time suffices."""
+        """Close the gap between the bound and the best cost, if there is enough time."""
         from ortools.sat.python import cp_model  # noqa: PLC0415 - heavy, and other solvers do without
 
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools

@@ -3,7 +3,7 @@
 Four steps: variables, constraints, objective, read-back. Z[c, t] is 1 iff at least t of the k chosen nodes
 are inside cut c, so that s_c (k - s_c) is linear: the t-th node inside adds k - 2t + 1. The cuts between two
 nodes weigh twice their distance: the prefixes of a mesh axis weigh 2, the half rings of an even ring 2, and
-the n windows of (n - 1) / 2 layers of an odd ring 1. Once Z[c, ceil(k / 2)] is fixed, which tells on which
+the n windows of (n - 1) / 2 layers of an odd ring 1. Once Z[c, ceil(k / 2)] is fixed, which says on which
 side the median is, the relaxation is no less than the chords on that side: median rows would add nothing.
 Connectivity comes by rows that are added when violated.
 """
@@ -49,7 +49,7 @@ class PartitionMilp:
 
     Notes
     -----
-    Of the budget, `seconds` and `workers` (threads of CBC) count. PuLP does not tell the bound of CBC:
+    Of the budget, `seconds` and `workers` (threads of CBC) count. PuLP does not report the bound of CBC:
     without a proof the bound is that of the last relaxation solved (connected sets), or one hop for each
     pair. CBC computes in doubles; its sets are checked and valued in integers.
     *Complexity*: exponential. Seconds for 8x8 meshes.
@@ -250,7 +250,7 @@ def _objective(variables: _Variables) -> Any:  # noqa: ANN401
 def _minimise(
     problem: PartitionProblem, free: list[int], cuts: list[_Cut], clock: Clock, workers: int
 ) -> tuple[list[int] | None, int | None]:
-    """Return the best set of the search, and a bound if it is not proven to be optimal."""
+    """Return the best set met, and a bound unless the set is proven to be optimal."""
     import pulp  # noqa: PLC0415
 
     bound, topology, size = _trivial(problem.size), problem.topology, problem.size
@@ -265,7 +265,7 @@ def _minimise(
                 return None, bound
             model.addConstraint(row)
         status = run_cbc(model, clock.remaining, workers)
-        # The status of PuLP says "Optimal" also of an incumbent at the time limit; this one does not.
+        # The plain status of PuLP is "Optimal" also for an incumbent at the time limit; this status is not.
         if status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
             return None, bound
         nodes = _read_back(variables)

@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 __all__ = ["ReservationModel", "ScaledTerm", "connected_sets", "scaled_term"]
 
-#: Connected sets of all jobs together, beyond which shapes of nodes are left out of the model.
+#: The most connected sets of all jobs together; with more, the model leaves out shapes of node sets.
 _MOST_SETS = 20_000
 
 
 class ScaledTerm(NamedTuple):
-    """What the jobs count in a term, as integers."""
+    """How much each job counts in a term, as integers."""
 
     counts: list[int]
     whole: int  #: the sum of the counts
-    #: By how much a sum of counts may be too large: they are rounded up if they are not exact.
+    #: By how much a sum of counts may be too large: counts are rounded up if they are not exact.
     rounding: int
 
     def bound(self, rejected: int) -> float:
-        """Return the share that is rejected at least if the counts of the rejected jobs sum up to so much."""
+        """Return the least share that is rejected if the counts of the rejected jobs add up to this sum."""
         if not self.whole:
             return 0.0
         share = Fraction(max(0, rejected - self.rounding), self.whole)
         return float(share) if not self.rounding else math.nextafter(float(share * (1 - 2**-50)), 0.0)
 
     def at_least(self, share: float) -> int:
-        """Return what the counts of rejected jobs sum up to at least if their share is at least so much.
+        """Return the least sum of the counts of rejected jobs if their share is at least `share`.
 
         The share may be off by its rounding, which is less than the margin.
         """
@@ -54,7 +54,7 @@ class ScaledTerm(NamedTuple):
 
 
 def scaled_term(problem: ReservationProblem, term: ReservationTerm) -> ScaledTerm:
-    """Return a term in integers: exact if the weights are multiples of a power of two, not too small."""
+    """Return a term in integers: exact if weights are multiples of a power of two that is not too small."""
     counted = [Fraction(job.weight) * (job.area if term == "rejected-area" else 1) for job in problem.jobs]
     scale = Fraction(max((count.denominator for count in counted), default=1))
     whole = sum(counted, Fraction(0))
@@ -65,8 +65,8 @@ def scaled_term(problem: ReservationProblem, term: ReservationTerm) -> ScaledTer
     return ScaledTerm(counts, sum(counts), 0 if is_exact else len(counts))
 
 
-def connected_sets(topology: Topology, sizes: set[int], most: int) -> dict[int, list[int]] | None:
-    """Return the connected sets of nodes of some sizes, as bits; None if a size has more than `most`."""
+def connected_sets(topology: Topology, sizes: set[int], limit: int) -> dict[int, list[int]] | None:
+    """Return the connected sets of nodes of some sizes, as bits; None if a size has more than `limit`."""
     near = [sum(1 << other for other in topology.neighbours(node)) for node in range(topology.num_nodes)]
     level = {1 << node for node in range(topology.num_nodes)}
     sets: dict[int, list[int]] = {}
@@ -81,7 +81,7 @@ def connected_sets(topology: Topology, sizes: set[int], most: int) -> dict[int, 
             for node in _bits(members):
                 around |= near[node]
             larger.update(members | 1 << node for node in _bits(around & ~members))
-            if len(larger) > most:
+            if len(larger) > limit:
                 return None
         level = larger
     return sets
@@ -97,7 +97,7 @@ class ReservationModel:
     Attributes
     ----------
     has_shape
-        Whether node sets of the problem's shape are in it: if not, it is the relaxation to counts.
+        Whether the model has node sets of the problem's shape; if not, it is the relaxation to counts.
     """
 
     def __init__(self, problem: ReservationProblem) -> None:
@@ -169,7 +169,7 @@ class ReservationModel:
         self.model.add_no_overlap_2d(self._intervals.values(), runs)
 
     def _add_connected_sets(self) -> bool:
-        """Give an accepted job one connected set, each node one job at a time; False: too many sets."""
+        """Give each accepted job a connected set, and each node one job at a time; False: too many sets."""
         topology = self.problem.topology
         sizes = {job: int(self.problem.packed.nodes[job]) for job in self._jobs}
         sets = connected_sets(topology, set(sizes.values()), _MOST_SETS)
@@ -200,7 +200,7 @@ class ReservationModel:
     # Read-back
 
     def read(self, value: Callable[[cp_model.LinearExpr], int]) -> ReservationSchedule:
-        """Return the schedule of an answer; without shape in the model, nodes are looked for afterwards."""
+        """Return the schedule of an answer; without shape in the model, nodes are chosen afterwards."""
         starts = {
             job: self._origin + self._step * value(self._starts[job])
             for job in self._jobs
@@ -225,7 +225,7 @@ class ReservationModel:
         return ReservationSchedule.of(self.problem, {job: (starts[job], sets[job]) for job in starts})
 
     def hint(self, schedule: ReservationSchedule) -> None:
-        """Tell CP-SAT a schedule to begin with."""
+        """Give CP-SAT a schedule to begin with."""
         model, firsts = self.model, schedule.first_starts
         model.clear_hints()  # type: ignore[no-untyped-call]  # ortools
         curve = node_order(self.problem.topology, "hilbert", bits=curve_bits(self.problem.topology)).tolist()

@@ -1,4 +1,4 @@
-"""What the exact solvers of reservations share: where they start from, and what their results claim."""
+"""The common parts of the exact solvers of reservations: the start, the proof by CP-SAT, and the result."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def proven_result(
         Proven lower bounds on the first terms, each under the condition that the terms before it are as good
         as those of the schedule. They end at the first one that is below the schedule's.
     limit
-        Why it ended, if it is not proven to be optimal.
+        Why the search ended, if the schedule is not proven to be optimal.
     certificate
-        Of the bound on the first term.
+        The certificate of the bound on the first term.
     """
     values = best.values
-    if best.problem.leaking:  # whatever is not booked has no price
+    if best.problem.leaking:  # prices do not hold for nodes that are not booked
         bounds, certificate = [0.0], None
     proven = [min(bound, value) for bound, value in zip(bounds, values, strict=False)]
     while len(proven) < len(values) and proven == [*values[: len(proven)]]:
@@ -88,23 +88,23 @@ def proven_result(
     )
 
 
-#: The share of the time left for the prices of a later term.
+#: The share of the remaining time for the prices of a later term.
 _PRICED_BY_CPSAT: Final = 0.1
-#: Times and nodes beyond which sums would leave 64 bits.
+#: The largest product of time and nodes: beyond it sums would not fit 64 bits.
 _MOST_NODE_TIME: Final = 2**60
 
 
 class CpSatProof:
-    """State of a proof: the best schedule and, term by term, what is proven.
+    """The state of a proof: the best schedule and, term by term, the proven bounds.
 
     Parameters
     ----------
     best
         The schedule, the problem and the clock; it improves.
     bound
-        On the first term.
+        The bound on the first term.
     budget
-        Whose workers and seed CP-SAT gets.
+        The budget, whose workers and seed CP-SAT gets.
     """
 
     def __init__(self, best: BestSchedule, bound: ReservationPriceBound, budget: Budget) -> None:
@@ -115,9 +115,9 @@ class CpSatProof:
         self._certificate = bound.certificate
 
     def run(self, max_jobs: int) -> None:
-        """Minimise term by term, as far as the time goes; Ctrl-C ends it and becomes the limit.
+        """Minimise term by term, as far as the time allows; Ctrl-C ends that and becomes the limit.
 
-        With more jobs no model is built: what is proven then is what the bounds meet.
+        With more jobs no model is built: then only values that meet their bounds are proven.
         """
         try:
             self._run(is_small=len(self._problem.jobs) <= max_jobs)
@@ -163,7 +163,7 @@ class CpSatProof:
         return ascent.bound()
 
     def _limit(self, model: ReservationModel, scaled: ScaledTerm) -> Limit:
-        """Return why a gap is left."""
+        """Return the reason why a gap is left."""
         if not self._clock.remaining:
             return Limit.TIME
         if not model.has_shape:
@@ -173,7 +173,7 @@ class CpSatProof:
     def _minimise(
         self, idx: int, model: ReservationModel, scaled: ScaledTerm, rejected: cp_model.LinearExpr
     ) -> None:
-        """Close the gap between the bound and the best value of a term, as far as the time goes."""
+        """Close the gap between the bound and the best value of a term, as far as the time allows."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
         if self.best.schedule is not None:
@@ -192,8 +192,8 @@ class CpSatProof:
             self.limit = Limit.INTERRUPTED
         if outcome.infeasible:
             return
-        least = reached[0] if outcome.optimal else math.ceil(outcome.bound * (1 - 1e-12) - 1e-6)
-        bound = scaled.bound(least)
+        least_count = reached[0] if outcome.optimal else math.ceil(outcome.bound * (1 - 1e-12) - 1e-6)
+        bound = scaled.bound(least_count)
         self._bounds[idx] = min(max(self._bounds[idx], bound), self.best.values[idx])
 
     def result(self) -> Result[ReservationSchedule]:

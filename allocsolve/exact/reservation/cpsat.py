@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ReservationCpSat"]
 
-#: Shares of the time for prices, and for the search before the model.
+#: The shares of the time for prices, and for the search before the model.
 _PRICED: Final = 0.1
 _SEARCHED: Final = 0.1
-#: Moves of that search, for each job.
+#: The moves of that search for each job.
 _MOVES_PER_JOB: Final = 500
 
 

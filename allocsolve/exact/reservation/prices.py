@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ReservationPrices"]
 
-#: The share of the time that goes into prices; with few jobs as much goes into the search before CP-SAT.
+#: The share of the time for prices; with few jobs, the search before CP-SAT gets as much.
 _PRICED: Final = 0.3
-#: Up to so many jobs, CP-SAT finds the optimum in seconds.
+#: The most jobs of which CP-SAT finds the optimum in seconds.
 _FEW: Final = 60
-#: Moves for each of so few jobs, unless the budget says how many.
+#: The moves for each job with few jobs, unless the budget has a number of iterations.
 _FEW_MOVES: Final = 500
 
 
@@ -32,7 +32,7 @@ _FEW_MOVES: Final = 500
 class ReservationPrices:
     """The best schedule of bookings that offline heuristics make, and a bound that the judge recomputes.
 
-    It tells how far any online strategy is from the best that was possible with the same jobs.
+    It shows how far any online strategy is from the best that was possible with the same jobs.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ReservationPrices:
     UnknownName, InvalidOption
         If the objective has an unknown term or repeats one.
     InvalidAnswer
-        When called, if `start` is not feasible or was executed, or `certificate` is none of the problem.
+        When called, if `start` is not feasible or was executed, or `certificate` is not one of the problem.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Branch and bound over schedules in order of starts, bounded by prices; dominated states are passed over."""
+"""Branch and bound over schedules in order of starts, bounded by prices; dominated states are skipped."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_JOBS", "Instance", "Tables", "Tree", "new_tree", "search"]
 
-#: Jobs of a set are the bits of an integer.
+#: The most jobs: the jobs of a set are bits of a signed integer of 64 bits.
 MAX_JOBS = 62
 
-#: States that are remembered for one place of the hash table, places, running jobs of such a state.
+#: The states remembered in a bucket of the hash table, the number of buckets, and the most running jobs of a
+#: remembered state.
 _BUCKET, _BUCKETS, _RUNNING = 8, 1 << 15, 24
 
 
 class Instance(NamedTuple):
-    """What is scheduled; times in units of a grid, read-only."""
+    """The jobs to schedule; times are in units of a grid; read-only."""
 
     num_nodes: int
     #: Shape (jobs,).
@@ -33,7 +34,8 @@ class Instance(NamedTuple):
     slope: FloatArray
     floor: FloatArray
     reference: IntArray
-    #: Shape (jobs,): an earlier job of the same shape and weight, submitted no later; -1 if there is none.
+    #: Shape (jobs,): an earlier job of equal shape and weight, submitted no later (a twin); -1: there is
+    #: none.
     twin: IntArray
     #: Sizes of job j: ``offsets[j]:offsets[j + 1]``.
     offsets: IntArray
@@ -44,25 +46,26 @@ class Instance(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Prices, by cells of so many units; read-only."""
+    """Prices by cells, each of some units of the grid; read-only."""
 
     step: int
     #: Shape (jobs, cells + 1): the integral of the price of a job up to a cell.
     paid: FloatArray
-    #: Shape (sizes,): how many times the price is paid.
+    #: Shape (sizes,): the number of times that a size pays the price.
     share: FloatArray
-    #: Shape (jobs, cells + 1): the least cost of a job, prices included, that starts in a cell or later.
+    #: Shape (jobs, cells + 1): the least cost, prices included, of a job that starts in a cell or later.
     ahead: FloatArray
-    #: Shape (cells + 1,): what all nodes cost from a cell on.
+    #: Shape (cells + 1,): the price of all nodes from a cell on.
     charged: FloatArray
 
 
 class Tree(NamedTuple):
-    """The path from the root to where the search is, and the states that it has seen; written."""
+    """The path from the root to the current state, and the states seen before; written by the search."""
 
-    #: Shape (1,): depth; nodes of the tree so far; states seen so far.
+    #: Shape (1,) each: the depth; the nodes of the tree so far; the states seen so far.
     at: IntArray
-    #: Shape (jobs + 1,): jobs that have started, latest start, cost, running jobs; next child, children.
+    #: Shape (jobs + 1,) each: the started jobs, latest start, cost, running jobs; the next child, the
+    #: children.
     started: IntArray
     time: IntArray
     cost: FloatArray
@@ -79,14 +82,14 @@ class Tree(NamedTuple):
     child_size: IntArray
     child_start: IntArray
     child_bound: FloatArray
-    #: Shape (jobs + 1,): the start and size of the job that was started last.
+    #: Shape (jobs + 1,): the start and the size of the last started job.
     chosen_job: IntArray
     chosen_start: IntArray
     chosen_size: IntArray
     #: Shape (jobs,): the best schedule.
     best_starts: IntArray
     best_sizes: IntArray
-    #: Shape (2,): no schedule above the first is looked for; cost of the best schedule.
+    #: Shape (2,): the cutoff, above which no schedule is sought, and the cost of the best schedule.
     cutoff: FloatArray
     #: States: shape (states,), (states, _RUNNING).
     seen_started: IntArray
@@ -95,7 +98,7 @@ class Tree(NamedTuple):
     seen_running: IntArray
     seen_ends: NDArray[np.int32]
     seen_held: NDArray[np.int32]
-    #: Shape (jobs,): work.
+    #: Shape (jobs,): work space.
     earliest: IntArray
 
 
@@ -140,7 +143,7 @@ def new_tree(num_jobs: int, num_sizes: int, cutoff: float) -> Tree:
 
 @inner_kernel
 def _first_fit(instance: Instance, tree: Tree, depth: int, begin: int, nodes: int) -> int:
-    """Return the first time from `begin` on at which so many nodes are free."""
+    """Return the first time from `begin` on at which `nodes` nodes are free."""
     count = tree.running[depth]
     idx = 0
     while idx < count and tree.ends[depth, idx] <= begin:
@@ -164,10 +167,10 @@ def _cost(instance: Instance, job: int, start: int, time: int) -> float:
 
 @inner_kernel
 def _bound(instance: Instance, tables: Tables, tree: Tree, depth: int, child: tuple[int, int, int]) -> float:
-    """Return a lower bound on all schedules that start this job next, then, on this size.
+    """Return a lower bound on the schedules in which a child (job, start, size) comes next.
 
-    Cost so far; what the running jobs pay from then on; the least that each other job costs from then on, and
-    not before its nodes are free; less what all nodes cost from then on.
+    It is the cost so far, plus what the running jobs pay from then on, plus the least cost of each other job
+    from then on and not before its nodes are free, less the price of all nodes from then on.
     """
     job, size, start = child
     step = tables.step
@@ -190,9 +193,9 @@ def _bound(instance: Instance, tables: Tables, tree: Tree, depth: int, child: tu
 
 @inner_kernel
 def _expand(instance: Instance, tables: Tables, tree: Tree, depth: int) -> None:
-    """List the children of a state by bound: those below the cutoff.
+    """List the children of a state that are below the cutoff, by bound.
 
-    A job that starts after another one could have run as a whole is left out, and one whose twin waits.
+    A job is left out if another one could run as a whole before its start, or if its earlier twin waits.
     """
     count = len(instance.release)
     started, now = tree.started[depth], tree.time[depth]
@@ -239,7 +242,7 @@ def _expand(instance: Instance, tables: Tables, tree: Tree, depth: int) -> None:
 
 @inner_kernel
 def _descend(instance: Instance, tree: Tree, depth: int, child: int) -> None:
-    """Make the state of a child, one level down."""
+    """Write the state of a child, one level down."""
     job, size = tree.child_job[depth, child], tree.child_size[depth, child]
     start, below = tree.child_start[depth, child], depth + 1
     end = start + instance.times[size]
@@ -269,7 +272,7 @@ def _descend(instance: Instance, tree: Tree, depth: int, child: int) -> None:
 
 @inner_kernel
 def _holds_no_more(tree: Tree, at: int, depth: int) -> bool:
-    """Tell whether a state seen before holds more nodes at no time: looked at where this one frees some."""
+    """Return whether an earlier state holds more nodes at no time; checked where this one frees some."""
     now, seen = tree.time[depth], tree.seen_running[at]
     mine, theirs, other = 0, 0, 0
     for idx in range(tree.running[depth]):
@@ -293,10 +296,10 @@ def _holds_no_more(tree: Tree, at: int, depth: int) -> bool:
 
 @inner_kernel
 def _dominated(tree: Tree, depth: int) -> bool:
-    """Tell whether a state seen before is no worse: it is remembered otherwise.
+    """Return whether an earlier state is no worse; otherwise this state is remembered.
 
-    The same jobs have started there, none later, for no more cost, and at every time from now on no more
-    nodes are held.
+    In the earlier state the same jobs have started, no start was later, the cost is no higher, and no more
+    nodes are held at any time from now on.
     """
     started, now, cost = tree.started[depth], tree.time[depth], tree.cost[depth]
     count = tree.running[depth]
@@ -321,7 +324,7 @@ def _dominated(tree: Tree, depth: int) -> bool:
 
 @kernel
 def search(instance: Instance, tables: Tables, tree: Tree, gain: float, count: int) -> bool:
-    """Look at so many states; return whether the search is over. A schedule lowers the cutoff by `gain`."""
+    """Visit up to `count` states; return whether the search is over. Schedules lower the cutoff by `gain`."""
     num_jobs = len(instance.release)
     depth = tree.at[0]
     for _ in range(count):

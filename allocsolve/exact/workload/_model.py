@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScaledTerm", "WorkloadModel", "best_of_policies"]
 
-#: Sums in models stay below this.
+#: Sums in models stay below this, as CP-SAT has integers of 64 bits.
 _MOST = 2**58
 
 
@@ -52,7 +52,7 @@ class ScaledTerm(NamedTuple):
     offset: Fraction
     #: Whether the value is exactly that.
     exact: bool
-    #: By how much the expression may be smaller because its coefficients are rounded down; None if times are.
+    #: By how much rounded coefficients may lower the expression; None if times are rounded.
     rounding: int | None
 
     def bound(self, reached: int) -> Fraction:
@@ -60,7 +60,7 @@ class ScaledTerm(NamedTuple):
         return reached * self.factor + self.offset
 
     def at_least(self, value: float) -> int:
-        """Return what the expression is at least if the term is at least `value`: rounded, with care.
+        """Return the least value of the expression if the term is at least `value`, rounded on the safe side.
 
         Values in floating point may be off by their rounding, which is less than the margin.
         """
@@ -70,7 +70,7 @@ class ScaledTerm(NamedTuple):
         return math.ceil((margin - self.offset) / self.factor) - self.rounding
 
     def at_most(self, value: float) -> int:
-        """Return what the expression is at most if the term is at most `value`."""
+        """Return the greatest value of the expression if the term is at most `value`."""
         margin = Fraction(value) * (1 + Fraction(1, 10**10))
         return math.floor((margin - self.offset) / self.factor)
 
@@ -81,7 +81,7 @@ class WorkloadModel:
     Parameters
     ----------
     problem, sizes
-        What runs, and the sizes that jobs may take.
+        The problem, and the sizes that jobs may take.
     grid
         See `grid_of`.
     latest
@@ -94,7 +94,7 @@ class WorkloadModel:
         self._latest = latest
         self.starts: list[cp_model.IntVar] = []
         self.ends: list[cp_model.LinearExpr] = []
-        #: For each job one literal for each of its sizes; empty if it has one size.
+        #: For each job a literal for each of its sizes; empty if it has one size.
         self.on_size: list[list[cp_model.IntVar]] = []
         self._intervals: list[cp_model.IntervalVar] = []
         self._demands: list[int] = []
@@ -177,7 +177,7 @@ class WorkloadModel:
         all_slopes = term_slopes(self.problem, term, grid)
         delays: list[cp_model.LinearExpr] = []
         slopes: list[Fraction] = []
-        most: list[int] = []
+        limits: list[int] = []
         for job, slope in enumerate(all_slopes):
             if not slope:
                 continue
@@ -185,20 +185,20 @@ class WorkloadModel:
             delay = (self.starts[job] if term == "wait" else self.ends[job]) - release
             largest = self._latest[job] - release
             if term == "slowdown":
-                least = math.floor(Fraction(max(float(packed.runtime[job]), SLOWDOWN_FLOOR_S)) / grid.unit)
-                largest = max(largest, least)
-                longer = self.model.new_int_var(least, largest, f"d{job}")
+                shortest = math.floor(Fraction(max(float(packed.runtime[job]), SLOWDOWN_FLOOR_S)) / grid.unit)
+                largest = max(largest, shortest)
+                longer = self.model.new_int_var(shortest, largest, f"d{job}")
                 self.model.add(longer >= delay)
                 delay = longer
             delays.append(delay)
             slopes.append(slope)
-            most.append(max(largest, 1))
+            limits.append(max(largest, 1))
         if not slopes:
             return ScaledTerm(cp_model.LinearExpr.sum([]), Fraction(1), Fraction(0), exact=True, rounding=0)
-        factor, coefficients = _scaled(slopes, most)
+        factor, coefficients = _scaled(slopes, limits)
         whole = all(number * factor == slope for number, slope in zip(coefficients, slopes, strict=True))
         expression = cp_model.LinearExpr.weighted_sum(delays, coefficients)
-        rounding = (0 if whole else sum(most)) if grid.exact else None
+        rounding = (0 if whole else sum(limits)) if grid.exact else None
         return ScaledTerm(expression, factor, Fraction(0), grid.exact and whole, rounding)
 
     # Read-back
@@ -212,17 +212,17 @@ class WorkloadModel:
         return starts, chosen
 
     def hint(self, starts: FloatArray, chosen: IntArray) -> None:
-        """Tell CP-SAT a schedule to begin with."""
+        """Give CP-SAT a schedule to begin with."""
         for job, literals in enumerate(self.on_size):
             self.model.add_hint(self.starts[job], self.grid.point(float(starts[job])))
             for at, literal in enumerate(literals):
                 self.model.add_hint(literal, int(chosen[job] - self.sizes.offsets[job] == at))
 
 
-def _scaled(slopes: list[Fraction], most: list[int]) -> tuple[Fraction, list[int]]:
-    """Return a factor and integers whose multiples are the slopes, rounded down if too large."""
+def _scaled(slopes: list[Fraction], limits: list[int]) -> tuple[Fraction, list[int]]:
+    """Return a factor and integers: their products are the slopes, rounded down if these are too large."""
     factor = value_step(slopes)
-    largest = sum((slope * top for slope, top in zip(slopes, most, strict=True)), Fraction(0))
+    largest = sum((slope * top for slope, top in zip(slopes, limits, strict=True)), Fraction(0))
     if largest / factor > _MOST:
         factor = largest / _MOST
     return factor, [math.floor(slope / factor) for slope in slopes]
@@ -231,7 +231,7 @@ def _scaled(slopes: list[Fraction], most: list[int]) -> tuple[Fraction, list[int
 def best_of_policies(
     problem: WorkloadProblem, objective: WorkloadObjective, clock: Clock, start: TermBound | None
 ) -> Result[WorkloadSchedule]:
-    """Return the best schedule that policies make, with a bound on the first term.
+    """Return the best schedule of all policies, with a bound on the first term.
 
     `start` is an earlier bound by prices, from whose certificate the ascent goes on.
     """
@@ -252,7 +252,7 @@ def best_of_policies(
         if best is None:
             raise
         limit = Limit.INTERRUPTED
-    assert best is not None  # the first policy has no clock
+    assert best is not None  # the first policy runs without a clock
     values, schedule = best
     lower = min(bound.value, values[0])
     proven = len(values) == 1 and lower == values[0]
@@ -270,7 +270,7 @@ def best_of_policies(
 
 
 def _schedules(problem: WorkloadProblem, clock: Clock) -> Iterator[WorkloadSchedule]:
-    """Yield what the policies make that answer the requests of all jobs."""
+    """Yield the schedules of the policies that answer the requests of all jobs."""
     yield EvolvEasyback().simulated(problem).schedule
     if not (problem.jobs.evolving.reading == PROFILE).any():
         yield StaticPrice().simulated(problem, clock=clock).schedule

@@ -1,4 +1,9 @@
-"""Windows by CP-SAT: free a waiting job and some that overlap its wait, keep all others where they are."""
+"""The parts that exact solvers of workloads share: windows by CP-SAT, bounds, earlier results, time grids.
+
+A window frees a waiting job and some jobs that overlap its wait, and keeps all others where they are. Bounds
+are those that need no model. An earlier run leaves a schedule and a certificate, judged before anything
+builds on them. A grid turns times into integers, for solvers that know no others.
+"""
 
 from __future__ import annotations
 
@@ -49,23 +54,23 @@ __all__ = [
     "value_step",
 ]
 
-#: Jobs that are free, and what one window may cost in CP-SAT's deterministic seconds.
+#: The jobs that are free in a window, and its effort in CP-SAT's deterministic seconds.
 _FREE, _EFFORT = 40, 1.0
-#: A window in which the free nodes change more often is passed over.
+#: The most changes of the free nodes in a window; windows with more are skipped, as they take too long.
 _MOST_STEPS = 3_000
 #: Grid points per second: quarters are exact, other times are rounded up.
 _TICKS = 4
-#: The dearest second of a job in the objective of the model.
+#: The cost of a second of the dearest job in the objective of the model: weights are scaled to it.
 _DEAREST = 1_000
 
 
 def search_window(
     search: Reinserter, random: np.random.Generator, clock: Clock, stop: Callable[[], bool]
 ) -> None:
-    """Search one window and put the jobs back in the best order met, if the plan is no worse with it.
+    """Search a window and put its jobs back in the best order met, if the plan is no worse then.
 
-    Jobs keep their sizes. In the order of the starts of a feasible schedule no job is put back later than
-    there, so the plan is feasible whatever was rounded.
+    Jobs keep their sizes. In the order of the starts of a feasible schedule no job is put back later than it
+    starts there, so the plan is feasible in spite of rounding.
     """
     plan = search.plan
     jobs = _window(search, random)
@@ -82,7 +87,7 @@ def search_window(
 
 
 def _window(search: Reinserter, random: np.random.Generator) -> IntArray:
-    """Return a waiting job, drawn in proportion to what its wait costs, and jobs that overlap its wait."""
+    """Return a waiting job, drawn in proportion to the cost of its wait, and jobs that overlap its wait."""
     plan, excess = search.plan, search.excess()
     total = excess.sum()
     if not total > 0:
@@ -93,7 +98,7 @@ def _window(search: Reinserter, random: np.random.Generator) -> IntArray:
     near = np.flatnonzero((starts < ends[job]) & (ends > plan.problem.packed.submit[job]))
     others = near[near != job]
     if len(others) > _FREE:
-        # Half of the windows are short: the jobs around one instant of the wait.
+        # Half of the windows are short: they have the jobs around an instant of the wait.
         if random.random() < 0.5:
             instant = random.uniform(plan.problem.packed.submit[job], ends[job])
             distance = np.maximum(starts[others] - instant, instant - ends[others])
@@ -158,7 +163,7 @@ def _searched(search: Reinserter, jobs: IntArray, clock: Clock, stop: Callable[[
     return np.argsort(best, kind="stable") if best else order
 
 
-#: Up to so many jobs get prices of their own in any case.
+#: The most jobs that get prices of their own in any case.
 ALWAYS_BY_JOB = 100
 
 
@@ -167,18 +172,18 @@ class TermBound:
     """A lower bound on a term."""
 
     value: float
-    #: For the judge; None if there is none.
+    #: The certificate for the judge; None if there is none.
     certificate: Mapping[str, object] | None = None
     #: The prices, if there are any.
     prices: PriceBound | None = None
-    #: Whether the clock ended the ascent of the prices, so that it might have come further.
+    #: Whether the clock ended the ascent of the prices, which might have gone further.
     timed_out: bool = False
 
 
 def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Sizes | None) -> float:
-    """Return the term as if each job had the cluster to itself, rounded as values of plans are.
+    """Return the term as if each job had the cluster to itself, rounded like the values of plans.
 
-    Evolving jobs have no sizes.
+    `sizes` is None for evolving jobs, which have none.
     """
     submit = problem.packed.submit
     if sizes is None or (problem.packed.speedup == OVERHEAD).any():  # not all sizes are listed
@@ -191,12 +196,12 @@ def bound_of_jobs_alone(problem: WorkloadProblem, term: WorkloadTerm, sizes: Siz
 def bound_of_certificate(
     problem: WorkloadProblem, term: WorkloadTerm, certificate: Mapping[str, object]
 ) -> TermBound:
-    """Return what the judge makes of a certificate; prices of node-seconds are for `bound_by_time`.
+    """Return the bound that the judge computes from a certificate; those by time are for `bound_by_time`.
 
     Raises
     ------
     InvalidAnswer
-        If it is no certificate of the problem and term.
+        If it is not a certificate of the problem and term.
     """
     if certificate.get("kind") == "job-prices":
         prices = job_prices_of(problem, term, certificate)
@@ -230,7 +235,7 @@ def bound_by_time(
 def bound_by_jobs(
     problem: WorkloadProblem, term: WorkloadTerm, start: TermBound, clock: Clock, workers: int
 ) -> TermBound:
-    """Return the bound by prices per job, from those of node-seconds on; never a worse one."""
+    """Return the bound by prices per job, which begins with those of node-seconds and is never worse."""
     if start.prices is None or not problem.is_rigid:
         return start
     prices = job_prices(problem, term, start.prices, clock=clock, workers=workers)
@@ -241,12 +246,12 @@ def bound_by_jobs(
 
 
 class Earlier(NamedTuple):
-    """A schedule and a bound from which a run goes on; it returns none that are worse."""
+    """A schedule and a bound from which a run goes on; its own are never worse."""
 
     problem: WorkloadProblem
     objective: WorkloadObjective
     schedule: WorkloadSchedule | None
-    #: Of the first term.
+    #: The bound on the first term.
     bound: TermBound | None
 
     @classmethod
@@ -257,12 +262,12 @@ class Earlier(NamedTuple):
         schedule: WorkloadSchedule | None,
         certificate: Mapping[str, object] | None,
     ) -> Earlier:
-        """Return what holds of a schedule and a certificate.
+        """Return a schedule and the bound of a certificate after the judge has checked both.
 
         Raises
         ------
         InvalidAnswer
-            If the schedule is not feasible, or the certificate is none of the problem and objective.
+            If the schedule is not feasible, or the certificate is not one of the problem and objective.
         """
         faults = () if schedule is None else workload_violations(problem, schedule)
         if faults:
@@ -273,7 +278,7 @@ class Earlier(NamedTuple):
 
     @property
     def unbroken(self) -> WorkloadSchedule | None:
-        """The schedule if each job runs in one piece, as in a plan; None if not."""
+        """The schedule if each job runs in one piece, as in a plan; otherwise None."""
         schedule, count = self.schedule, len(self.problem.jobs)
         return schedule if schedule is not None and len(schedule.starts) == count else None
 
@@ -284,7 +289,7 @@ class Earlier(NamedTuple):
         return self._bounded(self._answered(result))
 
     def _answered(self, result: Result[WorkloadSchedule]) -> Result[WorkloadSchedule]:
-        # The plan that repeats a schedule may be later by what the judge tolerates.
+        # The plan that repeats a schedule may be later, within the tolerance of the judge.
         if self.schedule is None or result.answer is None or result.status is Status.OPTIMAL:
             return result
         value = workload_value(self.problem, self.schedule, self.objective)
@@ -309,14 +314,14 @@ class Earlier(NamedTuple):
         return replace(result, certificate=certificate, bound=(lower, *others) if others else lower)
 
 
-#: Grid points per second where times are no multiples of a quarter.
+#: Grid points per second where times are not multiples of a quarter.
 _FINE = 1024
-#: Sums of quarters are exact up to here in doubles.
+#: Seconds up to which sums of quarters are exact in doubles.
 _MOST_SECONDS = 2.0**50
 
 
 class Grid(NamedTuple):
-    """Times as integers: (seconds - origin) / unit, rounded down where they are no multiples."""
+    """Times as integers: (seconds - origin) / unit, rounded down where they are not multiples of the unit."""
 
     origin: Fraction
     unit: Fraction
@@ -340,7 +345,7 @@ def grid_of(problem: WorkloadProblem, sizes: Sizes) -> Grid:
     """Return the coarsest grid on which some optimal schedule lies.
 
     In some optimal schedule of each term a job starts when it is submitted or when another one ends, so all
-    starts are submissions plus sums of run times. Where these are no multiples of a quarter of a second the
+    starts are submissions plus sums of run times. Where these are not multiples of a quarter of a second the
     grid is fine and rounds down: what is optimal on it is a lower bound, since every schedule stays one when
     jobs come earlier and run for less.
     """
@@ -348,7 +353,7 @@ def grid_of(problem: WorkloadProblem, sizes: Sizes) -> Grid:
     if not len(packed.submit):
         return Grid(Fraction(0), Fraction(1), exact=True)
     origin = Fraction(float(packed.submit.min()))
-    # What users asked for does not matter here, so this is less than `WorkloadProblem.is_exact`.
+    # Limits of users do not matter here, so this demands less than `WorkloadProblem.is_exact`.
     exact = all(bool((4 * times % 1 == 0).all()) for times in (packed.submit, sizes.seconds))
     if not exact or problem.horizon > _MOST_SECONDS:
         return Grid(Fraction(math.floor(origin)), Fraction(1, _FINE), exact=False)
@@ -361,7 +366,7 @@ def grid_of(problem: WorkloadProblem, sizes: Sizes) -> Grid:
 
 
 def term_slopes(problem: WorkloadProblem, term: WorkloadTerm, grid: Grid) -> list[Fraction]:
-    """Return by how much a mean over the jobs grows with a unit of the delay of each job, exactly."""
+    """Return by how much a mean over the jobs grows when each job is a unit of the grid later, exactly."""
     packed = problem.packed
     weights = [Fraction(weight) for weight in packed.weight.tolist()]
     total = sum(weights) or Fraction(1)
@@ -376,7 +381,7 @@ def term_slopes(problem: WorkloadProblem, term: WorkloadTerm, grid: Grid) -> lis
 
 
 def value_step(slopes: list[Fraction]) -> Fraction:
-    """Return the greatest number of which all slopes are multiples: values of a term differ by such ones."""
+    """Return the greatest number that divides all slopes: values of a term differ by multiples of it."""
     slopes = [slope for slope in slopes if slope]
     if not slopes:
         return Fraction(1)

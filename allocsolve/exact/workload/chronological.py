@@ -23,9 +23,9 @@ __all__ = ["ChronologicalOutcome", "chronological_search"]
 
 #: States between two looks at the clock.
 _ROUND = 20_000
-#: More states are not looked at: about two minutes.
+#: The most states that are visited: about two minutes.
 _MOST_STATES = 50_000_000
-#: The longest plan, in units of the grid, and the most entries of a table.
+#: The longest plan, in units of the grid, and the most entries of a table of prices (32 MB).
 _MOST_UNITS, _MOST_ENTRIES = 2_000_000, 4_000_000
 #: States hold 32-bit numbers of nodes.
 _MOST_NODES = 2**31 - 1
@@ -36,7 +36,7 @@ class ChronologicalOutcome(NamedTuple):
 
     #: Nothing is better than the best schedule: a proof.
     proven: bool
-    #: Starts in seconds and indices of sizes, shape (jobs,) each, in order of starts; None if nothing better
+    #: Starts in seconds and indices of sizes, shape (jobs,) each, by start; None if nothing better
     #: was met. Jobs that do not count come last.
     order: IntArray | None
     chosen: IntArray | None
@@ -54,7 +54,7 @@ def chronological_search(
     gain: float,
     clock: Clock,
 ) -> ChronologicalOutcome:
-    """Look for a schedule that is better than `value` by at least `gain`, or prove that there is none.
+    """Search for a schedule that is better than `value` by at least `gain`, or prove that there is none.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def chronological_search(
         return ChronologicalOutcome(proven=False, order=None, chosen=None)
     instance, index = _instance(problem, costs, sizes, grid, latest, counted)
     tables = _tables(problem, grid, prices, instance, counted)
-    # What is better costs less by `gain` at least; three quarters of that leave room for rounding.
+    # A better schedule costs less by at least `gain`; three quarters of that leave room for rounding.
     step = 0.75 * gain * total
     tree = new_tree(len(counted), len(instance.nodes), value * total - step)
     over = False
@@ -174,15 +174,15 @@ def _tables(
     for job in range(jobs):
         integral = np.interp(seconds, edges, rows[job if by_job else 0])
         paid[job] = integral[sampled]
-        release, least = int(instance.release[job]), np.full(units + 1, np.inf)
+        release, cheapest = int(instance.release[job]), np.full(units + 1, np.inf)
         for size in range(instance.offsets[job], instance.offsets[job + 1]):
             length = int(instance.times[size])
             starts = points[release : max(release, int(instance.latest[job]) - length) + 1]
             ends = starts + length * instance.of_end
             cost = np.maximum(instance.floor[job], instance.slope[job] * (ends - instance.reference[job]))
             cost += share[size] * (integral[np.minimum(starts + length, units)] - integral[starts])
-            least[starts] = np.minimum(least[starts], cost)
-        ahead[job] = np.minimum.accumulate(least[::-1])[::-1][sampled]
+            cheapest[starts] = np.minimum(cheapest[starts], cost)
+        ahead[job] = np.minimum.accumulate(cheapest[::-1])[::-1][sampled]
     left = charged[-1] - np.interp(seconds, edges, charged)
     return Tables(step, frozen(paid), frozen(share), frozen(ahead), frozen(left[sampled]))
 

@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkloadCpSat"]
 
-#: Values that differ by less, relatively, are one: as the harness compares claims.
+#: Relative; values that differ by less count as equal, as when the harness compares claims.
 _TOLERANCE = 1e-9
-#: Moves of the search before the model, for each job.
+#: The moves of the search before the model, for each job.
 _MOVES_PER_JOB = 1_000
-#: Jobs that count for that.
+#: The most jobs that count for that.
 _MOST_MOVED = 1_000
-#: Shares of the time for prices of node-seconds and per job.
+#: The shares of the time for prices of node-seconds and per job.
 _BY_TIME, _BY_JOB = 0.05, 0.2
-#: Share of the time after that for branch and bound in order of starts.
+#: The share of the time after that for branch and bound in order of starts.
 _IN_ORDER = 0.6
-#: Larger models, counted in sizes of jobs, are not built.
+#: The most sizes of all jobs together; larger models are not built.
 _MAX_SIZES = 20_000
 
 
@@ -71,7 +71,7 @@ class WorkloadCpSat:
     UnknownName, InvalidOption
         If the objective has an unknown term or repeats one.
     InvalidAnswer
-        When called, if `start` is not a schedule of so many jobs.
+        When called, if `start` is not a schedule of as many jobs.
 
     Notes
     -----
@@ -112,7 +112,7 @@ class WorkloadCpSat:
 
 
 class _Search:
-    """State of one solve: the best plan and, term by term, what is proven."""
+    """The state of a solve: the best plan and, term by term, the proven bounds."""
 
     def __init__(self, problem: WorkloadProblem, objective: WorkloadObjective, budget: Budget) -> None:
         self.problem, self.objective, self.budget = problem, objective, budget
@@ -124,7 +124,7 @@ class _Search:
         self.certificate: Mapping[str, object] | None = None
 
     def find_start(self, start: WorkloadSchedule | None) -> None:
-        """Offer the caller's schedule, and what the heuristics make in a small part of the time."""
+        """Offer the caller's schedule, and plans of the heuristics in a small part of the time."""
         for plan in serial_plans(self.problem, self.sizes):
             self.best.offer(plan)
         if start is not None:
@@ -133,14 +133,14 @@ class _Search:
         improve(self.best, moves, self.budget.seed, Clock(0.1 * self.clock.remaining))
 
     def _plan_of(self, start: WorkloadSchedule) -> Plan:
-        """Return the plan in which the jobs go in the order of a schedule, on its sizes."""
+        """Return the plan with the order and the sizes of a schedule."""
         if start.starts.shape != self.problem.packed.submit.shape:
             msg = f"the start schedule has {len(start.starts)} pieces for {len(self.problem.jobs)} jobs"
             raise InvalidAnswer(msg)
         return Plan.repeating(self.problem, self.sizes, start)
 
     def run(self, *, small: bool) -> None:
-        """Bound and minimise term by term, as far as the time goes."""
+        """Bound and minimise term by term, as far as the time allows."""
         from allocsolve.exact.workload._model import WorkloadModel  # noqa: PLC0415 - imports ortools
 
         grid = grid_of(self.problem, self.sizes)
@@ -172,12 +172,12 @@ class _Search:
             model.model.add(scaled.expression <= scaled.at_most(self.best.values[idx]))
 
     def _fits(self, grid: Grid) -> bool:
-        """Return whether the model is not too large, nor its sums for 64 bits."""
+        """Return whether the model is small enough and its sums fit 64 bits."""
         horizon = grid.point(self.problem.horizon) + 1
         return len(self.sizes.nodes) <= _MAX_SIZES and horizon * self.problem.num_nodes < 2**60
 
     def _lower(self, idx: int) -> TermBound:
-        """Return the bound on a term by prices, or a cheap one if the best plan meets that."""
+        """Return the bound on a term by prices, or a cheap bound if the best plan meets it."""
         term = self.objective[idx]
         alone = bound_of_jobs_alone(self.problem, term, self.sizes)
         if alone >= self.best.values[idx]:
@@ -189,7 +189,7 @@ class _Search:
         return bound_by_jobs(self.problem, term, by_time, clock, self.budget.workers)
 
     def _latest(self, grid: Grid) -> list[int]:
-        """Return by when each job ends in a schedule as good as the best one, in units of the grid."""
+        """Return the latest end of each job in a schedule as good as the best one, in units of the grid."""
         term, value = self.objective[0], self.best.values[0]
         horizon = grid.point(self.problem.horizon) + 1
         if term == "makespan":
@@ -223,7 +223,7 @@ class _Search:
             self.bounds[0] = self.best.values[0]
 
     def _minimise(self, idx: int, model: WorkloadModel, scaled: ScaledTerm) -> None:
-        """Close the gap between the bound and the best value of a term, as far as the time goes."""
+        """Close the gap between the bound and the best value of a term, as far as the time allows."""
         from allocsolve.backends.cpsat import run_cpsat  # noqa: PLC0415 - imports ortools
 
         model.model.clear_hints()  # type: ignore[no-untyped-call]  # ortools
@@ -257,7 +257,7 @@ class _Search:
         """Return the best schedule and what is proven."""
         values = self.best.values
         proven = tuple(self.bounds) == values
-        # Terms after the first open one have no bound.
+        # Terms after the first open term have no bound.
         bounds = [*self.bounds, *(-math.inf,) * (len(values) - len(self.bounds))]
         return Result(
             Status.OPTIMAL if proven else Status.FEASIBLE,

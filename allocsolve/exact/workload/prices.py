@@ -48,25 +48,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Prices"]
 
-#: The plans that serial generation begins may take this share of the time.
+#: The share of the time in which serial generation may begin plans.
 _BY_SERIES = 0.4
-#: With one worker, this share of the time goes into prices of node-seconds, and of the rest this one into
-#: prices per job.
+#: With one worker, the share of the time for prices of node-seconds, and the share of the rest for prices per
+#: job.
 _BY_TIME, _BY_JOB = 0.2, 0.5
-#: The share of the time that malleable jobs leave for the market.
+#: The share of the time, with malleable jobs, after which the market gets the rest.
 _BEFORE_MARKET = 2 / 3
-#: The share of it for coarser prices, which give another market.
+#: The share of the time for coarser prices, which give another market.
 _COARSE_PRICES = 1 / 12
-#: Prices per job pay where the gap is at least this share of the value: wide jobs make it so.
+#: The least gap, as a share of the value, with which prices per job are worth their time: wide jobs cause it.
 _WIDE_GAP = 0.01
-#: Without a time limit, problems of more jobs get no prices per job.
+#: The most jobs that get prices per job without a time limit.
 _UNLIMITED_BY_JOB = 1_200
-#: Up to so many sizes of jobs `WorkloadCpSat` closes the gap: without a time limit, with one.
+#: The most sizes of all jobs with which `WorkloadCpSat` closes the gap, without and with a time limit.
 _CLOSED, _CLOSED_IN_TIME = 12, 40
-#: Moves of reinsertion between two looks at the clock and at new starts.
+#: Moves of reinsertion between two looks at the clock, after which new starts are tried.
 _ROUND = 4_000
-#: After so many rounds in a row that gain nothing each one is followed by a window by CP-SAT. Where moves
-#: still gain, they gain far more in the same time.
+#: Rounds without a gain in a row after which a window by CP-SAT follows each round. While moves gain, they
+#: gain far more in the same time.
 _IDLE_ROUNDS = 25
 
 
@@ -74,7 +74,7 @@ _IDLE_ROUNDS = 25
 class Prices:
     """The best schedule that clairvoyant heuristics make, and a lower bound that the judge recomputes.
 
-    It tells how far any schedule of the same jobs is from the best possible one.
+    It shows how far any schedule of the same jobs is from the best possible one.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ class Prices:
     goes into the prices.
 
     *Guarantee*: the schedule is feasible, the bound valid; ``optimal`` only if they meet. The certificate
-    proves the bound but for what an exact search adds. No result is worse than `start`, or proves less than
-    `certificate`.
+    proves the bound except for what an exact search adds. No result is worse than `start`, or proves less
+    than `certificate`.
     *Complexity*: 41,524 jobs on 9,688 nodes: .5 % of gap within 5 s.
     """
 
@@ -180,7 +180,7 @@ class Prices:
 
 
 class _StoppableClock(Clock):
-    """A clock whose time is over, too, when an event is set."""
+    """A clock whose time is also over when an event is set."""
 
     def __init__(self, seconds: float, stop: threading.Event) -> None:
         super().__init__(seconds)
@@ -193,7 +193,7 @@ class _StoppableClock(Clock):
 
 
 class _Search:
-    """State of one solve: the best plan, the best bound."""
+    """The state of a solve: the best plan and the best bound."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class _Search:
         self._target = 0.0
 
     def begin(self, earlier: Earlier) -> None:
-        """Take what an earlier run has left, and offer the plans by serial generation."""
+        """Take over the results of an earlier run, and offer the plans of serial generation."""
         if earlier.bound is not None:
             self.bound = earlier.bound
         if earlier.unbroken is not None:
@@ -226,7 +226,7 @@ class _Search:
                 return
 
     def run(self) -> None:
-        """Work on both sides."""
+        """Raise the bound and lower the value."""
         seconds = self.clock.remaining
         if self.objective[0] == "makespan":
             self._above(self._clock(seconds))
@@ -246,7 +246,7 @@ class _Search:
     # The bound
 
     def _below(self, by_time: Clock, by_jobs: Clock) -> None:
-        """Raise the bound as long as that pays."""
+        """Raise the bound by prices of node-seconds, then per job if the gap is large."""
         self._by_time(by_time)
         if self._pays():
             self._by_jobs(by_jobs)
@@ -274,7 +274,7 @@ class _Search:
     # The schedule
 
     def _above(self, clock: Clock) -> None:
-        """Lower the value: reinsertion, with a look at new starts of least cost after each round."""
+        """Lower the value by reinsertion; new starts of least cost are tried after each round."""
         random = np.random.default_rng(self.budget.seed)
         left: float = math.inf
         if self.budget.iterations is not None:

@@ -3,7 +3,7 @@
 A placement is a vector ``s`` of step starts: step i holds ``nodes[i]`` on ``[s[i], s[i + 1])``, the last
 step on ``[s[-1], s[-1] + durations[-1])``. Feasible vectors are closed under componentwise minimum and
 maximum, so a least and a greatest one exist, and both are fixpoints that are reached by only raising
-(`place`) or only lowering (`compact`) bounds, in whatever order.
+(`place`) or only lowering (`compact`) bounds, in any order.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Segments(NamedTuple):
 def place(
     segments: Segments, request: Request, num_nodes: int, earliest: int, starts: IntArray, work: IntArray
 ) -> None:
-    """Write the least feasible vector into `starts`; step 0 is delayed, never expanded.
+    """Write the least feasible vector into `starts`; step 0 is delayed, but never expanded.
 
-    `work` has shape (2, >= steps): per step the segment that holds its start, and the start at which its
-    window of ``durations[i]`` was last seen free (so that an unmoved step is not scanned again).
+    `work` has shape (2, >= steps): for each step the segment that has its start, and the start at which its
+    window of ``durations[i]`` was last seen free, so that an unmoved step is not scanned again.
     """
     times, usage, count = segments.times, segments.usage, segments.in_use[0]
     durations, nodes, max_durations = request
@@ -68,7 +68,7 @@ def place(
     while i < num_steps:
         prev_end = starts[i - 1] + durations[i - 1] if i > 0 else earliest
         starts[i] = max(starts[i], prev_end)
-        if verified[i] != starts[i]:  # window of step i: leave each busy segment at its end
+        if verified[i] != starts[i]:  # the window of step i moves behind each busy segment
             start = starts[i]
             k = max(segment[i], segment[i - 1]) if i > 0 else segment[0]
             while k + 1 < count and times[k + 1] <= start:
@@ -85,7 +85,9 @@ def place(
             starts[i] = start
             segment[i] = at
             verified[i] = start
-        if starts[i] > prev_end and i > 0:  # step i - 1 must wait for step i: within its limit, on free nodes
+        if (
+            starts[i] > prev_end and i > 0
+        ):  # step i - 1 must wait for step i, within its limit and on free nodes
             longest = max_durations[i - 1] if i > 1 else durations[0]
             raised = starts[i] - longest
             if raised <= starts[i - 1]:
@@ -108,9 +110,9 @@ def place(
 
 @inner_kernel
 def first_busy(segments: Segments, begin: int, end: int, capacity: int) -> int:
-    """Return where the first segment that meets ``[begin, end)`` with more than `capacity` busy begins.
+    """Return where the first segment with more than `capacity` busy nodes that meets ``[begin, end)`` begins.
 
-    That may be before `begin`, and is -1 if there is none.
+    That may be before `begin`; it is -1 if there is none.
     """
     times, usage, count = segments.times, segments.usage, segments.in_use[0]
     k = bisect_right(times, count, begin) - 1
@@ -133,9 +135,10 @@ def compact(
 ) -> bool:
     """Write the greatest feasible vector that ends at `completion` into `starts`.
 
-    The last step is not expanded. Returns False if no such vector begins at `origin` or later (never after
-    `place` with the same arguments); `starts` is then rubbish. `profile` is any resource profile from
-    `origin` on that `first_busy` can look at (`first_busy` beside this function says what it returns).
+    The last step is not expanded. Returns False if no such vector begins at `origin` or later, which never
+    happens after `place` with the same arguments; `starts` is then meaningless. `profile` is any resource
+    profile from `origin` on for which `first_busy` is given; it returns what `first_busy` of this module
+    does.
     """
     durations, nodes, max_durations = request
     num_steps = len(durations)
@@ -153,7 +156,7 @@ def compact(
         if end - starts[i] > (durations[i] if last else max_durations[i]):
             lowered = starts[i] + max_durations[i]
         else:
-            lowered = first_busy(profile, starts[i], end, num_nodes - nodes[i])  # step i must be over by then
+            lowered = first_busy(profile, starts[i], end, num_nodes - nodes[i])  # step i must end by then
         if lowered >= 0:
             if last:
                 return False
@@ -199,7 +202,7 @@ def add(segments: Segments, starts: IntArray, nodes: IntArray, completion: int) 
 def fit_request(
     segments: Segments, request: Request, num_nodes: int, earliest: int, starts: IntArray, work: IntArray
 ) -> None:
-    """Do what `place` does, for callers from Python."""
+    """Call `place` from Python."""
     place(segments, request, num_nodes, earliest, starts, work)
 
 
@@ -207,5 +210,5 @@ def fit_request(
 def compact_request(
     segments: Segments, request: Request, num_nodes: int, completion: int, starts: IntArray
 ) -> bool:
-    """Do what `compact` does, for callers from Python."""
+    """Call `compact` from Python."""
     return compact(segments, first_busy, 0, request, num_nodes, completion, starts)

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class ListWork(NamedTuple):
-    """What one list schedule writes; made once for many."""
+    """The work space of a list schedule; made once for many schedules."""
 
     #: Shape (steps,): the starts of all steps.
     starts: IntArray
@@ -38,7 +38,7 @@ class ListWork(NamedTuple):
 
 
 def list_work(apps: PackedApplications) -> ListWork:
-    """Return room for list schedules of these applications."""
+    """Return work space for list schedules of these applications."""
     num_steps = len(apps.durations)
     times, usage = np.empty((2, num_steps + len(apps.releases) + 1), dtype=np.int64)
     return ListWork(
@@ -60,8 +60,8 @@ def _place_all(
 ) -> float:
     """Write the starts of all steps into `work` and return the cost.
 
-    The cost is `weight` times (makespan, total completion, waste). Gives up, with infinite cost, once it is
-    sure to exceed `bar`.
+    The cost is `weight` times (makespan, total completion, waste). Returns an infinite cost once it is sure
+    to exceed `bar`.
     """
     segments, starts = work.segments, work.starts
     segments.times[0] = 0
@@ -81,7 +81,7 @@ def _place_all(
         length = 0
         for step in range(a, b):
             length += apps.durations[step]
-        # An application that was not stretched has nothing to gain.
+        # An application that was not expanded has nothing to gain.
         stretched = completion - starts[a] > length
         late = work.steps[2, : b - a]
         if (
@@ -106,7 +106,7 @@ def _place_all(
 def _place_list(
     order: IntArray, apps: PackedApplications, num_nodes: int, compacting: bool, room: IntArray
 ) -> None:
-    """Place the applications in this order; the starts of all steps come first in `room`, which is all 0."""
+    """Place the applications in this order; write the starts of all steps at the front of `room`, all 0."""
     steps = len(apps.durations)
     bounds = steps + len(apps.releases) + 1
     times, usage = steps, steps + bounds
@@ -121,7 +121,7 @@ def list_schedule(order: IntArray, apps: PackedApplications, num_nodes: int, *, 
 
     `order` may name some of the applications only; the steps of the others keep start 0.
     """
-    # One array for all that the kernel writes: numba looks at every argument of every call.
+    # One array has all that the kernel writes, since numba inspects every argument of every call.
     steps = len(apps.durations)
     room = np.zeros(6 * steps + 2 * len(apps.releases) + 3, dtype=np.int64)
     _place_list(order, apps, num_nodes, compacting, room)
@@ -129,19 +129,21 @@ def list_schedule(order: IntArray, apps: PackedApplications, num_nodes: int, *, 
 
 
 class Walk(NamedTuple):
-    """State of one annealing walk over list orders; the kernel goes on where it stopped."""
+    """The state of an annealing walk over list orders; the kernel continues where it stopped."""
 
     #: Shape (applications,): the order that moves start from.
     order: IntArray
-    #: Shape (applications,): work space, the order that is tried.
+    #: Shape (applications,): the order that is tried; work space.
     trial: IntArray
-    #: Shape (applications, 2): a step of the application and the step of another that it waits for, or -1.
+    #: Shape (applications, 2): a step of the application and the step of another one for which it waits, or
+    #: -1.
     waits: IntArray
-    #: Its cost, and the least cost met.
+    #: The cost of the order that moves start from, and the least cost met.
     costs: NDArray[np.float64]
     #: Shape (steps,): the step starts of the least cost.
     best_starts: IntArray
-    #: One number: the state of the random numbers, which are thus the same however a walk is cut in pieces.
+    #: One number: the state of the random numbers, so that these do not depend on how a walk is cut into
+    #: pieces.
     random: NDArray[np.uint64]
 
 
@@ -167,7 +169,7 @@ def uniform(random: NDArray[np.uint64]) -> float:
 
 @inner_kernel
 def draw_order(order: IntArray, random: NDArray[np.uint64], trial: IntArray) -> tuple[int, int]:
-    """Swap two applications of `trial` or insert one elsewhere; return the first and last change.
+    """Swap two applications of `trial` or insert one elsewhere; return the first and last changed place.
 
     `trial` is a copy of `order` of at least two applications.
     """
@@ -197,8 +199,8 @@ def anneal_order(
     """Walk on by `iterations` moves, each a swap of two applications or the insertion of one elsewhere.
 
     Needs at least two applications. The temperature falls geometrically from the first to the second of
-    `temperatures`. The random number of a move is drawn before its schedule, which can be given up as soon as
-    it is sure to be refused.
+    `temperatures`. The random number of a move is drawn before its schedule is made, which can therefore stop
+    as soon as it is sure to be refused.
     """
     order, trial, random = walk.order, walk.trial, walk.random
     num_apps = len(order)

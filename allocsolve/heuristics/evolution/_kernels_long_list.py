@@ -28,7 +28,7 @@ def place_next(
     table: IntArray,
     work: IntArray,
 ) -> int:
-    """Place applications from this position of the order on, as long as the index has room.
+    """Place applications from this position of the order on, while the index has room.
 
     Writes `starts`, shape (steps,); returns the position of the first application that was not placed.
     """

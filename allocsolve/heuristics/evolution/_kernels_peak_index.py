@@ -1,8 +1,8 @@
-"""The resource profile in leaves: kernels that look at it and change it.
+"""The resource profile in leaves: kernels that read it and change it.
 
 Time from `origin` on is cut into leaves of ``2**shift`` seconds. A leaf owns its segments: each has a time
-and a usage that lasts until the next time of the leaf or the end of the leaf; the first begins with the leaf.
-What covers a whole leaf is added to the leaf (``LAZY``) and not to its segments. Beyond the last leaf the
+and a usage that lasts until the time of the next segment or the end of the leaf; the first begins with the
+leaf. Usage of a whole leaf is added to the leaf (``LAZY``) and not to its segments. Beyond the last leaf the
 cluster is idle.
 """
 
@@ -43,13 +43,14 @@ __all__ = [
 
 SmallArray: TypeAlias = NDArray[np.int16]
 
-#: Columns of `PeakIndex.leaves`: first segment, number of segments, room for so many, usage to add to each,
-#: largest usage (the lazy one included), and whether bounds of its window peaks may be below the truth.
+#: Columns of `PeakIndex.leaves`: the first segment, the number of segments, the room for segments, the usage
+#: to add to each, the largest usage (the lazy one included), and whether bounds of window peaks may be too
+#: low.
 BASE, SIZE, ROOM, LAZY, PEAK, STALE = range(6)
-#: Columns of `PeakIndex.segments`: where it begins (seconds), and the nodes busy on it without the lazy ones.
+#: Columns of `PeakIndex.segments`: the begin in seconds, and the busy nodes without the lazy usage.
 TIME, USED = range(2)
-#: Entries of `PeakIndex.state`: segments in use, segments handed out (room included), most segments that the
-#: pool can hold however they are spread, and the last busy second (or a later one).
+#: Entries of `PeakIndex.state`: the segments in use, the segments handed out (room included), the most
+#: segments that the pool can hold however they are spread, and the last busy second (or a later one).
 COUNT, POOL, LIMIT, END = range(4)
 
 
@@ -66,7 +67,7 @@ class PeakIndex(NamedTuple):
     state: IntArray
     #: Shape (leaves, 6), see `BASE`. The number of leaves is a multiple of 16.
     leaves: IntArray
-    #: Shape (pool, 2), see `TIME`: those of a leaf one after the other.
+    #: Shape (pool, 2), see `TIME`: the segments of a leaf are neighbours.
     segments: IntArray
     #: Shape (classes,): durations of windows, seconds; increasing from 1.
     classes: IntArray
@@ -80,7 +81,7 @@ class PeakIndex(NamedTuple):
 
 @inner_kernel
 def has_room(index: PeakIndex, earliest: int, duration: int, num_steps: int) -> bool:
-    """Tell whether an application can be placed from `earliest` on and be added, wherever it goes."""
+    """Return whether an application can be placed from `earliest` on and be added, wherever it lies."""
     last = max(index.state[END], earliest) + duration
     count = index.state[COUNT] + num_steps
     return bool((last < index.origin + (len(index.leaves) << index.shift)) & (count < index.state[LIMIT]))
@@ -102,7 +103,7 @@ def segment_at(index: PeakIndex, leaf: int, time: int) -> int:
 
 @inner_kernel
 def first_free(index: PeakIndex, start: int, duration: int, capacity: int) -> int:
-    """Return the earliest begin >= `start` of a window that is free, if it lies in the leaf of `start`.
+    """Return the earliest begin >= `start` of a free window, if it lies in the leaf of `start`.
 
     Otherwise return a time in a later leaf before which no such window begins. Free means: at most
     `capacity` nodes are busy on ``[begin, begin + duration)``.
@@ -133,9 +134,9 @@ def first_free(index: PeakIndex, start: int, duration: int, capacity: int) -> in
 
 @inner_kernel
 def first_busy(index: PeakIndex, begin: int, end: int, capacity: int) -> int:
-    """Return where the first segment that meets ``[begin, end)`` with more than `capacity` busy begins.
+    """Return where the first segment with more than `capacity` busy nodes that meets ``[begin, end)`` begins.
 
-    That may be before `begin`, and is -1 if there is none.
+    That may be before `begin`; it is -1 if there is none.
     """
     if begin >= end:
         return -1
@@ -157,9 +158,9 @@ def first_busy(index: PeakIndex, begin: int, end: int, capacity: int) -> int:
 
 @inner_kernel
 def last_busy(index: PeakIndex, begin: int, end: int, capacity: int) -> int:
-    """Return where the last segment that meets ``[begin, end)`` with more than `capacity` busy ends.
+    """Return where the last segment with more than `capacity` busy nodes that meets ``[begin, end)`` ends.
 
-    That may be after `end`, and is -1 if there is none.
+    That may be after `end`; it is -1 if there is none.
     """
     if begin >= end:
         return -1
@@ -182,7 +183,7 @@ def last_busy(index: PeakIndex, begin: int, end: int, capacity: int) -> int:
 
 @inner_kernel
 def cut(index: PeakIndex, time: int) -> None:
-    """Make a segment begin at `time`. A full leaf moves to twice the room; O(segments of the leaf)."""
+    """Make a segment begin at `time`. A full leaf moves to a place with twice the room; O(its segments)."""
     leaf = (time - index.origin) >> index.shift
     k = segment_at(index, leaf, time)
     if index.segments[k, TIME] < time:
@@ -219,7 +220,7 @@ def add_step(index: PeakIndex, begin: int, end: int, nodes: int) -> None:
         else:
             k = index.leaves[leaf, BASE]
             stop = k + index.leaves[leaf, SIZE]
-            peak = index.segments[k, USED] + min(nodes, 0)  # negative if more than that is lazy
+            peak = index.segments[k, USED] + min(nodes, 0)  # negative if the lazy usage is larger
             while k < stop:
                 index.segments[k, USED] += nodes if begin <= index.segments[k, TIME] < end else 0
                 peak = max(peak, index.segments[k, USED])

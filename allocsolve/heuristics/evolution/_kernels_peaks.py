@@ -1,10 +1,10 @@
-"""The index of window peaks: where is no window of this duration and capacity, for whole stretches of time.
+"""The index of window peaks: it excludes windows of a duration and capacity for whole stretches of time.
 
 For every leaf and class of durations the index knows a lower bound on the least peak of a window of that
 duration that begins in the leaf (windows belong to the leaf where they begin, so a stretch of leaves has the
 minimum of theirs). With durations rounded down to a class, a bound above the capacity proves that no window
-begins there. Usage that is added leaves every bound valid: the leaves are marked and recomputed when a search
-has looked into one in vain (lazy repair). Usage that is taken away lowers the bounds by as much, at once.
+begins there. Added usage leaves every bound valid: the leaves are marked, and recomputed when a search has
+looked into one in vain (lazy repair). Usage that is taken away lowers the bounds by as much at once.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _ABOVE_ALL = 1 << 62
 
 @inner_kernel
 def class_of(index: PeakIndex, duration: int) -> int:
-    """Return the class of a duration >= 1: the largest one that is not longer."""
+    """Return the class of a duration >= 1: the largest class that is not longer."""
     return bisect_right(index.classes, len(index.classes), duration) - 1
 
 
 @inner_kernel
 def rules_out(index: PeakIndex, leaf: int, duration_class: int, capacity: int) -> bool:
-    """Tell whether the index proves that no window begins in the leaf."""
+    """Return whether the index proves that no window begins in the leaf."""
     return bool(index.peaks[leaf >> 4, duration_class, leaf & 15] > (capacity >> index.scale))
 
 
@@ -52,7 +52,7 @@ def rules_out(index: PeakIndex, leaf: int, duration_class: int, capacity: int) -
 def next_leaf(index: PeakIndex, leaf: int, duration_class: int, capacity: int) -> int:
     """Return the first leaf from `leaf` on that the index does not rule out. O(log leaves).
 
-    There is one: the cluster is idle at the end of the last leaf.
+    There is always one, since the cluster is idle at the end of the last leaf.
     """
     free = capacity >> index.scale
     level = 0
@@ -78,25 +78,25 @@ def next_leaf(index: PeakIndex, leaf: int, duration_class: int, capacity: int) -
 
 @inner_kernel
 def _store(index: PeakIndex, leaf: int, duration_class: int, value: int) -> None:
-    """Store a bound of a leaf, and the minima above it as far as they change."""
+    """Store a bound of a leaf, and the minima above it that change."""
     for level in range(len(index.levels) - 1):
         block = index.levels[level] + (leaf >> 4)
         if value == index.peaks[block, duration_class, leaf & 15]:
             return
         index.peaks[block, duration_class, leaf & 15] = value
-        least = index.peaks[block, duration_class, 0]
+        lowest = index.peaks[block, duration_class, 0]
         for k in range(1, 16):
-            least = min(least, index.peaks[block, duration_class, k])
-        value = least
+            lowest = min(lowest, index.peaks[block, duration_class, k])
+        value = lowest
         leaf >>= 4
 
 
 @inner_kernel
 def repair(index: PeakIndex, leaf: int, best: IntArray) -> None:
-    """Compute the bounds of a leaf anew, as they are now. `best` is work space, shape (classes,).
+    """Recompute the bounds of a leaf. `best` is work space, shape (classes,).
 
-    A window that begins at the begin of a segment has no higher peak than those that begin later in it, nor
-    than those that begin in the next segment if as many nodes or more are busy there.
+    The peak of a window that begins with a segment is no higher than those of windows that begin later in the
+    segment, nor than those of windows that begin in the next segment if as many nodes or more are busy there.
     O(segments of the leaf x leaves and segments within the longest class), usually much less.
     """
     classes = index.classes
@@ -143,7 +143,7 @@ def repair(index: PeakIndex, leaf: int, best: IntArray) -> None:
 
 @inner_kernel
 def change(index: PeakIndex, starts: IntArray, nodes: IntArray, completion: int, sign: int) -> None:
-    """Add (sign 1) or take away (-1) a placed application: step i holds its nodes from ``starts[i]`` on."""
+    """Add (sign 1) or remove (-1) a placed application: step i holds its nodes from ``starts[i]`` on."""
     cut(index, completion)
     for i in range(len(starts)):
         cut(index, starts[i])
@@ -164,8 +164,8 @@ def change(index: PeakIndex, starts: IntArray, nodes: IntArray, completion: int,
 
 @inner_kernel
 def _lower(index: PeakIndex, first: int, last: int, nodes: int) -> None:
-    """Lower the bounds of the leaves by what was taken away; O(leaves x classes)."""
-    drop = (nodes >> index.scale) + 1 if index.scale else nodes  # of rounded values, at most one more
+    """Lower the bounds of the leaves by the nodes taken away; O(leaves x classes)."""
+    drop = (nodes >> index.scale) + 1 if index.scale else nodes  # rounded values fall by at most one more
     for leaf in range(first, last + 1):
         for j in range(len(index.classes)):
             _store(index, leaf, j, max(index.peaks[leaf >> 4, j, leaf & 15] - drop, 0))

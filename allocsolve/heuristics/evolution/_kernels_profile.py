@@ -1,4 +1,4 @@
-"""What a resource profile of a simulator asks of its index: one application at a time."""
+"""Kernels for the resource profile of a simulator, on one application at a time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fit_request(
 
 @kernel
 def add(index: PeakIndex, starts: IntArray, nodes: IntArray, completion: int, num_nodes: int) -> int:
-    """Add a placed application and return -1, or return its first step that finds too few free nodes."""
+    """Add a placed application and return -1, or return its first step for which too few nodes are free."""
     for i in range(len(starts)):
         end = starts[i + 1] if i + 1 < len(starts) else completion
         if first_busy(index, starts[i], end, num_nodes - nodes[i]) >= 0:
@@ -51,5 +51,5 @@ def add(index: PeakIndex, starts: IntArray, nodes: IntArray, completion: int, nu
 
 @kernel
 def take_away(index: PeakIndex, starts: IntArray, nodes: IntArray, completion: int) -> None:
-    """Take away what was added."""
+    """Remove an added application."""
     change(index, starts, nodes, completion, -1)

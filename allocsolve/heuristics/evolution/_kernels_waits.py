@@ -1,10 +1,10 @@
 """Annealing of list schedules without expansion: a resource profile for each position, and delays.
 
-A move leaves the schedule before the first position that it changes as it is. So the profile after each
+A move does not change the schedule before the first position that it changes. So the profile after each
 position is stored, and only the applications from there on are placed anew.
 
-A step of an application may *wait* for the end of a step of another one that comes earlier in the list: the
-application starts so late that its step begins no earlier. Orders alone do not reach every schedule; with
+A step of an application may *wait* for the end of a step of another one earlier in the list: the application
+then starts so late that its step begins no earlier. Orders alone do not reach every schedule; with
 waits they do: in a schedule that cannot be tightened, each application begins at its release or one of its
 steps needs the nodes that the end of another's step frees, and one order has all of these earlier.
 """
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Staircases", "Trial", "anneal_waits", "new_trial", "staircases"]
 
-#: Share of the moves that change a wait, share of those on a waiting application that end it, and how many
-#: pairs of steps are drawn to find a wait that delays.
+#: The share of the moves that change a wait, the share of those on a waiting application that end its wait,
+#: and the number of pairs of steps that are drawn to find a wait that delays.
 _WAITS, _ENDED, _DRAWN = 0.2, 0.5, 20
 
 
 class Staircases(NamedTuple):
-    """What the kernel looks up: the applications with their steps at fixed distances."""
+    """The applications with their steps at fixed distances, for look-up by the kernel."""
 
     offsets: IntArray
     durations: IntArray
@@ -43,13 +43,13 @@ class Staircases(NamedTuple):
     begins: IntArray
     #: Shape (steps,): the application of a step.
     owners: IntArray
-    #: Shape (applications,): its duration, and its step with the highest node count, which is placed first.
+    #: Shape (applications,): the duration, and the step with the highest node count, which is placed first.
     lengths: IntArray
     peaks: IntArray
 
 
 def staircases(apps: PackedApplications) -> Staircases:
-    """Return the same applications with what is derived from them."""
+    """Return the same applications with derived arrays."""
     offsets, durations, nodes, _, releases = apps
     sizes = np.diff(offsets)
     before = np.cumsum(durations) - durations
@@ -69,13 +69,13 @@ def staircases(apps: PackedApplications) -> Staircases:
 class Profiles(NamedTuple):
     """The resource profile after each number k of applications, of two schedules.
 
-    Row 2 k + side[k] is that of the schedule that moves start from; the other is free for a trial.
+    Row 2 k + side[k] belongs to the schedule that moves start from; the other row is free for a trial.
     """
 
-    #: Shape (rows, segments): when a segment begins, and the nodes that are busy on it.
+    #: Shape (rows, segments): the begin of a segment, and its busy nodes.
     times: IntArray
     usage: IntArray
-    #: Shape (rows,): number of segments, makespan, and total completion (of the rest: as if never delayed).
+    #: Shape (rows,): number of segments, makespan, total completion (the rest count as if never delayed).
     counts: IntArray
     makespans: IntArray
     totals: IntArray
@@ -84,17 +84,17 @@ class Profiles(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Work space: what is tried, and the schedule that moves start from; made once for many moves."""
+    """Work space: the trial and the schedule that moves start from; made once for many moves."""
 
-    #: As those of `Walk`.
+    #: As in `Walk`.
     order: IntArray
     waits: IntArray
-    #: Shape (applications,): where in the order an application is.
+    #: Shape (applications,): the position of an application in the order.
     position: IntArray
-    #: Shape (applications,): starts in the schedule that moves start from, and in the one that is tried.
+    #: Shape (applications,): starts in the schedule that moves start from, and in the trial.
     starts: IntArray
     new_starts: IntArray
-    #: As those of `Profiles`.
+    #: As in `Profiles`.
     counts: IntArray
     makespans: IntArray
     totals: IntArray
@@ -133,7 +133,7 @@ def _first_start(
     num_nodes: int,
     start: int,
 ) -> int:
-    """Return the least start from `start` on at which all steps fit; rows `at` are the profile."""
+    """Return the least start from `start` on at which all steps fit; the profile is in row `at`."""
     first, last, peak = apps.offsets[app], apps.offsets[app + 1], apps.peaks[app]
     k, kp = 0, 0
     while True:
@@ -149,7 +149,7 @@ def _first_start(
                 begin = times[at, kp]
             j += 1
         start = begin - apps.begins[peak]
-        # The others fit around it, or the first that does not is moved behind what is in its way.
+        # The other steps fit around it, or the first that does not is moved behind what is in its way.
         while k + 1 < count and times[at, k + 1] <= start:
             k += 1
         j = k
@@ -176,7 +176,7 @@ def _first_start(
 def _add(
     times: IntArray, usage: IntArray, at: int, to: int, count: int, apps: Staircases, app: int, start: int
 ) -> int:
-    """Write the profile of rows `at` with the application added into rows `to`; return its segments."""
+    """Write the profile in row `at` plus the application into row `to`; return its number of segments."""
     k = 0
     while k < count and times[at, k] < start:
         times[to, k] = times[at, k]
@@ -214,7 +214,7 @@ def _add(
 
 @inner_kernel
 def _draw_wait(waits: IntArray, random: NDArray[np.uint64], apps: Staircases, starts: IntArray) -> int:
-    """Change a wait at random; return its application, or -1 if none was found that delays it a little."""
+    """Change a wait at random; return its application, or -1 if none with a small delay was drawn."""
     app = int(uniform(random) * len(starts))
     if waits[app, 0] >= 0 and uniform(random) < _ENDED:
         waits[app, 0] = -1
@@ -227,7 +227,8 @@ def _draw_wait(waits: IntArray, random: NDArray[np.uint64], apps: Staircases, st
         if owner == app:
             continue
         delay = starts[owner] + apps.begins[other] + apps.durations[other] - apps.begins[step] - starts[app]
-        # Only a step that needs more nodes than the one before has to wait, and only for one that frees some.
+        # Only a step that needs more nodes than the step before has to wait, and only for one that frees
+        # some.
         rises = step == first or apps.nodes[step] > apps.nodes[step - 1]
         falls = other + 1 == apps.offsets[owner + 1] or apps.nodes[other] > apps.nodes[other + 1]
         if rises and falls and 0 < delay <= apps.lengths[app]:
@@ -248,7 +249,7 @@ def _place_from(
 ) -> float:
     """Place the applications from position `low` on, into `Trial.new_starts`; return the cost.
 
-    Gives up once the cost is sure to exceed `bar`.
+    Stops once the cost is sure to exceed `bar`.
     """
     times, usage, counts, makespans, totals, side = profiles
     order, waits, position = trial.order, trial.waits, trial.position
@@ -295,7 +296,7 @@ def anneal_waits(
     """
     order, waits, random = walk.order, walk.waits, walk.random
     num_apps, segments = len(order), len(apps.durations) + len(order) + 1
-    # Made here: the compiler then knows that both have one shape, which saves 5 % of the time.
+    # They are made here so that the compiler knows that both have one shape, which saves 5 % of the time.
     times = np.empty((2 * num_apps + 2, segments), dtype=np.int64)
     usage = np.empty((2 * num_apps + 2, segments), dtype=np.int64)
     profiles = Profiles(times, usage, trial.counts, trial.makespans, trial.totals, trial.side)
@@ -307,7 +308,7 @@ def anneal_waits(
         trial.waits[k, 0], trial.waits[k, 1] = waits[k, 0], waits[k, 1]
     temperature = temperatures[0]
     cooling = (temperatures[1] / temperatures[0]) ** (1.0 / max(iterations, 1))
-    # The order itself comes first; a walk that goes on has counted it before.
+    # The order itself comes first; a continued walk has counted it before.
     for number in range(-1, iterations - (walk.costs[0] == np.inf)):
         low, high, waiting, bar = 0, num_apps - 1, -1, np.inf
         if number >= 0:

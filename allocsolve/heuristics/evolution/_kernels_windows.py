@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["TABLE_COLUMNS", "place_in"]
 
 #: Columns of the table of windows. EXACT is 0 for a composite, which only the index tests. VERIFIED is the
-#: time at which the window was last seen free, FIRST the first leaf that the index allows. Column RANK has
-#: nothing to do with the row: there stands the row of the window of this rank.
+#: time at which the window was last seen free, FIRST the first leaf that the index allows. Column RANK does
+#: not belong to the row: in row r it has the row of the window of rank r.
 VARIABLE, OFFSET, CAPACITY, DURATION, CLASS, EXACT, VERIFIED, FIRST, RANK = range(9)
 TABLE_COLUMNS = 9
 
@@ -42,23 +42,23 @@ def _fill(row: IntArray, variable: int, offset: int, capacity: int, duration: in
 def _windows(durations: IntArray, nodes: IntArray, num_nodes: int, elastic: bool, table: IntArray) -> int:
     """Fill the table; return the number of windows, at most three per step.
 
-    However the steps are stretched, a run of them holds its least nodes from ``durations[i]`` before step
-    i + 1 on, for the sum of its durations. A composite is the longest run on at least the nodes of a step.
+    However the steps are expanded, a run of them holds its least nodes from ``durations[i]`` before step i +
+    1 on, for the sum of its durations. A composite is the longest run on at least the nodes of a step.
     """
     num_steps = len(durations)
     count = 0
-    begin = 0  # of step i, from the first step on
+    begin = 0  # the begin of step i, from the first step on
     for i in range(num_steps):
         free = num_nodes - nodes[i]
         if i > 0 or not elastic:
             _fill(table[count], i if elastic else 0, 0 if elastic else begin, free, durations[i])
             count += 1
-        if elastic and i + 1 < num_steps:  # what step i holds when step i + 1 begins
+        if elastic and i + 1 < num_steps:  # step i holds its nodes when step i + 1 begins
             _fill(table[count], i + 1, -durations[i], free, durations[i])
             count += 1
         left = i
         offset = begin
-        while left > 0 and nodes[left - 1] > nodes[i]:  # of equal ones, the first stands for all
+        while left > 0 and nodes[left - 1] > nodes[i]:  # of equal runs, the first stands for all
             left -= 1
             offset -= durations[left]
         right = i + 1
@@ -82,25 +82,25 @@ def _windows(durations: IntArray, nodes: IntArray, num_nodes: int, elastic: bool
 
 @inner_kernel
 def _raise(starts: IntArray, variable: int, value: int, durations: IntArray, longest: IntArray) -> None:
-    """Raise a bound, and the bounds of the other steps as far as durations and limits ask for it."""
+    """Raise a bound, and the bounds of other steps as far as durations and limits require it."""
     starts[variable] = value
     for i in range(variable + 1, len(starts)):
-        least = starts[i - 1] + durations[i - 1]
-        if starts[i] >= least:
+        earliest = starts[i - 1] + durations[i - 1]
+        if starts[i] >= earliest:
             break
-        starts[i] = least
+        starts[i] = earliest
     for i in range(variable - 1, -1, -1):
-        least = starts[i + 1] - (longest[i] if i > 0 else durations[0])
-        if starts[i] >= least:
+        earliest = starts[i + 1] - (longest[i] if i > 0 else durations[0])
+        if starts[i] >= earliest:
             break
-        starts[i] = least
+        starts[i] = earliest
 
 
 @inner_kernel
 def _ranked(
     index: PeakIndex, table: IntArray, count: int, starts: IntArray, durations: IntArray, longest: IntArray
 ) -> None:
-    """Raise the bounds to what the index says and rank the windows by it, the latest first."""
+    """Raise the bounds to those of the index and rank the windows by them, the latest first."""
     for c in range(count):
         table[c, CLASS] = class_of(index, table[c, DURATION])
         at = starts[table[c, VARIABLE]] + table[c, OFFSET]
@@ -119,7 +119,7 @@ def _ranked(
 
 @inner_kernel
 def _ruled_out(index: PeakIndex, table: IntArray, count: int, starts: IntArray) -> int:
-    """Return a window that the index rules out where it is, -1 if none. Its FIRST gets the next leaf.
+    """Return a window that the index rules out at its place, -1 if none. Its FIRST gets the next leaf.
 
     A window that fails moves forward by one rank: it is likely to fail again.
     """
@@ -140,9 +140,9 @@ def _ruled_out(index: PeakIndex, table: IntArray, count: int, starts: IntArray) 
 
 @inner_kernel
 def _blocked(index: PeakIndex, table: IntArray, count: int, starts: IntArray) -> int:
-    """Return a window that is not free where it is, -1 if all are. Its VERIFIED says where to look next.
+    """Return a window that is not free at its place, -1 if all are. Its VERIFIED says where to look next.
 
-    Looks at one leaf for each window.
+    It looks at one leaf for each window.
     """
     k = 0
     failing = -1
@@ -167,10 +167,10 @@ def _hold(
     num_nodes: int,
     held: IntArray,
 ) -> bool:
-    """Raise the bounds of steps that cannot hold their nodes until the next begins; tell whether any was.
+    """Raise the bounds of steps that cannot hold their nodes until the next begins; return whether any rose.
 
-    Goes once from the last step to the first. The windows at both ends of a step cover what it holds if that
-    is at most twice its duration. Up to ``held[i]`` its nodes were seen free: bounds only rise.
+    It goes once from the last step to the first. The windows at both ends of a step cover its hold if that is
+    at most twice its duration. Up to ``held[i]`` its nodes were seen free, as bounds only rise.
     """
     raised = False
     for i in range(len(starts) - 2, 0, -1):
@@ -199,7 +199,8 @@ def place_in(
     Parameters
     ----------
     index
-        Must reach beyond its last busy second and beyond `earliest`, each plus the sum of the durations.
+        The index; it must reach beyond its last busy second and beyond `earliest`, each plus the sum of
+        durations.
     table
         Shape (>= 3 * steps, `TABLE_COLUMNS`), work space.
     work
@@ -239,7 +240,7 @@ def place_in(
 
 @inner_kernel
 def _is_elastic(durations: IntArray, max_durations: IntArray) -> bool:
-    """Tell whether any step may be stretched; the first and the last never are."""
+    """Return whether any step may be expanded; the first and the last never are."""
     elastic = False
     for i in range(1, len(durations) - 1):
         elastic = elastic or max_durations[i] > durations[i]

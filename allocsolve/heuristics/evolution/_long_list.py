@@ -1,4 +1,4 @@
-"""List scheduling of many applications: makes the index, and makes it larger when it is full."""
+"""List scheduling of many applications: it makes the index, and a larger one when that is full."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["long_list_schedule"]
 def long_list_schedule(
     order: IntArray, apps: PackedApplications, num_nodes: int, *, compacting: bool
 ) -> IntArray:
-    """Return the starts of all steps, shape (steps,): those of `list_schedule`.
+    """Return the starts of all steps, shape (steps,), equal to those of `list_schedule`.
 
     *Complexity*: no bound better than that of the flat profile is proven; measured n^1.2 to n^1.4.
     """
@@ -32,8 +32,8 @@ def long_list_schedule(
     work = np.empty((2, max(longest, len(classes))), dtype=np.int64)
     starts = np.zeros(len(durations), dtype=np.int64)
     times = used = np.zeros(1, dtype=np.int64)
-    # What lists leave idle, on average; a wrong guess costs another index. (No scalar product: the threads of
-    # the BLAS behind it go on spinning beside the kernel for as long as it runs.)
+    # The idle share that lists leave on average; a wrong guess costs another index. (It is no scalar product,
+    # since the threads of the BLAS behind it would go on spinning beside the kernel for as long as it runs.)
     busy = float((durations.astype(float) * nodes).sum()) / num_nodes
     until = int(releases.max()) + int(1.45 * busy) + 2 * int(spans.max())
     segments = len(durations) + len(releases) + 1

@@ -1,4 +1,4 @@
-"""How a resource profile in leaves is made, read back and made anew when it is full."""
+"""A resource profile in leaves: how it is made, read, and made anew when it is full."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 __all__ = ["duration_classes", "flat", "make_index"]
 
-#: Least segments per leaf, on average, when the index is full: longer scans against more leaves. Fewer as
-#: long as the index stays in the cache, that is, up to so many segments.
+#: The least mean number of segments per leaf when the index is full, a balance of longer scans and more
+#: leaves; the same while the index fits the cache of the processor; and the most segments with which it does.
 _SEGMENTS, _FEW_SEGMENTS, _FEW = 12, 6, 200_000
 
-#: What pads the index, above every stored peak: no window begins there.
+#: The padding of the index, above every stored peak, so that no window begins there.
 _NEVER = np.iinfo(np.int16).max
 
 
 def duration_classes(windows: IntArray, spans: IntArray) -> IntArray:
     """Return durations of windows, in seconds, for which the index keeps peaks: increasing from 1.
 
-    Any choice is right; these are quantiles of the windows that will be asked for and, as composites of
-    several steps are asked for too, some on to the 90 % quantile of the spans of whole applications.
+    Any choice gives right answers. These are quantiles of the expected windows and, since composites of
+    several steps are tested too, some more up to the 90 % quantile of the spans of whole applications.
     """
     windows, spans = (np.sort(each[:: max(1, len(each) // 4096)]) for each in (windows, spans))
     longest = max(int(windows[-1]), int(spans[int(0.9 * (len(spans) - 1))]))
@@ -63,20 +63,20 @@ def make_index(
     Parameters
     ----------
     times, used
-        Shape (segments,): ``used[k]`` nodes are busy from ``times[k]`` on (increasing), the last value for
-        ever, which must be 0. The first time is the origin.
+        Shape (segments,): ``used[k]`` nodes are busy from ``times[k]`` on (increasing). The last value holds
+        for ever and must be 0. The first time is the origin.
     num_nodes
         Nodes of the cluster.
     until
         The index must reach beyond this time, in seconds.
     segments
-        How many segments it must have room for.
+        The number of segments for which it must have room.
     classes
-        Of durations, see `duration_classes`.
+        The classes of durations, see `duration_classes`.
     """
     origin = int(times[0])
     wanted = max(segments // (_FEW_SEGMENTS if segments < _FEW else _SEGMENTS), 16)
-    shift = ((until - origin) // wanted).bit_length()  # wanted / 2 to wanted leaves
+    shift = ((until - origin) // wanted).bit_length()  # this makes wanted / 2 to wanted leaves
     num_leaves = (((until - origin) >> shift) // 16 + 1) * 16
     begins = origin + (np.arange(num_leaves, dtype=np.int64) << shift)
     cuts = np.union1d(begins, times)
@@ -90,7 +90,7 @@ def make_index(
     leaves[:, STALE] = len(times) > 1
     leaves[:, PEAK] = np.maximum.reduceat(values, first)
     handed_out = int(leaves[:, ROOM].sum())
-    # A leaf that moves takes less than four times what it ends up with.
+    # A leaf that moves takes less than four times its final size.
     pool = handed_out + 4 * (segments + num_leaves)
     index = PeakIndex(
         origin,

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Annealing"]
 
-#: Schedules that are tried if the budget limits neither seconds nor iterations.
+#: The schedules that are tried if the budget limits neither seconds nor iterations.
 _DEFAULT_ITERATIONS = 250_000
 
-#: Up to so few applications the walk ends when it has drawn each order about so many times.
+#: With fewer applications than this, the walk ends when it has drawn each order about this number of times.
 _MANY, _TRIES_PER_ORDER = 8, 1000
 
 
@@ -121,18 +121,18 @@ class _Best:
         self.incumbents: list[tuple[float, Value]] = []
 
     def offer(self, number: int, starts: IntArray) -> None:
-        """Keep the step starts, found in this round, if they are better."""
+        """Keep the step starts of a round if they are better."""
         values = starts_value(self._problem, starts, self._objective)
         with self._lock:
             better = values < self.values
             if better or (values == self.values and number < self._round):
                 self.values, self._round, self.starts = values, number, starts.copy()
-            if better:  # only now: Ctrl-C in between leaves no incumbent without its schedule
+            if better:  # noted last, so that Ctrl-C in between leaves no incumbent without its schedule
                 shown = reported_value(values, self._objective, len(self._problem.applications))
                 self.incumbents.append((self._clock.elapsed, shown))
 
     def search(self, rounds: Iterator[Iterator[tuple[int, IntArray]]], workers: int) -> None:
-        """Work through the rounds, as many at a time as there are workers, as long as there is time."""
+        """Work through the rounds, as many at a time as there are workers, while there is time."""
         stop = threading.Event()
         numbered = enumerate(rounds)
 
@@ -154,7 +154,7 @@ class _Best:
 
 
 def reported_value(values: tuple[float, ...], objective: EvolutionObjective, num_applications: int) -> Value:
-    """Return the value as results show it: the mean completion time, and a single term as a number."""
+    """Return the value as results show it: completion as the mean, and a single term as a number."""
     shown = tuple(
         value / max(num_applications, 1) if term == "completion" else value
         for term, value in zip(objective, values, strict=True)

@@ -1,7 +1,7 @@
 """Base fit with an expand limit, and compacting (Klein & Perez 2011, section 4.2).
 
-Plain functions for other simulators: they place one application on whatever resource profile the caller
-keeps, at whatever time it is there.
+Plain functions for other simulators: they place an application on any resource profile of the caller, at any
+time of the simulation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _checked_nodes(num_nodes: int) -> int:
 
 
 def request_arrays(profile: EvolutionProfile, num_nodes: int, limit: float) -> Request:
-    """Return the request as the kernels take it; refuses what never fits."""
+    """Return the request as the kernels take it; refuse a request that never fits."""
     if not instance("profile", profile, EvolutionProfile).steps:
         msg = "the requested profile has no steps"
         raise InvalidProblem(msg)

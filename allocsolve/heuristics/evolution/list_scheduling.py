@@ -90,7 +90,7 @@ class Fit:
     compacting: bool = False
 
     def __post_init__(self) -> None:
-        expand_ratio(self.expand_limit)  # refuses what is not a limit
+        expand_ratio(self.expand_limit)  # refuses values that are not limits
 
     def max_durations(self, problem: EvolutionProblem) -> IntArray:
         """Return the longest time that each step may hold its nodes, shape (steps,), seconds."""
@@ -100,7 +100,7 @@ class Fit:
         return max_expanded_durations(packed.durations, expand_ratio(self.expand_limit))
 
 
-#: From so many applications on, the index of window peaks pays for its upkeep.
+#: The number of applications from which on the index of window peaks saves more time than its upkeep costs.
 MANY = 1500
 
 

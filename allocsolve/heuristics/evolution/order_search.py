@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["anneal", "anneal_in_rounds", "interval_value", "mirrored", "mirrored_starts", "starts_value"]
 
-#: Moves of a round: at least, and for each application. Longer rounds are stuck more often than they gain.
+#: The least moves of a round, and the moves for each application. Longer rounds get stuck more often than
+#: they gain.
 _ROUND, _ROUND_PER_APPLICATION = 16384, 800
 #: Steps that are placed between two looks at the clock: about 20 ms.
 _STEPS_PER_LOOK = 100_000
@@ -55,7 +56,7 @@ def mirrored_starts(problem: EvolutionProblem, backward: IntArray) -> IntArray:
 def interval_value(
     problem: EvolutionProblem, starts: IntArray, ends: IntArray, objective: EvolutionObjective
 ) -> tuple[int, ...]:
-    """Return the terms of the objective for starts and ends of all steps; completion as the total."""
+    """Return the terms of the objective for starts and ends of all steps, with completion as the total."""
     offsets, durations, nodes, _, _ = problem.packed
     values = {
         "makespan": int(ends.max(initial=0)),
@@ -68,7 +69,7 @@ def interval_value(
 def starts_value(
     problem: EvolutionProblem, starts: IntArray, objective: EvolutionObjective
 ) -> tuple[int, ...]:
-    """Return the terms of an objective, of step starts whose last steps are not expanded."""
+    """Return the terms of an objective for step starts whose last steps are not expanded."""
     offsets, durations, _, _, _ = problem.packed
     last = offsets[1:] - 1
     ends = np.roll(starts, -1)
@@ -102,7 +103,7 @@ def anneal(
     max_schedules: float = math.inf,
     seed: int,
 ) -> Iterator[tuple[int, IntArray]]:
-    """Anneal the list order; yield now and then how many schedules were tried and the best's step starts.
+    """Anneal the list order; yield now and then the number of schedules tried and the best step starts.
 
     Parameters
     ----------
@@ -115,9 +116,9 @@ def anneal(
     iterations
         Schedules that are tried, each O(one list schedule): 5 to 10 microseconds for 15-20 applications.
     max_schedules
-        Stop after so many of them, whatever the temperature.
+        The number of schedules after which to stop, at any temperature.
     seed
-        Of the moves; same seed, same answer.
+        The seed of the moves; the same seed gives the same answer.
 
     Notes
     -----
@@ -169,11 +170,13 @@ def anneal_in_rounds(
     image = mirrored(problem) if lead == "makespan" and not any(problem.releases) else None
     variants = [(fit, towards) for fit in fits for towards in (problem, image) if towards is not None]
     length = max(_ROUND, _ROUND_PER_APPLICATION * len(problem.releases))
-    length = max(1, int(min(length, max_schedules / len(variants))))  # each direction gets to cool down
+    length = max(1, int(min(length, max_schedules / len(variants))))  # so that each direction cools down
 
     def anneal_round(number: int, max_schedules: float) -> Iterator[tuple[int, IntArray]]:
         fit, towards = variants[number % len(variants)]
-        own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])  # no two seeds share a round
+        own = int(
+            np.random.SeedSequence([seed, number]).generate_state(1)[0]
+        )  # rounds of different seeds differ
         for tried, starts in anneal(
             towards, fit, objective, iterations=length, max_schedules=max_schedules, seed=own
         ):

@@ -1,4 +1,4 @@
-"""A resource profile that changes: what a simulator keeps of its cluster."""
+"""A resource profile that changes, with which a simulator keeps track of its cluster."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from allocsolve.model.checks import flag, integer, shown
 
 __all__ = ["ResourceProfile"]
 
-#: Requests that are remembered for the choice of the index.
+#: The last requests that are remembered for the choice of the index.
 _REMEMBERED = 256
 
 
@@ -47,14 +47,14 @@ class ResourceProfile:
     num_nodes
         Nodes of the homogeneous cluster, 1 to 2^53.
     origin
-        The present, in seconds: nothing is asked or reserved before. Moved on by `forget`.
+        The present, in seconds: no request or reservation is before it. Moved on by `forget`.
 
     Raises
     ------
     InvalidProblem
         If there is no node.
     InvalidOption
-        If the origin is negative, or a value is no integer.
+        If the origin is negative, or a value is not an integer.
 
     Notes
     -----
@@ -135,7 +135,7 @@ class ResourceProfile:
         return EvolutionProfile(tuple(zip(np.diff(times).tolist(), used[:-1].tolist(), strict=True)))
 
     def earliest_window(self, nodes: int, duration: int, *, not_before: int | None = None) -> int:
-        """Return the earliest time from which on so many nodes are free for so many seconds.
+        """Return the earliest time from which on `nodes` nodes are free for `duration` seconds.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class ResourceProfile:
         return value
 
     def _make_room(self, last: int, num_steps: int) -> None:
-        """Let the index reach beyond a time and have room for so many steps, each with its begin and end."""
+        """Make the index reach beyond a time and have room for `num_steps` steps, each with begin and end."""
         index = self._index
         reach = index.origin + (len(index.leaves) << index.shift)
         if last < reach and int(index.state[COUNT]) + num_steps < int(index.state[LIMIT]):

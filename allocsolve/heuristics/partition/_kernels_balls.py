@@ -1,8 +1,8 @@
-"""What the points nearest to each of many centres cost: balls round centres, counted line by line.
+"""The cost of the points nearest to each of many centres: balls round centres, counted line by line.
 
-A line holds the nodes that differ along the last axis only. A ball cuts an interval out of it, and how many
-points there are in an interval two prefix sums say; so a centre costs as much as there are lines in its ball,
-whatever the machine. Points and totals as in `_kernels_nearest`.
+A line holds the nodes that differ along the last axis only. A ball cuts an interval out of it, and two prefix
+sums give the number of points in an interval; so the time for a centre grows with the lines in its ball, on
+any machine. Points and totals are those of `_kernels_nearest`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Lines(NamedTuple):
     wrap: IntArray
     #: Coordinates of each line along the other axes, shape (lines, axes - 1).
     places: IntArray
-    #: How many points a line has before each position, shape (lines, side + 1); a ring is laid out twice.
+    #: The number of points of a line before each position, shape (lines, side + 1); a ring is laid out twice.
     before: NDArray[np.int32]
 
 
@@ -38,7 +38,7 @@ class Lines(NamedTuple):
 def _nearby(
     lines: Lines, centre: IntArray, radius: int, greatest: bool, near: IntArray, spare: IntArray
 ) -> int:
-    """Write the lines within a radius of the centre's to `near`, in order, with the distances; count them."""
+    """Write lines within a radius of the centre to `near`, in order, with distances; return their number."""
     near[0, 0], near[0, 1], count = 0, 0, 1
     for axis in range(len(lines.shape) - 1):
         for k in range(count):
@@ -56,7 +56,7 @@ def _nearby(
 
 @inner_kernel
 def _interval(lines: Lines, middle: int, reach: int) -> tuple[int, int]:
-    """Return from and before which positions a line is at most `reach` from the middle; none if negative."""
+    """Return the interval of positions of a line at most `reach` from the middle; empty if negative."""
     side = lines.shape[-1]
     if reach < 0:
         return 0, 0
@@ -70,7 +70,7 @@ def _interval(lines: Lines, middle: int, reach: int) -> tuple[int, int]:
 
 @inner_kernel
 def _within(lines: Lines, near: IntArray, count: int, middle: int, radius: int, greatest: bool) -> int:
-    """Return how many points are at most `radius` from a centre, whose lines up to there are near."""
+    """Return the number of points at most `radius` from a centre, given the lines within that radius."""
     total = 0
     for k in range(count):
         apart = near[k, 1]
@@ -106,24 +106,24 @@ def _count_ball(
 
 @inner_kernel
 def _list_shell(
-    lines: Lines, near: IntArray, count: int, middle: int, radius: int, most: int, shell: IntArray
+    lines: Lines, near: IntArray, count: int, middle: int, radius: int, limit: int, shell: IntArray
 ) -> int:
-    """Write the first `most` of the points at this distance in hops to `shell`, in order; return how many."""
+    """Write the first `limit` points at this distance in hops to `shell`, in order; return their number."""
     last, side = len(lines.shape) - 1, lines.shape[-1]
     listed = 0
     for k in range(count):
         line, reach = near[k, 0], radius - near[k, 1]
-        one, other = middle - reach, middle + reach
+        below, above = middle - reach, middle + reach
         if lines.wrap[-1] == 1:
             if 2 * reach > side:
                 continue
-            one, other = one % side, other % side
-        for turn in range(2 if one != other else 1):
-            position = min(one, other) if turn == 0 else max(one, other)
+            below, above = below % side, above % side
+        for turn in range(2 if below != above else 1):
+            position = min(below, above) if turn == 0 else max(below, above)
             if (
                 reach >= 0
                 and 0 <= position < side
-                and listed < most
+                and listed < limit
                 and lines.before[line, position + 1] > lines.before[line, position]
             ):
                 for axis in range(last):
@@ -137,11 +137,11 @@ def _list_shell(
 def values_of_centres(lines: Lines, centres: IntArray, size: int, greatest: bool, greedy: bool) -> IntArray:
     """Return for each centre the value of the points nearest to it; any topology.
 
-    That is their total pairwise hop distance; if `greatest`, the sum of their L-infinity distances from the
-    centre. `centres` are coordinates, shape (centres, axes).
+    The value is their total pairwise hop distance or, if `greatest`, the sum of their L-infinity distances
+    from the centre. `centres` are coordinates, shape (centres, axes).
 
-    Per centre O(axes * lines within the radius of its set + size + sum of sides), with `greatest` that many
-    lines times the radius; greedy also O(points of the last shell * those taken).
+    O(axes * lines within the radius of the set + size + sum of sides) per centre; with `greatest` O(lines
+    within the radius * radius); greedy takes O(points of the last shell * those taken) in addition.
     """
     shape, wrap, places, _ = lines
     axes, first = len(shape), first_places(shape)
@@ -156,8 +156,8 @@ def values_of_centres(lines: Lines, centres: IntArray, size: int, greatest: bool
         middle = centres[c, axes - 1]
         for axis in range(axes - 1):
             if c > 0 and centres[c, axis] != centres[c - 1, axis]:
-                reach = -1  # the lines near it are others
-        # The least radius with `size` points, seldom far from that of the centre before: `short` has too few.
+                reach = -1  # the lines near it differ
+        # The least radius with `size` points is seldom far from that of the last centre: `short` has too few.
         short, inner, total = -1, 0, 0
         enough, upto = -1, 0
         probe = 0 if greatest else radius
@@ -171,7 +171,7 @@ def values_of_centres(lines: Lines, centres: IntArray, size: int, greatest: bool
                 probe -= 1
             else:
                 short, inner = probe, within
-                total += size - within  # so many are farther
+                total += size - within  # the number of points that are farther
                 probe += 1
         radius = enough
         if greatest:

@@ -32,7 +32,7 @@ FAIL, MIN_SPAN, LARGEST_RUNS = range(3)
 
 @kernel
 def collect(order: IntArray, free: BoolArray, start: int, size: int) -> IntArray:
-    """Return the first `size` free nodes from position `start` on; there must be so many."""
+    """Return the first `size` free nodes from position `start` on; there must be enough."""
     nodes = np.empty(size, dtype=np.int64)
     count = 0
     position = start
@@ -88,12 +88,14 @@ def least_span(order: IntArray, free: BoolArray, size: int) -> int:
 def largest_runs(order: IntArray, free: BoolArray, size: int) -> IntArray:
     """Return `size` nodes from few runs: each time the smallest run that suffices, else the largest run.
 
-    First on ties; the last run gives its low end. Runs are in one list per length, so that all is
-    O(nodes).
+    On ties the first run is taken; the last run gives its low end. There is a list of runs for each length,
+    so all takes O(nodes).
     """
     num_nodes = len(order)
     head = np.full(num_nodes + 1, -1, dtype=np.int64)  # per length, the start of the first run
-    following = np.empty(num_nodes, dtype=np.int64)  # per start of a run, that of the next one as long
+    following = np.empty(
+        num_nodes, dtype=np.int64
+    )  # per start of a run, the start of the next run of equal length
     length = 0
     for position in range(num_nodes - 1, -2, -1):
         if position >= 0 and free[order[position]]:
@@ -123,9 +125,9 @@ def largest_runs(order: IntArray, free: BoolArray, size: int) -> IntArray:
 
 @kernel
 def fit(order: IntArray, free: BoolArray, size: int, smallest: bool, fallback: int) -> IntArray:
-    """Return the low end of the first or the smallest run that suffices; if none does, as `fallback` says.
+    """Return the low end of the first or the smallest run that suffices, else the nodes of the `fallback`.
 
-    One kernel for all fallbacks: so none is left to be compiled when it is first needed.
+    A single kernel has all fallbacks, so that none is left to be compiled when it is first needed.
     """
     start = sufficient_run(order, free, size, smallest)
     if start < 0 and fallback == FAIL:

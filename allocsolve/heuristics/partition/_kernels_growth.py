@@ -24,15 +24,15 @@ def grow(
     nodes: IntArray,
     bound: int,
 ) -> int:
-    """Fill `nodes` behind its first entry, each time by the free neighbour that costs least; return the cost.
+    """Fill `nodes` behind its first entry, each time with the cheapest free neighbour; return the cost.
 
-    The component of ``nodes[0]`` must have so many free nodes. On ties the first met: neighbours are met
-    when a node is chosen, by increasing id. Returns `bound` as soon as the cost reaches it; `nodes` is then
-    rubbish.
+    The component of ``nodes[0]`` must have enough free nodes. On ties the neighbour met first is taken:
+    neighbours are met when a node is chosen, by increasing id. Returns `bound` as soon as the cost reaches
+    it; `nodes` is then meaningless.
 
-    Per axis, ``rise`` of a coordinate is the sum of distances along the axis from there to the nodes chosen;
-    only for the coordinates of nodes met so far (``active``), as a small set on a large machine needs no
-    others. ``held`` counts the nodes chosen at a coordinate.
+    Per axis, ``rise`` of a coordinate is the sum of distances along the axis from there to the chosen nodes.
+    It is kept only for the coordinates of nodes met so far (``active``), as a small set on a large machine
+    needs no others. ``held`` counts the chosen nodes at a coordinate.
     """
     shape, wrap, coordinates, offsets, neighbours = lattice
     axes, num_nodes = len(shape), len(free)
@@ -72,15 +72,15 @@ def grow(
                         if held[axis, c] > 0:
                             apart = distance_along(c, there, shape[axis], wrap[axis])
                             rise[axis, there] += held[axis, c] * apart
-        best, least = -1, 0
+        best, least_increase = -1, 0
         for k in range(waiting):
             node = frontier[k]
             increase = 0
             for axis in range(axes):
                 increase += rise[axis, coordinates[node, axis]]
-            if best < 0 or increase < least:
-                best, least = k, increase
-        cost += least
+            if best < 0 or increase < least_increase:
+                best, least_increase = k, increase
+        cost += least_increase
         if cost >= bound:
             return bound
         nodes[count] = frontier[best]
@@ -118,7 +118,7 @@ def _first_seed(lattice: Lattice, free: BoolArray, size: int) -> int:
 
 @kernel
 def grow_first(lattice: Lattice, free: BoolArray, nodes: IntArray) -> bool:
-    """Grow from the first free node that can be grown so far, and fill `nodes`; False if there is none."""
+    """Fill `nodes` from the first free node whose component is large enough; False if there is none."""
     nodes[0] = _first_seed(lattice, free, len(nodes))
     if nodes[0] < 0:
         return False
@@ -152,7 +152,7 @@ def grow_cheapest(
 def spread(
     lattice: Lattice, free: BoolArray, order: IntArray, start: int, size: int, contiguous: bool
 ) -> IntArray:
-    """Return the first `size` free nodes met breadth-first from the first free one of `order`.
+    """Return the first `size` free nodes met breadth-first from the first free node of `order`.
 
     Positions of `order` are tried cyclically from `start` on. Where the search ends too early, it goes on
     from the next free node on `order`, or if `contiguous` returns what it has.

@@ -1,10 +1,11 @@
-"""Kernels of the nearest family: the free nodes nearest to a centre, and what they cost.
+"""Kernels of the nearest family: the free nodes nearest to a centre, and their cost.
 
 Points are the coordinates of the free nodes in canonical order, by the first axis, then the second, and so
 on, shape (points, axes); sets are increasing indices into them. A shell holds the points at one distance
-from the centre; of the last shell that is needed some may not be.
+from the centre; of the last shell that is needed, only some points may be.
 
-Total distances to a set are held per axis: ``totals[first[axis] + c]`` is that of coordinate c along `axis`.
+Total distances to a set are stored per axis: ``totals[first[axis] + c]`` is that of coordinate c along
+`axis`.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ __all__ = [
 
 
 @inner_kernel
-def hops(shape: IntArray, wrap: IntArray, one: IntArray, other: IntArray) -> int:
+def hops(shape: IntArray, wrap: IntArray, here: IntArray, there: IntArray) -> int:
     """Return the hop distance of two points."""
     total = 0
     for axis in range(len(shape)):
-        total += distance_along(one[axis], other[axis], shape[axis], wrap[axis])
+        total += distance_along(here[axis], there[axis], shape[axis], wrap[axis])
     return total
 
 
 @allocating_kernel
 def first_places(shape: IntArray) -> IntArray:
-    """Return where the coordinates of each axis start in an array of all, and its length."""
+    """Return where the coordinates of each axis start in an array of all coordinates, and its length."""
     first = np.zeros(len(shape) + 1, dtype=np.int64)
     for axis in range(len(shape)):
         first[axis + 1] = first[axis] + shape[axis]
@@ -70,7 +71,7 @@ def total_distance(first: IntArray, totals: IntArray, point: IntArray) -> int:
 
 @kernel
 def grid(shape: IntArray, everything: IntArray, points: IntArray) -> IntArray:
-    """Return those of `everything` of which each coordinate is that of some point along the same axis."""
+    """Return the nodes of `everything` each of whose coordinates some point has along the same axis."""
     first = first_places(shape)
     used = np.zeros(first[-1], dtype=np.int64)
     for i in range(len(points)):
@@ -96,7 +97,7 @@ def _last_shell(
     greatest: bool,
     apart: IntArray,
 ) -> tuple[int, int, int]:
-    """Write the distances from the centre to `apart`; return the last shell, how many it gives, the sum.
+    """Write distances from the centre to `apart`; return the last shell, the number it gives, the sum.
 
     Distances are in hops or, if `greatest`, the greatest along an axis; the sum is over the nearest `size`.
     """
@@ -129,10 +130,10 @@ def take_greedily(
     count: int,
     need: int,
 ) -> None:
-    """Move those to the front of `among` that are taken: one by one that of least total distance, the first.
+    """Move the points that are taken to the front of `among`: one by one that of least total distance.
 
-    `among` are `count` indices of points, `own` their total distances to the points taken before; both are
-    changed. O(need * count).
+    On ties it is the first. `among` has `count` indices of points, `own` their total distances to the points
+    taken before; both are changed. O(need * count).
     """
     for turn in range(need):
         best = turn
@@ -158,7 +159,7 @@ def _fill(
     greedy: bool,
     chosen: IntArray,
 ) -> None:
-    """Fill `chosen` with the points within the last shell and `need` of that; changes `apart` if `greedy`."""
+    """Fill `chosen` with the points inside the last shell and `need` of it; changes `apart` if `greedy`."""
     if greedy:
         first = first_places(shape)
         totals = np.zeros(first[-1], dtype=np.int64)
@@ -175,7 +176,7 @@ def _fill(
             own[k] = total_distance(first, totals, points[last[k]])
         take_greedily(shape, wrap, points, last, own, count, need)
         for k in range(need):
-            apart[last[k]] = -1  # no longer of the last shell
+            apart[last[k]] = -1  # no longer in the last shell
         need = 0
     count = 0
     for i in range(len(points)):
@@ -200,9 +201,9 @@ def gather(
 ) -> None:
     """Fill `chosen` with the points nearest to the centre, in hops or, if `greatest`, in L-infinity distance.
 
-    Of the last shell the first in canonical order or, if `greedy`, one by one the point with the least total
-    hop distance to those chosen before, the first on ties. O(points); greedy also O(size * (sum of sides +
-    last shell)).
+    In the last shell these are the first points in canonical order or, if `greedy`, one by one the point with
+    the least total hop distance to those chosen before, the first on ties. O(points); greedy takes O(size *
+    (sum of sides + last shell)) in addition.
     """
     apart = np.empty(len(points), dtype=np.int64)
     shell, need, _ = _last_shell(shape, wrap, points, centre, len(chosen), greatest, apart)

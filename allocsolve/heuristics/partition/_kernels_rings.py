@@ -27,9 +27,9 @@ __all__ = ["costs_of_mesh_centres", "mesh_shell_sums", "prefix_sums"]
 
 @kernel
 def prefix_sums(points: IntArray, width: int, height: int) -> Sums:
-    """Return how many points there are up to each position (itself included), along four directions.
+    """Return the number of points up to each position (itself included), along four directions.
 
-    Upwards in x on the diagonals x - y and x + y, then along y, then along x.
+    The directions are upwards in x on the diagonals x - y and x + y, then along y, then along x.
     """
     sums = np.zeros((4, width + 2, height + 2), dtype=np.int32)
     for i in range(len(points)):
@@ -81,7 +81,8 @@ def _ring_count(sums: Sums, x: int, y: int, radius: int) -> int:
 def costs_of_mesh_centres(sums: Sums, centres: IntArray, size: int, greedy: bool) -> IntArray:
     """Return what `values_of_centres` does, on a 2-D mesh.
 
-    O(r) per centre, r being the radius of the last ring; greedy also O(points of that ring * those taken).
+    O(r) per centre, r being the radius of the last ring; greedy takes O(points of that ring * those taken)
+    more.
     """
     width, height = sums.shape[1] - 2, sums.shape[2] - 2
     costs = np.empty(len(centres), dtype=np.int64)
@@ -127,7 +128,7 @@ def costs_of_mesh_centres(sums: Sums, centres: IntArray, size: int, greedy: bool
             total_distances(rows, down, up - down + 1, 0, row_totals)
             for k in range(listed):
                 ring[k, 2] = column_totals[ring[k, 0]] + row_totals[ring[k, 1]]
-            for taken in range(need):  # the first `taken` are taken, the others in canonical order
+            for taken in range(need):  # the first `taken` points are taken; the others are in canonical order
                 best = taken
                 for k in range(taken + 1, listed):
                     if ring[k, 2] < ring[best, 2]:
@@ -169,6 +170,6 @@ def mesh_shell_sums(points: IntArray, width: int, height: int, centres: IntArray
             within = boxes[right, up] - boxes[left, up] - boxes[right, down] + boxes[left, down]
             if within >= size:
                 break
-            sums[c] += size - within  # so many are farther than this radius
+            sums[c] += size - within  # the number of points farther than this radius
             radius += 1
     return sums

@@ -1,4 +1,4 @@
-"""Kernels that improve a set by swaps, one node out and one in. Points and sets as in `_kernels_nearest`."""
+"""Kernels that improve a set by swaps, one node out and one in; points and sets as in `_kernels_nearest`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["descend"]
 
 @kernel
 def descend(shape: IntArray, wrap: IntArray, points: IntArray, chosen: IntArray, max_swaps: int) -> int:
-    """Swap in place as long as it lowers the cost, at most so often; return by how much it was lowered.
+    """Swap in place while that lowers the cost, at most `max_swaps` times; return the reduction.
 
-    Each time the swap that lowers it most; on ties the first new point, then the first old one. With D the
-    total distance to the set, a swap changes the cost by D(new) - D(old) - d(old, new).
+    Each swap is the one that lowers the cost most; on ties the first new point, then the first old one. With
+    D the total distance to the set, a swap changes the cost by D(new) - D(old) - d(old, new).
 
     O(points + size^2) per swap in practice: d(old, new) is bounded by the box around the set, which excludes
     most pairs; in the worst case O(points * size).
@@ -32,7 +32,7 @@ def descend(shape: IntArray, wrap: IntArray, points: IntArray, chosen: IntArray,
     for old in chosen:
         inside[old] = True
         add_distances(shape, wrap, first, points[old], 1, totals)
-    leaving = np.empty(size, dtype=np.int64)  # D of those chosen
+    leaving = np.empty(size, dtype=np.int64)  # D of the chosen points
     low, high = np.empty(axes, dtype=np.int64), np.empty(axes, dtype=np.int64)
     lowered = 0
     for _ in range(max_swaps):
@@ -45,28 +45,28 @@ def descend(shape: IntArray, wrap: IntArray, points: IntArray, chosen: IntArray,
             for axis in range(axes):
                 low[axis] = min(low[axis], points[chosen[k], axis])
                 high[axis] = max(high[axis], points[chosen[k], axis])
-        least, out, into = 0, -1, -1
+        best_change, out, into = 0, -1, -1
         for new in range(len(points)):
             if inside[new]:
                 continue
             entering = total_distance(first, totals, points[new])
-            if entering - first[axes] - farthest >= least:  # no distance is above the sum of sides
+            if entering - first[axes] - farthest >= best_change:  # no distance is above the sum of sides
                 continue
             reach = 0
             for axis in range(axes):
                 here = points[new, axis]
                 along = max(high[axis] - here, here - low[axis])
                 reach += min(along, shape[axis] // 2) if wrap[axis] == 1 else along
-            if entering - reach - farthest >= least:
+            if entering - reach - farthest >= best_change:
                 continue
             for k in range(size):
-                if entering - reach - leaving[k] < least:
+                if entering - reach - leaving[k] < best_change:
                     change = entering - leaving[k] - hops(shape, wrap, points[chosen[k]], points[new])
-                    if change < least:
-                        least, out, into = change, k, new
+                    if change < best_change:
+                        best_change, out, into = change, k, new
         if out < 0:
             break
-        lowered -= least
+        lowered -= best_change
         old = chosen[out]
         inside[old], inside[into] = False, True
         add_distances(shape, wrap, first, points[old], -1, totals)

@@ -1,4 +1,4 @@
-"""The search of the nearest family: value all centres, gather the best, within the time there is."""
+"""The search of the nearest family: value all centres and gather the best set, within the given time."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ Centres: TypeAlias = Literal[
 ]
 CENTRES: tuple[Centres, ...] = get_args(Centres)
 
-#: Which nodes of the last shell round a centre are taken, if not all are needed.
+#: Which nodes of the last shell round a centre are taken when not all are needed.
 LastShell: TypeAlias = Literal[
     "first",  # by coordinates
-    "greedy",  # one by one, always that which adds least to the total pairwise hop distance
+    "greedy",  # one by one the node that adds least to the total pairwise hop distance
 ]
 LAST_SHELLS: tuple[LastShell, ...] = get_args(LastShell)
 
 #: Swaps between two looks at the clock.
 _SWAPS = 8
-#: How many centres of the same cost to descend from.
+#: The most centres of equal cost from which to descend: these tend to have the same set.
 _ALIKE = 3
 
 
@@ -64,7 +64,7 @@ class Machine(NamedTuple):
     order: IntArray
     #: Their coordinates, shape (nodes, axes).
     points: IntArray
-    #: Whether it is a 2-D mesh.
+    #: Whether the topology is a 2-D mesh.
     planar: bool
 
 
@@ -120,23 +120,23 @@ def centres_of(field: Field, choice: Centres) -> IntArray:
 def cheapest(
     field: Field, size: int, clock: Clock, *, centres: Centres, greedy: bool, starts: int = 0
 ) -> NearestSet:
-    """Return the cheapest set round a centre or, with starts, after swaps from so many of the best ones."""
+    """Return the cheapest set round a centre, or after swaps from the best `starts` centres."""
     tried = centres_of(field, centres)
     costs, limit = _costs(field, tried, size, clock, greedy=greedy)
     if not starts:
         return _nearest_set(field, _gather(field, tried[np.argmin(costs)], size, greedy=greedy), limit)
-    best, least = np.empty(0, dtype=np.int64), MAX_INTEGER
+    best, least_cost = np.empty(0, dtype=np.int64), MAX_INTEGER
     for centre in _varied(costs, starts):
         if len(best) and not clock.remaining:
             return _nearest_set(field, best, Limit.TIME)
         chosen = _gather(field, tried[centre], size, greedy=greedy)
         lowered, ended = _descend(field, chosen, clock)
         limit = limit if ended else Limit.TIME
-        if costs[centre] - lowered < least:
-            best, least = chosen, costs[centre] - lowered
-    if greedy and limit is None:  # the first of the last ring are seldom better than the greedy choice
+        if costs[centre] - lowered < least_cost:
+            best, least_cost = chosen, costs[centre] - lowered
+    if greedy and limit is None:  # the first nodes of the last ring are seldom better than the greedy choice
         costs, limit = _costs(field, tried, size, clock, greedy=False)
-        if costs.min() < least:
+        if costs.min() < least_cost:
             best = _gather(field, tried[np.argmin(costs)], size, greedy=False)
             limit = limit if _descend(field, best, clock)[1] else Limit.TIME
     return _nearest_set(field, best, limit)
@@ -145,7 +145,7 @@ def cheapest(
 def _costs(
     field: Field, tried: IntArray, size: int, clock: Clock, *, greedy: bool
 ) -> tuple[IntArray, Limit | None]:
-    """Return the cost of the set round each centre, or round the first ones when the time is up."""
+    """Return the cost of the set round each centre, or round the first centres when the time is up."""
     machine = field.machine
     if machine.planar:
         width, height = machine.shape.tolist()
@@ -157,7 +157,7 @@ def _costs(
 
 
 def _descend(field: Field, chosen: IntArray, clock: Clock) -> tuple[int, bool]:
-    """Swap in place; return by how much the cost was lowered, and whether it was before the time was up."""
+    """Swap in place; return the reduction of the cost, and whether it ended before the time was up."""
     timed, total = math.isfinite(clock.remaining), 0
     swaps = _SWAPS if timed else MAX_INTEGER
     while lowered := descend(field.machine.shape, field.machine.wrap, field.points, chosen, swaps):
@@ -170,9 +170,9 @@ def _descend(field: Field, chosen: IntArray, clock: Clock) -> tuple[int, bool]:
 
 
 def _varied(costs: IntArray, count: int) -> IntArray:
-    """Return the centres of least cost, but few of the same cost: these tend to have the same set.
+    """Return the centres of least cost, with few of equal cost, as these tend to have the same set.
 
-    On an empty machine all centres far from the border have the same set but for its place.
+    On an empty machine all centres far from the border have the same set, only in another place.
     """
     order = np.argsort(costs, kind="stable")
     ranked = costs[order]
@@ -180,7 +180,7 @@ def _varied(costs: IntArray, count: int) -> IntArray:
 
 
 def least_shells(field: Field, size: int, clock: Clock, *, greedy: bool) -> NearestSet:
-    """Return the set of square shells round the free node where their numbers add up to least."""
+    """Return the set of square shells with the least sum of shell numbers round a free node."""
     machine, points = field.machine, field.points
     if machine.planar:
         width, height = machine.shape.tolist()
@@ -220,7 +220,7 @@ def _nearest_set(field: Field, chosen: IntArray, limit: Limit | None) -> Nearest
 
 
 def _valued(value: Callable[[IntArray], IntArray], centres: IntArray, clock: Clock) -> IntArray:
-    """Return the value of each centre, or of the first ones (one at least) when the time is up."""
-    if math.isinf(clock.remaining):  # a microsecond less than one piece
+    """Return the value of each centre, or of the first centres (at least one) when the time is up."""
+    if math.isinf(clock.remaining):  # a microsecond faster than in pieces
         return value(centres)
     return np.concatenate([value(centres[piece]) for piece in pieces(len(centres), clock)])

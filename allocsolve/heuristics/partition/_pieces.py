@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = ["pieces"]
 
-#: Seconds that a piece takes, about.
+#: About how many seconds a piece takes: short against any budget, long against a look at the clock.
 _PACE = 0.01
 
 
 def pieces(count: int, clock: Clock) -> Iterator[slice]:
-    """Yield slices that make up ``range(count)``: the first in any case, others as long as there is time.
+    """Yield slices that make up ``range(count)``: the first in any case, others while there is time.
 
-    Their lengths follow the time that those before took. Without a limit there is one.
+    Their lengths follow from the times of those before. Without a limit there is one slice.
     """
     started, done = clock.elapsed, 0
     length = 1 if math.isfinite(clock.remaining) else count

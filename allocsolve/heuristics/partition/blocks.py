@@ -41,8 +41,8 @@ def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
 
     The free nodes are cut into the largest aligned free cubes. From the largest i down, as many cubes of
     2^i nodes a side are taken as fit into what is still needed: the digits of `size` to the base 2^axes.
-    Where there is none of a level, the smallest larger cube is split; where there is none of these either,
-    smaller ones must do. The cube of least base first. Axes of one node do not count.
+    If a level has none, the smallest larger cube is split; if there is no larger one either,
+    smaller cubes are taken. Cubes of a level are taken by increasing base. Axes of one node do not count.
 
     Parameters
     ----------
@@ -71,8 +71,9 @@ def multiple_buddy(topology: Topology, free: BoolArray, size: int) -> IntArray:
     References
     ----------
     Lo, Windisch, Liu & Nitzberg, "Noncontiguous processor allocation algorithms for mesh-connected
-    multicomputers", IEEE TPDS 8(7), 1997 ("MBS"; from memory). There the free cubes stay from one
-    allocation to the next, split as they were; here they follow from the mask.
+    multicomputers", IEEE Transactions on Parallel and Distributed Systems 8(7), 1997, pp. 712-726 (the
+    multiple buddy strategy, MBS). There the free cubes stay from one allocation to the next, split as they
+    were; here they follow from the mask.
 
     Examples
     --------
@@ -102,8 +103,8 @@ def _cube(sides: tuple[int, ...], side: int, step: int = 1) -> IntArray:
 
 
 def _free_cubes(sides: tuple[int, ...], free: BoolArray) -> list[list[int]]:
-    """Return per level i the bases, increasing, of the aligned free cubes 2^i a side in no larger one."""
-    left = free.reshape(sides[::-1]).copy()  # axes reversed: the flat index is the node id
+    """Return per level i the bases, increasing, of aligned free cubes 2^i a side inside no larger one."""
+    left = free.reshape(sides[::-1]).copy()  # axes are reversed, so that the flat index is the node id
     ids = np.arange(free.size).reshape(left.shape)
     cubes = []
     for level in range(min(sides).bit_length() - 1, -1, -1):
@@ -164,11 +165,12 @@ def paging(
 
     Notes
     -----
-    *Guarantee*: fails only as said; none on distances. *Complexity*: O(nodes).
+    *Guarantee*: fails only if the free pages have too few nodes; none on distances. *Complexity*: O(nodes).
 
     References
     ----------
-    Lo, Windisch, Liu & Nitzberg, IEEE TPDS 8(7), 1997 ("Paging(i)"; from memory).
+    Lo, Windisch, Liu & Nitzberg, "Noncontiguous processor allocation algorithms for mesh-connected
+    multicomputers", IEEE Transactions on Parallel and Distributed Systems 8(7), 1997, pp. 712-726 (paging).
 
     Examples
     --------

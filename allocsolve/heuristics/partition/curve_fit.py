@@ -1,4 +1,4 @@
-"""Allocation on a node order: free lists, runs and windows (Lo et al., SST, Slurm).
+"""Allocation on a node order: free lists, runs and windows (as in Cplant, SST and Slurm).
 
 Plain functions for other simulators, which return the nodes in the order in which they take them, and the
 solver over them.
@@ -59,7 +59,7 @@ Fallback: TypeAlias = Literal[
 CURVE_METHODS: tuple[CurveMethod, ...] = get_args(CurveMethod)
 FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 
-#: As kernels take it.
+#: The number of each fallback for the kernels.
 _FALLBACK_NUMBERS: dict[Fallback, int] = {
     "min-span": kernels.MIN_SPAN,
     "largest-runs": kernels.LARGEST_RUNS,
@@ -152,9 +152,9 @@ def best_fit_run(
 
     References
     ----------
-    Lo, Windisch, Liu & Nitzberg, "Noncontiguous processor allocation algorithms for mesh-connected
-    multicomputers", 1997, and Leung et al., "Processor allocation on Cplant", 2002 (from memory); Slurm's
-    ``select/linear`` up to 24.11 (fallback ``largest-runs``).
+    Leung et al., "Processor allocation on Cplant: achieving general processor locality using one-dimensional
+    allocation strategies", IEEE Cluster 2002; Slurm's ``select/linear`` up to 24.11 (fallback
+    ``largest-runs``).
     """
     choice("fallback", fallback, FALLBACKS)
     positions, free, size = _checked(topology, free, size, order, bits)

@@ -1,4 +1,4 @@
-"""A topology as the arrays that kernels take, and what all allocators share."""
+"""A topology as the arrays that kernels take, and the common parts of all allocators."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Lattice(NamedTuple):
 
 @lru_cache(maxsize=8)
 def lattice(topology: Topology) -> Lattice:
-    """Return the arrays of a topology; those used last are at hand. O(nodes * axes)."""
+    """Return the arrays of a topology; those used last are cached. O(nodes * axes)."""
     nodes = np.arange(topology.num_nodes, dtype=np.int64)
     coordinates = topology.coordinates(nodes)
     strides = np.cumprod([1, *topology.shape[:-1]])
@@ -79,9 +79,9 @@ def nodes_at(shape: Sequence[int], coordinates: Iterable[IntArray]) -> IntArray:
 
 
 @inner_kernel
-def distance_along(one: int, other: int, side: int, ring: int) -> int:
+def distance_along(first: int, second: int, side: int, ring: int) -> int:
     """Return the distance of two coordinates along an axis."""
-    direct = abs(one - other)
+    direct = abs(first - second)
     return min(direct, side - direct) if ring else direct
 
 
@@ -89,8 +89,9 @@ def distance_along(one: int, other: int, side: int, ring: int) -> int:
 def line_cost(counts: IntArray, start: int, side: int, ring: int, size: int) -> int:
     """Return the sum of distances over all pairs of `size` points along an axis, ``counts[start + c]`` at c.
 
-    Each place between two coordinates is crossed by the pairs that have one point on either side. A ring is
-    cut in two places: of its arcs of half a ring, as many as twice the distance of two points hold just one.
+    Each place between two coordinates is crossed by the pairs with a point on either side. A ring is cut in
+    two places: the number of its arcs of half a ring that hold just one of two points is twice their
+    distance.
     """
     held = cost = 0
     half = side // 2 if ring else 0
@@ -109,7 +110,7 @@ def line_cost(counts: IntArray, start: int, side: int, ring: int, size: int) -> 
 def total_distances(counts: IntArray, start: int, side: int, ring: int, totals: IntArray) -> None:
     """Write the total distance of each coordinate of an axis to all points; counts as in `line_cost`."""
     half = side // 2 if ring else side
-    total = size = ahead = 0  # points up to half a ring ahead come nearer by the next step
+    total = size = ahead = 0  # the next step brings points up to half a ring ahead nearer
     for c in range(side):
         size += counts[start + c]
         total += counts[start + c] * distance_along(0, c, side, ring)
@@ -120,7 +121,7 @@ def total_distances(counts: IntArray, start: int, side: int, ring: int, totals: 
         opposite = counts[start + (c + half + 1) % side] if ring else 0
         total += size - 2 * ahead
         if ring and side % 2:
-            total -= opposite  # as far as before
+            total -= opposite  # these stay as far as before
         if c + 1 < side:
             ahead += opposite - counts[start + c + 1]
 
@@ -129,7 +130,7 @@ def total_distances(counts: IntArray, start: int, side: int, ring: int, totals: 
 def pairwise_distance(shape: IntArray, wrap: IntArray, coordinates: IntArray, nodes: IntArray) -> int:
     """Return the sum of hop distances over all pairs of the nodes, O(axes * nodes + sum of sides).
 
-    Per axis, from the counts of nodes at each coordinate; distances add up over axes.
+    It is computed per axis from the counts of nodes at each coordinate, since distances add up over axes.
     """
     total = 0
     for axis in range(len(shape)):
@@ -151,7 +152,7 @@ def component_sizes(offsets: IntArray, neighbours: IntArray, members: BoolArray)
             continue
         head, tail = 0, 1
         queue[0] = seed
-        sizes[seed] = 1  # also the mark of having been met
+        sizes[seed] = 1  # this also marks it as met
         while head < tail:
             node = queue[head]
             head += 1
@@ -181,7 +182,7 @@ def partition_result(
         if nodes is not None:
             members = np.zeros(problem.topology.num_nodes, dtype=np.bool_)
             members[nodes] = True
-            members.setflags(write=False)  # as the free nodes are: else the kernel is compiled once more
+            members.setflags(write=False)  # like the free nodes, else the kernel is compiled once more
             if component_sizes(arrays.offsets, arrays.neighbours, members)[nodes[0]] < problem.size:
                 nodes = None
     if nodes is None:

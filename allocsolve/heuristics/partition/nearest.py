@@ -59,13 +59,12 @@ def manhattan_median(
         in the experiments of the paper.
     last_ring
         Which nodes of the last ring round each centre to take. ``first``: by coordinates. ``greedy``: one by
-        one that which raises the cost least; not always cheaper.
+        one the node that raises the cost least; not always cheaper.
     swaps_from
-        From how many of the centres to descend by swaps, >= 0: those with the cheapest sets, but at most
-        three of the same cost. A swap, one node out and one in, is made as long as one lowers the cost:
-        always that which lowers it most, on ties the one with the first node in, then the first node out.
-        With ``greedy``, if the sets of ``first`` include a cheaper one than all that come out, one more
-        descent is made from that.
+        The number of centres from which to descend by swaps, >= 0: those with the cheapest sets, but at most
+        three of equal cost. Swaps, one node out and one in, go on as long as one lowers the cost: always the
+        swap that lowers it most, on ties that with the first node in, then the first node out. With
+        ``greedy``, if ``first`` has a cheaper set than all results, one more descent is made from that set.
 
     Returns
     -------
@@ -95,9 +94,9 @@ def manhattan_median(
 
     References
     ----------
-    Bender et al., "Communication-aware processor allocation for supercomputers: finding point sets of small
-    average distance", Algorithmica 50(2), 2008 (the guarantees cited from memory). Not what Linnert et al.
-    2024 call Manhattan median: that is `allocsolve.heuristics.growth`.
+    Bender, Bunde, Demaine, Fekete, Leung, Meijer & Phillips, "Communication-aware processor allocation for
+    supercomputers: finding point sets of small average distance", Algorithmica 50(2), 2008, pp. 279-298.
+    Linnert et al. 2024 call another method Manhattan median: that is `allocsolve.heuristics.growth`.
 
     Examples
     --------
@@ -129,7 +128,8 @@ def gen_alg(topology: Topology, free: BoolArray, size: int) -> IntArray:
 
     References
     ----------
-    Krumke et al., "Compact location problems", Theoretical Computer Science 181, 1997 (cited from memory).
+    Gen-Alg of the simulators SST (Sandia National Laboratories) and PReMAS (Knox College),
+    ``NearestAllocator``.
     """
     return manhattan_median(topology, free, size, centres="free")
 
@@ -163,8 +163,8 @@ def mc1x1(topology: Topology, free: BoolArray, size: int, *, last_shell: LastShe
 
     References
     ----------
-    Mache, Lo & Windisch, "Minimizing message-passing contention in fragmentation-free processor allocation",
-    1997; the greedy variant is that of the simulator PReMAS. Both cited from memory.
+    MC1x1 of the simulators SST (Sandia National Laboratories) and PReMAS (Knox College),
+    ``NearestAllocator``; the greedy variant is that of PReMAS.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def _median(
     last_ring: LastShell,
     swaps_from: int,
 ) -> search.NearestSet:
-    """Do as `manhattan_median` within the time there is."""
+    """Return the set of `manhattan_median`, or the best one within the given time."""
     free, size = checked_request(topology, free, size)
     field, greedy = search.field_of(topology, free), last_ring == "greedy"
     return search.cheapest(field, size, clock, centres=centres, greedy=greedy, starts=int(swaps_from))
@@ -286,7 +286,7 @@ def _median(
 def _shells(
     topology: Topology, free: BoolArray, size: int, clock: Clock, last_shell: LastShell
 ) -> search.NearestSet:
-    """Do as `mc1x1` within the time there is."""
+    """Return the set of `mc1x1`, or the best one within the given time."""
     free, size = checked_request(topology, free, size)
     field = search.field_of(topology, free)
     return search.least_shells(field, size, clock, greedy=last_shell == "greedy")

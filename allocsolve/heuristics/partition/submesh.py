@@ -81,11 +81,6 @@ def submesh(
     *Guarantee*: connected; fails only if no box of the allowed sides is free. None on distances.
     *Complexity*: O(shapes * nodes * axes), ``best`` O(shapes * nodes * axes^2).
 
-    References
-    ----------
-    Zhu, "Efficient processor allocation strategies for mesh-connected parallel computers", 1992 (first fit
-    and best fit with both orientations; from memory).
-
     Examples
     --------
     >>> from allocsolve.model import Mesh

@@ -1,4 +1,4 @@
-"""When the jobs of a stream are submitted."""
+"""The submissions of streams of jobs, and the seeds of all generators: how they are checked and named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_JOBS", "Seed", "check_stream", "poisson_submits", "seed_entry", "seed_name", "seed_words"]
 
-#: More are no workload that anybody keeps in a file.
+#: The most jobs of a stream: far more than a file of a workload has.
 MOST_JOBS = 2**24
 
 
@@ -27,7 +27,7 @@ def check_stream(num_jobs: int, load: float) -> float:
     Raises
     ------
     InvalidOption
-        If there are too many jobs or less than none, or the load is no finite number above 0.
+        If the number of jobs is negative or too large, or the load is not a finite number above 0.
     """
     if not 0 <= num_jobs <= MOST_JOBS:
         msg = f"num_jobs {num_jobs} is not in 0..{MOST_JOBS}"
@@ -46,7 +46,7 @@ def poisson_submits(rng: np.random.Generator, num_jobs: int, mean_gap: float) ->
     return submits
 
 
-#: For `numpy.random.default_rng`: the same seed gives the same problem.
+#: A seed for `numpy.random.default_rng`: the same seed gives the same problem.
 Seed: TypeAlias = int | Sequence[int]
 
 

@@ -26,21 +26,22 @@ if TYPE_CHECKING:
 
 __all__ = ["amr", "amr_nodes", "amr_seconds", "amr_stream", "check_amr", "draw_amr"]
 
-#: Counted up whenever the same seed gives other problems than before.
+#: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 
-#: Seconds of a step on n nodes with S MiB: A S / n + B n + C S + D.
+#: The fit of the paper: a step on n nodes with S MiB takes A S / n + B n + C S + D seconds.
 _A, _B, _C, _D = 7.26e-3, 1.23e-4, 1.13e-6, 1.38
-#: Steps of an application, of which the last of a phase comes after at most so many.
+#: The steps of an application, and the most steps of a phase.
 _STEPS, _PHASE = 1000, 200
-#: Growth per step of a growing phase, what is left of it per step of a calm one, noise; the peak is 1000.
+#: By how much the speed of the data grows per step of a growing phase, its factor per step of a calm phase,
+#: the deviation of the noise, and the peak of the data: all in units in which the peak is 1000.
 _GROWTH, _DECAY, _NOISE, _PEAK = 0.01, 0.95, 2.0, 1000.0
-#: Parallel efficiency that the demand aims at.
+#: The parallel efficiency at which the demand aims.
 _EFFICIENCY: Final = 0.75
 
 
 def amr_seconds(nodes: float, data: float) -> float:
-    """Return the seconds of a step on so many nodes with so many MiB of data."""
+    """Return the seconds of a step on `nodes` nodes with `data` MiB."""
     return _A * data / nodes + _B * nodes + _C * data + _D
 
 
@@ -89,7 +90,7 @@ def amr(
     num_nodes
         Nodes of the cluster.
     expand_limit
-        Of the problem; draws nothing.
+        The expand limit of the problem; it does not influence the draws.
 
     Returns
     -------
@@ -106,8 +107,9 @@ def amr(
 
     References
     ----------
-    Klein & Perez, "An RMS for non-predictably evolving applications", IEEE Cluster 2011; restated from memory
-    of the paper, so an AMR-like model rather than a replica. Times and demand follow its fit to Uintah.
+    Klein & Perez, "An RMS for non-predictably evolving applications", IEEE International Conference on
+    Cluster Computing 2011, pp. 326-334. The model follows the paper, with its fit of times and demand to
+    Uintah, but it is AMR-like and no replica.
 
     Examples
     --------
@@ -139,7 +141,7 @@ def amr(
 
 
 def check_amr(peak: tuple[int, int], change: float, num_nodes: int) -> None:
-    """Refuse a range of peaks, or a change of the demand, with which no application can be drawn."""
+    """Refuse ranges of peaks and changes of the demand with which no application can be drawn."""
     _check_range("peak", peak, 2, num_nodes)
     if not 0 < change < math.inf:
         msg = f"change {change} is not a finite number above 0"
@@ -160,7 +162,7 @@ def _check_range(name: str, limits: tuple[int, int], lower: int, upper: int) -> 
 
 
 def _data(rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the data of each step, in units of which the peak has 1000; shape (steps,)."""
+    """Return the data of each step, in units in which the peak is 1000; shape (steps,)."""
     sizes: list[float] = []
     size = speed = 0.0
     growing = True
@@ -212,9 +214,9 @@ def amr_stream(
     load
         Expected node-seconds of the profiles per node and second, above 0.
     peak, change
-        As of `amr`.
+        As in `amr`.
     expand_limit
-        Of the jobs, see `allocsolve.model.Profile`; draws nothing.
+        The expand limit of the jobs, see `allocsolve.model.Profile`; it does not influence the draws.
 
     Returns
     -------
@@ -224,7 +226,7 @@ def amr_stream(
     Raises
     ------
     InvalidOption
-        If an option is not as said.
+        If an option is out of range.
     InvalidProblem
         If `expand_limit` is below 1.
 

@@ -1,4 +1,4 @@
-"""Small problems, each of which refutes something that is easily believed."""
+"""Small problems, each of which refutes a belief that comes easily."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["counterexamples", "easy_counterexamples", "shape_counterexamples"]
 
-#: Counted up whenever a case changes.
+#: The version of the cases: raised whenever a case changes.
 _VERSION = 1
 
 
 def counterexamples() -> tuple[Problem, ...]:
-    """Return all cases; ``meta`` of each has its ``reason``, its name is that of the case.
+    """Return all cases; ``meta`` of each has its ``reason``, and its name is that of the case.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def _partition() -> Iterator[PartitionProblem]:
     )
 
 
-#: Begin, end and nodes of the jobs by the nodes of a line.
+#: Begin, end and nodes of the jobs, by the length of a line in nodes.
 _LINES: Final = {
     4: ((5, 10, 2), (8, 11, 2), (10, 12, 1), (10, 13, 1), (11, 13, 1), (12, 16, 2), (15, 16, 2)),
     6: ((0, 2, 3), (0, 3, 3), (2, 4, 1), (2, 5, 2), (3, 7, 2), (4, 8, 2), (7, 8, 3)),
@@ -209,7 +209,7 @@ def shape_counterexamples() -> Iterator[ReservationProblem]:
             yield ReservationProblem(Mesh((num_nodes,)), jobs, shape, name=name, meta=meta)
 
 
-#: From here on whole seconds do not fit into 32-bit floating-point numbers: 194 days.
+#: The second from which on whole seconds do not fit into 32-bit floating-point numbers: after 194 days.
 _SECONDS_OF_32_BITS: Final = 2**24
 
 
@@ -217,9 +217,9 @@ def easy_counterexamples() -> Iterator[WorkloadProblem]:
     """Yield all cases.
 
     ``meta`` of each has its ``reason``, the ``tool`` that it refutes, and as ``starts`` when each job starts
-    (seconds) by the rule: ``"easy"`` (shadow time and extra nodes), ``"fcfs"``, ``"first-fit"``,
-    ``"conservative"``, and what the tool does, under the name of the preset that does it, of the solver with
-    options, or, where none here does it, of the cause.
+    (seconds) by each rule: ``"easy"`` (shadow time and extra nodes), ``"fcfs"``, ``"first-fit"``,
+    ``"conservative"``, and the rule of the tool, under the name of the preset or of the solver with options
+    that follows it, or, where none here does, of the cause.
 
     Examples
     --------

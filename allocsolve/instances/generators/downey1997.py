@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["downey1997"]
 
-#: Counted up whenever the same seed gives other problems than before.
+#: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 
+#: The most jobs: far more than a file of a workload has.
 _MOST_JOBS: Final = 2**24
 
 
@@ -34,10 +35,10 @@ def downey1997(
     nodes: Sequence[int] = (2, 5000),
     runtime: Sequence[int] = (296, 20_131),
 ) -> WorkloadProblem:
-    """Draw a workload of rigid jobs that come at random.
+    """Draw a workload of rigid jobs that arrive at random.
 
     The logarithms of numbers of nodes and of run times are uniform, independently; the times between
-    submissions are exponential, so long in the mean that the jobs need the share `load` of the cluster.
+    submissions are exponential, with a mean such that the jobs need the share `load` of the cluster.
     Sizes and times are rounded to whole nodes and seconds; jobs have no limits. O(num_jobs).
 
     Parameters

@@ -1,4 +1,4 @@
-"""Malleable jobs made of rigid ones, as Zojer et al. 2025 make them of the logs of real machines."""
+"""Malleable jobs made from rigid ones, as Zojer et al. 2025 make them from the logs of real machines."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 __all__ = ["elastic_workload"]
 
-#: Counted up whenever the same seed gives other problems than before.
+#: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 
-#: Parallel shares of which a job gets one, as thousandths.
+#: The parallel shares of which a job gets one, in thousandths.
 _SHARES: Final = (950, 955, 960, 965, 970, 975, 980, 985, 990, 995, 999)
-#: What the efficiency is above on the preferred number of nodes, and on the largest.
+#: Lower limits of the efficiency on the preferred number of nodes, and on the largest.
 _PREFERRED_EFFICIENCY: Final = Fraction(8, 10)
 _LEAST_EFFICIENCY: Final = Fraction(5, 10)
-#: Preferred numbers of nodes for one of the smallest, which is rounded down.
+#: The preferred number of nodes divided by the smallest, which is rounded down.
 _SHRINKING: Final = 5
 
 
 def _most_nodes(thousandths: int, efficiency: Fraction) -> int:
     """Return the largest n at which ``1 / ((1 - p) n + p)``, Amdahl's efficiency, is above a value.
 
-    It is exact: several limits are integers themselves, where floats would decide by rounding.
+    It is exact: several limits are integers, where floats would decide by rounding.
     """
     parallel = Fraction(thousandths, 1000)
     return math.ceil((1 / efficiency - parallel) / (1 - parallel)) - 1
@@ -71,8 +71,8 @@ def elastic_workload(
     Returns
     -------
     WorkloadProblem
-        Named after the workload, share and seed, such as ``cori-knl-elastic0.4-s1``. Its ``meta`` tells the
-        recipe with its parameters, and under ``workload`` what that of `problem` told, with its name.
+        Named after the workload, share and seed, such as ``cori-knl-elastic0.4-s1``. Its ``meta`` has the
+        recipe with its parameters, and under ``workload`` the ``meta`` and the name of `problem`.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def elastic_workload(
     nodes = packed.nodes
     law = np.minimum(np.searchsorted(_PREFERRED_MOST, nodes), len(_SHARES) - 1)
     fewest = np.maximum(nodes // _SHRINKING, 1)
-    most = np.minimum(np.maximum(nodes, np.array(_MOST)[law]), problem.num_nodes)
+    largest = np.minimum(np.maximum(nodes, np.array(_MOST)[law]), problem.num_nodes)
     laws = [Amdahl(thousandths / 1000) for thousandths in _SHARES]
     kinds: tuple[JobKind, JobKind] = ("rigid", "malleable")
     return WorkloadProblem(
@@ -133,7 +133,7 @@ def elastic_workload(
             users=jobs.users or None,
             weight=packed.weight,
             min_nodes=np.where(chosen, fewest, nodes),
-            max_nodes=np.where(chosen, most, nodes),
+            max_nodes=np.where(chosen, largest, nodes),
             speedups=[
                 laws[place] if is_chosen else None
                 for place, is_chosen in zip(law.tolist(), chosen.tolist(), strict=True)
@@ -155,7 +155,7 @@ def elastic_workload(
 
 
 def _parts(runtime: FloatArray, tick: float) -> IntArray:
-    """Return into how many parts the work of each job is divided; 0 if its size may change at any time."""
+    """Return the number of parts of the work of each job; 0 if its size may change at any time."""
     if tick == 0:
         return np.zeros(len(runtime), dtype=np.int64)
     if runtime.max(initial=0) > MAX_INTEGER * tick:

@@ -1,6 +1,6 @@
 """Evolution-profile scheduling as a workload of jobs with profiles, and back: problems and schedules.
 
-The offline optimum of one family is so the baseline of online policies in the other. An application becomes
+So the offline optimum of one family is the baseline of online policies in the other. An application becomes
 an evolving job with a `Profile`, its release the submission; turnaround is then completion minus release.
 """
 
@@ -63,13 +63,13 @@ def workload_of_evolution(problem: EvolutionProblem) -> WorkloadProblem:
 def evolution_of_workload(problem: WorkloadProblem) -> EvolutionProblem:
     """Return a workload of jobs with profiles as an evolution problem.
 
-    Weights, limits and users of jobs are left out: that family knows none.
+    Weights, limits and users of jobs are left out, since that family has none.
 
     Raises
     ------
     InvalidProblem
-        If a job has no profile, is not submitted at a whole second, or has another expand limit than the
-        first one; the message names it.
+        If a job has no profile, is not submitted at a whole second, or has an expand limit other than that of
+        the first job; the message names it.
     """
     profiles: list[Profile] = []
     for job in problem.jobs:

@@ -47,22 +47,24 @@ __all__ = [
     "evotree_stream",
 ]
 
-#: Counted up whenever the same seed gives other problems than before.
+#: The version of the generators: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 
 JOBS: Final = 20
 NUM_NODES: Final = 10
 SIZES: Final = (1, 2, 4, 8)
-#: Seconds of a job's first tree, the sequential branch behind it, and its second tree, at nominal size.
+#: Seconds of each of the two trees of a job at nominal size.
 TREE: Final = 50
+#: Seconds of the sequential branch between them.
 BRANCH: Final = 100
+#: The latest submission, in seconds.
 _LAST_SUBMIT: Final = 599
-#: So many jobs are submitted at once; the others follow at the distances that were drawn.
+#: The jobs that are submitted at once; the others follow at the drawn distances.
 _AT_ONCE: Final = 5
 
 
 class EvotreeBatch(NamedTuple):
-    """What is drawn of a batch; jobs in order of submission."""
+    """The drawn values of a batch, with jobs in order of submission."""
 
     #: Nominal sizes.
     sizes: tuple[int, ...]
@@ -73,7 +75,7 @@ class EvotreeBatch(NamedTuple):
 
 
 def draw_evotree(seed: int, evolving: int) -> EvotreeBatch:
-    """Draw a batch as its published configuration does, of which so many jobs evolve."""
+    """Draw a batch as its published configuration does, with `evolving` evolving jobs."""
     rng = random.Random(seed)  # noqa: S311 - the paper's generator, not a secret
     sizes = rng.choices(SIZES, k=JOBS)
     submits = [rng.randint(0, _LAST_SUBMIT) for _ in range(JOBS)]
@@ -90,7 +92,7 @@ def draw_evotree(seed: int, evolving: int) -> EvotreeBatch:
 def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -> EvolutionProblem:
     """Draw a batch of 20 jobs on 10 nodes: a task tree, a sequential branch, another tree.
 
-    A job of nominal size k works 50 s on k nodes, 100 s on one, and again 50 s on k. Those that do not
+    A job of nominal size k works 50 s on k nodes, 100 s on one, and again 50 s on k. Jobs that do not
     evolve hold k nodes all the time, and so does a job of size 1.
 
     Parameters
@@ -100,7 +102,7 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     evolving
         How many per cent of the jobs evolve, 0..100 (rounded down to jobs); which ones is drawn as well.
     expand_limit
-        Of the problem; draws nothing.
+        The expand limit of the problem; it does not influence the draws.
 
     Returns
     -------
@@ -111,7 +113,7 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     Raises
     ------
     InvalidOption
-        If `seed` is no integer >= 0, or `evolving` is not in 0..100.
+        If `seed` is not an integer >= 0, or `evolving` is not in 0..100.
     InvalidProblem
         If `expand_limit` is below 1.
 
@@ -153,15 +155,15 @@ def evotree(seed: int, *, evolving: int = 100, expand_limit: float = math.inf) -
     )
 
 
-#: What a job that is not rigid may be.
+#: The kinds of the jobs that are not rigid.
 EvotreeKind: TypeAlias = Literal["evolving", "moldable"]
 EVOTREE_KINDS: Final[tuple[EvotreeKind, ...]] = get_args(EvotreeKind)
 
-#: Fewest and most nodes of a job of a nominal size.
+#: The fewest and most nodes of a job, by nominal size.
 _RANGES: Final = {1: (1, 2), 2: (1, 4), 4: (2, 8), 8: (4, 10)}
-#: Seconds, as measured: of a start, until a node that comes is useful, until one that goes is free.
+#: Measured seconds: of a start, until a joining node is useful, until a leaving node is free.
 _JOIN: Final = Join(start=4.82, grow=3.94, shrink=3.89)
-#: Seconds of a rigid job, as measured; its phases are a bit shorter than the nominal ones.
+#: Measured seconds of a rigid job; its phases are a little shorter than the nominal ones.
 _RUNTIME: Final = 181.0
 _SCALE: Final = (_RUNTIME - _JOIN.start) / (2 * TREE + BRANCH)
 
@@ -187,7 +189,8 @@ def evotree_batch(
     kind
         What they are: ``evolving``, or ``moldable`` with a table of the run times on every size.
     release_delay
-        Of evolving jobs, see `allocsolve.model.Phases`. The paper does not say it; 10 s fit its figures.
+        The delay of evolving jobs, see `allocsolve.model.Phases`. The paper does not give it; 10 s fit its
+        figures.
 
     Returns
     -------
@@ -197,7 +200,7 @@ def evotree_batch(
     Raises
     ------
     InvalidOption, UnknownName
-        If an option is not as said.
+        If an option is out of range or unknown.
     InvalidProblem
         If `release_delay` is out of range.
 
@@ -257,7 +260,7 @@ def evotree_stream(
         How many jobs are not rigid, 0..1: each with this probability; those of a smaller share are among
         those of a larger one.
     kind, release_delay
-        As of `evotree_batch`.
+        As in `evotree_batch`.
 
     Returns
     -------
@@ -267,7 +270,7 @@ def evotree_stream(
     Raises
     ------
     InvalidOption, UnknownName
-        If an option is not as said.
+        If an option is out of range or unknown.
     InvalidProblem
         If `release_delay` is out of range.
 
@@ -317,7 +320,7 @@ def _share(share: float) -> float:
 def evotree_jobs(
     rows: Iterable[tuple[float, int, bool]], kind: EvotreeKind, release_delay: float
 ) -> list[Job]:
-    """Return jobs as those of `evotree_batch`: submissions, nominal sizes, which ones are not rigid."""
+    """Return jobs like those of `evotree_batch` by submissions, nominal sizes, and which are not rigid."""
     tree, branch = TREE * _SCALE, BRANCH * _SCALE
     phases = {
         size: Phases([(size * tree, None), (branch, 1), (size * tree, None)], release_delay) for size in SIZES

@@ -1,4 +1,4 @@
-"""Small evolution problems at the edges of what the model allows, on which solvers go wrong first."""
+"""Small problems of each family at the edges of what the models allow, on which solvers fail first."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ __all__ = [
 
 def evolution_examples() -> Iterator[EvolutionProblem]:
     """Yield problems whose names say what is at the edge; the random ones have fixed seeds."""
-    one = EvolutionProfile(((3, 5), (4, 0), (1, 2)))
+    single = EvolutionProfile(((3, 5), (4, 0), (1, 2)))
     wide, thin = EvolutionProfile(((2, 3),)), EvolutionProfile(((1, 1), (2, 2)))
     yield EvolutionProblem(3, (), name="no application")
-    yield EvolutionProblem(5, (one,), releases=(7,), name="one application, released late")
+    yield EvolutionProblem(5, (single,), releases=(7,), name="one application, released late")
     yield EvolutionProblem(1, (EvolutionProfile(((1, 1),)), EvolutionProfile(((2, 1),))), name="one node")
     yield EvolutionProblem(3, (EvolutionProfile(((2, 0),)), wide), name="an application without nodes")
     yield EvolutionProblem(3, (wide,) * 3, name="three times the full machine")
@@ -65,12 +65,13 @@ def evolution_examples() -> Iterator[EvolutionProblem]:
         expand_limit=1,
         name="no list order is optimal",
     )
-    # Round the three seconds of the first, the second goes at once if it may hold one node as long.
+    # The second application fits around the three seconds of the first at once if it may hold a node that
+    # long.
     first, second = EvolutionProfile(((1, 0), (3, 1))), EvolutionProfile(((1, 2), (1, 1), (1, 2)))
     for limit in (1, 2.9, 3):
         name = f"expanding 3 times would help, limit {limit:g}"
         yield EvolutionProblem(2, (first, second), expand_limit=limit, name=name)
-    # What is searched second by second never ends.
+    # A search second by second would never end here.
     late, long = EvolutionProfile(((3, 3),)), EvolutionProfile(((10, 5), (10, 3), (10, 1), (1, 0)))
     yield EvolutionProblem(
         5, (late, long), releases=(2**50, 0), expand_limit=2, name="released after 2^50 seconds"
@@ -121,11 +122,11 @@ def random_reservations(
     up to four run times.
     """
     random = np.random.default_rng((seed, 20_240))
-    most = topology.num_nodes
-    wide = random.integers(1, most + 1, num_jobs)
+    num_nodes = topology.num_nodes
+    wide = random.integers(1, num_nodes + 1, num_jobs)
     nodes = np.where(random.random(num_jobs) < 0.5, 2 ** np.log2(wide).astype(np.int64), wide)
     runtime = np.maximum(1, np.rint(random.exponential(600, num_jobs)).astype(np.int64))
-    span = float((nodes * runtime).sum()) / (load * most)
+    span = float((nodes * runtime).sum()) / (load * num_nodes)
     arrival = np.sort(np.rint(random.random(num_jobs) * span).astype(np.int64))
     slack = np.rint(random.random(num_jobs) * 4 * runtime).astype(np.int64)
     rows = zip(arrival.tolist(), nodes.tolist(), runtime.tolist(), slack.tolist(), strict=True)
@@ -189,7 +190,7 @@ def random_workload(seed: int, num_jobs: int, num_nodes: int = 64, *, load: floa
     Parameters
     ----------
     seed
-        Of the random choices, >= 0.
+        The seed of the random choices, >= 0.
     num_jobs
         How many jobs.
     num_nodes
@@ -264,7 +265,7 @@ def workload_examples() -> Iterator[WorkloadProblem]:
 
 def _tiny(seed: int) -> WorkloadProblem:
     rng = np.random.default_rng(seed)
-    highest = ((0, 8), (1, 5), (1, 7), (1, 12))  # submit, nodes, run time, limit
+    highest = ((0, 8), (1, 5), (1, 7), (1, 12))  # the jobs: submit, nodes, run time, limit
     rows = [[int(rng.integers(low, high)) for low, high in highest] for _ in range(5)]
     jobs = [Job(submit, nodes, runtime, limit) for submit, nodes, runtime, limit in rows]
     return WorkloadProblem(4, jobs, name=f"random, seed {seed}")

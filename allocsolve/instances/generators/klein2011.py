@@ -12,7 +12,7 @@ from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile
 
 __all__ = ["klein2011"]
 
-#: Counted up whenever the same seed gives other problems than before.
+#: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 
 
@@ -32,7 +32,7 @@ def klein2011(
     ----------
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem (and
-        so do zeros at its end, which numpy adds itself).
+        so does a seed with zeros at its end, which numpy adds itself).
     num_apps
         Least and largest number of applications (both can be drawn, as in all these ranges).
     num_steps
@@ -44,7 +44,7 @@ def klein2011(
     num_nodes
         Nodes of the cluster.
     expand_limit
-        Of the problem; draws nothing.
+        The expand limit of the problem; it does not influence the draws.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Malleable and evolving jobs made of rigid ones, and denser arrivals: the workloads of Lina et al. 2022."""
+"""Malleable and evolving jobs made from rigid ones, and denser arrivals, as in Lina et al. 2022."""
 
 from __future__ import annotations
 
@@ -19,35 +19,40 @@ if TYPE_CHECKING:
 
 __all__ = ["LINA_FLEXIBILITIES", "LINA_MOMENTS", "STALL_HOLDS", "lina_workload", "shrunk_arrivals"]
 
-#: Counted up whenever the same seed gives other problems than before.
+#: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 
 Flexibility: TypeAlias = Literal["limited", "full", "uncapped"]
 Moments: TypeAlias = Literal["absolute", "recursive"]
 Holds: TypeAlias = Literal["new", "larger"]
 
-#: From half of the nodes to 8 times as many; from one to those on which a job is fastest; or to all.
+#: Ranges of sizes: from half of the nodes to 8 times as many; from 1 to the number on which a job is fastest;
+#: or from 1 to all nodes.
 LINA_FLEXIBILITIES: Final = ("limited", "full", "uncapped")
-#: Shares of all work of a job, or of what is left at the request before.
+#: Moments of requests as shares of all work of a job, or of the work left at the request before.
 LINA_MOMENTS: Final = ("absolute", "recursive")
 #: Nodes that a job holds while it stalls.
 STALL_HOLDS: Final = ("new", "larger")
 
-#: Uniform between these: the share of parallel overhead, the costs of a change, the work left at a request.
+#: Ranges of uniform draws: the share of parallel overhead; the costs of a change in seconds per node, in
+#: seconds times nodes, and in seconds for synchronisation and for negotiation; the share of work left at a
+#: request.
 _OVERHEAD: Final = (0.005, 0.01)
 _PER_NODE: Final = (0.005, 0.05)
 _SHARED: Final = (0.005, 0.05)
 _SYNCHRONISATION_S: Final = (0.015, 0.1)
 _NEGOTIATION_S: Final = (0.005, 0.05)
 _REMAINING: Final = (0.3, 0.6)
+#: The most requests of an evolving job.
 _MOST_REQUESTS: Final = 4
+#: The largest size of a job as a multiple of its nodes.
 _MOST_TIMES: Final = 8
-#: Of a request, that it is for more nodes.
+#: The probability that a request is for more nodes.
 _GROWS: Final = 0.8
 
 
 class _Draws(NamedTuple):
-    """What is drawn for the jobs, in this order: first the `chosen`, then a row of 19 numbers for each job.
+    """The drawn values of the jobs, in this order: first `chosen`, then a row of 19 numbers for each job.
 
     Arrays have the shape (jobs,), those of requests (jobs, 4); all are uniform in 0..1.
     """
@@ -79,7 +84,7 @@ def lina_workload(
     Of the chosen jobs, one in two is malleable, the others evolve; on its own P nodes each runs as long as
     before. It runs on ceil(P / 2) to 8 P nodes, or as many as the cluster has. Of its run time, .5 to 1 % is
     parallel overhead (`Overhead`). Each change of its size stalls it (`Stall`): alpha seconds for each node
-    that comes or goes, beta seconds over the nodes before and after together, .015 to .1 s for
+    that joins or leaves, beta seconds over the nodes before and after together, .015 to .1 s for
     synchronisation and .005 to .05 s for negotiation, with alpha and beta of .005 to .05. An evolving job has
     1 to 4 requests (`Requests`) when 30 to 60 % of its work are left. Each is for more nodes with probability
     .8, for 1 to P; else it gives back 1 to P / 2 of them. O(jobs).
@@ -95,7 +100,7 @@ def lina_workload(
         `elastic_workload` chooses. What a job becomes does not depend on the share: those of a share are at
         every larger one, the same.
     flexibility
-        ``limited``: as told. ``full``: from 1 node to floor(P sqrt((1 - x) / x)), x being the overhead, on
+        ``limited``: as above. ``full``: from 1 node to floor(P sqrt((1 - x) / x)), x being the overhead, on
         which the job is fastest. ``uncapped``: from 1 node to all of the cluster, as the paper has it for
         "100 % flexibility"; on many of them a job is slower.
     moments
@@ -107,8 +112,8 @@ def lina_workload(
     Returns
     -------
     WorkloadProblem
-        Named after the workload, share and seed, such as ``kit-lina0.4-s1``. Its ``meta`` tells the recipe
-        with its parameters, and under ``workload`` what that of `problem` told, with its name.
+        Named after the workload, share and seed, such as ``kit-lina0.4-s1``. Its ``meta`` has the recipe
+        with its parameters, and under ``workload`` the ``meta`` and the name of `problem`.
 
     Raises
     ------
@@ -153,7 +158,7 @@ def lina_workload(
     chosen = draws.chosen < share
     evolves = chosen & (draws.kind >= 0.5)
     overhead = _between(draws.overhead, _OVERHEAD)
-    fewest, most = _sizes(nodes, problem.num_nodes, overhead, flexibility)
+    fewest, largest = _sizes(nodes, problem.num_nodes, overhead, flexibility)
     kinds: tuple[JobKind, JobKind, JobKind] = ("rigid", "malleable", "evolving")
     return WorkloadProblem(
         problem.num_nodes,
@@ -166,7 +171,7 @@ def lina_workload(
             users=jobs.users or None,
             weight=packed.weight,
             min_nodes=np.where(chosen, fewest, nodes),
-            max_nodes=np.where(chosen, most, nodes),
+            max_nodes=np.where(chosen, largest, nodes),
             speedups=[
                 Overhead(x) if is_chosen else None
                 for x, is_chosen in zip(overhead.tolist(), chosen.tolist(), strict=True)
@@ -191,14 +196,14 @@ def lina_workload(
 
 
 def shrunk_arrivals(problem: WorkloadProblem, factor: float) -> WorkloadProblem:
-    """Return a workload the times between whose submissions are multiplied.
+    """Return a workload with the times between submissions multiplied by a factor.
 
     Parameters
     ----------
     problem
         A workload.
     factor
-        In 0..1 the jobs come faster: Lina et al. take .95 and .65.
+        Between 0 and 1 jobs arrive faster: Lina et al. take .95 and .65.
 
     Returns
     -------
@@ -231,7 +236,7 @@ def shrunk_arrivals(problem: WorkloadProblem, factor: float) -> WorkloadProblem:
 
 
 def _draws(rng: np.random.Generator, count: int) -> _Draws:
-    """Draw the numbers of so many jobs."""
+    """Draw the numbers of `count` jobs."""
     chosen = rng.random(count)
     rows = rng.random((count, 7 + 3 * _MOST_REQUESTS))
     return _Draws(chosen, *rows[:, :7].T, *np.split(rows[:, 7:], 3, axis=1))
@@ -249,11 +254,11 @@ def _sizes(
     """Return the fewest and the most nodes of each job."""
     if flexibility == "limited":
         return (nodes + 1) // 2, np.minimum(_MOST_TIMES * nodes, num_nodes)
-    most = np.full_like(nodes, num_nodes)
+    largest = np.full_like(nodes, num_nodes)
     if flexibility == "full":
         fastest = np.floor(nodes * np.sqrt((1 - overhead) / overhead))
-        most = np.minimum(fastest, num_nodes).astype(np.int64)
-    return np.ones_like(nodes), most
+        largest = np.minimum(fastest, num_nodes).astype(np.int64)
+    return np.ones_like(nodes), largest
 
 
 def _requests(
@@ -276,7 +281,7 @@ def _requests(
 
 
 def _stalls(draws: _Draws, chosen: BoolArray, holds: Holds) -> list[Stall | None]:
-    """Return what a change of its size costs each job."""
+    """Return the cost of a change of size for each job."""
     fixed = _between(draws.synchronisation, _SYNCHRONISATION_S) + _between(draws.negotiation, _NEGOTIATION_S)
     rows = zip(
         *(chosen.tolist(), fixed.tolist(), _between(draws.per_node, _PER_NODE).tolist()),

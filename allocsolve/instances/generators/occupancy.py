@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MACHINES", "churned_occupancy", "uniform_occupancy"]
 
-#: Counted up whenever the same seed gives other problems than before.
+#: The version of the generators: raised whenever the same seed gives other problems than before.
 _VERSION = 1
 
 #: Topologies by name: the HLRN-II of Linnert et al. 2024, two common sizes, a torus like that of Titan.
@@ -36,7 +36,7 @@ MACHINES: Mapping[str, Topology] = MappingProxyType(
 def uniform_occupancy(
     topology: Topology, busy_share: float, size: int, seed: Seed, *, contiguous: bool = False
 ) -> PartitionProblem:
-    """Draw a problem whose busy nodes are a random set, every set of that many nodes alike.
+    """Draw a problem whose busy nodes are a random set; all sets of that size are equally likely.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def uniform_occupancy(
     seed
         One or more integers >= 0 for `numpy.random.default_rng`; the same seed gives the same problem.
     contiguous
-        Whether the chosen nodes must be connected; draws nothing.
+        Whether the chosen nodes must be connected; it does not influence the draws.
 
     Returns
     -------
@@ -88,21 +88,21 @@ def churned_occupancy(
     steps: int = 200,
     contiguous: bool = False,
 ) -> PartitionProblem:
-    """Draw a problem whose busy nodes are held by jobs that an allocator placed while others came and went.
+    """Draw a problem whose busy nodes belong to jobs that an allocator placed while others came and went.
 
     Jobs of random sizes arrive, first come, first served, and fill the machine; whenever the next one finds
-    no place, a random job departs. After that many departures nobody arrives any more, and random jobs
-    depart until the busy share is met; of the last of them, some nodes stay busy if need be.
+    no place, a random job departs. After `steps` departures no job arrives any more, and random jobs depart
+    until the busy share is met; some nodes of the last of them stay busy if necessary.
 
     Parameters
     ----------
     topology, busy_share, size, seed, contiguous
         As in `uniform_occupancy`; `seed` draws sizes and departures: a random allocator needs its own.
     allocator
-        Takes the topology, the mask of free nodes (read-only) and a number of nodes; returns the ids of as
+        Takes the topology, the mask of free nodes (read-only) and a number of nodes; returns the ids of that
         many free nodes, or None.
     allocator_name
-        For name and ``meta``; by default the name of the function.
+        Its name in the problem's name and ``meta``; by default that of the function.
     job_sizes
         Least and largest number of nodes of a job, drawn uniformly.
     steps
@@ -149,7 +149,7 @@ def churned_occupancy(
             waiting = draw()
         if jobs:
             free[depart()] = True
-        else:  # it finds no place on the empty machine: lost
+        else:  # the job finds no place on the empty machine and is lost
             waiting = draw()
     while (surplus := int(np.count_nonzero(~free)) - num_busy) > 0:
         nodes = depart()
@@ -179,7 +179,7 @@ def _allocated(
     free: BoolArray,
     size: int,
 ) -> IntArray | None:
-    """Return what the allocator chooses, if it may; None if too few nodes are free or it finds nothing."""
+    """Return the allocator's checked choice; None if too few nodes are free or it has no answer."""
     if size > np.count_nonzero(free):
         return None
     mask = free.copy()
