@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve.cli import create, options as opt
+from allocsolve.cli import options as opt
+from allocsolve.cli.create import generate_amr, generate_churn, generate_downey1997, generate_elastic, generate_evotree, generate_klein2011, generate_lina, generate_linnert2024, generate_lublin1999, generate_median_worst_case, generate_occupancy
 from allocsolve.cli.commands import add_command, commands_of
 from allocsolve.families import family_named
 from allocsolve.instances import (
@@ -40,45 +41,45 @@ def add_generators(parser: argparse.ArgumentParser) -> None:
         return add_command(generators, name, run, summary)
 
     _add_klein2011(
-        generator("klein2011", create.generate_klein2011, "evolution problems of Klein & Perez 2011")
+        generator("klein2011", generate_klein2011, "evolution problems of Klein & Perez 2011")
     )
     _add_lublin1999(
-        generator("lublin1999", create.generate_lublin1999, "workloads of the model of Lublin & Feitelson")
+        generator("lublin1999", generate_lublin1999, "workloads of the model of Lublin & Feitelson")
     )
-    _add_evotree(generator("evotree", create.generate_evotree, "evolving tree-search jobs of Posner 2024"))
-    _add_amr(generator("amr", create.generate_amr, "jobs with adaptive mesh refinement, of known profiles"))
+    _add_evotree(generator("evotree", generate_evotree, "evolving tree-search jobs of Posner 2024"))
+    _add_amr(generator("amr", generate_amr, "jobs with adaptive mesh refinement, of known profiles"))
     _add_downey1997(
         generator(
-            "downey1997", create.generate_downey1997, "workloads of Downey's model, after Lina et al. 2022"
+            "downey1997", generate_downey1997, "workloads of Downey's model, after Lina et al. 2022"
         )
     )
     _add_elastic(
-        generator("elastic", create.generate_elastic, "malleable jobs made of those of a rigid workload")
+        generator("elastic", generate_elastic, "malleable jobs made of those of a rigid workload")
     )
     _add_lina(
         generator(
             "lina",
-            create.generate_lina,
+            generate_lina,
             "malleable and evolving jobs made of those of a rigid workload, after Lina et al. 2022",
         )
     )
     _add_linnert2024(
         generator(
             "linnert2024",
-            create.generate_linnert2024,
+            generate_linnert2024,
             "jobs with deadlines on a mesh, after Linnert et al. 2024",
         )
     )
     _add_occupancy(
         generator(
-            "occupancy", create.generate_occupancy, "partition problems with busy nodes drawn uniformly"
+            "occupancy", generate_occupancy, "partition problems with busy nodes drawn uniformly"
         )
     )
-    _add_churn(generator("churn", create.generate_churn, "partition problems among jobs that came and went"))
+    _add_churn(generator("churn", generate_churn, "partition problems among jobs that came and went"))
     _add_median_worst_case(
         generator(
             "median-worst-case",
-            create.generate_median_worst_case,
+            generate_median_worst_case,
             "the partition problem on which the median method is nearly 7/4 times the optimum",
         )
     )

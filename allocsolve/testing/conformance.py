@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allocsolve.families import family_named
 from allocsolve.registry import families_solved, solver_fault
-from allocsolve.testing import checks
-from allocsolve.testing.checks import example_problems
+from allocsolve.testing.checks import Check, check_answers, check_budget, check_input_stays, check_repeatable, check_silent, example_problems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,15 +62,15 @@ def check_solver(
 
 
 _CHECKS = (
-    checks.check_input_stays,  # first: what follows would be tried on changed problems
-    checks.check_answers,
-    checks.check_repeatable,
-    checks.check_silent,
-    checks.check_budget,
+    check_input_stays,  # first: what follows would be tried on changed problems
+    check_answers,
+    check_repeatable,
+    check_silent,
+    check_budget,
 )
 
 
-def _apply(check: checks.Check, solver: Any, kind: str | None, examples: Sequence[Problem] | None) -> None:  # noqa: ANN401 - also what is no solver
+def _apply(check: Check, solver: Any, kind: str | None, examples: Sequence[Problem] | None) -> None:  # noqa: ANN401 - also what is no solver
     if isinstance(solver, type):
         solver = solver()
     fault = solver_fault(solver)
@@ -112,25 +111,25 @@ class SolverConformance:
 
     def test_answers_hold(self) -> None:
         """Every answer, value, bound and status holds."""
-        self._apply(checks.check_answers)
+        self._apply(check_answers)
 
     def test_same_seed_same_answer(self) -> None:
         """The same seed gives the same answer, whatever was solved in between."""
-        self._apply(checks.check_repeatable)
+        self._apply(check_repeatable)
 
     def test_input_stays(self) -> None:
         """The problem is not changed."""
-        self._apply(checks.check_input_stays)
+        self._apply(check_input_stays)
 
     def test_nothing_is_printed(self) -> None:
         """Nothing goes to stdout."""
-        self._apply(checks.check_silent)
+        self._apply(check_silent)
 
     def test_budget_is_kept(self) -> None:
         """No call lasts much longer than its budget, and a budget of nearly nothing still gives a result."""
-        self._apply(checks.check_budget)
+        self._apply(check_budget)
 
-    def _apply(self, check: checks.Check) -> None:
+    def _apply(self, check: Check) -> None:
         solver = inspect.getattr_static(self, "solver", None)  # a function would become a method
         assert solver is not None, f"{type(self).__name__} has no attribute 'solver': set it to yours"
         solver = solver.__func__ if isinstance(solver, staticmethod) else solver
