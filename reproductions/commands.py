@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.commands import add_command, commands_of
+from allocsolve.cli.parser import add_command, commands_of
 from reproductions.bender2008.command import bender2008
 from reproductions.klein2011.command import klein2011
 from reproductions.lina2022.command import lina2022

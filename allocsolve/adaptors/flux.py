@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from allocsolve.adaptors.foreign_cluster import stateless_view
 from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
-from allocsolve.adaptors.stateless_view import stateless_view
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import shown
 from allocsolve.simulation.decisions import IllegalDecision, Start

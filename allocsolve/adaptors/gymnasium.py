@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, SupportsInt, TypeAlias, g
 import gymnasium
 import numpy as np
 
-from allocsolve.adaptors.agents import FEATURES, AgentTurn, Observation
-from allocsolve.adaptors.log_windows import checked_count, train_test_ranges, window_of_log
+from allocsolve.adaptors.agents import (
+    FEATURES,
+    AgentTurn,
+    Observation,
+    checked_count,
+    train_test_ranges,
+    window_of_log,
+)
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.errors import InvalidOption
 from allocsolve.judge.workload import workload_metrics

@@ -16,9 +16,8 @@ from allocsolve.model import WorkloadProblem
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import packed_evolving
 from allocsolve.registry import is_reference, make_solver
-from allocsolve.registry.names import parse_name
-from allocsolve.registry.options import with_options
-from allocsolve.registry.plugins import GROUP, imported
+from allocsolve.registry.names import parse_name, with_options
+from allocsolve.registry.table import GROUP, imported
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start, Wake
 from allocsolve.simulation.kernels import initial_resizing, initial_state

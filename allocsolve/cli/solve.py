@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.cli.convert import certified, check_exports, earlier_of, export_paths, write_exports
 from allocsolve.cli.files import check_outputs, problem_from, source_name
-from allocsolve.cli.output import plain, remark, say, show_fields, show_lines, terminal_width, write_json
-from allocsolve.cli.progress import compile_bar, time_bar
+from allocsolve.cli.output import (
+    compile_bar,
+    plain,
+    remark,
+    say,
+    show_fields,
+    show_lines,
+    terminal_width,
+    time_bar,
+    write_json,
+)
 from allocsolve.errors import (
     AllocsolveError,
     FormatError,

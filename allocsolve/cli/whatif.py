@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.commands import make_command
 from allocsolve.cli.files import check_absent, check_outputs
-from allocsolve.cli.output import remark, say, show_table, write_json
-from allocsolve.cli.progress import count_bar, time_bar
+from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, write_json
+from allocsolve.cli.parser import make_command
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_sacct_log, read_swf_log
 from allocsolve.instances.formats.log_times import zone

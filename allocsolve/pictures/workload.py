@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.families import Exhibit, Export, View
-from allocsolve.instances.formats.workload_evalys import evalys_text
-from allocsolve.instances.formats.workload_perfetto import perfetto_text
 from allocsolve.instances.formats.workload_swf import swf_text
+from allocsolve.instances.formats.workload_viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
 from allocsolve.pictures._workload_series import (
     GANTT_PIECES,

@@ -22,7 +22,7 @@ from allocsolve.model import (
     parse_evolution_objective,
 )
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
-from allocsolve.registry.rows import CP_SAT, exact, heuristic
+from allocsolve.registry.table import CP_SAT, exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
-from allocsolve.registry.rows import exact, heuristic
+from allocsolve.registry.table import exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,7 +26,7 @@ from allocsolve.model import (
 )
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE, MOLDABLE
 from allocsolve.pictures.workload import WORKLOAD_VIEW
-from allocsolve.registry.rows import CP_SAT, exact, heuristic
+from allocsolve.registry.table import CP_SAT, exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

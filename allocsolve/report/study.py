@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from allocsolve.bench import Comparison, Record, RecordKey, compare
 from allocsolve.bench.scores.catalogue import Catalogue
-from allocsolve.bench.scores.contradictions import Contradiction, consistent
+from allocsolve.bench.scores.gaps import Contradiction, consistent
 from allocsolve.bench.scores.summary import (
     Duel,
     PrimalCurve,

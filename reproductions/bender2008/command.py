@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.output import plain, say, show_table, write_json
-from allocsolve.cli.progress import count_bar
+from allocsolve.cli.output import count_bar, plain, say, show_table, write_json
 from allocsolve.pictures.chart import time_text
 
 if TYPE_CHECKING:

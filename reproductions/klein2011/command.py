@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allocsolve.cli.output import say, show_table, write_json
-from allocsolve.cli.progress import count_bar
+from allocsolve.cli.output import count_bar, say, show_table, write_json
 from allocsolve.errors import InvalidOption
 from reproductions.klein2011.expansion_command import expansion
 

@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from allocsolve.bench.library.design import LIMITS, SUITES
-from allocsolve.bench.scores.brackets import Bracket, Ratios, ratio, ratios, sharpened
 from allocsolve.bench.scores.gaps import best
-from allocsolve.bench.scores.statistics import signed_rank
+from allocsolve.bench.scores.statistics import Bracket, Ratios, ratio, ratios, sharpened, signed_rank
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances import digest
 from allocsolve.model import terms

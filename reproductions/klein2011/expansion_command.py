@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli.files import check_outputs, make_folder
-from allocsolve.cli.output import plain, remark, say, show_table, write_json
-from allocsolve.cli.progress import count_bar
+from allocsolve.cli.output import count_bar, plain, remark, say, show_table, write_json
 from allocsolve.cli.study import with_resume_hint
 from allocsolve.pictures.chart import limit_text, percent, probability
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from allocsolve.bench import Record
-    from allocsolve.bench.scores.brackets import Ratios
+    from allocsolve.bench.scores.statistics import Ratios
     from reproductions.klein2011 import ExpansionGain, ExpansionInstance, ExpansionStudy, HeuristicRow
 
 __all__ = ["expansion"]
@@ -163,7 +162,7 @@ def _mean(ratios: Ratios) -> str:
 
 def _remarks(args: argparse.Namespace, records: Sequence[Record]) -> Iterator[str]:
     """Yield how it was found, so that it can be found again."""
-    from allocsolve.bench.scores.brackets import FEWEST  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.statistics import FEWEST  # noqa: PLC0415 - when the command runs
     from reproductions.klein2011 import HEURISTIC_SECONDS  # noqa: PLC0415 - when the command runs
 
     yield "Means are over the instances with proven optima (on), the easier ones. Intervals: bootstrap."

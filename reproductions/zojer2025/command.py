@@ -6,8 +6,7 @@ import csv
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli.files import check_outputs, make_folder
-from allocsolve.cli.output import plain, remark, say, show_table, write_json
-from allocsolve.cli.progress import count_bar
+from allocsolve.cli.output import count_bar, plain, remark, say, show_table, write_json
 from allocsolve.cli.study import keys_again, with_resume_hint
 from allocsolve.pictures.chart import counted, percent
 

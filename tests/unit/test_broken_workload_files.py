@@ -12,7 +12,7 @@ from offenders import all_offenders
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import read_batsim, read_elastisim, write_batsim, write_elastisim
-from allocsolve.instances.formats.checker import show
+from allocsolve.instances.formats.files import show
 from allocsolve.model import Amdahl, Job, WorkloadProblem
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pytest
 from picture_tools import SVG, parsed, skylines, squares, visible
 from study_tools import MemoryStudy, failed, row, run_study, timed_out
 
-from allocsolve.cli.report import write_report
+from allocsolve.cli.study import write_report
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import klein2011, uniform_occupancy
 from allocsolve.model import (

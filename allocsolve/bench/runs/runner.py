@@ -7,18 +7,18 @@ import functools
 import gc
 import itertools
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from allocsolve.bench.runs.cell import Conditions, close_all, run_isolated
-from allocsolve.bench.runs.execution import Outcome, execute
+from allocsolve.bench.runs.execution import Conditions, Outcome, close_all, execute, run_isolated
 from allocsolve.bench.runs.store import RecordStore
 from allocsolve.bench.scores.catalogue import Catalogue
-from allocsolve.errors import AllocsolveError, InvalidOption
+from allocsolve.errors import AllocsolveError, InvalidOption, SolverUnavailable
 from allocsolve.registry import ready
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnySolver
 
-__all__ = ["AHEAD", "MEMORY_MB", "Announce", "Progress", "outcomes", "run", "run_missing"]
+__all__ = ["AHEAD", "MEMORY_MB", "Announce", "Progress", "open_executor", "outcomes", "run", "run_missing"]
 
 #: Called with the number of runs done, their total and what comes next, or what has just been done.
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -269,3 +269,82 @@ class _Sent:
             future.cancel()
         if self.under_way:
             close_all()
+
+
+@contextmanager
+def open_executor(where: str, jobs: int) -> Iterator[Executor]:
+    """Open an executor for tasks that are run in cells, and close it at the end.
+
+    Parameters
+    ----------
+    where
+        ``local``; ``dask:ADDRESS`` of a running scheduler; ``mpi`` in a program that was started by
+        ``mpiexec -n N python -m mpi4py.futures -m allocsolve ...``.
+    jobs
+        Tasks at a time, >= 1; the others have their own numbers of workers.
+
+    Raises
+    ------
+    InvalidOption
+        If there is no such place, nothing answers at the address, or the program was not started like that.
+    SolverUnavailable
+        If what it needs is not installed.
+    """
+    kind, _, address = where.partition(":")
+    if where == "local":
+        # Each thread only watches a process of its own.
+        executor: Executor = ThreadPoolExecutor(jobs)
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+            close_all()
+    elif kind == "dask" and address:
+        with _dask(address) as executor:
+            yield executor
+    elif where == "mpi":
+        with _mpi() as executor:
+            yield executor
+    else:
+        msg = f"executor {where!r} is not local, dask:ADDRESS or mpi"
+        raise InvalidOption(msg)
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Executor]:
+    try:
+        from distributed import Client  # noqa: PLC0415 - an optional dependency
+    except ImportError:
+        msg = "--executor dask needs dask.distributed: pip install 'allocsolve[dask]'"
+        raise SolverUnavailable(msg) from None
+    try:
+        client = Client(address, timeout=15)
+    except (OSError, ValueError, TimeoutError) as error:
+        msg = f"no Dask scheduler answers at {address}: {' '.join(str(error).split())}"
+        raise InvalidOption(msg) from None
+    with client:
+        # Not pure: two tasks are never the same task to us, whatever their arguments hash to.
+        executor: Executor = client.get_executor(pure=False)
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False)
+
+
+@contextmanager
+def _mpi() -> Iterator[Executor]:
+    # Else it would start ranks by itself, which few systems allow, and wait for them for ever.
+    if "mpi4py.futures" not in sys.orig_argv:
+        msg = "--executor mpi goes with: mpiexec -n N python -m mpi4py.futures -m allocsolve ..."
+        raise InvalidOption(msg)
+    try:
+        from mpi4py.futures import MPIPoolExecutor  # noqa: PLC0415 - an optional dependency
+    except (ImportError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        msg = f"--executor mpi needs mpi4py and an MPI: pip install 'allocsolve[mpi]' ({reason})"
+        raise SolverUnavailable(msg) from None
+    executor = MPIPoolExecutor()
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)

@@ -9,19 +9,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from allocsolve.bench.runs.catalogue_rows import read_catalogue, write_catalogue
 from allocsolve.bench.runs.rows import (
     FIELDS,
     KEY_FIELDS,
     BadCellError,
+    check_place,
+    columns_of,
     decoded,
     decoded_facts,
     decoded_key,
     encoded,
+    open_base,
     packed,
+    read_catalogue,
     unpacked,
+    write_catalogue,
 )
-from allocsolve.bench.runs.schema import check_place, columns_of, open_base
 from allocsolve.bench.runs.tasks import Claims, task_text
 from allocsolve.errors import FormatError
 from allocsolve.instances import digest, parse_problem, parse_solution, problem_document, solution_document

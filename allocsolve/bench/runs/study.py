@@ -17,8 +17,7 @@ from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import AllocsolveError, FormatError, InvalidOption, UnknownName
 from allocsolve.families import families, family_named, family_of, setting_fault, with_settings
 from allocsolve.instances import read_problem
-from allocsolve.instances.formats.json_text import MAX_DEPTH
-from allocsolve.instances.formats.reading import read_input
+from allocsolve.instances.formats.files import MAX_DEPTH, read_input
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:

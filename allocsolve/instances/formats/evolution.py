@@ -27,13 +27,13 @@ import numpy as np
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
 from allocsolve.families import TableFormat
-from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.files import Checker, show
 from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
     from allocsolve.instances.formats.tables import Rows
 
 __all__ = [

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from allocsolve.errors import FormatError, SolverUnavailable
-from allocsolve.instances.formats.reading import open_input
+from allocsolve.instances.formats.files import open_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import PathLike
 
 __all__ = [
     "FIELDS",

@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances.formats.log_cleaning import LogColumns, cleaned
 from allocsolve.instances.formats.log_lines import MAX_JOBS, MAX_LINE, Faults, read_lines
-from allocsolve.instances.formats.logs import CleaningReport, LogOptions, MachineSize
+from allocsolve.instances.formats.logs import CleaningReport, LogColumns, LogOptions, MachineSize, cleaned
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile, IntArray
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
+    from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.logs import JobLog
-    from allocsolve.instances.formats.reading import PathLike
     from allocsolve.model import FloatArray
 
 __all__ = ["SwfLines", "SwfLog", "header_size", "read_swf", "read_swf_lines", "read_swf_log", "swf_problem"]

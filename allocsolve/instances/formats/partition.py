@@ -23,13 +23,13 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.families import TableFormat
-from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.files import Checker, show
 from allocsolve.model import MAX_INTEGER, Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import IntArray
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.files import Checker, show
 from allocsolve.instances.formats.partition import decode_topology, encode_topology
 from allocsolve.model import (
     MAX_INTEGER,
@@ -43,7 +43,7 @@ from allocsolve.model import (
 )
 
 if TYPE_CHECKING:
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
 
 __all__ = ["decode_problem", "decode_schedule", "encode_problem", "encode_schedule"]
 

@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats.checker import show
-from allocsolve.instances.formats.json_text import replace_file
-from allocsolve.instances.formats.reading import read_input
+from allocsolve.instances.formats.files import read_input, replace_file, show
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from allocsolve.families import TableFormat
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import PathLike
 
 __all__ = ["Rows", "is_table", "read_rows", "rows_of", "write_columns"]
 

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem, UnknownName
-from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.files import Checker, show
 from allocsolve.model import (
     ALL_SIZES,
     JOB_KINDS,
@@ -61,7 +61,7 @@ from allocsolve.model.job_kinds import size_set
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
     from allocsolve.model import Evolution, FloatArray, IntArray, Reconfiguration, SizeSet, Speedup
 
 __all__ = [

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances.formats.envelope import parse_problem, read_problem, write_problem
-from allocsolve.instances.formats.json_text import load, replace_file
+from allocsolve.instances.formats.files import load, replace_file
 from allocsolve.instances.formats.log_swf import read_swf_log
 from allocsolve.instances.formats.logs import log_problem
 from allocsolve.instances.formats.tables import is_table
-from allocsolve.instances.formats.unheld import ReadWorkload, Unheld, elastic_kinds
 from allocsolve.instances.formats.workload_batsim import read_batsim, write_batsim
 from allocsolve.instances.formats.workload_elastisim import write_elastisim
 from allocsolve.instances.formats.workload_elastisim_jobs import read_elastisim
-from allocsolve.instances.formats.workload_evalys import evalys_text
-from allocsolve.instances.formats.workload_perfetto import perfetto_text
+from allocsolve.instances.formats.workload_foreign import ReadWorkload, Unheld, elastic_kinds
 from allocsolve.instances.formats.workload_swf import swf_with_unheld
+from allocsolve.instances.formats.workload_viewers import evalys_text, perfetto_text
 from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:

@@ -36,18 +36,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
-from allocsolve.instances.formats.checker import show
+from allocsolve.instances.formats.files import replace_file, save, show
 from allocsolve.instances.formats.formula import parse_formula
-from allocsolve.instances.formats.json_text import replace_file, save
-from allocsolve.instances.formats.unheld import Unheld
+from allocsolve.instances.formats.workload_foreign import Unheld
 from allocsolve.model import Amdahl, Overhead, PowerLaw, Requests, SpeedupTable, Stall
 from allocsolve.model.job_kinds import ALL_SIZES, job_kind, size_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allocsolve.instances.formats.checker import Document
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import Document, PathLike
     from allocsolve.model import Speedup, WorkloadProblem, WorkloadSchedule
 
 __all__ = [

@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import FormatError, InvalidOption, InvalidProblem
-from allocsolve.instances.formats.checker import Checker, show
-from allocsolve.instances.formats.json_text import load
-from allocsolve.instances.formats.reading import read_input
-from allocsolve.instances.formats.unheld import ReadWorkload, Unheld
+from allocsolve.instances.formats.files import Checker, load, read_input, show
 from allocsolve.instances.formats.workload_elastisim import (
     NODE_FLOPS,
     Application,
     as_texts,
     read_application,
 )
+from allocsolve.instances.formats.workload_foreign import ReadWorkload, Unheld
 from allocsolve.model import (
     MAX_INTEGER,
     Amdahl,
@@ -38,8 +36,7 @@ from allocsolve.model import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from allocsolve.instances.formats.checker import Document
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import Document, PathLike
     from allocsolve.model import Speedup
 
 __all__ = ["read_elastisim"]

@@ -13,9 +13,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.families import TableFormat
-from allocsolve.instances.formats.unheld import Unheld, elastic_kinds
 from allocsolve.instances.formats.workload import encode_schedule
-from allocsolve.instances.formats.workload_foreign import pieces_within
+from allocsolve.instances.formats.workload_foreign import Unheld, elastic_kinds, pieces_within
 from allocsolve.judge.workload import TIME_TOLERANCE_S
 from allocsolve.model import ALL_SIZES, AMDAHL, MAX_INTEGER, POWER, SPEEDUP_TABLE, Overhead
 from allocsolve.model.job_kinds import job_kind, size_set
@@ -23,7 +22,7 @@ from allocsolve.model.job_kinds import job_kind, size_set
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
 
