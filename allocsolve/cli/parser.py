@@ -127,7 +127,7 @@ class _Version(argparse.Action):
 #: Of each command: what it does, and the module and function that add its options. A module is one of
 #: `allocsolve.cli`, unless its name is in full.
 _COMMANDS: Final = {
-    "generate": ("write problems", "parser_generate", "add_generators"),
+    "generate": ("write problems", "create", "add_generators"),
     "import": ("turn logs of real machines into problems", "parser_commands", "add_imports"),
     "convert": (
         "write a workload in the format of another program",

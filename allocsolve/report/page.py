@@ -9,30 +9,24 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.bench.runs.reply import is_given
 from allocsolve.families import family_of
-from allocsolve.model import terms
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, seconds_tick
-from allocsolve.report.parts import document, embedded, escape, figure_html, isolated, table_html
+from allocsolve.report.instances import InstanceExhibits, shown_instances
+from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
 from allocsolve.report.tables import Table, TableCell, contradiction_tables, overview_tables, section_tables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from allocsolve.bench import Comparison, Record
     from allocsolve.bench.scores.statistics import Steps
-    from allocsolve.families import Exhibit
     from allocsolve.model import Answer, Problem
     from allocsolve.report.study import Findings, Section, StudyRecords
 
 __all__ = [
-    "EXHIBIT_BYTES",
     "Figure",
-    "InstanceExhibits",
     "exhibit_lines",
     "figures",
     "html",
-    "instance_exhibits",
     "log_page",
     "section_figures",
 ]
@@ -256,21 +250,6 @@ def _primal(section: Section) -> Figure | None:
     return Figure("primal", "Primal gap over time", note, chart.drawing)
 
 
-#: Of all exhibits of a page: of instances beyond it none are made.
-EXHIBIT_BYTES: Final = 6_000_000
-
-#: Certificates may be large: only those of the tightest bounds are read.
-_CERTIFICATES: Final = 3
-
-
-class InstanceExhibits(NamedTuple):
-    """What there is to see of one instance; nothing but a remark where the page would be too large."""
-
-    name: str
-    about: str
-    exhibits: tuple[Exhibit, ...]
-
-
 def log_page(
     problem: Problem,
     answers: Mapping[str, Answer],
@@ -300,65 +279,6 @@ def log_page(
     body = [f"<header><h1>{isolated(title)}</h1></header>", "<main>"]
     body += exhibit_lines(InstanceExhibits(title, view.describe(problem), shown), count())
     return document(title, [*body, "</main>"])
-
-
-def instance_exhibits(findings: Findings, study: StudyRecords) -> list[InstanceExhibits]:
-    """Return the exhibits of all instances of a study whose families have any.
-
-    Of each solver the answer of its best run is shown, in the order of their values under the objective of
-    the first section that has the instance.
-    """
-    collected: dict[str, InstanceExhibits] = {}
-    size = 0
-    for section in findings.sections:
-        for digest, best in section.comparison.best_by_digest.items():
-            try:
-                problem = None if digest in collected else study.problem(digest)
-            except KeyError:
-                continue
-            if problem is None or (view := family_of(problem).view).exhibits is None:
-                continue
-            about = view.describe(problem)
-            if size >= EXHIBIT_BYTES:
-                about += "; its pictures are left out: the page would be too large"
-                collected[digest] = InstanceExhibits(best.instance, about, ())
-                continue
-            answers = _answers(section.comparison, study, digest)
-            certificates = _certificates(findings, study, digest)
-            shown = tuple(view.exhibits(problem, answers, certificates, _given(section.comparison, digest)))
-            size += sum(len(one.drawing.inline()) for one in shown if one.drawing is not None)
-            collected[digest] = InstanceExhibits(best.instance, about, shown)
-    return list(collected.values())
-
-
-def _answers(comparison: Comparison, study: StudyRecords, digest: str) -> dict[str, Answer]:
-    """Return the answers to an instance by entrant, the best first."""
-    runs: list[tuple[tuple[float, ...], str, Record]] = []
-    for entrant, cells in comparison.cells.items():
-        run = cells[digest].best_run if digest in cells else None
-        if run is not None and run.value is not None:
-            runs.append((terms(run.value), entrant, run))
-    runs.sort(key=lambda one: one[:2])
-    answers = ((entrant, study.answer(run.key)) for _, entrant, run in runs)
-    return {entrant: answer for entrant, answer in answers if answer is not None}
-
-
-def _given(comparison: Comparison, digest: str) -> frozenset[str]:
-    """Return the entrants whose answer to an instance is no solver's."""
-    runs = ((entrant, cells[digest].runs) for entrant, cells in comparison.cells.items() if digest in cells)
-    return frozenset(entrant for entrant, row in runs if any(is_given(run) for run in row))
-
-
-def _certificates(findings: Findings, study: StudyRecords, digest: str) -> list[Mapping[str, Any]]:
-    """Return the certificates of the tightest bounds on an instance."""
-    certified = [
-        run
-        for run in findings.records
-        if run.digest == digest and math.isfinite(terms(run.certified_bound)[0])
-    ]
-    certified.sort(key=lambda run: terms(run.certified_bound), reverse=True)
-    read = (study.certificate(run.key) for run in certified[:_CERTIFICATES])
-    return [one for one in read if one is not None]
 
 
 def exhibit_lines(instance: InstanceExhibits, numbers: Iterator[int]) -> Iterator[str]:
@@ -415,11 +335,10 @@ def html(findings: Findings, study: StudyRecords) -> str:
 
     Notes
     -----
-    *Complexity*: one drawing of each answer shown. Pictures beyond `embedded.PICTURE_BYTES` are left out,
-    last sections first, and the page says so; likewise exhibits beyond `exhibits.EXHIBIT_BYTES`.
+    *Complexity*: one drawing of each answer shown. Pictures and exhibits that would make the page too large
+    are left out, and the page says so; see `shown_instances`.
     """
-    data = embedded(findings, study)
-    exhibited = instance_exhibits(findings, study)
+    data, exhibited = shown_instances(findings, study)
     numbers = count()
     body = [f"<header><h1>{isolated(findings.title)}</h1>"]
     body += [f'<p class="headline">{escape(sentence)}</p>' for sentence in findings.headlines]
