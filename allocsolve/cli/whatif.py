@@ -111,7 +111,8 @@ def _run(planned: Sequence[Variant], store: RecordStore) -> None:
     from allocsolve.bench import open_executor, run_missing  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.runs.tasks import again  # noqa: PLC0415 - when the command runs
 
-    tasks = [task for one in planned for task in one.tasks]
+    tasks = [task for variant in planned for task in variant.tasks]
+    retried = again(tasks, store, failed=True)
     with count_bar("starting") as progress:
         before = 0
         for idx, variant in enumerate(planned):
@@ -121,7 +122,6 @@ def _run(planned: Sequence[Variant], store: RecordStore) -> None:
                 progress(before + done, len(tasks), what)
 
             with open_executor("local", jobs) as cells:
-                retried = again(variant.tasks, store, failed=True)
                 run_missing(
                     variant.tasks, store, again=retried, executor=cells, progress=tell, announce=remark
                 )

@@ -90,7 +90,6 @@ def test_whatif_decodes_each_record_once_and_measures_nothing_again(
     assert len(found.cases) == len(planned[0].tasks) + 1
     assert {case.metrics.wait for case in found.policies} == {found.policies[0].metrics.wait}
     assert found.elastic[0].metrics.keys() == {task.solver for task in planned[1].tasks}
-    print(counted)
     assert counted == {
         "decoded": len(tasks),
         "parse_solution": len(planned[0].tasks),  # of malleable jobs the metrics are shown, not the schedule

@@ -60,11 +60,13 @@ def run(
     Parameters and errors are those of `run_missing`; without a store nothing is kept.
     """
     store = RecordStore() if store is None else store
+    records: dict[int, Record] = {}  # by row: a run that is made again has another one
     for task in tasks:  # a row that is damaged is found out when it is read
         with suppress(KeyError):
-            store[task.key]
+            record = store[task.key]
+            records[store.row(task.key)] = record
     run_missing(tasks, store, again=again, executor=executor, progress=progress, announce=announce)
-    return [store[task.key] for task in tasks]
+    return [records.get(store.row(task.key)) or store[task.key] for task in tasks]
 
 
 def run_missing(

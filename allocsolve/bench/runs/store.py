@@ -287,13 +287,23 @@ class RecordStore:
         self._tell(f"{self._source}: problem {expected[:12]}: {fault}; it is left out")
         raise KeyError(expected)
 
-    def answer(self, key: RecordKey) -> Answer | None:
-        """Return the answer of a record; None if it has none, or it is damaged."""
+    def answer(self, key: RecordKey, problem: Problem | None = None) -> Answer | None:
+        """Return the answer of a record; None if it has none, or it is damaged.
+
+        Parameters
+        ----------
+        key
+            Of the record.
+        problem
+            That the record is about, if it is at hand; None reads it from the file.
+        """
         blob = self._blob("answer", key)
         if blob is None:
             return None
         try:
-            return parse_solution(unpacked("answer", blob), self._source, self.problem(key.digest))
+            problem = self.problem(key.digest) if problem is None else problem
+            document = unpacked("answer", blob)
+            return parse_solution(document, self._source, problem, problem_digest=key.digest)
         except KeyError:
             return None
         except (BadCellError, FormatError) as error:
