@@ -157,14 +157,13 @@ def earlier_of(
     from allocsolve.instances import read_outcome  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
 
-    objective = tuple(args.objective.split(","))
     start: Answer | None = None
     certificate: dict[str, Any] | None = None
     for path in args.start:
         answer, proof = read_outcome(path, stored, tell=remark)
         if proof is not None:
             _check_first(path, "certificate", certificate)
-            certified(path, problem, proof.certificate, objective)
+            certified(path, problem, proof.certificate, args.objective)
             certificate = proof.certificate
             continue
         _check_first(path, "solution", start)

@@ -61,7 +61,8 @@ def score(args: argparse.Namespace) -> int:
     ]
     family = family_of_all([problem for _, problem in problems])
     answers = _answers(args, [problem for _, problem in problems])
-    args.objective = ",".join(family.parse_objective(args.objective))
+    minimised = family.parse_objective(args.objective)
+    args.objective = ",".join(minimised)
     args.baseline = args.baseline or family.baseline
     solvers = [*described.values(), *({args.baseline} - {*described})]
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
@@ -110,7 +111,7 @@ def score(args: argparse.Namespace) -> int:
     else:
         total = len(best_by_digest)
         count = counted(total, "problem")
-        first, *others = args.objective.split(",")
+        first, *others = minimised
         gaps = f"gap of {first}" if others else "gap"
         title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
         show_table(_HEADS, map(_row, scores), title=title)

@@ -287,11 +287,11 @@ def solve_and_assess(
     family = family_of(problem)
     if isinstance(solver, str):
         terms = family.parse_objective(objective)
-        made = make_solver(solver, problem, terms)
+        made = make_solver(solver, problem)
     else:
         made = _solver_of(solver, family)
         terms = family.parse_objective(getattr(made, "objective", None) if objective is None else objective)
-        made = with_objective(made, terms)
+    made = with_objective(made, terms)
     ready(made, problem)
     clock = budget.start()
     result = made(problem, budget)

@@ -13,6 +13,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from allocsolve.bench.runs.records import objective_terms
 from allocsolve.bench.runs.reply import is_given
 from allocsolve.families import family_of
 from allocsolve.model import terms
@@ -158,7 +159,7 @@ class _Index:
         self._sections.append(
             {
                 "name": section.name,
-                "terms": comparison.objective.split(","),
+                "terms": objective_terms(comparison.objective),
                 "units": {},
                 "solvers": comparison.entrants,
                 "instances": [],

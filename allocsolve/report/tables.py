@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from allocsolve.bench.runs.records import objective_terms
 from allocsolve.bench.scores.gaps import is_lost_share
 from allocsolve.model import Limit, terms
 from allocsolve.pictures.chart import counted, number, percent, probability, time_text, visible
@@ -275,7 +276,7 @@ def section_tables(section: Section) -> tuple[Table, ...]:
 
 def gap_table(section: Section) -> Table:
     """Return the gaps of each solver."""
-    first, *others = section.comparison.objective.split(",")
+    first, *others = objective_terms(section.comparison.objective)
     lexicographic = f" Gaps are of {first}, the first term; all else compares all terms." if others else ""
     rows = [
         (
@@ -406,7 +407,7 @@ def headline(comparison: Comparison) -> str:
 
 def _distance(comparison: Comparison, gap: float) -> str:
     """Return a mean gap in words."""
-    term = comparison.objective.split(",", maxsplit=1)[0]
+    term = objective_terms(comparison.objective)[0]
     if is_lost_share(comparison.kind, comparison.objective):
         return f"{term}: {percent(gap)} of what the best known bound leaves is lost on average"
     return f"{term} {percent(gap)} above the best known bound on average"

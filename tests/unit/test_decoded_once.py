@@ -14,7 +14,7 @@ from allocsolve.bench.runs import store as store_module
 from allocsolve.bench.runs.execution import judged_outcome
 from allocsolve.instances import log_problem, read_swf_log
 from allocsolve.instances.generators.examples import random_workload
-from allocsolve.model import Budget, Result, Status
+from allocsolve.model import Budget, Result, Status, WorkloadProblem
 from allocsolve.report import examine, html
 from allocsolve.report.whatif import findings, variants, what_if
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allocsolve.bench import Task
-    from allocsolve.model import WorkloadSchedule
 
 NODES = 8
 
@@ -48,8 +47,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
-def _append(store: RecordStore, task: Task, answer: WorkloadSchedule) -> None:
-    result = Result(Status.FEASIBLE, answer)
+def _append(store: RecordStore, task: Task) -> None:
+    assert isinstance(task.problem, WorkloadProblem)
+    result = Result(Status.FEASIBLE, first_fit(task.problem))
     record, judged, _, certificate = judged_outcome(task, result, 0.5)
     assert not record.error
     store.append(record, task.problem, judged, certificate)
@@ -60,7 +60,7 @@ def test_a_report_decodes_each_problem_and_each_answer_once(tmp_path: Path, coun
     tasks = plan(logs, ["fcfs", "first-fit"], objective="wait", budgets=[Budget()])
     with RecordStore(tmp_path / "study.sqlite") as store:
         for task in tasks:
-            _append(store, task, first_fit(task.problem))
+            _append(store, task)
     counted.clear()
     with RecordStore(tmp_path / "study.sqlite", read_only=True) as store:
         assert "jobs on nodes" in html(examine(store), store)
@@ -83,7 +83,7 @@ def test_whatif_decodes_each_record_once_and_measures_nothing_again(
     tasks = [task for variant in planned for task in variant.tasks]
     with RecordStore(tmp_path / "page.sqlite") as store:
         for task in tasks:
-            _append(store, task, first_fit(task.problem))
+            _append(store, task)
     counted.clear()
     with RecordStore(tmp_path / "page.sqlite", read_only=True) as store:
         found = what_if(log, planned, store, UTC)

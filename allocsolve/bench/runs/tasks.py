@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from allocsolve import registry
 from allocsolve.bench.runs.describe import Description, describe, identity_of, recorded_name
-from allocsolve.bench.runs.records import RecordKey
+from allocsolve.bench.runs.records import RecordKey, objective_terms
 from allocsolve.bench.runs.reply import GivenAnswer
 from allocsolve.errors import AllocsolveError, InvalidOption, PluginError, UnknownName
 from allocsolve.families import AnyFamily, AnySolver, family_of
@@ -58,7 +58,7 @@ class Task:
     @property
     def objective(self) -> tuple[str, ...]:
         """The terms that are minimised and judged."""
-        return tuple(self.key.objective.split(","))
+        return objective_terms(self.key.objective)
 
     @property
     def label(self) -> str:

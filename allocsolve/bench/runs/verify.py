@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve import judge
 from allocsolve.bench.runs.execution import metric_numbers
+from allocsolve.bench.runs.records import objective_terms
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import family_of
 from allocsolve.model import Result, Status, Value, terms
@@ -76,7 +77,7 @@ def _answer_faults(store: RecordStore, record: Record, problem: Problem) -> Iter
         if faults:
             yield f"the answer is not feasible: {faults[0]}"
             return
-        objective = tuple(record.objective.split(","))
+        objective = objective_terms(record.objective)
         value = judge.value(problem, answer, objective)
         if value != record.value:
             yield f"the judge finds {record.objective} {value}, the record has {record.value}"
@@ -95,7 +96,7 @@ def _answer_faults(store: RecordStore, record: Record, problem: Problem) -> Iter
 def _bound_faults(
     store: RecordStore, record: Record, problem: Problem, floors: dict[tuple[str, str], Value]
 ) -> Iterator[str]:
-    objective = tuple(record.objective.split(","))
+    objective = objective_terms(record.objective)
     certificate = store.certificate(record.key)
     certified: Value = -math.inf
     if certificate is not None:

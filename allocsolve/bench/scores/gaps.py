@@ -8,6 +8,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from allocsolve.bench.runs.records import objective_terms
 from allocsolve.bench.scores.catalogue import Catalogue
 from allocsolve.errors import InvalidAnswer, InvalidOption, PluginError, UnknownName
 from allocsolve.families import family_named, relative_gap
@@ -226,7 +227,7 @@ def gap(value: Value, reference: Value, *, kind: str = "", objective: str = "") 
 def is_lost_share(kind: str, objective: str) -> bool:
     """Return whether the first term of an objective is a lost share, as far as the kind is known."""
     with contextlib.suppress(UnknownName, PluginError):
-        return objective.split(",", maxsplit=1)[0] in family_named(kind).lost_shares
+        return objective_terms(objective)[0] in family_named(kind).lost_shares
     return False
 
 

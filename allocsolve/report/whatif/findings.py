@@ -225,7 +225,7 @@ def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: t
     (_, problem, tasks), *others = planned
     recorded, no_record, faults = _recorded(log, problem)
     runs = _Runs(store)
-    cases = {case.key: case for task in tasks if (case := runs.case(task)) is not None}
+    cases = {case.key: case for task in tasks if (case := runs.case(task, problem)) is not None}
     rows = {
         f"{task.solver} at {100 * variant.share:g} %" if variant.share else task.solver: runs.record(task)
         for variant in planned
@@ -285,7 +285,7 @@ class _Runs:
                 self._records[task.key] = None
         return self._records[task.key]
 
-    def metrics(self, task: Task) -> WorkloadMetrics | None:
+    def metrics(self, task: Task, problem: WorkloadProblem) -> WorkloadMetrics | None:
         """Return what the judge has measured of the answer of a run, if it has one."""
         record = self.record(task)
         if record is None or record.value is None:
@@ -293,15 +293,15 @@ class _Runs:
         if record.metrics.keys() == _METRICS:
             measured: dict[str, Any] = dict(record.metrics)
             return WorkloadMetrics(**measured)
-        answer = self._store.answer(task.key, task.problem)
-        return workload_metrics(task.problem, answer) if isinstance(answer, WorkloadSchedule) else None
+        answer = self._store.answer(task.key, problem)
+        return workload_metrics(problem, answer) if isinstance(answer, WorkloadSchedule) else None
 
-    def case(self, task: Task) -> Case | None:
+    def case(self, task: Task, problem: WorkloadProblem) -> Case | None:
         """Return what a solver has made of its problem, if it has."""
-        measured = self.metrics(task)
+        measured = self.metrics(task, problem)
         if measured is None:
             return None
-        answer = self._store.answer(task.key, task.problem)
+        answer = self._store.answer(task.key, problem)
         return Case(task.solver, answer, measured) if isinstance(answer, WorkloadSchedule) else None
 
     def bound(self, tasks: Sequence[Task]) -> float | None:
@@ -314,7 +314,7 @@ class _Runs:
 
     def elastic_case(self, variant: Variant) -> ElasticCase:
         """Return what would have been if a share of the jobs could change their size."""
-        measured = {task.solver: self.metrics(task) for task in variant.tasks}
+        measured = {task.solver: self.metrics(task, variant.problem) for task in variant.tasks}
         return ElasticCase(
             variant.share,
             int((variant.problem.packed.kind == MALLEABLE).sum()),
