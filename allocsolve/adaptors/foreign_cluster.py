@@ -465,7 +465,7 @@ class ForeignCluster:
                 del self._given[key]
         if self.promises:
             waiting = {*queue}
-            self.promises = [one for one in self.promises if self.jobs.keys[one[0]] in waiting]
+            self.promises = [promise for promise in self.promises if self.jobs.keys[promise[0]] in waiting]
         if self.pool:
             self.pool = min(self.pool, sum(nodes for _, nodes in self.promises))
         return self.pool
@@ -580,7 +580,7 @@ def stateless_view(
     ends, held = np.array(running, dtype=float).reshape(-1, 2).T
     rows[1:3, waiting:], rows[3, waiting:] = held, ends - now
     submit, _, _, expected, start = frozen(rows)
-    nodes, most = frozen(rows[1:3].astype(np.int64))
+    nodes, largest = frozen(rows[1:3].astype(np.int64))
     ones = frozen(np.ones(count, dtype=np.int64))
     zeros, naughts = frozen(np.zeros(count, dtype=np.int64)), frozen(np.zeros(count))
     constant: dict[str, Any] = {
@@ -591,7 +591,7 @@ def stateless_view(
         submit=submit,
         nodes=nodes,
         min_nodes=nodes,
-        max_nodes=most,
+        max_nodes=largest,
         runtime=expected,
         estimate=expected,
         weight=frozen(np.ones(count)),
@@ -599,7 +599,7 @@ def stateless_view(
         table_offsets=frozen(np.zeros(count + 1, dtype=np.int64)),
         table_nodes=_NONE,
         table_seconds=_NO_SECONDS,
-        kind=frozen(np.where(nodes < most, MOLDABLE, RIGID)),
+        kind=frozen(np.where(nodes < largest, MOLDABLE, RIGID)),
         size_step=ones,
         start=start,
         end=frozen(np.full(count, np.nan)),

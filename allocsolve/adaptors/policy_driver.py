@@ -237,7 +237,7 @@ class PolicyDriver:
             orders = self._checks(view)
             for decision in acting:
                 _check(view, decision, orders, waiting)
-            rows = [_Row(one, *row[1:4]) for one, row in zip(acting, orders.checked(), strict=True)]
+            rows = [_Row(job, *row[1:4]) for job, row in zip(acting, orders.checked(), strict=True)]
         else:
             free = view.free
             for decision in acting:

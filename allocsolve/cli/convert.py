@@ -54,9 +54,14 @@ def convert(args: argparse.Namespace) -> int:
         not_held = write_workload(problem, schedule, args.to, name)
     family = family_of(problem)
     if args.json:
-        told: dict[str, object] = {"from": args.source, "from_format": source, "to": args.to, "format": name}
+        document: dict[str, object] = {
+            "from": args.source,
+            "from_format": source,
+            "to": args.to,
+            "format": name,
+        }
         write_json(
-            {**told, **family.features(problem), "not_read": not_read.counts, "not_held": not_held.counts}
+            {**document, **family.features(problem), "not_read": not_read.counts, "not_held": not_held.counts}
         )
         return 0
     say(f"{args.source}: {family.view.describe(problem)}")
@@ -263,12 +268,12 @@ def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
         save(plain(_report(args.format, log)), args.report)
     family = family_of(problem)
     if args.json:
-        told: dict[str, object] = {"problem": args.out, **family.features(problem)}
-        told |= {"log": log.report.counts(), "faults": log.report.faults, "machine": str(log.machine)}
-        told["timezone"] = log.timezone or None
+        document: dict[str, object] = {"problem": args.out, **family.features(problem)}
+        document |= {"log": log.report.counts(), "faults": log.report.faults, "machine": str(log.machine)}
+        document["timezone"] = log.timezone or None
         if args.recorded:
-            told |= {"recorded": args.recorded, "violations": faults}
-        write_json(told)
+            document |= {"recorded": args.recorded, "violations": faults}
+        write_json(document)
         return 0
     say(str(log.report), f"machine: {log.machine}")
     if log.timezone:

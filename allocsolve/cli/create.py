@@ -213,8 +213,8 @@ def _convert(
     if args.json:
         write_json({"problem": args.out, **counts, **family.features(problem)})
     else:
-        told = ", ".join(f"{kind}: {count}" for kind, count in counts.items())
-        say(f"{args.out}: {family.view.describe(problem)}; {told} of {len(problem.jobs)}")
+        listed = ", ".join(f"{kind}: {count}" for kind, count in counts.items())
+        say(f"{args.out}: {family.view.describe(problem)}; {listed} of {len(problem.jobs)}")
     return 0
 
 

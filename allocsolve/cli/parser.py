@@ -210,8 +210,8 @@ def _adder(module: str, name: str) -> Callable[[argparse.ArgumentParser], None]:
     if module.startswith("reproductions") and importlib.util.find_spec("reproductions") is None:
         return _add_nothing
     full = module if "." in module else f"allocsolve.cli.{module}"
-    found: Callable[[argparse.ArgumentParser], None] = getattr(importlib.import_module(full), name)
-    return found
+    function: Callable[[argparse.ArgumentParser], None] = getattr(importlib.import_module(full), name)
+    return function
 
 
 def _add_nothing(parser: argparse.ArgumentParser) -> None:

@@ -102,7 +102,7 @@ def score(args: argparse.Namespace) -> int:
                 "bounds_certified": certified,
                 "scores": scores,
                 "failures": failure_fields(failed),
-                "contradictions": [str(one) for one in contradictions],
+                "contradictions": [str(contradiction) for contradiction in contradictions],
                 "records": rows,
                 "csv": table,
                 "reused": reused.fields,
@@ -174,7 +174,7 @@ def _chosen(
     read: list[tuple[str, str, Problem]], families: list[AnyFamily]
 ) -> list[tuple[str, str, Problem]]:
     """Return the problems of these families, of a suite that has several; all if there is none."""
-    return [one for one in read if family_of(one[2]) in families] or read
+    return [row for row in read if family_of(row[2]) in families] or read
 
 
 def _row(score: SolverScore) -> tuple[str, ...]:
@@ -220,11 +220,11 @@ def compare_studies(args: argparse.Namespace) -> int:
     from allocsolve.bench.scores.gaps import consistent  # noqa: PLC0415 - when the command runs
 
     with (
-        RecordStore(args.before, read_only=True, tell=remark) as one,
-        RecordStore(args.after, read_only=True, tell=remark) as other,
+        RecordStore(args.before, read_only=True, tell=remark) as earlier,
+        RecordStore(args.after, read_only=True, tell=remark) as later,
     ):
-        sides = [list(one), list(other)]
-        catalogue = one.catalogue().merged(other.catalogue())
+        sides = [list(earlier), list(later)]
+        catalogue = earlier.catalogue().merged(later.catalogue())
     chosen, catalogue = select(
         [row for side in sides for row in side],
         catalogue,
@@ -355,7 +355,7 @@ def _table() -> dict[str, Any]:
         elif name != "solvers" and not isinstance(value, str):
             faults.append(f"{_TABLE}.{name}: {value!r} is not a text")
         elif name == "solvers" and not (
-            isinstance(value, list) and all(isinstance(one, str) for one in value)
+            isinstance(value, list) and all(isinstance(item, str) for item in value)
         ):
             faults.append(f"{_TABLE}.{name}: {value!r} is not a list of names")
     if faults:

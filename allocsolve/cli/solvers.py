@@ -295,8 +295,8 @@ def warm(args: argparse.Namespace) -> int:
                 missing[name] = reason
     seconds = time.perf_counter() - begin
     if args.json:
-        told = {"ready": ready, "compiled": compiled, "seconds": seconds, "unavailable": missing}
-        write_json({**told, "removed": removed} if args.clear else told)
+        document = {"ready": ready, "compiled": compiled, "seconds": seconds, "unavailable": missing}
+        write_json({**document, "removed": removed} if args.clear else document)
         return 0
     say(*missing.values())
     if args.clear:

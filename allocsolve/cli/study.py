@@ -239,8 +239,10 @@ def report_study(args: argparse.Namespace) -> int:
                 "figures": drawn,
                 "records": len(findings.records),
                 "headlines": findings.headlines,
-                "contradictions": [str(one) for one in findings.contradictions],
-                "struck_out": len({id(row) for one in findings.contradictions for row in one.struck}),
+                "contradictions": [str(contradiction) for contradiction in findings.contradictions],
+                "struck_out": len(
+                    {id(row) for contradiction in findings.contradictions for row in contradiction.struck}
+                ),
             }
         )
     else:

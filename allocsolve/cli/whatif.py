@@ -71,17 +71,17 @@ def whatif(args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             interrupted = True
         with time_bar(f"writing {out}"):
-            found = what_if(log, planned, store, days)
-            out.write_text(whatif_page(found, made=_made(args)), encoding="utf-8", errors="replace")
+            figures = what_if(log, planned, store, days)
+            out.write_text(whatif_page(figures, made=_made(args)), encoding="utf-8", errors="replace")
     if args.json:
-        write_json({**_document(found), "page": out, "records": rows, "interrupted": interrupted})
+        write_json({**_document(figures), "page": out, "records": rows, "interrupted": interrupted})
     else:
-        _show(found)
+        _show(figures)
         say(f"Page: {out} (records: {rows})")
     if interrupted:
         msg = f"what is known is in {out}, the same command goes on from there"
         raise KeyboardInterrupt(msg)
-    return 1 if found.failed else 0
+    return 1 if figures.failed else 0
 
 
 def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
@@ -134,16 +134,16 @@ def _made(args: argparse.Namespace) -> str:
     return f"Made on {today} with allocsolve {version('allocsolve')}: {command}"
 
 
-def _show(found: WhatIf) -> None:
+def _show(figures: WhatIf) -> None:
     """Print the sentences and tables that stand first on the page."""
     from allocsolve.report.whatif import cases_table, cautions, elastic_table, headlines, plain, subject  # noqa: PLC0415 - when the command runs
 
-    say(f"{found.log.source}: {subject(found)}", *cautions(found), "")
-    if found.cases:
-        _print(cases_table(found))
-    if found.elastic:
-        _print(elastic_table(found))
-    say(*map(plain, headlines(found)), "")
+    say(f"{figures.log.source}: {subject(figures)}", *cautions(figures), "")
+    if figures.cases:
+        _print(cases_table(figures))
+    if figures.elastic:
+        _print(elastic_table(figures))
+    say(*map(plain, headlines(figures)), "")
 
 
 def _print(table: Table) -> None:
@@ -152,41 +152,41 @@ def _print(table: Table) -> None:
     say("")
 
 
-def _document(found: WhatIf) -> dict[str, Any]:
+def _document(figures: WhatIf) -> dict[str, Any]:
     """Return what the page says, as JSON has it; times in seconds."""
     from allocsolve.report.whatif import RECORDED, cautions, headlines, means_by, plain  # noqa: PLC0415 - when the command runs
 
-    cases = {case.key: case.metrics for case in found.cases}
-    waits = {case.key: found.waits(case) for case in found.cases}
-    by_size = {name: means_by(found.sizes, column) for name, column in waits.items()}
-    by_period = {name: means_by(found.periods.of_jobs, column) for name, column in waits.items()}
+    cases = {case.key: case.metrics for case in figures.cases}
+    waits = {case.key: figures.waits(case) for case in figures.cases}
+    by_size = {name: means_by(figures.sizes, column) for name, column in waits.items()}
+    by_period = {name: means_by(figures.periods.of_jobs, column) for name, column in waits.items()}
     return {
-        "log": found.log.source,
-        "sha256": found.log.sha256,
-        "machine": str(found.log.machine),
-        "cleaning": found.log.report.counts(),
-        "jobs": len(found.problem.jobs),
+        "log": figures.log.source,
+        "sha256": figures.log.sha256,
+        "machine": str(figures.log.machine),
+        "cleaning": figures.log.report.counts(),
+        "jobs": len(figures.problem.jobs),
         "recorded": cases.pop(RECORDED, None),
-        "no_record": found.no_record,
-        "violations": found.faults,
+        "no_record": figures.no_record,
+        "violations": figures.faults,
         "schedules": cases,
-        "wait_bound": found.bound,
+        "wait_bound": figures.bound,
         "mean_wait_by_size": by_size,
-        f"mean_wait_by_{found.periods.unit}": {
-            name: {found.periods.labels[one]: mean for one, mean in column.items()}
+        f"mean_wait_by_{figures.periods.unit}": {
+            name: {figures.periods.labels[period]: mean for period, mean in column.items()}
             for name, column in by_period.items()
         },
         "malleable": [
             {
-                "share": one.share,
-                "jobs": one.changeable,
-                "turnaround_bound": one.bound,
-                "schedules": one.metrics,
+                "share": case.share,
+                "jobs": case.changeable,
+                "turnaround_bound": case.bound,
+                "schedules": case.metrics,
             }
-            for one in found.elastic
+            for case in figures.elastic
         ],
-        "sentences": [plain(one) for one in headlines(found)],
-        "cautions": [*cautions(found)],
-        "failed": found.failed,
-        "missing": found.missing,
+        "sentences": [plain(sentence) for sentence in headlines(figures)],
+        "cautions": [*cautions(figures)],
+        "failed": figures.failed,
+        "missing": figures.missing,
     }

@@ -318,7 +318,7 @@ class Scale:
         """Return the axes on which all of these schedules fit."""
         first, last = span(problem, schedules)
         edges = np.linspace(first, last if last > first else first + 1, _BINS + 1)
-        queues = [float(waiting_jobs(problem, one, edges).max()) for one in schedules]
+        queues = [float(waiting_jobs(problem, schedule, edges).max()) for schedule in schedules]
         return cls(edges, level_axis("waiting jobs", queues, _LEAST_QUEUE))
 
 
@@ -346,8 +346,8 @@ def timeline(
         The bound that prices node-seconds; no strip without one that does.
     """
     names = list(schedules)
-    busy = [100 * busy_nodes(one, scale.edges) / problem.num_nodes for one in schedules.values()]
-    queues = [waiting_jobs(problem, one, scale.edges) for one in schedules.values()]
+    busy = [100 * busy_nodes(schedule, scale.edges) / problem.num_nodes for schedule in schedules.values()]
+    queues = [waiting_jobs(problem, schedule, scale.edges) for schedule in schedules.values()]
     prices = None if certificate is None else node_prices(problem, certificate, scale.edges)
     title = heading[0] if heading else "busy nodes and waiting jobs"
     legend = names if len(names) > 1 else []

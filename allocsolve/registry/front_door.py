@@ -326,7 +326,7 @@ def _solver_of(solver: Any, family: AnyFamily) -> AnySolver:  # noqa: ANN401 - a
     except ValueError:  # not annotated: it is for the caller to know
         return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one
     if family not in solved:
-        kinds = " and ".join(one.kind for one in solved)
+        kinds = " and ".join(other.kind for other in solved)
         msg = f"{identity(solver)} solves {kinds} problems, not {family.kind} problems"
         raise InvalidOption(msg)
     return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one

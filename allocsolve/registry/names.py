@@ -260,14 +260,14 @@ def _option(holder: Any, field: dataclasses.Field[Any], value: object, part: str
 @functools.cache
 def _taken(holder: type, value_type: type, name: str) -> tuple[tuple[OptionValue, ...], tuple[type, ...]]:
     """Return the single values and the types that a field takes, by its annotation."""
-    owner = next(one for one in holder.__mro__ if name in inspect.get_annotations(one))
+    owner = next(base for base in holder.__mro__ if name in inspect.get_annotations(base))
     try:
         hint = resolve(inspect.get_annotations(owner)[name], vars(sys.modules[owner.__module__]))
     except ValueError:  # imported for type checkers only: what the default is
         hint = value_type
     members = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    literals = [typing.get_args(one) for one in members if typing.get_origin(one) is typing.Literal]
-    accepted = tuple(one for one in members if one in _TYPES)
+    literals = [typing.get_args(member) for member in members if typing.get_origin(member) is typing.Literal]
+    accepted = tuple(member for member in members if member in _TYPES)
     return tuple(itertools.chain(*literals)), accepted
 
 

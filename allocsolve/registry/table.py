@@ -478,7 +478,7 @@ def make_solver(
     if _is_plugin(parsed):
         solver, solved = load_plugin(name)
         if family not in solved:
-            kinds = " and ".join(one.kind for one in solved)
+            kinds = " and ".join(other.kind for other in solved)
             raise PluginError(name, f"it solves {kinds} problems, not {family.kind} problems")
     else:
         row = registered_names(family)[parsed.base].row

@@ -257,7 +257,7 @@ class _Exhibits:
         given = _given(instance.comparison, digest)
         certificates = _certificates(self._findings, self._study, digest)
         shown = tuple(view.exhibits(problem, _by_value(instance), certificates, given))
-        self._size += sum(len(one.drawing.inline()) for one in shown if one.drawing is not None)
+        self._size += sum(len(exhibit.drawing.inline()) for exhibit in shown if exhibit.drawing is not None)
         self.collected[digest] = InstanceExhibits(name, about, shown)
 
 
@@ -284,4 +284,4 @@ def _certificates(findings: Findings, study: StudyRecords, digest: str) -> list[
     ]
     certified.sort(key=lambda run: terms(run.certified_bound), reverse=True)
     read = (study.certificate(run.key) for run in certified[:_CERTIFICATES])
-    return [one for one in read if one is not None]
+    return [certificate for certificate in read if certificate is not None]

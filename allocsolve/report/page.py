@@ -80,14 +80,17 @@ def section_figures(section: Section) -> tuple[Figure, ...]:
 
 def _chosen(section: Section) -> tuple[list[str], str]:
     """Return the entrants that have a colour, and a remark if they are not all."""
-    entrants = [one.entrant for one in section.summaries]
+    entrants = [summary.entrant for summary in section.summaries]
     if len(entrants) <= SERIES:
         return entrants, ""
     least = sorted(
         section.summaries,
-        key=lambda one: (one.incomplete / one.instances, one.gap.shifted_mean if one.gap else math.inf),
+        key=lambda summary: (
+            summary.incomplete / summary.instances,
+            summary.gap.shifted_mean if summary.gap else math.inf,
+        ),
     )
-    chosen = {one.entrant for one in least[:SERIES]}
+    chosen = {summary.entrant for summary in least[:SERIES]}
     return (
         [entrant for entrant in entrants if entrant in chosen],
         f" Of {len(entrants)} solvers the {SERIES} with most answers, then least shifted mean gap.",
@@ -107,10 +110,12 @@ def _gap_axis(gaps: Sequence[float], *, unanswered: bool) -> Axis:
 
 def _gaps(section: Section) -> Figure | None:
     by_entrant = {
-        one.entrant: sorted(
-            100 * cell.gap for cell in section.comparison.cells[one.entrant].values() if cell.gap is not None
+        summary.entrant: sorted(
+            100 * cell.gap
+            for cell in section.comparison.cells[summary.entrant].values()
+            if cell.gap is not None
         )
-        for one in section.summaries
+        for summary in section.summaries
     }
     everything = [gap for gaps in by_entrant.values() for gap in gaps]
     if not everything:
@@ -284,16 +289,16 @@ def log_page(
 def exhibit_lines(instance: InstanceExhibits, numbers: Iterator[int]) -> Iterator[str]:
     """Yield the lines of the exhibits of an instance; `numbers` are those of its tables."""
     yield f'<p class="note">{escape(instance.about)}</p>'
-    drawings = [one for one in instance.exhibits if one.drawing is not None]
+    drawings = [exhibit for exhibit in instance.exhibits if exhibit.drawing is not None]
     yield '<div class="figures">'
-    for one in drawings:
-        assert one.drawing is not None, "chosen by it"
-        yield figure_html(one.title, one.drawing, one.note)
+    for exhibit in drawings:
+        assert exhibit.drawing is not None, "chosen by it"
+        yield figure_html(exhibit.title, exhibit.drawing, exhibit.note)
     yield "</div>"
-    for one in instance.exhibits:
-        if one.drawing is None:
-            rows = tuple(tuple(TableCell(*cell) for cell in row) for row in one.rows)
-            yield table_html(Table(one.title, one.heads, rows, one.note), next(numbers))
+    for exhibit in instance.exhibits:
+        if exhibit.drawing is None:
+            rows = tuple(tuple(TableCell(*cell) for cell in row) for row in exhibit.rows)
+            yield table_html(Table(exhibit.title, exhibit.heads, rows, exhibit.note), next(numbers))
 
 
 #: So many sections are open at first; of more only the first one.
@@ -360,10 +365,10 @@ def html(findings: Findings, study: StudyRecords) -> str:
         body.append(table_html(first, next(numbers)))
         body += ['<div class="figures">', *map(_figure, section_figures(section)), "</div>"]
         body += [*(table_html(table, next(numbers)) for table in others), "</details>"]
-    for idx, one in enumerate(exhibited):
+    for idx, instance in enumerate(exhibited):
         body.append(f'<details class="section" id="e{idx}"{" open" if len(exhibited) == 1 else ""}>')
-        body.append(f"<summary><h2>{isolated(one.name)}</h2></summary>")
-        body += [*exhibit_lines(one, numbers), "</details>"]
+        body.append(f"<summary><h2>{isolated(instance.name)}</h2></summary>")
+        body += [*exhibit_lines(instance, numbers), "</details>"]
     body += [*([_INSTANCES] if findings.sections else []), "</main>"]
     for idx, block in enumerate(data if findings.sections else ()):  # the first is the index
         body.append(f'<script type="application/gzip" id="data{idx}">{block}</script>')
@@ -374,8 +379,8 @@ def _contents(findings: Findings, exhibited: Sequence[InstanceExhibits]) -> Iter
     yield "<nav><ul>"
     for idx, section in enumerate(findings.sections):
         yield f'<li><a href="#s{idx}">{isolated(section.name)}</a></li>'
-    for idx, one in enumerate(exhibited):
-        yield f'<li><a href="#e{idx}">{isolated(one.name)}</a></li>'
+    for idx, instance in enumerate(exhibited):
+        yield f'<li><a href="#e{idx}">{isolated(instance.name)}</a></li>'
     yield '<li><a href="#instances">instances</a></li>' if findings.sections else ""
     yield "</ul></nav>"
 

@@ -90,9 +90,9 @@ def check_repeatable(solver: AnySolver, family: AnyFamily, problems: Sequence[Pr
         budget = dataclasses.replace(ENOUGH, seed=seed)
         first = [_judged(aimed, problem, budget, objective) for problem in problems]
         again = [_judged(aimed, problem, budget, objective) for problem in reversed(problems)][::-1]
-        for problem, one, other in zip(problems, first, again, strict=True):
-            if Limit.TIME not in (one[0].limit, other[0].limit) and _essence(*one) != _essence(*other):
-                shown = f"{_shown(*one)}, then {_shown(*other)}"
+        for problem, call, other in zip(problems, first, again, strict=True):
+            if Limit.TIME not in (call[0].limit, other[0].limit) and _essence(*call) != _essence(*other):
+                shown = f"{_shown(*call)}, then {_shown(*other)}"
                 _fail(aimed, problem, f"seed {seed} gives different results: {shown}")
 
 

@@ -235,11 +235,11 @@ def _times(
     return {
         key: (
             name,
-            _digits(found.cpu),
-            _digits(found.wall) if math.isfinite(found.wall) else None,
-            None if found is failure else found.references,
+            _digits(measured.cpu),
+            _digits(measured.wall) if math.isfinite(measured.wall) else None,
+            None if measured is failure else measured.references,
         )
-        for key, (name, found) in times.items()
+        for key, (name, measured) in times.items()
         if name  # a solver that is timed nowhere yet cannot become slower
     }
 

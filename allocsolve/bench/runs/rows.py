@@ -251,7 +251,9 @@ def _judged(cell: object) -> Value | None:
 
 def _incumbents(cell: object) -> tuple[tuple[float, Value], ...]:
     document = _loaded(cell)
-    if not (isinstance(document, list) and all(isinstance(one, list) and len(one) == 2 for one in document)):
+    if not (
+        isinstance(document, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in document)
+    ):
         _refuse("is no list of seconds and values")
     return tuple((_number(seconds), _value(value)) for seconds, value in document)
 
@@ -427,9 +429,9 @@ def _is_on_network(path: Path) -> bool:
     import psutil  # noqa: PLC0415 - only files that are written need it
 
     place = path.resolve()
-    above = {str(one) for one in (place, *place.parents)}
-    mounts = [one for one in psutil.disk_partitions(all=True) if one.mountpoint in above]
-    nearest = max(mounts, key=lambda one: len(one.mountpoint), default=None)
+    above = {str(folder) for folder in (place, *place.parents)}
+    mounts = [mount for mount in psutil.disk_partitions(all=True) if mount.mountpoint in above]
+    nearest = max(mounts, key=lambda mount: len(mount.mountpoint), default=None)
     return nearest is not None and nearest.fstype.lower().startswith(_NETWORK)
 
 

@@ -204,7 +204,7 @@ def _located(names: Iterable[str], folder: Path) -> list[str]:
 def references_of(names: Iterable[str]) -> dict[tuple[str, str], Reference]:
     """Return what those of the names that are folders state of their problems; see `folder_references`."""
     folders = (path for path in map(Path, names) if path.is_dir())
-    return {place: one for folder in folders for place, one in folder_references(folder).items()}
+    return {place: reference for folder in folders for place, reference in folder_references(folder).items()}
 
 
 def _with_settings(

@@ -184,16 +184,16 @@ def _contestant(solver: SolverLike | Description, family: AnyFamily, objective: 
     return _Contestant(solver.name, *identity, None)
 
 
-def _are_equal(one: _Contestant, other: _Contestant) -> bool:
+def _are_equal(contestant: _Contestant, other: _Contestant) -> bool:
     """Tell whether two solvers of one name are the same, whatever they say of themselves."""
-    if one[:3] != other[:3]:
+    if contestant[:3] != other[:3]:
         return False
-    if one.unnamed is other.unnamed or one.unnamed == other.unnamed:
+    if contestant.unnamed is other.unnamed or contestant.unnamed == other.unnamed:
         return True
-    if one.unnamed is None or other.unnamed is None or inspect.isroutine(one.unnamed):
+    if contestant.unnamed is None or other.unnamed is None or inspect.isroutine(contestant.unnamed):
         return False
     try:  # all that they hold, as copies are made of them
-        return bool(one.unnamed.__reduce_ex__(2)[1:] == other.unnamed.__reduce_ex__(2)[1:])
+        return bool(contestant.unnamed.__reduce_ex__(2)[1:] == other.unnamed.__reduce_ex__(2)[1:])
     except (TypeError, ValueError):  # they cannot be copied, or what they hold cannot be compared
         return False
 

@@ -86,9 +86,9 @@ def _answer_faults(store: RecordStore, record: Record, problem: Problem) -> Iter
         yield str(error)
         return
     for name in sorted(metrics.keys() | record.metrics.keys()):
-        found, recorded = metrics.get(name, math.nan), record.metrics.get(name, math.nan)
-        if not math.isclose(found, recorded, rel_tol=1e-9):  # sums in another order on another machine
-            yield f"the judge finds {name} {found}, the record has {recorded}"
+        judged, recorded = metrics.get(name, math.nan), record.metrics.get(name, math.nan)
+        if not math.isclose(judged, recorded, rel_tol=1e-9):  # sums in another order on another machine
+            yield f"the judge finds {name} {judged}, the record has {recorded}"
     if record.status is Status.OPTIMAL and terms(record.bound) != terms(record.value):
         yield f"it is called optimal, with the value {record.value} and the bound {record.bound}"
 

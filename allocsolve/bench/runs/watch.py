@@ -113,9 +113,9 @@ def held_mb(pid: int) -> float:
     import psutil  # noqa: PLC0415 - loaded only in processes that start others
 
     held = 0
-    for one in family_of_processes(pid):
+    for process in family_of_processes(pid):
         with contextlib.suppress(psutil.Error):
-            held += psutil.Process(one).memory_info().rss
+            held += psutil.Process(process).memory_info().rss
     return held / 1e6
 
 
@@ -224,8 +224,8 @@ def kept_waiting(before: Schedule, after: Schedule, seconds: float, workers: int
 def _schedule(pid: int) -> Schedule:
     """Return the schedule of all threads of a process and of those that it has started."""
     schedule: dict[str, tuple[float, float]] = {}
-    for one in family_of_processes(pid) if _MEASURED else ():
-        for path in (_PROC / str(one) / "task").glob("*/schedstat"):
+    for process in family_of_processes(pid) if _MEASURED else ():
+        for path in (_PROC / str(process) / "task").glob("*/schedstat"):
             with contextlib.suppress(OSError, ValueError):
                 running, queueing, *_ = path.read_text().split()
                 schedule[str(path)] = int(running) / 1e9, int(queueing) / 1e9

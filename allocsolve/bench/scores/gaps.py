@@ -151,14 +151,14 @@ def consistent(
     for row in rows:
         grouped.setdefault((row.digest, row.objective), []).append(row)
     references = dict(catalogue.references)
-    found: list[Contradiction] = []
+    conflicts: list[Contradiction] = []
     for place, group in grouped.items():
-        found += contradictions(group, references.get(place))
+        conflicts += contradictions(group, references.get(place))
         if any(True for _ in _with_reference(group, references.get(place))):
             del references[place]
-    struck = {id(row) for one in found for row in one.struck}
+    struck = {id(row) for contradiction in conflicts for row in contradiction.struck}
     kept = tuple(row for row in rows if id(row) not in struck)
-    return kept, Catalogue(catalogue.suites, references), tuple(found)
+    return kept, Catalogue(catalogue.suites, references), tuple(conflicts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -377,12 +377,12 @@ def sharpened(brackets: Mapping[float, Bracket], what: str = "the optimum") -> d
     return sharper
 
 
-def ratio(one: Bracket, other: Bracket, *, cap: float = math.inf) -> Bracket:
+def ratio(numerator: Bracket, denominator: Bracket, *, cap: float = math.inf) -> Bracket:
     """Return the bracket of the ratio of two unknown numbers, the second above 0.
 
     Parameters
     ----------
-    one, other
+    numerator, denominator
         What is known of both.
     cap
         That the ratio cannot exceed, for a reason of its own.
@@ -397,8 +397,8 @@ def ratio(one: Bracket, other: Bracket, *, cap: float = math.inf) -> Bracket:
     >>> ratio(Bracket(80, 90), Bracket(100, 100)), ratio(Bracket(80, 90), Bracket(85, 100), cap=1)
     (Bracket(lower=0.8, upper=0.9), Bracket(lower=0.8, upper=1))
     """
-    lower = 0.0 if math.isinf(other.upper) else one.lower / other.upper
-    upper = one.upper / other.lower if other.lower else math.inf
+    lower = 0.0 if math.isinf(denominator.upper) else numerator.lower / denominator.upper
+    upper = numerator.upper / denominator.lower if denominator.lower else math.inf
     return Bracket(lower, min(upper, cap))
 
 

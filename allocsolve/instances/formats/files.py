@@ -103,10 +103,10 @@ def read_input(path: PathLike, max_bytes: int | None = None) -> bytes:
 
 def read_stream(stream: BinaryIO, source: str, max_bytes: int | None = None) -> bytes:
     """Read all of a stream, which messages call `source`; errors as in `read_input`."""
-    most = MAX_BYTES if max_bytes is None else max_bytes
-    data = stream.read(most + 1)
-    if len(data) > most:
-        raise FormatError(source, [f"is larger than {most >> 20} MiB"])
+    largest = MAX_BYTES if max_bytes is None else max_bytes
+    data = stream.read(largest + 1)
+    if len(data) > largest:
+        raise FormatError(source, [f"is larger than {largest >> 20} MiB"])
     return data
 
 

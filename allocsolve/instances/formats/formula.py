@@ -105,8 +105,8 @@ class _Parser:
 
     def _need(self, token: str) -> None:
         if self._take(token) is None:
-            found = repr(self._tokens[self._at]) if self._at < len(self._tokens) else "the end"
-            msg = f"{token!r} is expected, not {found}"
+            actual = repr(self._tokens[self._at]) if self._at < len(self._tokens) else "the end"
+            msg = f"{token!r} is expected, not {actual}"
             raise InvalidOption(msg)
 
     def _choice(self) -> Formula:

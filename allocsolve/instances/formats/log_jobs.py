@@ -85,14 +85,16 @@ def columns_of(table: LogTable, names: Sequence[str], unit: str | None, source: 
     place: dict[str, list[int]] = {}
     for idx, name in enumerate(names):
         place.setdefault(plain_name(name), []).append(idx)
-    found = {
+    places_of = {
         field: [place[key] for key in map(plain_name, choices) if key in place]
         for field, choices in table.columns.items()
     }
-    at = {field: places[0][0] for field, places in found.items() if places}
+    at = {field: places[0][0] for field, places in places_of.items() if places}
     sizes = {
-        one: [places[0] for field in (one, f"requested_{one}") for places in found.get(field, ())]
-        for one in ("nodes", "processors")
+        counted: [
+            places[0] for field in (counted, f"requested_{counted}") for places in places_of.get(field, ())
+        ]
+        for counted in ("nodes", "processors")
     }
     unit = unit or ("nodes" if sizes["nodes"] or "processors" not in table.columns else "processors")
     missing = [f"no column {table.columns[field][0]}" for field in ("id", "submit") if field not in at]
@@ -104,13 +106,13 @@ def columns_of(table: LogTable, names: Sequence[str], unit: str | None, source: 
     if missing:
         shown = ", ".join(name.strip()[:20] for name in names[:30])
         raise FormatError(source, [f"{', '.join(missing)}; its columns are {shown}"])
-    used = {idx for places in found.values() for one in places[:1] for idx in one}
+    used = {idx for places in places_of.values() for first in places[:1] for idx in first}
     twice = [
         names[places[0]].strip()[:20] for places in place.values() if len(places) > 1 and {*places} <= used
     ]
     if twice:
         raise FormatError(source, [f"the column {name} stands twice" for name in twice])
-    requested = {places[0] for places in found.get(f"requested_{unit}", ())}
+    requested = {places[0] for places in places_of.get(f"requested_{unit}", ())}
     processors = sizes["processors"] if unit == "nodes" else []
     return Columns(at, tuple(sizes[unit]), frozenset(requested), tuple(processors), unit)
 
@@ -461,12 +463,12 @@ def _beside(path: PathLike, sha256: str) -> dict[str, str]:
     beside = Path(path).with_suffix(".metadata.json")
     if not beside.is_file():
         return {}
-    told = load(beside)
-    expected = told.get("dataset_sha256", sha256)
+    document = load(beside)
+    expected = document.get("dataset_sha256", sha256)
     if expected != sha256:
         fault = f"dataset_sha256: {str(expected)[:64]!r} is not that of {Path(path).name}, {sha256}"
         raise FormatError(str(beside), [fault])
-    return {key: str(value) for key, value in told.items() if isinstance(value, str | int | float)}
+    return {key: str(value) for key, value in document.items() if isinstance(value, str | int | float)}
 
 
 def _joined(

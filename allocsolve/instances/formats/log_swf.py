@@ -267,8 +267,8 @@ def _sizes(lines: SwfLines, procs: FloatArray, options: LogOptions) -> tuple[Flo
         unit = unit or "nodes"
         shape = lines.shape_nodes * (1 if unit == "nodes" else lines.shape_procs)
         size = given or (max_nodes if unit == "nodes" else max_procs)
-        told = "given" if given else f"Max{'Nodes' if unit == 'nodes' else 'Procs'} of the header"
-        return np.where(shaped, shape, procs), MachineSize(size, unit, f"sizes of field 21, {told}")
+        source = "given" if given else f"Max{'Nodes' if unit == 'nodes' else 'Procs'} of the header"
+        return np.where(shaped, shape, procs), MachineSize(size, unit, f"sizes of field 21, {source}")
     per_node = 0
     if max_procs and max_nodes and max_procs % max_nodes == 0:
         per_node = max_procs // max_nodes
@@ -279,12 +279,12 @@ def _sizes(lines: SwfLines, procs: FloatArray, options: LogOptions) -> tuple[Flo
         msg = f"unit nodes: MaxProcs {max_procs} of the header is no multiple of MaxNodes {max_nodes}"
         raise InvalidOption(msg)
     if unit == "nodes" and per_node:
-        told = "given" if given else "MaxNodes of the header"
-        how = f"{told}; {per_node} processors each" if per_node > 1 else told
+        source = "given" if given else "MaxNodes of the header"
+        how = f"{source}; {per_node} processors each" if per_node > 1 else source
         return np.ceil(procs / per_node), MachineSize(given or max_nodes, unit, how, per_node)
     if given or max_procs:
-        told = "given" if given else "MaxProcs of the header"
-        return procs, MachineSize(given or max_procs, unit, told)
+        source = "given" if given else "MaxProcs of the header"
+        return procs, MachineSize(given or max_procs, unit, source)
     return procs, MachineSize(max_nodes, "nodes", "MaxNodes of the header")
 
 

@@ -84,8 +84,10 @@ class CleaningReport:
         }
 
     def __str__(self) -> str:
-        told = {"job_lines": self.job_lines} | {name: count for name, count in self.counts().items() if count}
-        counts = [f"{count} {name.replace('_', ' ')}" for name, count in told.items()]
+        numbers = {"job_lines": self.job_lines} | {
+            name: count for name, count in self.counts().items() if count
+        }
+        counts = [f"{count} {name.replace('_', ' ')}" for name, count in numbers.items()]
         shown = self.faults[: FormatError.SHOWN]
         return "; ".join([", ".join(counts), *shown, *["..."] * (len(shown) < len(self.faults))])
 

@@ -88,9 +88,9 @@ class Rows:
         """Remember which row a field of the document was made of."""
         self._origins[path] = row
 
-    def finish(self, source: str, found: Iterable[str] = ()) -> None:
+    def finish(self, source: str, more: Iterable[str] = ()) -> None:
         """Raise a FormatError that names every fault, also those that a codec has found in the fields."""
-        faults = [*self.faults, *map(self._by_row, found)]
+        faults = [*self.faults, *map(self._by_row, more)]
         if faults:
             raise FormatError(source, faults)
 

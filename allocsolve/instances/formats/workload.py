@@ -197,7 +197,7 @@ def _encode_evolution(evolution: Evolution) -> Document:
     if isinstance(evolution, Requests):
         return {"requests": [[_plain(remaining), change] for remaining, change in evolution.events]}
     if isinstance(evolution, Phases):
-        fields: Document = {"phases": [[_plain(work), most] for work, most in evolution.phases]}
+        fields: Document = {"phases": [[_plain(work), max_size] for work, max_size in evolution.phases]}
         return (
             {**fields, "release_delay": _plain(evolution.release_delay)}
             if evolution.release_delay

@@ -83,7 +83,7 @@ def _write_text(
     jobs, packed = problem.jobs, problem.packed
     for kind, count in elastic_kinds(problem).items():
         unheld.add(f"laws and sizes of {kind} jobs", count)
-    found = {
+    present = {
         "weights of jobs": int((packed.weight != 1).sum()),
         "users of jobs": sum(user is not None for user in jobs.users),
         "jobs without a limit, for which stands 1.25 times the run time": int(
@@ -92,7 +92,7 @@ def _write_text(
         "jobs that never run": int((schedule.offsets[1:] == schedule.offsets[:-1]).sum()),
     }
     for what in not_held:
-        unheld.add(what, found[what])
+        unheld.add(what, present[what])
     unheld.add("number of nodes", 1)
     unheld.add("meta of the problem", bool(problem.meta))
     return unheld
@@ -218,8 +218,8 @@ def read_workload(path: Path, *, num_nodes: int | None = None) -> tuple[str, Pro
     return "json", parse_problem(document, str(path)), Unheld()
 
 
-def _parts(found: ReadWorkload) -> tuple[WorkloadProblem, Unheld]:
-    return found.problem, found.unheld
+def _parts(workload: ReadWorkload) -> tuple[WorkloadProblem, Unheld]:
+    return workload.problem, workload.unheld
 
 
 def _format_of(document: dict[str, object]) -> str:

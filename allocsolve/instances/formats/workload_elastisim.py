@@ -409,17 +409,19 @@ def read_application(
         If the model is not understood; the message names the place in it and the value.
     """
     reader = _Reader(arguments, limits, Fraction(flops))
-    found = Application()
+    application = Application()
     if model.get("on_init") is not None:
-        found.passed_over.add("on_init")
+        application.passed_over.add("on_init")
     if model.get("on_expansion") is not None:
-        found.passed_over.add("on_expansion")
+        application.passed_over.add("on_expansion")
     if (change := model.get("on_reconfiguration")) is not None:
-        cost = reader.tasks(_tasks(change, "on_reconfiguration"), "on_reconfiguration", found.passed_over)
+        cost = reader.tasks(
+            _tasks(change, "on_reconfiguration"), "on_reconfiguration", application.passed_over
+        )
         costs = {cost(nodes) for nodes in (limits["num_nodes_min"], limits["num_nodes_max"])}
-        found.stall = min(costs)
+        application.stall = min(costs)
         if len(costs) > 1:
-            found.passed_over.add("on_reconfiguration beyond its fixed part")
+            application.passed_over.add("on_reconfiguration beyond its fixed part")
     phases = model.get("phases")
     if not isinstance(phases, list) or not phases:
         msg = f"phases: must be a list of at least one phase, not {show(phases)}"
@@ -429,15 +431,15 @@ def read_application(
         tasks = _tasks(phase, place)
         iterations = reader.iterations(phase.get("iterations", 1), f"{place}.iterations")
         request = phase.get("evolving_request")
-        found.phases.append(
+        application.phases.append(
             Phase(
                 iterations,
                 phase.get("scheduling_point", True) is not False,
                 None if request is None else reader.request(request, f"{place}.evolving_request"),
-                reader.tasks(tasks, place, found.passed_over),
+                reader.tasks(tasks, place, application.passed_over),
             )
         )
-    return found
+    return application
 
 
 def _tasks(phase: object, place: str) -> list[Any]:

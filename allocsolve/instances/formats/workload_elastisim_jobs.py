@@ -114,13 +114,13 @@ class _Models:
 
     def _read(self, path: str) -> Document | str:
         choices = (self._folder / path, Path(path), self._folder / Path(path).name)
-        found = next((file for file in choices if file.is_file()), None)
-        if found is None:
+        model_file = next((file for file in choices if file.is_file()), None)
+        if model_file is None:
             return f"there is no file {show(path)} in {self._folder} or here"
         try:
-            return load(found)
+            return load(model_file)
         except FormatError as error:
-            return f"{found.name}: {error.faults[0]}"
+            return f"{model_file.name}: {error.faults[0]}"
 
 
 def _platform(file: Path, source: str, num_nodes: int | None, unheld: Unheld) -> tuple[int, float]:
@@ -214,8 +214,8 @@ def _job(
         job = Job(submit, nodes, runtime, weight=weight, **plain, **elastic)
         WorkloadProblem(machine, [job])
     except (InvalidOption, InvalidProblem, OverflowError) as error:
-        told = str(error)
-        check.add(place, told if isinstance(error, InvalidProblem) else f"{show(name)}: {told}")
+        reason = str(error)
+        check.add(place, reason if isinstance(error, InvalidProblem) else f"{show(name)}: {reason}")
         return None
     for what in sorted(application.passed_over):
         unheld.add(f"jobs of which {what} is passed over: it takes time in ElastiSim only")
@@ -306,7 +306,7 @@ def _law(
         laws: tuple[Amdahl | PowerLaw | Overhead, ...] = (*_of_arguments(arguments), *_fitted(times))
         for law in laws:
             ratios = ((times[size], times[nodes] * law.time_ratio(size, nodes)) for size in samples)
-            if all(abs(true - told) <= _CLOSE * true for true, told in ratios):
+            if all(abs(true - stated) <= _CLOSE * true for true, stated in ratios):
                 return law
         listed = [*range(low, high + 1)]
     if len(listed) > _MOST_ROWS:

@@ -66,8 +66,8 @@ def _known(names: Mapping[str, str], text: str) -> str:
 
     Batsim puts the name of the workload before it (``w0!7``); pieces of a job may be ``7#2``.
     """
-    for one in (text, text.rpartition("!")[2]):
-        for name in (one, one.partition("#")[0]):
+    for part in (text, text.rpartition("!")[2]):
+        for name in (part, part.partition("#")[0]):
             if name in names:
                 return names[name]
     return text
@@ -142,9 +142,9 @@ def _elastisim_fields(rows: Rows, problem: WorkloadProblem) -> Document:
             continue
         idx = order[number]
         submit, name = float(problem.packed.submit[idx]), problem.jobs.names[idx]
-        told = submits[row]
-        if not isinstance(told, int | float) or abs(told - submit) > _SIX_DIGITS * max(submit, 1):
-            rows.add(row, f"Submit Time {show(told)}, but job {show(name)} is submitted at {submit:.10g}")
+        stated = submits[row]
+        if not isinstance(stated, int | float) or abs(stated - submit) > _SIX_DIGITS * max(submit, 1):
+            rows.add(row, f"Submit Time {show(stated)}, but job {show(name)} is submitted at {submit:.10g}")
             continue
         pieces.job(name, row)
         if starts[row] not in (None, -1):

@@ -180,14 +180,14 @@ def read_statements(path: PathLike) -> tuple[Statement, ...]:
     stated: dict[tuple[str, str], Statement] = {}
     for place, item in _rows(check, load(path)):
         if isinstance(item, dict) and "history" not in item:
-            one = _decode_short(check, item, place)
+            statement = _decode_short(check, item, place)
         else:
             row = _decode(check, item, place)
             known = BestKnown(*row)
-            one = Statement(*row[:3], known.lower, known.upper)
-        if (one.instance, one.objective) in stated:
-            check.add(place, f"{one.objective} of {one.instance} is stated twice")
-        stated[one.instance, one.objective] = one
+            statement = Statement(*row[:3], known.lower, known.upper)
+        if (statement.instance, statement.objective) in stated:
+            check.add(place, f"{statement.objective} of {statement.instance} is stated twice")
+        stated[statement.instance, statement.objective] = statement
     check.finish(str(path))
     return tuple(stated.values())
 

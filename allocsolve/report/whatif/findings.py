@@ -77,7 +77,7 @@ def periods_of(submits: FloatArray, epoch: object, zone: tzinfo) -> Periods:
             pass
         else:
             of_jobs: IntArray = np.searchsorted(begins, submits + epoch, side="right") - 1
-            return Periods(unit, {int(one): names[one] for one in np.unique(of_jobs)}, of_jobs)
+            return Periods(unit, {int(period): names[period] for period in np.unique(of_jobs)}, of_jobs)
     counted: IntArray = np.floor((submits - first) / (days * _DAY_S)).astype(np.int64)
     distinct, places = np.unique(counted, return_inverse=True)
     labels = {idx: f"{unit} {number + 1}" for idx, number in enumerate(distinct.tolist())}
@@ -137,13 +137,13 @@ def variants(
     """
     budgets = [Budget(seconds=seconds, workers=workers)]
     rigid = plan([("", problem)], [HINDSIGHT, *POLICIES], objective="wait", budgets=budgets)
-    found = [Variant(0.0, problem, tuple(rigid))]
+    planned = [Variant(0.0, problem, tuple(rigid))]
     for share in sorted(set(shares)):
         elastic = elastic_workload(problem, share=share, seed=_SEED, tick=_TICK_S)
         solvers = [HINDSIGHT, *ELASTIC_POLICIES]
         tasks = plan([("", elastic)], solvers, objective="turnaround", budgets=budgets)
-        found.append(Variant(share, elastic, tuple(tasks)))
-    return tuple(found)
+        planned.append(Variant(share, elastic, tuple(tasks)))
+    return tuple(planned)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,14 +187,14 @@ class WhatIf:
     @property
     def cases(self) -> tuple[Case, ...]:
         """All that there is to compare: the log first, what knows the future last."""
-        ends = (() if one is None else (one,) for one in (self.recorded, self.hindsight))
+        ends = (() if case is None else (case,) for case in (self.recorded, self.hindsight))
         first, last = ends
         return (*first, *self.policies, *last)
 
     @property
     def best_policy(self) -> Case | None:
         """The policy with the least mean wait."""
-        return min(self.policies, key=lambda one: one.metrics.wait, default=None)
+        return min(self.policies, key=lambda case: case.metrics.wait, default=None)
 
     def waits(self, case: Case) -> FloatArray:
         """Return how long each job waits, in seconds."""
@@ -205,7 +205,7 @@ def means_by(classes: IntArray, values: FloatArray) -> dict[int, float]:
     """Return the mean of the values of each class that has any."""
     counts = np.bincount(classes)
     sums = np.bincount(classes, weights=values)
-    return {int(one): float(sums[one] / counts[one]) for one in np.flatnonzero(counts)}
+    return {int(number): float(sums[number] / counts[number]) for number in np.flatnonzero(counts)}
 
 
 def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: tzinfo) -> WhatIf:
