@@ -1,4 +1,4 @@
-"""What a learning agent observes and decides of a queue, and a trained agent as a policy."""
+"""Learning agents: parts of a log to train and test on, what an agent observes, and an agent as a policy."""
 
 from __future__ import annotations
 

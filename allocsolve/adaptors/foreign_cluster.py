@@ -1,4 +1,7 @@
-"""Another program's cluster as our policies see it, from one snapshot to the next."""
+"""Another program's cluster as our policies see it, from one snapshot to the next.
+
+`stateless_view` is for programs of which nothing is remembered between two snapshots.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that turns files of workloads into those of other programs."""
+"""The commands on files of other programs: workloads of simulators, logs of real machines."""
 
 from __future__ import annotations
 

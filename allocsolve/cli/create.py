@@ -1,4 +1,4 @@
-"""The commands that generate problems."""
+"""The command `generate`: its generators, their options, and how each writes a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How things are shown: tables for people, one JSON object for machines."""
+"""How things are shown: tables for people, JSON for machines, progress bars on stderr."""
 
 from __future__ import annotations
 

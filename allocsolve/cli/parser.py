@@ -1,4 +1,4 @@
-"""The commands; the options of each are in a module of its own, loaded when it is named."""
+"""The tree of commands; the options of each are in a module of its own, loaded when the command is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that compares solvers: score."""
+"""The commands that compare: solvers with each other, two studies, and solvers with their own past."""
 
 from __future__ import annotations
 

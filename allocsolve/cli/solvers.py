@@ -1,4 +1,4 @@
-"""The command that lists the solvers, or shows one with its options."""
+"""The commands on solvers: list them, compile what they need, check what schedules claim to be."""
 
 from __future__ import annotations
 

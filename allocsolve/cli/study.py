@@ -1,4 +1,4 @@
-"""The commands around studies: run, export, verify, merge."""
+"""The commands around studies: run, export, verify, merge, report."""
 
 from __future__ import annotations
 

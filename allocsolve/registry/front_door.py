@@ -1,4 +1,8 @@
-"""The front door: a problem is solved by a solver, or by the name of one."""
+"""The front door: a problem is solved by a solver, or by the name of one.
+
+Kernels are compiled and backends loaded before any clock starts. A solver may go on from an earlier run, if
+it takes its answer or the certificate of its bound.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Names of solvers as people type them: ``name``, or ``name(option=value, ...)``."""
+"""Names of solvers as people type them: ``name``, or ``name(option=value, ...)``.
+
+Options are the fields of the dataclass of the solver, as far as a text can give their values.
+"""
 
 from __future__ import annotations
 

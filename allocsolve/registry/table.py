@@ -1,4 +1,7 @@
-"""Solvers by name, plug-ins included."""
+"""Solvers by name: the rows of the families, their aliases, and plug-ins of third parties.
+
+A plug-in is an entry point of another distribution, or an object that is named ``package.module:object``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of a solver as one function, and as a class of tests to inherit."""
+"""The contract of a solver, rule by rule, as one function, and as a class of tests to inherit."""
 
 from __future__ import annotations
 

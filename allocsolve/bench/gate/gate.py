@@ -1,4 +1,7 @@
-"""The regression gate: fixed work on a suite, held to what an earlier run has found."""
+"""The regression gate: fixed work of every solver on a suite, compared with what an earlier run measured.
+
+Every solver solves every problem of its kind; then the solvers are timed, batch by batch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Executing a task: the solver is called, the judge confirms its result, and a record is made of it."""
+"""Executing a task: the solver is called, the judge confirms its result, and a record is made of it.
+
+A solver is called in this process, or in a *cell*, a process of its own, so that whatever it does costs its
+own row only. The process is kept between tasks. Its owner watches the clock and the memory, and starts a
+new one when it has to kill it; the reply is read as data and judged here, outside of the process. Each
+module of plug-ins has a process that no other solver enters. `multiprocessing` cannot be used: its
+processes may not have children of their own, and workers of a cluster are such processes.
+"""
 
 from __future__ import annotations
 

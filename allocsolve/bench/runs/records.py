@@ -1,4 +1,4 @@
-"""Records: one row per run of a solver on a problem."""
+"""Records: one row per run of a solver on a problem, with the facts of the machine that ran it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Rows of the file of records: cells as SQLite holds them, checked one by one when they are read."""
+"""The SQLite file of records: its tables, older formats, and rows, each checked when it is read.
+
+The catalogue of a study stands in tables of its own, whose rows are only added; references may be stated
+anew.
+"""
 
 from __future__ import annotations
 

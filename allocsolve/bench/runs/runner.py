@@ -1,4 +1,7 @@
-"""Runs tasks: every answer goes to the judge, every row to disk as soon as it is there."""
+"""Runs tasks, here or elsewhere: every answer goes to the judge, every row to disk as soon as it is there.
+
+Elsewhere are processes of this machine, the workers of a Dask cluster, or the ranks of an MPI program.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Tasks: one solver on one problem within one budget."""
+"""Tasks: one solver on one problem within one budget.
+
+Several runners share one file of records, and each run is made by one of them, which *claims* it: before
+the run it writes down until when nobody else may make it, and it extends that time while it works. A claim
+is void when its time is over, or at once if it belongs to a process of this machine that has ended. Two
+runners that make the same run nevertheless lose time, but no row: the first one is kept.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 A busy machine lets a solver wait for a processor, and its watcher, too. Linux says how long each thread has
 waited; where nothing does, a fixed time is allowed instead.
+
+Owner and process talk through pipes. Orders go in, pickled by the owner, who is trusted. What comes out is
+never unpickled: marks of one byte in a fixed order, and a reply that is text.
 """
 
 from __future__ import annotations

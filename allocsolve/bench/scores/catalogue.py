@@ -1,4 +1,4 @@
-"""The catalogue of a study: which suites name an instance, and what files state of it."""
+"""The catalogue of a study: the suites of each instance, what files state of it, and selections by suite."""
 
 from __future__ import annotations
 

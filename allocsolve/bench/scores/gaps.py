@@ -1,4 +1,7 @@
-"""Scores of solvers, from records only."""
+"""Scores of solvers, from records only: best known values, gaps to the best known bounds.
+
+A claim that a judged answer refutes, a *contradiction*, strikes its record out before anything is scored.
+"""
 
 from __future__ import annotations
 

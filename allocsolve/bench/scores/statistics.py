@@ -1,4 +1,7 @@
-"""Statistics for comparing solvers: plain functions on numbers, each with its source."""
+"""Statistics for comparing solvers: plain functions on numbers, each with its source.
+
+Last come *brackets*: what is known of an optimum, or of the ratio of two, that need not be proven.
+"""
 
 from __future__ import annotations
 

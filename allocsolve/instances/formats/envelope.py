@@ -13,6 +13,16 @@ The digest is the SHA-256, in lower-case hexadecimal, of the problem written as 
 keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
 ``\`` and those below U+0020, as ``json.dumps`` does with ``ensure_ascii=False``), with all fields of its kind
 but ``name`` and ``meta`` (of the top level), the defaults filled in.
+
+A certificate is what proves a lower bound, without an answer beside it::
+
+    {"format": "allocsolve/1", "kind": "certificate", "problem": "<digest>", "objective": ["<term>", ...],
+     "certificate": {...}, "meta": {...}}
+
+``certificate`` is that of a `Result`: its own ``kind`` says which one, and the judge of the family
+recomputes the bound from it (see `allocsolve.judge.certify`). ``problem`` is the digest of the problem that
+is bounded, ``objective`` the terms, of which the first is bounded. Names of files that end in ``.gz`` are
+compressed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Bytes of files, devices and pipes, of which none is read beyond a bound or waited for in vain."""
+"""Files: bytes within bounds, JSON with every fault named, and files written whole or not at all.
+
+Devices and pipes are files, too: nothing is read beyond a bound or waited for longer than a moment. What the
+codecs of all kinds share is here as well: the checker of the fields of a JSON object.
+"""
 
 from __future__ import annotations
 

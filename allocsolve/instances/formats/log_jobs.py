@@ -1,4 +1,9 @@
-"""Logs that are tables of jobs, in CSV or Parquet files, by the columns that `log_tables` names."""
+"""Logs that are tables of jobs, in CSV or Parquet files, by the columns that `LogTable` names.
+
+In logs that Slurm's ``sacct`` writes, steps (``123.batch``) are left out, and tasks of arrays (``123_4``)
+are jobs. A job that was resized stands on several lines, of which all but the last have the state RESIZING;
+so may one that was queued again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The lines of a workload log, plain or gzipped: held one at a time, hashed on the way, bounded."""
+"""The lines of a workload log, plain or gzipped: held one at a time, hashed on the way, bounded.
+
+A format of logs that are tables is data: the names of its columns, and what its cells mean. Parquet files
+are read a batch of rows at a time, only the columns that are asked for; their cells become texts, as in a
+CSV file, so that what holds for the one holds for the other.
+"""
 
 from __future__ import annotations
 

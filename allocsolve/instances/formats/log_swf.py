@@ -2,6 +2,10 @@
 
 The format and the archive: Feitelson, Tsafrir & Krakov, "Experience with using the Parallel Workloads
 Archive", JPDC 74, 2014.
+
+A window of a log is also an evolution problem of rigid jobs of one step. Times with a fraction are rounded up
+then, so that a job holds its processors for every second that it began and is not released before it was
+submitted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Logs of real machines: their jobs after cleaning, and the workloads made of them.
 
-Real logs break every rule. A line that is no job is dropped, counted and named; a job that cannot be replayed
-is dropped and counted; what is changed is counted; the rest is kept as it is. `CleaningReport` tells all.
+Real logs break every rule. A line that is no job is dropped, counted and named; a job that cannot be
+replayed is dropped and counted; a change of a job is counted; the rest is kept as it is. `CleaningReport`
+has all counts.
 """
 
 from __future__ import annotations

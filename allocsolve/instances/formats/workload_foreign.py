@@ -8,6 +8,10 @@ order of submission), ``Submit Time``, ``Start Time``, ``End Time``, but no size
 Times count from second 0 of the problem. A job without a row, or that was rejected there, gets no piece: the
 judge says that it never runs. Programs of other people write columns of other names besides; these are passed
 over.
+
+Pictures and files of other tools want nodes by number, where a schedule says only how many nodes a job has.
+They are given out here, to each piece as few intervals of numbers as a greedy rule achieves. What a file of
+another program cannot hold of a problem is counted and reported, see `Unheld`.
 """
 
 from __future__ import annotations

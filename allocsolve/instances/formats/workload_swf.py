@@ -3,6 +3,13 @@
 Of the 18 fields these are filled: job number, submission, wait (-1 without a schedule), run time, size (5 and
 8), requested time, status and user. The others are -1. There is no room for more: what is elastic about a job
 is not held. See `allocsolve.instances.read_swf_log` for reading.
+
+Tables of workloads are here, too: one row for each job, and for each piece of a job. A problem has the
+columns ``submit``, ``nodes``, ``runtime`` and ``num_nodes`` (of the cluster, the same in all rows), and may
+have ``job`` (its name), ``limit``, ``user``, ``weight``, ``min_nodes``, ``max_nodes``, and ``amdahl``,
+``power`` or ``overhead`` of a moldable job, ``kind``, ``points`` and ``size_set``. Tables of speedups,
+evolving jobs and the costs of changing sizes are left to the JSON format. A schedule has ``job``,
+``start``, ``end`` and ``nodes``.
 """
 
 from __future__ import annotations

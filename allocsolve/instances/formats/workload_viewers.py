@@ -1,4 +1,9 @@
-"""Schedules for evalys and whatever else reads the ``jobs.csv`` of Batsim: one row for each piece."""
+"""Schedules for the viewers of other programs.
+
+evalys, and whatever else reads the ``jobs.csv`` of Batsim, gets one row for each piece of a job. Perfetto
+and Chrome's trace viewer get JSON events: a lane is a thread of the viewer and shows at most one job at a
+time, as slices of one thread must nest. A lane is no node: a job holds as many nodes as its arguments say.
+"""
 
 from __future__ import annotations
 
