@@ -206,7 +206,7 @@ class ForeignJobs:
         self._floats[_END, job] = at
 
     def expected_run(self, job: int, nodes: int) -> float:
-        """Return for how long a job is expected to run on so many nodes, in seconds."""
+        """Return the expected run time of a job on this number of nodes, in seconds."""
         row = _RUNTIME if self.knowledge == "actual" else _ESTIMATE
         return float(self._floats[row, job]) * relative_time(self.columns(), job, nodes)
 
@@ -236,7 +236,7 @@ class ForeignJobs:
 
 
 def _with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
-    """Return an array that has room for so many columns, at least twice as many as before if it has not."""
+    """Return the array if it has enough columns, else a copy with at least twice as many."""
     have = array.shape[-1]
     if have >= needed:
         return array
@@ -378,7 +378,7 @@ class ForeignCluster:
         self._hold(RunningJob(key, nodes, now), now)
 
     def resize(self, job: int, nodes: int, promised: int, now: float) -> None:
-        """Note that a running job is to change its size; so many of the nodes it gives up are promised.
+        """Note that a running job is to change its size, and how many of the nodes it gives up are promised.
 
         A job without points does it now; else the snapshot will tell.
         """
@@ -390,7 +390,7 @@ class ForeignCluster:
             self.pool += promised
 
     def promise(self, job: int, nodes: int, from_free: int) -> None:
-        """Note that a job is promised nodes, so many of them free ones."""
+        """Note that a job is promised nodes, and how many of them are free."""
         self.promises.append((job, nodes))
         self.pool += from_free
 

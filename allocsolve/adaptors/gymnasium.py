@@ -52,7 +52,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
     Each job costs, in the first step, what it would without any waiting, and in every step for its waiting
     since the last one. So rewards add up to what the judge says of the schedule, with a minus sign.
 
-    What is told besides: ``action_mask`` (int8; `action_masks` has it as bool); ``bound``, a certified lower
+    ``info`` has: ``action_mask`` (int8; `action_masks` has it as bool); ``bound``, a certified lower
     bound on mean turnaround (or slowdown, if that is the reward); ``offset`` of the window; the number of
     ``forbidden`` actions taken; at the end the judged ``value`` and its ``regret``, relative to the bound.
 

@@ -153,7 +153,7 @@ class HeldNodes:
         self.jobs: dict[int, Holding] = {}
 
     def start(self, key: int, count: int, now: float) -> list[int]:
-        """Give a job that starts so many nodes, and return them."""
+        """Give a job that starts this number of nodes, and return them."""
         nodes = self._take(count)
         self.jobs[key] = Holding(now, nodes, nodes)
         return nodes

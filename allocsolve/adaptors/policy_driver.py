@@ -97,13 +97,13 @@ def _made(name: str) -> Any:  # noqa: ANN401 - whatever a policy is
     return with_options(thing, dict(parsed.options)) if parsed.options else thing
 
 
-#: What another program is told to do: start a queued job, give a running one another number of nodes at its
+#: An order to another program: start a queued job, give a running one another number of nodes at its
 #: next point, grant it the nodes that it asks for, or refuse them.
 Verb: TypeAlias = Literal["start", "resize", "grant", "refuse"]
 
 
 class Order(NamedTuple):
-    """What another program is told to do with a job."""
+    """An order to another program about a job."""
 
     verb: Verb
     key: Key

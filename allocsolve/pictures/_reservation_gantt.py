@@ -36,7 +36,7 @@ __all__ = [
     "time_span",
 ]
 
-#: More rectangles are sampled: at so many instants, on so many ranks.
+#: If there are more rectangles, this number of instants and ranks is sampled.
 _MOST_BOXES: Final = 2000
 _HOLD_INSTANTS: Final = 300
 _ROWS: Final = 128

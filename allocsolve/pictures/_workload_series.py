@@ -55,7 +55,7 @@ _UNITS: Final = (
 )
 
 
-#: A linear axis shows nothing of a value that is so many times below another.
+#: An axis is logarithmic if one value is this multiple of another, or more.
 _SKEWED: Final = 20
 
 #: Ticks of the low planes that stand one under another.
@@ -82,7 +82,7 @@ def level_axis(title: str, highest: Sequence[float], least: float) -> Axis:
 
 
 def time_unit(seconds: float) -> TimeUnit:
-    """Return the unit of an axis of so many seconds."""
+    """Return the unit of an axis of this length, in seconds."""
     return next(unit for unit in _UNITS if seconds < unit.up_to)
 
 
@@ -274,7 +274,7 @@ def _about(problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, reaso
 def busiest_window(
     problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: int = GANTT_PIECES // 2
 ) -> tuple[float, float]:
-    """Return a window in which about so many jobs start, around the instant at which most of them wait.
+    """Return a window in which about this number of jobs start, around the instant with the longest queue.
 
     Returns
     -------

@@ -353,7 +353,7 @@ class Axis:
     infinity: str = ""
     write: Callable[[float], str] = plain_tick
     whole: bool = False  #: whether a linear axis has ticks at whole numbers only
-    steps: int = 10  #: at most so many between ticks
+    steps: int = 10  #: at most this number between ticks
 
     @classmethod
     def around(

@@ -117,7 +117,7 @@ def _warm_up_problems(problem: EvolutionProblem) -> tuple[EvolutionProblem, ...]
 
 @functools.cache
 def _tiny_problems(limit: float, count: int) -> tuple[EvolutionProblem, ...]:
-    """Return a problem with gaps, and one of so many applications if there are to be any."""
+    """Return a problem with gaps and, if the number is above 0, one with this number of applications."""
     apps = tuple(EvolutionProfile(tuple((1, nodes) for nodes in app)) for app in _TINY_NODES)
     tiny = EvolutionProblem(2, apps, expand_limit=limit)
     many = (EvolutionProfile(((1, 1),)),) * count

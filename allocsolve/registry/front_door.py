@@ -100,7 +100,7 @@ def ready(solver: AnySolver, problem: Problem, *, announce: Callable[[str], None
     """Have a solver compile its kernels and load its backend for problems of this sort.
 
     It is called on tiny problems until nothing more is compiled; a process does that once for each solver and
-    each sort of problems. Whoever calls a solver under a time limit calls this before.
+    each sort of problems. Call this before calling a solver under a time limit.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTITION"]
 
-#: Nodes of the warm-up problem at least, if the machine has so many.
+#: The warm-up problem has at least this number of nodes, or all of a smaller machine.
 _WARM_UP_NODES: Final = 24
 
 

@@ -34,7 +34,7 @@ __all__ = [
     "section_figures",
 ]
 
-#: A linear axis shows nothing of the small ones if the largest is so many times the median.
+#: An axis is logarithmic if the largest value is more than this multiple of the median.
 _SKEWED: Final = 20
 
 #: Pixels: dots nearer than that to each other, as seen from a grid, are drawn once.

@@ -219,7 +219,7 @@ def _times(
     failed = {row.solver for row in results if row.error}
     timed = [c for c in contestants if c.timed and c.name not in failed]
     watches: list[tuple[Contestant, str, Stopwatch]] = []
-    # A solver that fails where it did not, be it in some calls only, is no longer fast.
+    # A solver that fails where it did not before, even in a few calls, is no longer fast.
     failure = Times(math.inf, math.inf, _NO_REFERENCES)
     times: dict[tuple[str, str], tuple[str, Times]] = {}
     for done, contestant in enumerate(timed):

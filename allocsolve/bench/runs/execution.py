@@ -264,7 +264,7 @@ WARM_UP_S: Final = 300.0
 #: How long a process may take to send an answer: some seconds, and one for each MB of the problem.
 _REPLY_S: Final = 5.0
 _BYTES_PER_S: Final = 1e6
-#: How large a reply may be: this, and so many times the problem.
+#: A reply may have this number of bytes, and this multiple of the bytes of the problem.
 _REPLY_BYTES: Final = 1 << 24
 _REPLY_FACTOR: Final = 16
 

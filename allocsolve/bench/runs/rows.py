@@ -440,7 +440,7 @@ def _is_on_network(path: Path) -> bool:
 
 
 def _text_or_bytes(raw: bytes) -> str | bytes:
-    """Return a text of the file; bytes that are none stay what they are, for whoever checks the cell."""
+    """Return a text of the file; bytes that are none stay bytes, which the check of the cell refuses."""
     try:
         return raw.decode()
     except UnicodeDecodeError:

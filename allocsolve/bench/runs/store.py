@@ -262,7 +262,7 @@ class RecordStore:
         return (min(times)[:10], max(times)[:10]) if times else ()
 
     def attempts(self, key: RecordKey) -> int:
-        """Return how often a run has been made, be it that the row is left out."""
+        """Return how often a run has been made, also if its row is left out."""
         return self._attempts.get(key, 0)
 
     def problem(self, digest_of_problem: str) -> Problem:

@@ -277,7 +277,7 @@ class Claims:
     Parameters
     ----------
     base
-        The open file; claims are made in transactions of whoever has opened it.
+        The open file; claims are made within a transaction of the caller.
     source
         The file: claims are renewed by a thread with a connection of its own.
     """

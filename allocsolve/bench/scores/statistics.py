@@ -51,7 +51,7 @@ STATISTICS: Final[tuple[Statistic, ...]] = get_args(Statistic)
 
 _RESAMPLES: Final = 1999
 
-#: Up to so many differences the distribution of the sum of ranks is computed, not approximated.
+#: At most this number of differences: the distribution of the sum of ranks is computed, not approximated.
 _EXACT_PAIRS: Final = 50
 
 
@@ -173,7 +173,7 @@ def signed_rank(differences: Sequence[float]) -> float:
     from scipy import stats  # noqa: PLC0415 - heavy, and few need it
 
     if len(nonzero) > _EXACT_PAIRS:
-        return float(stats.wilcoxon(nonzero).pvalue)  # of so many, an approximation
+        return float(stats.wilcoxon(nonzero).pvalue)  # an approximation, above `_EXACT_PAIRS`
     ranks = (2 * stats.rankdata(np.abs(nonzero))).astype(np.int64)  # whole, also when some are equal
     # The probability of each sum of the ranks above 0, if every sign is as likely as the other.
     chances = np.zeros(int(ranks.sum()) + 1)
@@ -189,7 +189,7 @@ def signed_rank(differences: Sequence[float]) -> float:
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Return the p-values adjusted for being several tests (Holm 1979), in the order given.
 
-    Whoever rejects all adjusted values up to alpha makes any false rejection with a probability of at most
+    Rejecting all adjusted values up to alpha makes any false rejection with a probability of at most
     alpha, however the tests depend on each other.
 
     Examples

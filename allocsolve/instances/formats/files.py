@@ -349,7 +349,7 @@ def replace_file(path: PathLike, data: bytes) -> None:
         raise FormatError(str(path), [f"cannot be written: {error.strerror}"]) from error
     finally:
         with suppress(OSError):
-            temporary.unlink()  # there only if something failed, be it by Ctrl-C
+            temporary.unlink()  # there only if something failed, or after Ctrl-C
 
 
 def _layout(document: Document) -> str:

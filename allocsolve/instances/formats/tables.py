@@ -180,7 +180,7 @@ def _array(cells: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401 - whatever numpy
 def _fitting(
     names: Sequence[str], choices: Collection[TableFormat], source: str, faults: list[str]
 ) -> TableFormat:
-    """Return the format that has these columns; the one that fits best is told what is wrong."""
+    """Return the format that has these columns; if none has, the fault is about the one that fits best."""
     chosen = max(choices, key=lambda choice: len({*choice.required} & {*names}) / len(choice.required))
     known = (*chosen.required, *chosen.optional)
     faults = [f"there is no column {show(name)}" for name in chosen.required if name not in names] + faults

@@ -58,7 +58,7 @@ __all__ = [
     "write_elastisim",
 ]
 
-#: Operations that a host does in a second: a task of a model computes so many for each second of its law.
+#: Operations that a host does in a second: a task of a model computes as many for each second of its law.
 NODE_FLOPS: Final = 1e9
 #: What the names of hosts begin with.
 NODE_PREFIX: Final = "node"
@@ -69,7 +69,7 @@ _MOST_POINTS: Final = 100_000
 
 _AMDAHL: Final = "((1-parallel_percentage)+parallel_percentage/{0})"
 _OVERHEAD: Final = "(1/{0}+overhead/((1-overhead)*num_nodes_pref^2)*{0})"
-#: By law: name of the model, its argument, the operations on so many nodes over those on the preferred ones.
+#: By law: name of the model, its argument, the operations on any nodes over those on the preferred ones.
 _LAWS: Final[dict[type[Any], tuple[str, str, str]]] = {
     Amdahl: ("amdahl", "parallel_percentage", f"{_AMDAHL}/{_AMDAHL.replace('{0}', '{1}')}"),
     PowerLaw: ("power", "alpha", "({1}/{0})^alpha"),
@@ -355,13 +355,13 @@ _NOT_READ: Final = ("pfs_read", "pfs_write", "bb_read", "bb_write", "gpu")
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One phase: what is done so many times, with a chance to change the number of nodes before each."""
+    """One phase: iterations, before each of which the number of nodes may change."""
 
     iterations: int
     has_point: bool
     #: The number of nodes that an evolving job asks for, by the present one and the iteration; None for none.
     request: Callable[[int, int], int] | None
-    #: Seconds of one iteration on so many nodes.
+    #: Seconds of one iteration, by the number of nodes.
     seconds: Callable[[int], Fraction]
 
 
@@ -376,7 +376,7 @@ class Application:
     passed_over: set[str] = field(default_factory=set)
 
     def seconds(self, nodes: int) -> Fraction:
-        """Return the run time on so many nodes that never change."""
+        """Return the run time on a number of nodes that never changes."""
         return sum((phase.iterations * phase.seconds(nodes) for phase in self.phases), Fraction(0))
 
 

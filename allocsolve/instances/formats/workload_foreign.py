@@ -185,7 +185,7 @@ FOREIGN_TABLES: Final = (_BATSIM, _ELASTISIM)
 
 
 class StartReason(NamedTuple):
-    """What the start of a job looks like from outside, whoever made the schedule."""
+    """What the start of a job looks like from outside, whatever made the schedule."""
 
     #: ``at once``: on its submission; ``in turn``: the first of the queue; ``backfilled``: before the first.
     kind: str

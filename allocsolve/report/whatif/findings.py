@@ -42,7 +42,7 @@ __all__ = [
 
 _DAY_S: Final = 86400.0
 _WEEK: Final = 7
-#: A log over more days is told by weeks.
+#: Days: a longer log is divided into weeks.
 _BY_DAY: Final = 21
 #: Days: no calendar beyond, as times of so long a log are no times.
 _LONGEST: Final = 36_525
@@ -105,7 +105,7 @@ ELASTIC_POLICIES: Final = ("malleable-min", "static-price")
 #: What stands beside them for the schedule that the log records.
 RECORDED: Final = "recorded"
 
-#: It chooses the jobs that can change their size; these do so at points so many seconds apart.
+#: The seed draws the jobs that can change their size; their points are this number of seconds apart.
 _SEED: Final = 1
 _TICK_S: Final = 10.0
 
