@@ -82,7 +82,7 @@ def window_of_log(problem: WorkloadProblem, offset: int, jobs: int) -> WorkloadP
     """
     first, count = natural("offset", offset), checked_count("jobs", jobs)
     if first + count > len(problem.jobs):
-        msg = f"offset {first} and jobs {count} in a log of {len(problem.jobs)} jobs"
+        msg = f"offset {first} and jobs {count} go beyond the end of a log of {len(problem.jobs)} jobs"
         raise InvalidOption(msg)
     chosen = np.argsort(problem.packed.submit, kind="stable")[first : first + count].tolist()
     rows = [problem.jobs[idx] for idx in chosen]

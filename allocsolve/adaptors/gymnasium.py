@@ -167,7 +167,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
 
     def _last_offset(self, jobs: int) -> int:
         if jobs > len(self.range):
-            msg = f"windows of {jobs} jobs: there are {len(self.range)} to {self.split}"
+            msg = f"windows of {jobs} jobs: the part of the log to {self.split} has only {len(self.range)}"
             raise InvalidOption(msg)
         return self.range.stop - jobs
 

@@ -105,7 +105,10 @@ class HpcoptPlugin:
     def _named(self) -> NamedPolicy:
         named = named_policy(self.policy)
         if hasattr(getattr(named.decide, "__self__", named.decide), "reset"):
-            msg = f"{shown(self.policy)} remembers what it has seen: a plug-in of hpcopt is a pure function"
+            msg = (
+                f"{shown(self.policy)} remembers what it has seen, but a plug-in of hpcopt is a pure "
+                "function: use a policy without a method reset"
+            )
             raise InvalidOption(msg)
         return named
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray
 
-__all__ = ["HeldNodes", "Holding", "node_chooser"]
+__all__ = ["HeldNodes", "node_chooser"]
 
 
 def node_chooser(

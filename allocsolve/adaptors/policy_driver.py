@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from allocsolve.simulation import Decision, Policy, QueueView
     from allocsolve.simulation.kernels import Resizing, State
 
-__all__ = ["IllegalOrder", "NamedPolicy", "Order", "PolicyDriver", "Verb", "named_policy"]
+__all__ = ["IllegalOrder", "NamedPolicy", "Order", "PolicyDriver", "named_policy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
     >>> named_policy("serial-generation")
     Traceback (most recent call last):
         ...
-    allocsolve.errors.InvalidOption: 'serial-generation' is no queue policy: it decides on no view
+    allocsolve.errors.InvalidOption: 'serial-generation' is no queue policy: it has no method decide
     """
     made = _made(policy) if isinstance(policy, str) else policy
     made = made() if isinstance(made, type) else made
@@ -77,7 +77,7 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
         made = OnlineConservative(made)
     decide = getattr(made, "decide", None)
     if decide is None and (hasattr(made, "simulated") or not callable(made) or _is_registered(policy)):
-        msg = f"{shown(policy)} is no queue policy: it decides on no view"
+        msg = f"{shown(policy)} is no queue policy: it has no method decide"
         raise InvalidOption(msg)
     if hasattr(made, "reset"):
         made.reset(seed)

@@ -131,7 +131,7 @@ def check_exports(args: argparse.Namespace, problem: Problem) -> None:
     family, paths = family_of(problem), export_paths(args)
     strange = next((name for name in paths if name not in family.view.exports), None)
     if strange is not None:
-        msg = f"--{strange}: there is no such file of a problem of the kind {family.kind}"
+        msg = f"--{strange}: no such file is written for problems of the kind {family.kind}"
         raise InvalidOption(msg)
     if args.window is not None and not paths:
         msg = f"--window is for {' and '.join(f'--{name}' for name in args.exports)}"

@@ -29,20 +29,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import JobKind, Problem, Topology, WorkloadProblem
 
-__all__ = [
-    "add_generators",
-    "generate_amr",
-    "generate_churn",
-    "generate_downey1997",
-    "generate_elastic",
-    "generate_evotree",
-    "generate_klein2011",
-    "generate_lina",
-    "generate_linnert2024",
-    "generate_lublin1999",
-    "generate_median_worst_case",
-    "generate_occupancy",
-]
+__all__ = ["add_generators"]
 
 
 def generate_klein2011(args: argparse.Namespace) -> int:
@@ -373,7 +360,7 @@ def _add_evotree(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=EVOTREE_KINDS, default=EVOTREE_KINDS[0], help=help_text)
     help_text = "seconds after which an evolving job gives back an idle node (default: %(default)g)"
     parser.add_argument("--release-delay", type=opt.number, default=10.0, metavar="D", help=help_text)
-    help_text = "draw a stream of so many jobs, not a batch of the paper"
+    help_text = "draw a stream of this number of jobs, not a batch of the paper"
     parser.add_argument("--jobs", type=opt.integer(0, MANY), metavar="J", help=help_text)
     help_text = "nodes of the cluster of a stream (default: 10)"
     parser.add_argument("--num-nodes", type=opt.integer(1), metavar="M", help=help_text)

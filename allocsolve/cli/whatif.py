@@ -41,7 +41,9 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=LOG_FORMATS, help="of the log (default: as its first line says)")
     help_text = "of times without one, and of days and weeks, such as Europe/Berlin (default: %(default)s)"
     parser.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
-    help_text = "what if so many per cent of the jobs could change their size while they run, such as 20,100"
+    help_text = (
+        "what if these shares of the jobs could change their size while they run, in per cent, such as 20,100"
+    )
     parser.add_argument(
         "--malleable", type=opt.percentages, default=(), metavar="PERCENT,...", help=help_text
     )

@@ -19,15 +19,11 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, ReservationProblem, ReservationSchedule, Topology
 
 __all__ = [
-    "LARGEST_MESH",
     "Boxes",
-    "about_job",
     "boxes_within",
     "busy_instants",
-    "curve_ranks",
     "held_nodes",
     "holders",
-    "job_colour",
     "machine_text",
     "mesh_lines",
     "mesh_strip",

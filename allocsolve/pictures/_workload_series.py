@@ -20,7 +20,6 @@ __all__ = [
     "GANTT_PIECES",
     "Mark",
     "Scale",
-    "TimeUnit",
     "binned",
     "busiest_window",
     "busy_nodes",

@@ -26,7 +26,6 @@ __all__ = [
     "limit_text",
     "number",
     "percent",
-    "plain_tick",
     "probability",
     "rules",
     "seconds_tick",

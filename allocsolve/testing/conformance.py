@@ -34,17 +34,7 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.records import Record
     from allocsolve.model import Answer
 
-__all__ = [
-    "Check",
-    "SolverConformance",
-    "check_answers",
-    "check_budget",
-    "check_input_stays",
-    "check_repeatable",
-    "check_silent",
-    "check_solver",
-    "example_problems",
-]
+__all__ = ["Check", "SolverConformance", "check_repeatable", "check_solver", "example_problems"]
 
 #: Called with a solver, its family and problems of it.
 Check: TypeAlias = Callable[[AnySolver, AnyFamily, Sequence[Problem]], None]

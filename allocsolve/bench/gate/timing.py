@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, FloatArray, IntArray
 
-__all__ = ["RESULTS", "WORKS", "Ratios", "References", "do", "median_references", "ratios"]
+__all__ = ["RESULTS", "Ratios", "References", "do", "median_references", "ratios"]
 
 
 class References(NamedTuple):

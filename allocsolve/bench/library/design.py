@@ -47,8 +47,6 @@ __all__ = [
     "LIMITS",
     "SELECTIONS",
     "SUITES",
-    "KleinDraw",
-    "SuiteDesign",
     "build_library",
     "folder_problems",
     "folder_references",

@@ -142,7 +142,7 @@ def _asked(question: _Question) -> bytes:
                 if message is not None and message[0] == REPLY:
                     return message[1]
                 if message is not None:
-                    fault = "its process says what it is not asked"
+                    fault = "its process sent something else than the description that was expected"
                 elif channel.ended:
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(LOOK_S)

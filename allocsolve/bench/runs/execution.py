@@ -476,7 +476,7 @@ class _Run:
         while (message := channel.message(self._largest)) is not None:
             mark, reply = message
             if mark not in self._due:
-                raise FormatError("reply", [f"{mark!r} where {self._due!r} should come"])
+                raise FormatError("reply", [f"the process sent {mark!r}, {self._due!r} was expected"])
             if mark == COMPILING:
                 announce_once(self._announce, reply.decode(errors="replace"))
                 self._due = READY

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Call",
     "GivenAnswer",
-    "Reply",
     "SolverInterrupted",
     "call_solver",
     "clock",
@@ -182,7 +181,7 @@ def _member(check: Checker, kind: type[E], value: object, place: str) -> E | Non
     for member in kind:
         if member == value:
             return member
-    check.add(place, f"{show(value)} is none")
+    check.add(place, f"{show(value)} is none of {', '.join(kind)}")
     return None
 
 

@@ -36,7 +36,6 @@ __all__ = [
     "decoded_facts",
     "decoded_key",
     "encoded",
-    "json_text",
     "open_base",
     "packed",
     "read_catalogue",

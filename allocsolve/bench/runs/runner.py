@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnySolver
 
-__all__ = ["AHEAD", "MEMORY_MB", "Announce", "Progress", "open_executor", "outcomes", "run", "run_missing"]
+__all__ = ["MEMORY_MB", "Announce", "Progress", "open_executor", "outcomes", "run", "run_missing"]
 
 #: Called with the number of runs done, their total and what comes next, or what has just been done.
 Progress: TypeAlias = Callable[[int, int, str], None]

@@ -37,7 +37,6 @@ __all__ = [
     "Timing",
     "Watch",
     "exit_reason",
-    "family_of_processes",
     "held_mb",
     "kept_waiting",
     "kill",

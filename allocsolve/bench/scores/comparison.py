@@ -20,17 +20,7 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.records import Record
     from allocsolve.bench.scores.statistics import Interval
 
-__all__ = [
-    "Comparison",
-    "Entrant",
-    "InstanceResult",
-    "PairedStudies",
-    "SolverChange",
-    "compare",
-    "entrant_names",
-    "instance_result",
-    "pair_studies",
-]
+__all__ = ["Comparison", "InstanceResult", "PairedStudies", "SolverChange", "compare", "pair_studies"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ __all__ = [
     "Bracket",
     "Interval",
     "Ratios",
-    "Statistic",
     "Steps",
     "bootstrap_interval",
     "holm",

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPORTS",
-    "GAP_SHIFT",
-    "TIME_SHIFT",
     "Distribution",
     "Duel",
     "PrimalCurve",

@@ -33,7 +33,6 @@ __all__ = [
     "FIELDS",
     "LOG_FORMATS",
     "LOG_TABLES",
-    "MAX_FAULTS",
     "MAX_JOBS",
     "MAX_LINE",
     "Faults",

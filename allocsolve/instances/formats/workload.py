@@ -64,19 +64,7 @@ if TYPE_CHECKING:
     from allocsolve.instances.formats.files import Document
     from allocsolve.model import Evolution, FloatArray, IntArray, Reconfiguration, SizeSet, Speedup
 
-__all__ = [
-    "EVOLVING_FIELDS",
-    "add_evolving",
-    "decode_evolution",
-    "decode_problem",
-    "decode_reconfiguration",
-    "decode_schedule",
-    "decode_speedup",
-    "encode_problem",
-    "encode_schedule",
-    "encode_speedup",
-    "plain_numbers",
-]
+__all__ = ["decode_problem", "decode_schedule", "encode_problem", "encode_schedule"]
 
 _READINGS: Final = ("requests", "phases", "profile")
 _COSTS: Final = {"stall": ("fixed", "per_node", "shared"), "join": ("start", "grow", "shrink")}

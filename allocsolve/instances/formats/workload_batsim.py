@@ -174,7 +174,7 @@ def _extra(check: Checker, value: object, place: str) -> Document:
         ours = check.typed(dict, value.get(_OURS, {}), f"{place}.{_OURS}")
         known = {"submit", "nodes", "runtime"} & {*ours}
         for name in sorted(known):
-            check.add(f"{place}.{_OURS}", f"{show(name)} is told by the job itself")
+            check.add(f"{place}.{_OURS}", f"{show(name)} is a field of the job itself: leave it out here")
         return {**value, _OURS: ours}
     return {"extra_data": value}
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Problem, WorkloadSchedule
 
-__all__ = ["CONVERSIONS", "Conversion", "format_by_name", "read_workload", "write_workload"]
+__all__ = ["CONVERSIONS", "format_by_name", "read_workload", "write_workload"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,7 +310,7 @@ def _law(
                 return law
         listed = [*range(low, high + 1)]
     if len(listed) > _MOST_ROWS:
-        msg = f"run times on {len(listed)} sizes follow no law, and a table of so many is too long"
+        msg = f"run times on {len(listed)} sizes follow no law, and a table may have at most {_MOST_ROWS}"
         raise InvalidOption(msg)
     return SpeedupTable([(size, float(seconds(size))) for size in listed])
 

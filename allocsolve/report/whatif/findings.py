@@ -30,8 +30,6 @@ __all__ = [
     "POLICIES",
     "RECORDED",
     "Case",
-    "ElasticCase",
-    "Periods",
     "Variant",
     "WhatIf",
     "means_by",

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from allocsolve.report.whatif.findings import WhatIf
 
 __all__ = [
-    "ELASTIC_NAMES",
     "NAMES",
-    "Linked",
     "Sentence",
     "anchor",
     "at_least",
@@ -34,11 +32,8 @@ __all__ = [
     "elastic_table",
     "headlines",
     "limits",
-    "period_table",
     "plain",
-    "size_table",
     "subject",
-    "waits_table",
     "whatif_page",
 ]
 
