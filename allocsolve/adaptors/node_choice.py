@@ -110,7 +110,7 @@ class Holding:
     #: What it holds, and what after its pending change: the same list if none is pending.
     held: list[int]
     after: list[int]
-    #: Whether the other program knows of the change.
+    #: Whether the change has been reported to the other program.
     is_reported: bool = True
 
     @property

@@ -1,4 +1,4 @@
-"""A queue policy of ours under the engine of somebody else."""
+"""A queue policy of this package under the engine of another program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the values of options may be: functions from the text to the value, for argparse."""
+"""Values of options: functions from the text to the value, for argparse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What code a solver is: a record that other code has made is not taken for its own."""
+"""The identity of the code of a solver: a record that other code has made is not taken for its own."""
 
 from __future__ import annotations
 

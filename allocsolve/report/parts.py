@@ -1,4 +1,4 @@
-"""What pages are made of: the document with its policy, tables, figures, texts from outside."""
+"""Parts of pages: the document with its security policy, tables, figures, texts from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report is made from: the records of a study, and all that is computed from them once."""
+"""The contents of a report: the records of a study, and all that is computed from them once."""
 
 from __future__ import annotations
 

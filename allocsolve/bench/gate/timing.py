@@ -260,14 +260,14 @@ LENGTH: Final = 1_500
 MASK_LENGTH: Final = 65_536
 #: Of the sweep: a whole number of lines of the cache, but not of pages.
 WIDTH: Final = 1_088
-#: What is asked of the works.
+#: The inputs of the works.
 STEPS: Final = 100_000
 RUN_LENGTH: Final = 2
 KEYS: Final = 4_096
 RELAXATIONS: Final = 20
 SWEEPS: Final = 240
 INSTRUCTIONS: Final = 1_500
-#: What the works come to.
+#: The results that the works must have.
 RESULTS: Final = References(
     walk=49_882_810,
     scan=267_192_701,

@@ -1,4 +1,4 @@
-"""What solvers are that have a name. Importing a plug-in runs its code: a process of its own does that."""
+"""Descriptions of named solvers. Importing a plug-in runs its code: a process of its own does that."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ _REPLY_FACTOR: Final = 16
 
 #: How many processes of plug-ins a thread keeps; the one that was not used for longest is given up.
 _KEPT: Final = 4
-#: Deaths that may come from outside say nothing about a solver.
+#: Signals that may come from outside: a death by them says nothing about a solver.
 _FROM_OUTSIDE: Final = {-signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}
 
 

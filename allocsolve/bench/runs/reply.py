@@ -1,4 +1,4 @@
-"""What the process of a solver says of a call: data, which the owner of the process reads and has judged.
+"""The reply of the process of a solver to a call: data, which the owner reads and has judged.
 
 A reply is a JSON object. Nothing in it is believed: the answer goes through the decoder of its family, the
 claims through the checks of `Result`, and both to the judge.

@@ -50,9 +50,9 @@ KEY_FIELDS: Final = (*RecordKey._fields, "attempt")
 #: Fields of a record that are JSON in the file; of values, a lexicographic one or a very large one only.
 _JSON: Final = ("features", "metrics", "incumbents", "machine")
 _VALUES: Final = ("value", "bound", "certified_bound", "combinatorial_bound")
-#: Of the compression: documents take a ninth more room than at level 6, and a third of the time.
+#: Level of the compression: documents are a ninth larger than at level 6, and take a third of the time.
 _LEVEL: Final = 1
-#: What SQLite holds as an integer is below that.
+#: Integers in SQLite are below this.
 _WORD: Final = 2**63
 #: Letters of a bad value that messages show.
 _SHOWN: Final = 40
@@ -299,7 +299,7 @@ _FIELD_DECODERS: Final = tuple(_DECODERS[name] for name in FIELDS)
 _KEY_DECODERS: Final = tuple(_DECODERS[name] for name in KEY_FIELDS)
 
 
-#: How SQLite files say what they are: "allo" in ASCII, and the format.
+#: A SQLite file names its application, "allo" in ASCII, and its format.
 _APPLICATION: Final = 0x616C6C6F
 _FORMAT: Final = 3
 
@@ -314,7 +314,7 @@ _ADDED: Final[Mapping[int, Mapping[str, str]]] = {
 _KEY: Final = ", ".join("ifnull(iterations, -1)" if name == "iterations" else name for name in KEY_FIELDS)
 _COLUMNS: Final = ", ".join(f'"{name}"' for name in FIELDS)
 _ONCE: Final = f"CREATE UNIQUE INDEX once ON records ({_KEY})"
-#: Which runner makes which run, while it does; see `claims`.
+#: The runner that makes a run, while it does; see `allocsolve.bench.runs.tasks.Claims`.
 _CLAIMS: Final = "CREATE TABLE claims (task TEXT PRIMARY KEY, runner TEXT NOT NULL, until REAL NOT NULL)"
 _SCHEMA: Final = (
     f"PRAGMA application_id = {_APPLICATION}",
@@ -330,7 +330,7 @@ _SCHEMA: Final = (
     BEGIN SELECT raise(ABORT, 'records are never deleted'); END""",
 )
 
-#: File systems of networks, on which processes of several machines share no memory, as names of them begin.
+#: Prefixes of names of network file systems: processes on several machines share no memory there.
 _NETWORK: Final = (
     *("nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "pvfs2", "panfs", "orangefs"),
     *("glusterfs", "davfs", "fuse.sshfs", "fuse.gluster", "fuse.ceph", "fuse.s3fs", "fuse.rclone"),

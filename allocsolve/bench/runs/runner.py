@@ -43,7 +43,7 @@ MEMORY_MB: Final = 4096.0
 
 #: Tasks that wait at an executor: enough for the workers of a cluster, few enough to be called off.
 AHEAD: Final = 512
-#: How often a task is sent out again whose worker has died; then it is left for the next time.
+#: How many times a task is sent out again if its worker has died; then it is left to the next run.
 _TRIES: Final = 5
 #: How often runners look for what others have done, in seconds.
 _MOMENT_S: Final = 0.5

@@ -83,7 +83,7 @@ class RecordStore:
         self._read_only = read_only
         self._tell = tell or (lambda line: warnings.warn(line, stacklevel=4))
         self._claims: Claims | None = None
-        #: Of the newest row of each key that is no bad one: its place; and how many attempts there are.
+        #: By key: the place of the newest row that can be read, and the number of attempts.
         self._ids: dict[RecordKey, int] = {}
         self._attempts: dict[RecordKey, int] = {}
         self._bad: set[int] = set()

@@ -261,7 +261,7 @@ def family_of_all(problems: Sequence[Problem]) -> AnyFamily:
     return family
 
 
-#: How long a claim holds that nobody renews, in seconds; the clocks of the machines may differ by less.
+#: Seconds after which a claim that is not renewed is void; the clocks of machines must differ by less.
 LEASE_S: Final = 90.0
 #: How often claims are renewed, in seconds.
 _BEAT_S: Final = 15.0

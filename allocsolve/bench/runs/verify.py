@@ -1,4 +1,4 @@
-"""The judge's word on a file of records: everything that can be recomputed is."""
+"""A file of records checked by the judge: everything that can be recomputed is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a process takes, and how much of that is the machine's doing.
+"""How long a process takes, and for how much of that a busy machine is to blame.
 
 A busy machine lets a solver wait for a processor, and its watcher, too. Linux says how long each thread has
 waited; where nothing does, a fixed time is allowed instead.
@@ -128,9 +128,9 @@ Schedule: TypeAlias = "Mapping[str, tuple[float, float]]"
 
 _PROC: Final = Path("/proc")
 _MEASURED: Final = (_PROC / "self/schedstat").exists()
-#: What is allowed beyond a limit besides what is measured: to see the clock, to hand over, to be looked at.
+#: Seconds beyond a limit that are always allowed: to read the clock, to hand over, to be looked at.
 GRACE_S: Final = 1.0 if _MEASURED else 5.0
-#: How far two clocks may be apart besides what is measured.
+#: Seconds by which two clocks may differ besides what is measured.
 _APART_S: Final = 0.1 if _MEASURED else 5.0
 
 
