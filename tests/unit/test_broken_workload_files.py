@@ -178,9 +178,7 @@ BATSIM = [
     Broken(
         f"{JOB}.extra_data", '{"allocsolve": 7}', f"{JOB}.extra_data.allocsolve: must be an object, not 7"
     ),
-    Broken(
-        f"{JOB}.extra_data", '{"allocsolve": {"nodes": 7}}', f"{JOB}.extra_data.allocsolve: 'nodes' is a field"
-    ),
+    Broken(f"{JOB}.extra_data", '{"allocsolve": {"nodes": 7}}', f"{JOB}.extra_data.allocsolve: 'nodes' is a"),
     Broken(f"{JOB}.extra_data", '{"allocsolve": {"wings": 2}}', f"{JOB}: unknown field 'wings'"),
     Broken(f"{JOB}.extra_data", '{"allocsolve": {"weight": -1}}', f"{JOB}.weight: weight -1 is below 0"),
 ]
