@@ -7,4 +7,11 @@ answer is worth (`allocsolve.judge`); the bench only believes the judge.
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name; notebooks can show what it makes, as what draws is there before it."""
+    if name in __all__ and not name.startswith("_"):
+        _load("plot")
+    return _load(name)

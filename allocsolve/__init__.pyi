@@ -19,6 +19,6 @@ from .model import (
     WorkloadProblem as WorkloadProblem,
     WorkloadSchedule as WorkloadSchedule,
 )
-from .notebook import plot as plot
+from .pictures.notebook import plot as plot
 from .registry import solve as solve
 from .version import __version__ as __version__

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.commands import add_command, commands_of
+from allocsolve.cli.parser import add_command, commands_of
 
 if TYPE_CHECKING:
     import argparse

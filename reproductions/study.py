@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 from allocsolve import bench
 from allocsolve.bench import RecordStore
 from allocsolve.cli.files import check_outputs, make_folder
-from allocsolve.cli.output import remark, say, write_json
-from allocsolve.cli.progress import count_bar
+from allocsolve.cli.output import count_bar, remark, say, write_json
 from allocsolve.cli.study import keys_again, with_resume_hint
 from reproductions.runs import LabelT, PlannedRun, tasks_of
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from allocsolve.families import AnyFamily, SolverRow
-    from allocsolve.registry.options import SolverOption
+    from allocsolve.registry.names import SolverOption
 
 __all__ = ["distinct_solvers"]
 

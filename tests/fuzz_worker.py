@@ -27,7 +27,7 @@ from fuzz_cases import draw_case
 from memory_tools import peak_mb
 
 from allocsolve.cli import main
-from allocsolve.instances.formats import reading
+from allocsolve.instances.formats import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ def _faults(status: int | None, out: str, err: str) -> Iterator[str]:
 def main_loop(first: int, end: int) -> None:
     """Run cases, each in a folder of its own, and write a line of JSON about each."""
     warnings.simplefilter("error")
-    reading._PATIENCE_S = 0.05  # type: ignore[misc]  # nobody writes into the pipes of cases
+    files._PATIENCE_S = 0.05  # type: ignore[misc]  # nobody writes into the pipes of cases
     home = Path.cwd()
     for number in range(first, end):
         case = draw_case(number)

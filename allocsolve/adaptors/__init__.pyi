@@ -4,6 +4,8 @@ from .agents import (
     AgentPolicy as AgentPolicy,
     AgentTurn as AgentTurn,
     Observation as Observation,
+    train_test_ranges as train_test_ranges,
+    window_of_log as window_of_log,
 )
 from .batsim import PybatsimScheduler as PybatsimScheduler
 from .cqsim import CqsimBackfill as CqsimBackfill, cqsim_modules as cqsim_modules
@@ -11,7 +13,6 @@ from .elastisim import ElastisimScheduler as ElastisimScheduler
 from .flux import FluxScheduler as FluxScheduler
 from .foreign_cluster import ForeignJobs as ForeignJobs, RunningJob as RunningJob
 from .hpcopt import HpcoptPlugin as HpcoptPlugin, HpcoptPolicy as HpcoptPolicy
-from .log_windows import train_test_ranges as train_test_ranges, window_of_log as window_of_log
 from .node_choice import node_chooser as node_chooser
 from .policy_driver import (
     IllegalOrder as IllegalOrder,

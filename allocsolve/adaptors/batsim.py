@@ -25,8 +25,8 @@ class Machines(tuple[int, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        firsts = [one for at, one in enumerate(self) if not at or self[at - 1] != one - 1]
-        lasts = [one for at, one in enumerate(self) if at + 1 == len(self) or self[at + 1] != one + 1]
+        firsts = [node for at, node in enumerate(self) if not at or self[at - 1] != node - 1]
+        lasts = [node for at, node in enumerate(self) if at + 1 == len(self) or self[at + 1] != node + 1]
         pairs = zip(firsts, lasts, strict=True)
         return " ".join(f"{first}-{last}" if first < last else f"{first}" for first, last in pairs)
 
@@ -185,7 +185,7 @@ class PybatsimScheduler:
                 f"job {shown(job.id)}: its sizes are {', '.join(sizes)}, but res is {job.requested_resources}"
             )
             raise InvalidOption(msg)
-        rows = sorted((int(size), float(one["walltime"])) for size, one in sizes.items())
+        rows = sorted((int(size), float(profile["walltime"])) for size, profile in sizes.items())
         table = SpeedupTable(row for row in rows if row[0] <= len(self._machines))
         low, high = table.rows[0][0], table.rows[-1][0]
         return {"kind": "moldable", "min_nodes": low, "max_nodes": high, "speedup": table}

@@ -103,7 +103,7 @@ class ElastisimScheduler:
         if is_due or requests:
             self._decide(system["time"], requests)
         for key, held in self._held.jobs.items():
-            runs = not held.told and key != at_point and jobs[key].state.name == "RUNNING"
+            runs = not held.is_reported and key != at_point and jobs[key].state.name == "RUNNING"
             if runs and self._leaving.isdisjoint(held.after):
                 self._tell(key)
 
@@ -130,12 +130,12 @@ class ElastisimScheduler:
             state = self._jobs[key].state.name
             if state in {"COMPLETED", "KILLED"}:
                 self._held.end(key)
-            elif held.changes and held.told and key != at_point and state != "PENDING_RECONFIGURATION":
+            elif held.changes and held.is_reported and key != at_point and state != "PENDING_RECONFIGURATION":
                 self._held.change(key)
 
     def _change(self, key: int) -> None:
         """Change the size of the job that is at a point, if it was to be changed."""
-        if not self._held.jobs[key].told:
+        if not self._held.jobs[key].is_reported:
             self._tell(key)
         self._leaving |= self._held.change(key)
 
@@ -147,7 +147,7 @@ class ElastisimScheduler:
             job.remove([self._nodes[at] for at in have - wanted])
         if wanted - have:
             job.assign([self._nodes[at] for at in wanted - have])
-        held.told = True
+        held.is_reported = True
 
     def _decide(self, now: float, requests: list[tuple[int, int]]) -> None:
         """Call the policy, and do what it decides."""

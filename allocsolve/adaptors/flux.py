@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from allocsolve.adaptors.foreign_cluster import stateless_view
 from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
-from allocsolve.adaptors.stateless_view import stateless_view
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import shown
 from allocsolve.simulation.decisions import IllegalDecision, Start
@@ -58,7 +58,10 @@ class FluxScheduler:
     def __init__(self, *args: Any) -> None:  # noqa: ANN401 - the handle of Flux, and arguments of the module
         named = named_policy(self.policy)
         if hasattr(getattr(named.decide, "__self__", named.decide), "reset"):
-            msg = f"{shown(self.policy)} remembers what it has seen: here it would see jobs numbered anew"
+            msg = (
+                f"{shown(self.policy)} remembers what it has seen, but jobs are numbered anew at each call: "
+                "use a policy without a method reset"
+            )
             raise InvalidOption(msg)
         self._named: NamedPolicy = named
         #: By number: what each running job holds.

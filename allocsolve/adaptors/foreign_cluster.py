@@ -1,4 +1,7 @@
-"""Another program's cluster as our policies see it, from one snapshot to the next."""
+"""Another program's cluster as our policies see it, from one snapshot to the next.
+
+`stateless_view` is for programs of which nothing is remembered between two snapshots.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,15 @@ from allocsolve.model.arrays import frozen, read_only_view
 from allocsolve.model.checks import choice, integer, real, shown
 from allocsolve.model.columns import packed_speedups
 from allocsolve.model.evolving import REQUESTED
-from allocsolve.model.job_kinds import ALL_SIZES, EVOLVING, JOB_KINDS, MALLEABLE, POWERS_OF_TWO
+from allocsolve.model.job_kinds import (
+    ALL_SIZES,
+    EVOLVING,
+    JOB_KINDS,
+    MALLEABLE,
+    MOLDABLE,
+    POWERS_OF_TWO,
+    RIGID,
+)
 from allocsolve.model.speedup import SPEEDUP_TABLE
 from allocsolve.simulation.columns import NO_PROFILES
 from allocsolve.simulation.view import JobColumns, QueueView, relative_time
@@ -30,7 +41,7 @@ if TYPE_CHECKING:
     from allocsolve.model.speedup import Speedup
     from allocsolve.simulation import Knowledge
 
-__all__ = ["ForeignCluster", "ForeignJobs", "Key", "RunningJob"]
+__all__ = ["ForeignCluster", "ForeignJobs", "Key", "RunningJob", "stateless_view"]
 
 #: What another program calls a job by: a number, a name, or an object.
 Key: TypeAlias = "Hashable"
@@ -195,7 +206,7 @@ class ForeignJobs:
         self._floats[_END, job] = at
 
     def expected_run(self, job: int, nodes: int) -> float:
-        """Return for how long a job is expected to run on so many nodes, in seconds."""
+        """Return the expected run time of a job on this number of nodes, in seconds."""
         row = _RUNTIME if self.knowledge == "actual" else _ESTIMATE
         return float(self._floats[row, job]) * relative_time(self.columns(), job, nodes)
 
@@ -225,7 +236,7 @@ class ForeignJobs:
 
 
 def _with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
-    """Return an array that has room for so many columns, at least twice as many as before if it has not."""
+    """Return the array if it has enough columns, else a copy with at least twice as many."""
     have = array.shape[-1]
     if have >= needed:
         return array
@@ -367,7 +378,7 @@ class ForeignCluster:
         self._hold(RunningJob(key, nodes, now), now)
 
     def resize(self, job: int, nodes: int, promised: int, now: float) -> None:
-        """Note that a running job is to change its size; so many of the nodes it gives up are promised.
+        """Note that a running job is to change its size, and how many of the nodes it gives up are promised.
 
         A job without points does it now; else the snapshot will tell.
         """
@@ -379,7 +390,7 @@ class ForeignCluster:
             self.pool += promised
 
     def promise(self, job: int, nodes: int, from_free: int) -> None:
-        """Note that a job is promised nodes, so many of them free ones."""
+        """Note that a job is promised nodes, and how many of them are free."""
         self.promises.append((job, nodes))
         self.pool += from_free
 
@@ -457,7 +468,7 @@ class ForeignCluster:
                 del self._given[key]
         if self.promises:
             waiting = {*queue}
-            self.promises = [one for one in self.promises if self.jobs.keys[one[0]] in waiting]
+            self.promises = [promise for promise in self.promises if self.jobs.keys[promise[0]] in waiting]
         if self.pool:
             self.pool = min(self.pool, sum(nodes for _, nodes in self.promises))
         return self.pool
@@ -516,3 +527,108 @@ def _at_least(values: FloatArray, least: float) -> FloatArray:
     bounded = np.maximum(values, least)
     bounded.setflags(write=False)
     return bounded
+
+
+_SPEEDUP_FLOATS: Final = (
+    "stall_fixed",
+    "stall_per_node",
+    "stall_shared",
+    "join_start",
+    "join_grow",
+    "join_shrink",
+)
+_SPEEDUP_INTS: Final = ("speedup", "points", "reading", "holds_larger")
+
+
+_NONE: Final = frozen(np.empty(0, dtype=np.int64))
+_NO_SECONDS: Final = frozen(np.empty(0))
+
+
+def stateless_view(
+    now: float,
+    num_nodes: int,
+    free: int,
+    queue: Sequence[tuple[float, int, int, float]],
+    running: Sequence[tuple[float, int]],
+) -> QueueView:
+    """Return a view of rigid and moldable jobs, numbered anew: those that wait, then those that run.
+
+    Parameters
+    ----------
+    now, num_nodes, free
+        Seconds; nodes.
+    queue
+        In the order in which the policy is to see them: when each job was submitted, its fewest and its most
+        nodes, and how long it is expected to run, on however many.
+    running
+        Rising: when each running job will end, and its nodes.
+
+    Notes
+    -----
+    A running job is shown as if it had started now, for the time that it has left. Run times are those that
+    are expected. Why the policy is called, and who a job is of, a snapshot does not say.
+    *Complexity*: O(queued and running jobs).
+
+    Examples
+    --------
+    >>> view = stateless_view(5, 4, 1, [(0, 4, 4, 10)], [(100, 3)])
+    >>> view.queue.tolist(), view.running.tolist(), view.expected_ends.tolist(), view.jobs.estimate.tolist()
+    ([0], [1], [100.0], [10.0, 95.0])
+    """
+    waiting, count = len(queue), len(queue) + len(running)
+    # submissions, fewest and most nodes, expected seconds, starts
+    rows = np.full((5, count), now, dtype=float)
+    rows[:4, :waiting] = np.array(queue, dtype=float).reshape(waiting, 4).T
+    rows[4, :waiting] = np.nan
+    ends, held = np.array(running, dtype=float).reshape(-1, 2).T
+    rows[1:3, waiting:], rows[3, waiting:] = held, ends - now
+    submit, _, _, expected, start = frozen(rows)
+    nodes, largest = frozen(rows[1:3].astype(np.int64))
+    ones = frozen(np.ones(count, dtype=np.int64))
+    zeros, naughts = frozen(np.zeros(count, dtype=np.int64)), frozen(np.zeros(count))
+    constant: dict[str, Any] = {
+        **dict.fromkeys(_SPEEDUP_INTS, zeros),
+        **dict.fromkeys(_SPEEDUP_FLOATS, naughts),
+    }
+    jobs = JobColumns(
+        submit=submit,
+        nodes=nodes,
+        min_nodes=nodes,
+        max_nodes=largest,
+        runtime=expected,
+        estimate=expected,
+        weight=frozen(np.ones(count)),
+        parameter=naughts,
+        table_offsets=frozen(np.zeros(count + 1, dtype=np.int64)),
+        table_nodes=_NONE,
+        table_seconds=_NO_SECONDS,
+        kind=frozen(np.where(nodes < largest, MOLDABLE, RIGID)),
+        size_step=ones,
+        start=start,
+        end=frozen(np.full(count, np.nan)),
+        user=frozen(np.full(count, -1)),
+        **constant,
+    )
+    held_now = nodes[waiting:]
+    return QueueView(
+        now=float(now),
+        completed=_NONE,
+        submitted=_NONE,
+        woken=False,
+        num_nodes=num_nodes,
+        free=free,
+        queue=frozen(np.arange(waiting)),
+        running=frozen(np.arange(waiting, count)),
+        expected_ends=frozen(ends.copy()),
+        held=held_now,
+        targets=held_now,
+        resized=_NONE,
+        pool=0,
+        reserved=0,
+        promises=_NONE,
+        promised_nodes=_NONE,
+        requests=_NONE,
+        requested_nodes=_NONE,
+        jobs=jobs,
+        profiles=NO_PROFILES,
+    )

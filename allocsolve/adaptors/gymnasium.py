@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, SupportsInt, TypeAlias, g
 import gymnasium
 import numpy as np
 
-from allocsolve.adaptors.agents import FEATURES, AgentTurn, Observation
-from allocsolve.adaptors.log_windows import checked_count, train_test_ranges, window_of_log
+from allocsolve.adaptors.agents import (
+    FEATURES,
+    AgentTurn,
+    Observation,
+    checked_count,
+    train_test_ranges,
+    window_of_log,
+)
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.errors import InvalidOption
 from allocsolve.judge.workload import workload_metrics
@@ -46,7 +52,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
     Each job costs, in the first step, what it would without any waiting, and in every step for its waiting
     since the last one. So rewards add up to what the judge says of the schedule, with a minus sign.
 
-    What is told besides: ``action_mask`` (int8; `action_masks` has it as bool); ``bound``, a certified lower
+    ``info`` has: ``action_mask`` (int8; `action_masks` has it as bool); ``bound``, a certified lower
     bound on mean turnaround (or slowdown, if that is the reward); ``offset`` of the window; the number of
     ``forbidden`` actions taken; at the end the judged ``value`` and its ``regret``, relative to the bound.
 
@@ -161,7 +167,7 @@ class WorkloadEnv(gymnasium.Env[Observation, np.int64]):
 
     def _last_offset(self, jobs: int) -> int:
         if jobs > len(self.range):
-            msg = f"windows of {jobs} jobs: there are {len(self.range)} to {self.split}"
+            msg = f"windows of {jobs} jobs: the part of the log to {self.split} has only {len(self.range)}"
             raise InvalidOption(msg)
         return self.range.stop - jobs
 

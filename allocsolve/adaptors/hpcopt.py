@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
+from allocsolve.adaptors.foreign_cluster import stateless_view
 from allocsolve.adaptors.policy_driver import NamedPolicy, named_policy
-from allocsolve.adaptors.stateless_view import stateless_view
 from allocsolve.errors import InvalidOption
 from allocsolve.model.checks import choice, shown
 from allocsolve.simulation.decisions import IllegalDecision, Start
@@ -105,7 +105,10 @@ class HpcoptPlugin:
     def _named(self) -> NamedPolicy:
         named = named_policy(self.policy)
         if hasattr(getattr(named.decide, "__self__", named.decide), "reset"):
-            msg = f"{shown(self.policy)} remembers what it has seen: a plug-in of hpcopt is a pure function"
+            msg = (
+                f"{shown(self.policy)} remembers what it has seen, but a plug-in of hpcopt is a pure "
+                "function: use a policy without a method reset"
+            )
             raise InvalidOption(msg)
         return named
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray
 
-__all__ = ["HeldNodes", "Holding", "node_chooser"]
+__all__ = ["HeldNodes", "node_chooser"]
 
 
 def node_chooser(
@@ -88,14 +88,14 @@ def _mask(free: Iterable[Any], count: int) -> BoolArray:
             raise InvalidOption(msg)
         return free
     mask = np.zeros(count, dtype=bool)
-    for one in free:
+    for given in free:
         try:
-            node = whole(one)
+            node = whole(given)
         except TypeError:
             node = -1
         if not 0 <= node < count or mask[node]:
             fault = "is there twice" if 0 <= node < count else f"is none of the {count} nodes"
-            msg = f"free node {shown(one)} {fault}"
+            msg = f"free node {shown(given)} {fault}"
             raise InvalidOption(msg)
         mask[node] = True
     return mask
@@ -110,8 +110,8 @@ class Holding:
     #: What it holds, and what after its pending change: the same list if none is pending.
     held: list[int]
     after: list[int]
-    #: Whether the other program knows of the change.
-    told: bool = True
+    #: Whether the change has been reported to the other program.
+    is_reported: bool = True
 
     @property
     def changes(self) -> bool:
@@ -153,7 +153,7 @@ class HeldNodes:
         self.jobs: dict[int, Holding] = {}
 
     def start(self, key: int, count: int, now: float) -> list[int]:
-        """Give a job that starts so many nodes, and return them."""
+        """Give a job that starts this number of nodes, and return them."""
         nodes = self._take(count)
         self.jobs[key] = Holding(now, nodes, nodes)
         return nodes
@@ -161,7 +161,7 @@ class HeldNodes:
     def plan(self, key: int, size: int) -> None:
         """Let a job have another size later: it will give up its last nodes, or nodes are kept for it."""
         job = self.jobs[key]
-        job.after, job.told = job.after[:size] + self._take(size - len(job.after)), False
+        job.after, job.is_reported = job.after[:size] + self._take(size - len(job.after)), False
 
     def change(self, key: int) -> set[int]:
         """Change the size of a job as it was planned, and return the nodes that it gives up."""
@@ -179,8 +179,8 @@ class HeldNodes:
     def _take(self, count: int) -> list[int]:
         if count <= 0:
             return []
-        found = self._choose(self.free.copy(), count) if self._choose else None
-        chosen = np.flatnonzero(self.free)[:count].tolist() if found is None else [*found]
+        selection = self._choose(self.free.copy(), count) if self._choose else None
+        chosen = np.flatnonzero(self.free)[:count].tolist() if selection is None else [*selection]
         if len({*chosen}) != count or not self.free[chosen].all():
             msg = f"nodes {shown(chosen)} are no choice of {count} free ones"
             raise InvalidOption(msg)

@@ -1,4 +1,4 @@
-"""A queue policy of ours under the engine of somebody else."""
+"""A queue policy of this package under the engine of another program."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from allocsolve.model import WorkloadProblem
 from allocsolve.model.checks import shown, whole
 from allocsolve.model.evolving import packed_evolving
 from allocsolve.registry import is_reference, make_solver
-from allocsolve.registry.names import parse_name
-from allocsolve.registry.options import with_options
-from allocsolve.registry.plugins import GROUP, imported
+from allocsolve.registry.names import parse_name, with_options
+from allocsolve.registry.table import GROUP, imported
 from allocsolve.simulation import EngineRules
 from allocsolve.simulation.decisions import Answer, IllegalDecision, Promise, Resize, Start, Wake
 from allocsolve.simulation.kernels import initial_resizing, initial_state
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from allocsolve.simulation import Decision, Policy, QueueView
     from allocsolve.simulation.kernels import Resizing, State
 
-__all__ = ["IllegalOrder", "NamedPolicy", "Order", "PolicyDriver", "Verb", "named_policy"]
+__all__ = ["IllegalOrder", "NamedPolicy", "Order", "PolicyDriver", "named_policy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
     >>> named_policy("serial-generation")
     Traceback (most recent call last):
         ...
-    allocsolve.errors.InvalidOption: 'serial-generation' is no queue policy: it decides on no view
+    allocsolve.errors.InvalidOption: 'serial-generation' is no queue policy: it has no method decide
     """
     made = _made(policy) if isinstance(policy, str) else policy
     made = made() if isinstance(made, type) else made
@@ -78,7 +77,7 @@ def named_policy(policy: Any, *, seed: int = 0) -> NamedPolicy:  # noqa: ANN401 
         made = OnlineConservative(made)
     decide = getattr(made, "decide", None)
     if decide is None and (hasattr(made, "simulated") or not callable(made) or _is_registered(policy)):
-        msg = f"{shown(policy)} is no queue policy: it decides on no view"
+        msg = f"{shown(policy)} is no queue policy: it has no method decide"
         raise InvalidOption(msg)
     if hasattr(made, "reset"):
         made.reset(seed)
@@ -98,13 +97,13 @@ def _made(name: str) -> Any:  # noqa: ANN401 - whatever a policy is
     return with_options(thing, dict(parsed.options)) if parsed.options else thing
 
 
-#: What another program is told to do: start a queued job, give a running one another number of nodes at its
+#: An order to another program: start a queued job, give a running one another number of nodes at its
 #: next point, grant it the nodes that it asks for, or refuse them.
 Verb: TypeAlias = Literal["start", "resize", "grant", "refuse"]
 
 
 class Order(NamedTuple):
-    """What another program is told to do with a job."""
+    """An order to another program about a job."""
 
     verb: Verb
     key: Key
@@ -238,7 +237,7 @@ class PolicyDriver:
             orders = self._checks(view)
             for decision in acting:
                 _check(view, decision, orders, waiting)
-            rows = [_Row(one, *row[1:4]) for one, row in zip(acting, orders.checked(), strict=True)]
+            rows = [_Row(job, *row[1:4]) for job, row in zip(acting, orders.checked(), strict=True)]
         else:
             free = view.free
             for decision in acting:

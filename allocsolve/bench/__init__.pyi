@@ -8,9 +8,13 @@ from .library.improve import (
     verify_suite as verify_suite,
 )
 from .runs.describe import Description as Description, describe as describe
-from .runs.executors import open_executor as open_executor
 from .runs.records import Record as Record, RecordKey as RecordKey
-from .runs.runner import Progress as Progress, run as run, run_missing as run_missing
+from .runs.runner import (
+    Progress as Progress,
+    open_executor as open_executor,
+    run as run,
+    run_missing as run_missing,
+)
 from .runs.store import RecordStore as RecordStore
 from .runs.study import Study as Study, problems_of as problems_of, read_study as read_study
 from .runs.tasks import SolverLike as SolverLike, Task as Task, family_of_all as family_of_all, plan as plan

@@ -1,4 +1,4 @@
-"""The command that turns files of workloads into those of other programs."""
+"""The commands on files of other programs: workloads of simulators, logs of real machines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_outputs
-from allocsolve.cli.output import remark, say, write_json
-from allocsolve.cli.progress import time_bar
+from allocsolve.cli.output import plain, remark, say, time_bar, write_json
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidOption
 from allocsolve.families import families, family_of
+from allocsolve.instances.formats.files import save
 from allocsolve.instances.formats.workload_conversion import (
     CONVERSIONS,
     format_by_name,
@@ -18,11 +18,13 @@ from allocsolve.instances.formats.workload_conversion import (
     write_workload,
 )
 from allocsolve.model import Result, Status
+from allocsolve.pictures.chart import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from allocsolve.instances import JobLog
     from allocsolve.model import Answer, Problem, Value, WorkloadSchedule
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "convert",
     "earlier_of",
     "export_paths",
+    "import_swf",
+    "import_table",
     "write_exports",
 ]
 
@@ -50,9 +54,14 @@ def convert(args: argparse.Namespace) -> int:
         not_held = write_workload(problem, schedule, args.to, name)
     family = family_of(problem)
     if args.json:
-        told: dict[str, object] = {"from": args.source, "from_format": source, "to": args.to, "format": name}
+        document: dict[str, object] = {
+            "from": args.source,
+            "from_format": source,
+            "to": args.to,
+            "format": name,
+        }
         write_json(
-            {**told, **family.features(problem), "not_read": not_read.counts, "not_held": not_held.counts}
+            {**document, **family.features(problem), "not_read": not_read.counts, "not_held": not_held.counts}
         )
         return 0
     say(f"{args.source}: {family.view.describe(problem)}")
@@ -122,7 +131,7 @@ def check_exports(args: argparse.Namespace, problem: Problem) -> None:
     family, paths = family_of(problem), export_paths(args)
     strange = next((name for name in paths if name not in family.view.exports), None)
     if strange is not None:
-        msg = f"--{strange}: there is no such file of a problem of the kind {family.kind}"
+        msg = f"--{strange}: no such file is written for problems of the kind {family.kind}"
         raise InvalidOption(msg)
     if args.window is not None and not paths:
         msg = f"--window is for {' and '.join(f'--{name}' for name in args.exports)}"
@@ -153,14 +162,13 @@ def earlier_of(
     from allocsolve.instances import read_outcome  # noqa: PLC0415 - when the command runs
     from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
 
-    objective = tuple(args.objective.split(","))
     start: Answer | None = None
     certificate: dict[str, Any] | None = None
     for path in args.start:
         answer, proof = read_outcome(path, stored, tell=remark)
         if proof is not None:
             _check_first(path, "certificate", certificate)
-            certified(path, problem, proof.certificate, objective)
+            certified(path, problem, proof.certificate, args.objective)
             certificate = proof.certificate
             continue
         _check_first(path, "solution", start)
@@ -192,3 +200,86 @@ def certified(
         return certify(problem, Result(Status.UNKNOWN, certificate=certificate), objective)
     except InvalidAnswer as error:
         raise FormatError(str(path), [str(error)]) from error
+
+
+def import_swf(args: argparse.Namespace) -> int:
+    """Write the workload of a log in the Standard Workload Format."""
+    from allocsolve.instances import read_swf_log  # noqa: PLC0415 - when the command runs
+
+    def read() -> JobLog:
+        return read_swf_log(args.log, num_nodes=args.nodes, unit=args.unit, limits=args.limits)
+
+    return _import(args, read)
+
+
+def import_table(args: argparse.Namespace) -> int:
+    """Write the workload of a log that is a table of jobs, in the format that the command is named after."""
+    from allocsolve.instances import read_table_log  # noqa: PLC0415 - when the command runs
+
+    def read() -> JobLog:
+        return read_table_log(
+            args.log,
+            args.format,
+            num_nodes=args.nodes,
+            unit=args.unit,
+            limits=args.limits,
+            timezone=args.timezone,
+        )
+
+    return _import(args, read)
+
+
+def _report(name: str, log: JobLog) -> dict[str, object]:
+    """Return what ``--report`` writes: counts by reason, and the lines that could not be read."""
+    report = log.report
+    return {
+        "import": name,
+        "log": log.source,
+        "sha256": log.sha256,
+        "machine": str(log.machine),
+        "timezone": log.timezone or None,
+        "header": log.header,
+        "job_lines": report.job_lines,
+        "kept": len(log.names),
+        "dropped": report.dropped,
+        "changed": report.changed,
+        "unusual": report.unusual,
+        "faults": report.faults,
+    }
+
+
+def _import(args: argparse.Namespace, read: Callable[[], JobLog]) -> int:
+    """Write the workload and the schedule of a log, and say what was dropped, changed and unusual."""
+    from allocsolve.instances import log_problem, recorded_schedule, write_problem, write_solution  # noqa: PLC0415 - when the command runs
+    from allocsolve.judge import violations  # noqa: PLC0415 - when the command runs
+
+    check_outputs(args.out, args.recorded, args.report, inputs=[args.log], force=args.force)
+    faults: tuple[str, ...] = ()
+    window = {"from_job": args.from_job, "jobs": args.jobs, "origin": args.origin}
+    with time_bar(f"reading {args.log}"):
+        log = read()
+        problem = log_problem(log, **window, warm_up=args.warm_up, cool_down=args.cool_down)
+        schedule = recorded_schedule(log, **window) if args.recorded else None
+        write_problem(problem, args.out)
+        if schedule is not None:
+            faults = violations(problem, schedule)
+            write_solution(args.recorded, problem, schedule, {"log": log.source, "sha256": log.sha256})
+    if args.report:
+        save(plain(_report(args.format, log)), args.report)
+    family = family_of(problem)
+    if args.json:
+        document: dict[str, object] = {"problem": args.out, **family.features(problem)}
+        document |= {"log": log.report.counts(), "faults": log.report.faults, "machine": str(log.machine)}
+        document["timezone"] = log.timezone or None
+        if args.recorded:
+            document |= {"recorded": args.recorded, "violations": faults}
+        write_json(document)
+        return 0
+    say(str(log.report), f"machine: {log.machine}")
+    if log.timezone:
+        say(f"times without a zone are those of {log.timezone} (--timezone)")
+    say(f"{args.out}: {family.view.describe(problem)}")
+    if args.recorded:
+        broken = f"{counted(len(faults), 'violation')}: {faults[0]}" if faults else "no violation"
+        say(f"{args.recorded}: the schedule as recorded, {broken}")
+    return 0

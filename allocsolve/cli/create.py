@@ -1,35 +1,35 @@
-"""The commands that generate problems."""
+"""The command `generate`: its generators, their options, and how each writes a problem."""
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allocsolve.cli import options as opt
 from allocsolve.cli.files import check_absent, check_outputs, make_folder, problem_from, source_name
-from allocsolve.cli.output import say, write_json
-from allocsolve.cli.progress import count_bar, time_bar
+from allocsolve.cli.output import count_bar, say, time_bar, write_json
+from allocsolve.cli.parser import add_command, commands_of
 from allocsolve.errors import InvalidOption
-from allocsolve.families import family_of
+from allocsolve.families import family_named, family_of
+from allocsolve.instances import (
+    EVOTREE_KINDS,
+    LINA_FLEXIBILITIES,
+    LINA_MOMENTS,
+    LINNERT_STREAMS,
+    LUBLIN_MODELS,
+    STALL_HOLDS,
+)
+from allocsolve.model import MAX_INTEGER, PROGRAM_KINDS
 from allocsolve.pictures.chart import counted
+from allocsolve.registry.table import registered_names
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Sequence
 
     from allocsolve.model import JobKind, Problem, Topology, WorkloadProblem
 
-__all__ = [
-    "generate_amr",
-    "generate_churn",
-    "generate_downey1997",
-    "generate_elastic",
-    "generate_evotree",
-    "generate_klein2011",
-    "generate_lina",
-    "generate_linnert2024",
-    "generate_lublin1999",
-    "generate_median_worst_case",
-    "generate_occupancy",
-]
+__all__ = ["add_generators"]
 
 
 def generate_klein2011(args: argparse.Namespace) -> int:
@@ -200,8 +200,8 @@ def _convert(
     if args.json:
         write_json({"problem": args.out, **counts, **family.features(problem)})
     else:
-        told = ", ".join(f"{kind}: {count}" for kind, count in counts.items())
-        say(f"{args.out}: {family.view.describe(problem)}; {told} of {len(problem.jobs)}")
+        listed = ", ".join(f"{kind}: {count}" for kind, count in counts.items())
+        say(f"{args.out}: {family.view.describe(problem)}; {listed} of {len(problem.jobs)}")
     return 0
 
 
@@ -260,3 +260,238 @@ def _generate(args: argparse.Namespace, draw: Callable[[int], Problem]) -> int:
         span = names[0] if args.count == 1 else f"{names[0]} to {names[-1]}"
         say(f"{counted(args.count, 'problem')} in {args.out}: {span}")
     return 0
+
+
+#: Problems, applications, steps, jobs: more are no problem that anybody keeps in files.
+MANY = 10**6
+
+
+def add_generators(parser: argparse.ArgumentParser) -> None:
+    """Add one command per generator below `generate`."""
+    generators = commands_of(parser, "generator")
+
+    def generator(
+        name: str, run: Callable[[argparse.Namespace], int], summary: str
+    ) -> argparse.ArgumentParser:
+        return add_command(generators, name, run, summary)
+
+    _add_klein2011(generator("klein2011", generate_klein2011, "evolution problems of Klein & Perez 2011"))
+    _add_lublin1999(
+        generator("lublin1999", generate_lublin1999, "workloads of the model of Lublin & Feitelson")
+    )
+    _add_evotree(generator("evotree", generate_evotree, "evolving tree-search jobs of Posner 2024"))
+    _add_amr(generator("amr", generate_amr, "jobs with adaptive mesh refinement, of known profiles"))
+    _add_downey1997(
+        generator("downey1997", generate_downey1997, "workloads of Downey's model, after Lina et al. 2022")
+    )
+    _add_elastic(generator("elastic", generate_elastic, "malleable jobs made of those of a rigid workload"))
+    _add_lina(
+        generator(
+            "lina",
+            generate_lina,
+            "malleable and evolving jobs made of those of a rigid workload, after Lina et al. 2022",
+        )
+    )
+    _add_linnert2024(
+        generator(
+            "linnert2024",
+            generate_linnert2024,
+            "jobs with deadlines on a mesh, after Linnert et al. 2024",
+        )
+    )
+    _add_occupancy(
+        generator("occupancy", generate_occupancy, "partition problems with busy nodes drawn uniformly")
+    )
+    _add_churn(generator("churn", generate_churn, "partition problems among jobs that came and went"))
+    _add_median_worst_case(
+        generator(
+            "median-worst-case",
+            generate_median_worst_case,
+            "the partition problem on which the median method is nearly 7/4 times the optimum",
+        )
+    )
+
+
+def _add_drawn(parser: argparse.ArgumentParser, seed_help: str = "problem i has seed [S, i]") -> None:
+    parser.add_argument(
+        "--count", type=opt.integer(1, MANY), required=True, metavar="N", help="how many problems"
+    )
+    parser.add_argument("--seed", type=opt.integer(0), required=True, metavar="S", help=seed_help)
+    _add_out(parser)
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the directory to write into")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def _add_klein2011(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    for name, limits, default, summary in (
+        ("--apps", (1, MANY), (15, 20), "applications of a problem"),
+        ("--steps", (1, MANY), (1, 10), "steps of an application"),
+        ("--duration", (1, MAX_INTEGER), (500, 3600), "seconds of a step"),
+        ("--nodes", (0, MAX_INTEGER), (1, 75), "nodes of a step"),
+    ):
+        text = f"{default[0]}-{default[1]}"
+        help_text = f"{summary}, a number or a range (default: {text})"
+        parser.add_argument(name, type=opt.integers(*limits), default=default, metavar=text, help=help_text)
+    help_text = "nodes of the cluster (default: %(default)s)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
+    help_text = "write this expand limit into the problems (default: inf): 1, 2, 1.5, inf"
+    parser.add_argument("--expand-limit", type=_expand_limit, metavar="L", help=help_text)
+
+
+def _add_lublin1999(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    help_text = "jobs of a problem"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), required=True, metavar="J", help=help_text)
+    help_text = "nodes of the cluster (default: %(default)s, for which the model was fitted)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=128, metavar="M", help=help_text)
+    help_text = "batch and interactive jobs, one kind for both, or one of the two (default: %(default)s)"
+    parser.add_argument("--model", choices=LUBLIN_MODELS, default=LUBLIN_MODELS[0], help=help_text)
+
+
+def _add_evotree(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser, "batch i has seed S + i (those of the paper: 42 to 46), stream i has seed [S, i]")
+    help_text = "share of the jobs that are not rigid, 0..1 (default: %(default)s)"
+    parser.add_argument("--share", type=opt.share, default=1, metavar="P", help=help_text)
+    help_text = "what they are (default: %(default)s)"
+    parser.add_argument("--kind", choices=EVOTREE_KINDS, default=EVOTREE_KINDS[0], help=help_text)
+    help_text = "seconds after which an evolving job gives back an idle node (default: %(default)g)"
+    parser.add_argument("--release-delay", type=opt.number, default=10.0, metavar="D", help=help_text)
+    help_text = "draw a stream of this number of jobs, not a batch of the paper"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), metavar="J", help=help_text)
+    help_text = "nodes of the cluster of a stream (default: 10)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), metavar="M", help=help_text)
+    help_text = "node-seconds of a stream per node and second if all jobs were rigid (default: 0.8)"
+    parser.add_argument("--load", type=opt.number, metavar="L", help=help_text)
+
+
+def _add_amr(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    help_text = "jobs of a problem"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), required=True, metavar="J", help=help_text)
+    help_text = "nodes of the cluster (default: %(default)s)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=100, metavar="M", help=help_text)
+    help_text = "node-seconds per node and second (default: %(default)s)"
+    parser.add_argument("--load", type=opt.number, default=0.8, metavar="L", help=help_text)
+    help_text = "largest demand of a job in nodes, a number or a range (default: 25-75)"
+    parser.add_argument("--peak", type=opt.integers(2), default=(25, 75), metavar="25-75", help=help_text)
+    help_text = "write this expand limit into the jobs (default: inf): 1, 2, 1.5, inf"
+    parser.add_argument("--expand-limit", type=_expand_limit, metavar="L", help=help_text)
+
+
+def _add_downey1997(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    help_text = "jobs of a problem (default: %(default)s)"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), default=10_000, metavar="J", help=help_text)
+    help_text = "nodes of the cluster (default: %(default)s)"
+    parser.add_argument("--num-nodes", type=opt.integer(1), default=10_000, metavar="M", help=help_text)
+    help_text = "share of the cluster that the jobs need (default: %(default)g)"
+    parser.add_argument("--load", type=opt.number, default=0.75, metavar="R", help=help_text)
+    for name, default, summary in (
+        ("--nodes", (2, 5000), "nodes of a job"),
+        ("--runtime", (296, 20_131), "seconds of a job"),
+    ):
+        text = f"{default[0]}-{default[1]}"
+        help_text = f"{summary}, a number or a range (default: {text})"
+        parser.add_argument(name, type=opt.integers(1), default=default, metavar=text, help=help_text)
+
+
+def _add_elastic(parser: argparse.ArgumentParser) -> None:
+    _add_converted(parser, "malleable")
+    help_text = "seconds between the points where a size may change (default: %(default)g; 0: any time)"
+    parser.add_argument("--tick", type=opt.number, default=10.0, metavar="T", help=help_text)
+
+
+def _add_lina(parser: argparse.ArgumentParser) -> None:
+    _add_converted(parser, "malleable or evolving, one in two each")
+    help_text = "times between submissions are multiplied by this first (default: %(default)g): .65"
+    parser.add_argument("--arrivals", type=opt.number, default=1.0, metavar="F", help=help_text)
+    for name, choices, summary in (
+        ("--flexibility", LINA_FLEXIBILITIES, "P/2 to 8 P nodes, 1 to the fastest number, or 1 to all nodes"),
+        ("--moments", LINA_MOMENTS, "requests at shares of all work, or of what is left at the one before"),
+        ("--holds", STALL_HOLDS, "nodes that a job holds while it stalls"),
+    ):
+        help_text = f"{summary} (default: %(default)s)"
+        parser.add_argument(name, choices=choices, default=choices[0], help=help_text)
+
+
+def _add_converted(parser: argparse.ArgumentParser, kinds: str) -> None:
+    help_text = "a workload, or a log ending in .swf or .swf.gz; - for stdin"
+    parser.add_argument("--from", required=True, dest="source", metavar="FILE", help=help_text)
+    help_text = f"share of the jobs that become {kinds}, 0..1"
+    parser.add_argument("--share", type=opt.share, required=True, metavar="P", help=help_text)
+    help_text = "seed of the choice of jobs; those of a smaller share are among those of a larger one"
+    parser.add_argument("--seed", type=opt.integer(0), required=True, metavar="S", help=help_text)
+    parser.add_argument("--out", type=Path, required=True, metavar="PROBLEM", help="the problem to write")
+    parser.add_argument("--force", action="store_true", help=opt.FORCE_HELP)
+
+
+def _add_linnert2024(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser, "problem i has seed S + i")
+    help_text = "seconds between arrivals in the mean (default: %(default)g; the paper has 1500, 150 and 1)"
+    parser.add_argument("--gap", type=opt.number, default=1500.0, metavar="G", help=help_text)
+    help_text = "jobs of a problem (default: %(default)s)"
+    parser.add_argument("--jobs", type=opt.integer(0, MANY), default=1000, metavar="J", help=help_text)
+    help_text = "what the jobs are (default: %(default)s)"
+    parser.add_argument("--stream", choices=LINNERT_STREAMS, default=LINNERT_STREAMS[0], help=help_text)
+    help_text = "what the programs of the jobs are: one kind, or one drawn for each (default: %(default)s)"
+    kinds = ("mixed", *map(str, range(PROGRAM_KINDS)))
+    parser.add_argument("--program", choices=kinds, default=kinds[0], help=help_text)
+    parser.add_argument("--leaking", action="store_true", help="jobs may run without a booking")
+
+
+def _add_occupancy(parser: argparse.ArgumentParser) -> None:
+    _add_drawn(parser)
+    machine = parser.add_mutually_exclusive_group(required=True)
+    machine.add_argument(
+        "--machine", type=opt.machine, metavar="NAME", help=f"one of {', '.join(opt.MACHINE_NAMES)}"
+    )
+    machine.add_argument("--shape", type=opt.shape, metavar="16x8", help="nodes along each axis")
+    rings = parser.add_mutually_exclusive_group()
+    rings.add_argument("--torus", action="store_true", help="every axis is a ring")
+    rings.add_argument("--wrap", type=opt.wrap, metavar="1,0", help="which axes are rings (default: none)")
+    help_text = "share of the nodes that are busy, 0..1"
+    parser.add_argument("--busy", type=opt.share, required=True, metavar="B", help=help_text)
+    parser.add_argument("--size", type=opt.integer(1), required=True, metavar="K", help="nodes to choose")
+    parser.add_argument("--contiguous", action="store_true", help="the chosen nodes must be connected")
+
+
+def _add_churn(parser: argparse.ArgumentParser) -> None:
+    _add_occupancy(parser)
+    help_text = "the heuristic that places the jobs"
+    parser.add_argument(
+        "--allocator", type=_partition_heuristic, required=True, metavar="NAME", help=help_text
+    )
+    help_text = "nodes of a job, a number or a range (default: 1-16)"
+    parser.add_argument("--jobs", type=opt.integers(1), default=(1, 16), metavar="1-16", help=help_text)
+    help_text = "how many jobs arrive (default: %(default)s)"
+    parser.add_argument("--steps", type=opt.integer(0, MANY), default=200, metavar="N", help=help_text)
+
+
+def _add_median_worst_case(parser: argparse.ArgumentParser) -> None:
+    help_text = "nodes to choose, a multiple of 8 (default: %(default)s)"
+    parser.add_argument("--size", type=opt.integer(8), default=8, metavar="K", help=help_text)
+    help_text = "hops between the two blobs"
+    parser.add_argument("--distance", type=opt.integer(1), required=True, metavar="D", help=help_text)
+    help_text = "hops that the decoys are nearer (default: %(default)s)"
+    parser.add_argument("--step", type=opt.integer(1), default=2, metavar="S", help=help_text)
+    _add_out(parser)
+
+
+def _expand_limit(text: str) -> float:
+    """Read an expand limit: a number in 1..2^53, or inf."""
+    value = opt.number(text)
+    if not value >= 1:
+        msg = f"the limit {text} is below 1"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def _partition_heuristic(text: str) -> str:
+    """Read the name of a heuristic for partition problems, or of a plug-in, with options or without."""
+    names = registered_names(family_named("partition"))
+    heuristics = [name for name, (row, _) in names.items() if row.method == "heuristic"]
+    return opt.solver_of("partition heuristic", text, heuristics)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import parse_problem, read_problem
-from allocsolve.instances.formats.json_text import parse
-from allocsolve.instances.formats.reading import read_stream
+from allocsolve.instances.formats.files import parse, read_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from allocsolve.cli.files import make_folder
-from allocsolve.cli.output import remark, say, show_table, write_json
-from allocsolve.cli.progress import count_bar
+from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
 from allocsolve.pictures.chart import counted, short_number
 
 if TYPE_CHECKING:

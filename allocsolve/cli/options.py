@@ -1,4 +1,4 @@
-"""What the values of options may be: functions from the text to the value, for argparse."""
+"""Values of options: functions from the text to the value, for argparse."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def integer(low: int, high: int = MAX_INTEGER) -> Callable[[str], int]:
 
 def integers(low: int, high: int = MAX_INTEGER) -> Callable[[str], tuple[int, int]]:
     """Return the reader of a range such as 15-20, with both ends; a single number is a range of one."""
-    one = integer(low, high)
+    read_end = integer(low, high)
 
     def read(text: str) -> tuple[int, int]:
         first, dash, last = text.partition("-")
-        ends = one(first), one(last if dash else first)
+        ends = read_end(first), read_end(last if dash else first)
         if ends[0] > ends[1]:
             msg = f"the range {text} ends before it begins"
             raise argparse.ArgumentTypeError(msg)

@@ -1,4 +1,4 @@
-"""The commands; the options of each are in a module of its own, loaded when it is named."""
+"""The tree of commands; the options of each are in a module of its own, loaded when the command is named."""
 
 from __future__ import annotations
 
@@ -6,15 +6,79 @@ import argparse
 import importlib.util
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from allocsolve.cli.commands import commands_of, make_command, sentence
 from allocsolve.errors import AllocsolveError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["make_parser"]
+__all__ = ["Commands", "add_command", "commands_of", "make_command", "make_parser", "sentence"]
+
+#: The commands below a parser.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
+
+
+def sentence(summary: str) -> str:
+    """Return a summary as a sentence."""
+    return f"{summary[0].upper()}{summary[1:]}."
+
+
+def commands_of(parser: argparse.ArgumentParser, what: str) -> Commands:
+    """Let commands stand behind a parser; where none does, its help is printed.
+
+    Parameters
+    ----------
+    parser
+        The parser.
+    what
+        What the commands are called, such as ``generator``.
+    """
+
+    def show_help(_: argparse.Namespace) -> int:
+        sys.stdout.write(parser.format_help())
+        return 0
+
+    parser.set_defaults(run=show_help)
+    return parser.add_subparsers(title=f"{what}s", metavar=what.upper(), dest=what)
+
+
+def add_command(
+    commands: Commands, name: str, run: Callable[[argparse.Namespace], int], summary: str
+) -> argparse.ArgumentParser:
+    """Add a command that can be run, with the options that all of them take.
+
+    Parameters
+    ----------
+    commands
+        See `commands_of`.
+    name
+        Of the command.
+    run
+        Runs it and returns its exit status.
+    summary
+        What it does, in a few words.
+    """
+    added = commands.add_parser(name, help=summary, description=sentence(summary))
+    make_command(added, run)
+    return added
+
+
+def make_command(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int]) -> None:
+    """Make a parser that of a command that can be run, with the options that all of them take.
+
+    Parameters
+    ----------
+    parser
+        Of the command.
+    run
+        Runs it and returns its exit status.
+    """
+    parser.set_defaults(run=run)
+    common = parser.add_argument_group("with every command")
+    common.add_argument("--json", action="store_true", help="print one JSON object")
+    help_text = "say more: of a solver that raised, the traceback"
+    common.add_argument("-v", "--verbose", action="store_true", help=help_text)
 
 
 class UsageError(AllocsolveError):
@@ -63,7 +127,7 @@ class _Version(argparse.Action):
 #: Of each command: what it does, and the module and function that add its options. A module is one of
 #: `allocsolve.cli`, unless its name is in full.
 _COMMANDS: Final = {
-    "generate": ("write problems", "parser_generate", "add_generators"),
+    "generate": ("write problems", "create", "add_generators"),
     "import": ("turn logs of real machines into problems", "parser_commands", "add_imports"),
     "convert": (
         "write a workload in the format of another program",
@@ -146,8 +210,8 @@ def _adder(module: str, name: str) -> Callable[[argparse.ArgumentParser], None]:
     if module.startswith("reproductions") and importlib.util.find_spec("reproductions") is None:
         return _add_nothing
     full = module if "." in module else f"allocsolve.cli.{module}"
-    found: Callable[[argparse.ArgumentParser], None] = getattr(importlib.import_module(full), name)
-    return found
+    function: Callable[[argparse.ArgumentParser], None] = getattr(importlib.import_module(full), name)
+    return function
 
 
 def _add_nothing(parser: argparse.ArgumentParser) -> None:

@@ -6,14 +6,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allocsolve.cli import import_log, library, options as opt, score, solve, solvers, study
-from allocsolve.cli.commands import add_command, commands_of, make_command
-from allocsolve.cli.compare import compare_studies
-from allocsolve.cli.convert import add_exports, convert
-from allocsolve.cli.gate import gate
-from allocsolve.cli.report import report_study
-from allocsolve.cli.solvers import conformance
-from allocsolve.cli.warm import warm
+from allocsolve.cli import library, options as opt, score, solve, solvers, study
+from allocsolve.cli.convert import add_exports, convert, import_swf, import_table
+from allocsolve.cli.parser import add_command, commands_of, make_command
+from allocsolve.cli.score import compare_studies, gate
+from allocsolve.cli.solvers import conformance, warm
+from allocsolve.cli.study import report_study
 from allocsolve.families import families
 from allocsolve.instances import PACKAGED
 from allocsolve.instances.formats.log_lines import LOG_TABLES
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from allocsolve.cli.commands import Commands
+    from allocsolve.cli.parser import Commands
     from allocsolve.instances.formats.log_lines import LogTable
 
 __all__ = [
@@ -248,9 +246,7 @@ def add_imports(parser: argparse.ArgumentParser) -> None:
     """Add one command per format of logs below `import`."""
     parser.epilog = "Workloads of simulators (Batsim, ElastiSim) are no logs: allocsolve convert reads them."
     formats = commands_of(parser, "format")
-    swf = add_command(
-        formats, "swf", import_log.import_swf, "a log in the standard workload format, .swf or .swf.gz"
-    )
+    swf = add_command(formats, "swf", import_swf, "a log in the standard workload format, .swf or .swf.gz")
     _add_files(swf)
     help_text = "size of the machine (default: that of the header)"
     swf.add_argument("--nodes", type=opt.integer(1), metavar="N", help=help_text)
@@ -263,7 +259,7 @@ def add_imports(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_table(formats: Commands, table: LogTable) -> None:
-    parser = add_command(formats, table.name, import_log.import_table, table.summary)
+    parser = add_command(formats, table.name, import_table, table.summary)
     _add_files(parser)
     known = f"default: the {table.num_nodes} nodes of {table.machine}"
     help_text = f"size of the machine ({known if table.num_nodes else 'which the log does not tell'})"

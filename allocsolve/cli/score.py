@@ -1,27 +1,30 @@
-"""The command that compares solvers: score."""
+"""The commands that compare: solvers with each other, two studies, and solvers with their own past."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.cli.files import check_writable, failure_fields, failure_lines, make_folder
-from allocsolve.cli.output import remark, say, show_table, write_json
-from allocsolve.cli.progress import count_bar
-from allocsolve.cli.report import struck_out
-from allocsolve.cli.study import Reused, keys_again, with_resume_hint
-from allocsolve.errors import InvalidOption
+from allocsolve.cli.output import count_bar, remark, say, show_table, write_json
+from allocsolve.cli.study import Reused, keys_again, struck_out, with_resume_hint
+from allocsolve.errors import FormatError, InvalidOption, UnknownName
 from allocsolve.families import AnyFamily, families, family_of, with_settings
-from allocsolve.pictures.chart import counted, time_text
+from allocsolve.pictures.chart import counted, probability, time_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from allocsolve.bench import Description, Gaps, SolverScore
+    from allocsolve.bench import Description, Gaps, GateChange, GateReport, SolverScore
     from allocsolve.bench.runs.reply import GivenAnswer
+    from allocsolve.bench.scores.comparison import PairedStudies, SolverChange
+    from allocsolve.bench.scores.statistics import Interval
     from allocsolve.model import Problem
 
-__all__ = ["score"]
+__all__ = ["compare_studies", "gate", "score"]
 
 _HEADS = (
     *("\nsolver", "bound\nmean", "bound\nmedian", "bound\nmax"),
@@ -46,7 +49,7 @@ def score(args: argparse.Namespace) -> int:
     )
     from allocsolve.bench.runs.study import references_of  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.scores.catalogue import Catalogue  # noqa: PLC0415 - when the command runs
-    from allocsolve.bench.scores.contradictions import consistent  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.gaps import consistent  # noqa: PLC0415 - when the command runs
     from allocsolve.model import Budget  # noqa: PLC0415 - when the command runs
 
     described = {solver.name: solver for solver in describe(_named(args), [args.objective])}
@@ -58,7 +61,8 @@ def score(args: argparse.Namespace) -> int:
     ]
     family = family_of_all([problem for _, problem in problems])
     answers = _answers(args, [problem for _, problem in problems])
-    args.objective = ",".join(family.parse_objective(args.objective))
+    minimised = family.parse_objective(args.objective)
+    args.objective = ",".join(minimised)
     args.baseline = args.baseline or family.baseline
     solvers = [*described.values(), *({args.baseline} - {*described})]
     budget = Budget(seconds=args.seconds, workers=args.workers, seed=args.seed)
@@ -98,7 +102,7 @@ def score(args: argparse.Namespace) -> int:
                 "bounds_certified": certified,
                 "scores": scores,
                 "failures": failure_fields(failed),
-                "contradictions": [str(one) for one in contradictions],
+                "contradictions": [str(contradiction) for contradiction in contradictions],
                 "records": rows,
                 "csv": table,
                 "reused": reused.fields,
@@ -107,7 +111,7 @@ def score(args: argparse.Namespace) -> int:
     else:
         total = len(best_by_digest)
         count = counted(total, "problem")
-        first, *others = args.objective.split(",")
+        first, *others = minimised
         gaps = f"gap of {first}" if others else "gap"
         title = f"{args.objective} on {count}: {gaps} in % to the best bound, to proven optima"
         show_table(_HEADS, map(_row, scores), title=title)
@@ -170,7 +174,7 @@ def _chosen(
     read: list[tuple[str, str, Problem]], families: list[AnyFamily]
 ) -> list[tuple[str, str, Problem]]:
     """Return the problems of these families, of a suite that has several; all if there is none."""
-    return [one for one in read if family_of(one[2]) in families] or read
+    return [row for row in read if family_of(row[2]) in families] or read
 
 
 def _row(score: SolverScore) -> tuple[str, ...]:
@@ -197,3 +201,210 @@ def _remarks(scores: Sequence[SolverScore]) -> Iterator[str]:
             yield f"{score.solver}: no answer to {score.unanswered} of {score.instances}"
         if score.unbounded:
             yield f"{score.solver}: no bound is known for {score.unbounded} of its answers"
+
+
+_CHANGE_HEADS = (
+    *("\nsolver", "\nobjective", "\nproblems", "\nbetter", "\nequal", "\nworse"),
+    *("newly\nsolved", "newly\nfailed", "proven\nbefore", "\nafter", "change of\nvalue, %", "p\n(Holm)"),
+)
+_GAP_HEADS = (
+    *("\nsolver", "\nobjective", "mean gap, %\nbefore", "\nafter", "\nchange", "time\nafter / before"),
+)
+
+
+def compare_studies(args: argparse.Namespace) -> int:
+    """Pair the runs of two studies and show what changed, solver by solver."""
+    from allocsolve.bench import RecordStore  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.catalogue import select  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.comparison import pair_studies  # noqa: PLC0415 - when the command runs
+    from allocsolve.bench.scores.gaps import consistent  # noqa: PLC0415 - when the command runs
+
+    with (
+        RecordStore(args.before, read_only=True, tell=remark) as earlier,
+        RecordStore(args.after, read_only=True, tell=remark) as later,
+    ):
+        sides = [list(earlier), list(later)]
+        catalogue = earlier.catalogue().merged(later.catalogue())
+    chosen, catalogue = select(
+        [row for side in sides for row in side],
+        catalogue,
+        solvers=args.solvers,
+        exclude=args.exclude,
+        suites=args.suites,
+    )
+    rows, catalogue, contradictions = consistent(chosen, catalogue)
+    counting = {id(row) for row in rows}
+    before, after = ([row for row in side if id(row) in counting] for side in sides)
+    paired = pair_studies(before, after, catalogue)
+    if args.json:
+        fields = {field.name: getattr(paired, field.name) for field in dataclasses.fields(paired)}
+        refuted = [str(contradiction) for contradiction in contradictions]
+        write_json({"before": args.before, "after": args.after, **fields, "contradictions": refuted})
+    else:
+        say(*map(struck_out, contradictions))
+        if paired.changes:
+            title = f"{args.after} against {args.before}, {counted(paired.pairs, 'pair')} of runs"
+            show_table(_CHANGE_HEADS, map(_change_row, paired.changes), title=title, texts=(0, 1))
+            say("")
+            show_table(_GAP_HEADS, map(_gap_row, paired.changes), texts=(0, 1))
+            say("")
+        say(*_change_remarks(paired))
+    return 1 if contradictions else 0
+
+
+def _change_row(change: SolverChange) -> tuple[str, ...]:
+    return (
+        *(change.entrant, change.objective),
+        *map(str, (change.instances, change.better, change.equal, change.worse)),
+        *map(str, (change.newly_solved, change.newly_failed, change.proven_before, change.proven_after)),
+        _percent(change.difference, change.difference_interval, sign="+"),
+        probability(change.p_holm),
+    )
+
+
+def _gap_row(change: SolverChange) -> tuple[str, ...]:
+    return (
+        *(change.entrant, change.objective, _percent(change.gap_before), _percent(change.gap_after)),
+        _percent(change.gap_change, change.gap_change_interval, sign="+"),
+        _ratio(change.time_ratio, change.time_ratio_interval),
+    )
+
+
+def _percent(fraction: float | None, interval: Interval = None, *, sign: str = "") -> str:
+    if fraction is None:
+        return "-"
+    ends = f" [{100 * interval[0]:{sign}.2f}, {100 * interval[1]:{sign}.2f}]" if interval else ""
+    return f"{100 * fraction:{sign}.2f}{ends}"
+
+
+def _ratio(ratio: float | None, interval: Interval) -> str:
+    if ratio is None:
+        return "-"
+    ends = f" [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else ""
+    return f"{ratio:.3g}{ends}"
+
+
+def _change_remarks(paired: PairedStudies) -> Iterator[str]:
+    """Yield what must be known to read the table."""
+    if paired.pairs:
+        yield "Below 0 is better. In brackets: 95 % intervals over the problems, by bootstrap. p: Wilcoxon."
+    else:
+        yield "No run has a counterpart: of the same problem, solver, objective, budget and seed."
+    for name, (before, after) in paired.machine_differences.items():
+        yield f"Times do not compare, {name} differs: {', '.join(before)} before, {', '.join(after)} after."
+    if paired.same_code:
+        yield f"The same code made both: {', '.join(paired.same_code)}."
+    for side, counts in (("before", paired.unpaired_before), ("after", paired.unpaired_after)):
+        if counts:
+            yield f"Runs that only stand in the study {side}: {_counts(counts)}."
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{solver} {count}" for solver, count in counts.items())
+
+
+#: Where the options of the command may stand, too, each by its name.
+_PROJECT: Final = Path("pyproject.toml")
+_TABLE: Final = "tool.allocsolve.gate"
+_FIELDS: Final = ("baseline", "suite", "solvers")
+
+
+def gate(args: argparse.Namespace) -> int:
+    """Run a suite and compare it with the baseline, or write the baseline."""
+    from allocsolve.bench import open_executor, run_gate  # noqa: PLC0415 - when the command runs
+
+    options = {"suite": None, "solvers": None, **_table()}
+    options |= {name: given for name in _FIELDS if (given := getattr(args, name)) is not None}
+    if "baseline" not in options:
+        msg = f"there is neither --baseline nor a baseline in [{_TABLE}] of {_PROJECT}"
+        raise InvalidOption(msg)
+    if args.update:
+        check_writable(Path(options["baseline"]))
+    with count_bar("gate") as progress, open_executor("local", jobs=1) as cells:
+        report = run_gate(
+            **options,
+            update=args.update,
+            executor=cells,
+            progress=progress,
+            announce=remark,
+        )
+    if args.json:
+        write_json({"passed": report.passed, **_fields(report)})
+    else:
+        _show(report)
+    return 0 if report.passed else 1
+
+
+def _table() -> dict[str, Any]:
+    """Return the table of the gate in the project file of the current folder; empty if there is none."""
+    if not _PROJECT.is_file():
+        return {}
+    try:
+        document = tomllib.loads(_PROJECT.read_bytes().decode())
+    except (ValueError, RecursionError) as error:  # of the decoder, and of huge integers
+        raise FormatError(str(_PROJECT), [str(error)]) from None
+    table: Any = document
+    for name in _TABLE.split("."):
+        table = table.get(name, {})
+        if not isinstance(table, dict):
+            raise FormatError(str(_PROJECT), [f"{name}: {table!r} is not a table"])
+    faults = []
+    for name, value in table.items():
+        if name not in _FIELDS:
+            faults.append(f"{_TABLE}: {UnknownName('field', name, _FIELDS)}")
+        elif name != "solvers" and not isinstance(value, str):
+            faults.append(f"{_TABLE}.{name}: {value!r} is not a text")
+        elif name == "solvers" and not (
+            isinstance(value, list) and all(isinstance(item, str) for item in value)
+        ):
+            faults.append(f"{_TABLE}.{name}: {value!r} is not a list of names")
+    if faults:
+        raise FormatError(str(_PROJECT), faults)
+    return dict(table)
+
+
+def _fields(report: GateReport) -> dict[str, object]:
+    return {name: getattr(report, name) for name in report.__dataclass_fields__}
+
+
+def _show(report: GateReport) -> None:
+    if report.changes:
+        # Gaps are fractions, times in units of the walk, as in the file.
+        heads = ("what", "kind", "solver", "problem", "baseline", "now", "change")
+        show_table(heads, map(_gate_row, report.changes), texts=(0, 1, 2, 3))
+        say("", *_errors(report))
+    if report.faster and not report.updated:
+        names = ", ".join(f"{change.solver} ({change.before} -> {change.now})" for change in report.faster)
+        remark(f"faster than in {report.baseline}, and held to the old times until an --update: {names}")
+    ran = (
+        f"{report.suite}: {counted(report.problems, 'problem')}, {counted(report.solvers, 'solver')}, "
+        f"{report.timed} of them timed"
+    )
+    count = counted(len(report.changes), "change")
+    if report.updated:
+        say(f"{ran}; {count}, written to {report.baseline}")
+    elif report.passed:
+        say(f"{ran}; as in {report.baseline}")
+    else:
+        say(f"{ran}; {count} from {report.baseline}", "Where they are meant, accept them with --update.")
+
+
+def _gate_row(change: GateChange) -> tuple[str, ...]:
+    # The reason of a failure is a sentence: below the table.
+    values = [change.before, None if _failed(change) else change.now]
+    texts = (change.what, change.kind, change.solver, change.problem, *map(_text, values), change.relative)
+    return tuple(text or "-" for text in texts)
+
+
+def _text(value: float | str | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _failed(change: GateChange) -> bool:
+    return change.what in ("refuted", "failed")
+
+
+def _errors(report: GateReport) -> Iterator[str]:
+    for change in report.changes:
+        if _failed(change):
+            yield str(change)

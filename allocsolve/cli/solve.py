@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocsolve.cli.convert import certified, check_exports, earlier_of, export_paths, write_exports
 from allocsolve.cli.files import check_outputs, problem_from, source_name
-from allocsolve.cli.output import plain, remark, say, show_fields, show_lines, terminal_width, write_json
-from allocsolve.cli.progress import compile_bar, time_bar
+from allocsolve.cli.output import (
+    compile_bar,
+    plain,
+    remark,
+    say,
+    show_fields,
+    show_lines,
+    terminal_width,
+    time_bar,
+    write_json,
+)
 from allocsolve.errors import (
     AllocsolveError,
     FormatError,
@@ -61,7 +70,7 @@ def solve(args: argparse.Namespace) -> int:
     stored = problem_from(args.file)
     problem = with_settings(stored, dict(args.set), source, tighten=True)
     family = family_of(problem)
-    args.objective = ",".join(family.parse_objective(args.objective))
+    args.objective = family.parse_objective(args.objective)
     check_exports(args, problem)
     if args.plot is not None and (reason := family_of(problem).view.undrawable(problem)):
         msg = f"--plot: {reason}"
@@ -112,7 +121,7 @@ def _write(
     from allocsolve.instances import write_certificate, write_solution  # noqa: PLC0415 - when the command runs
 
     if args.certificate is not None and result.certificate is not None:
-        write_certificate(args.certificate, stored, args.objective.split(","), result.certificate, meta)
+        write_certificate(args.certificate, stored, args.objective, result.certificate, meta)
     if result.answer is None:
         return
     if args.out is not None:
@@ -126,7 +135,7 @@ def _write(
 def _claims(args: argparse.Namespace, result: Result[Any]) -> dict[str, object]:
     return {
         "solver": args.solver,
-        "objective_name": args.objective,
+        "objective_name": ",".join(args.objective),
         "objective": result.objective,
         "bound": result.bound,
         "status": str(result.status),
@@ -172,10 +181,9 @@ def _show(
 
 
 def _values(
-    objective: str, family: AnyFamily, result: Result[Any], certified_bound: Value
+    names: tuple[str, ...], family: AnyFamily, result: Result[Any], certified_bound: Value
 ) -> list[tuple[str, str]]:
     """Return value, bound (certified or claimed) and gap of each term of the objective."""
-    names = objective.split(",")
     none = (-math.inf,) * len(names)
     values = (None,) * len(names) if result.objective is None else terms(result.objective)
     bounds, certified = (terms(bound) + none for bound in (result.bound, certified_bound))

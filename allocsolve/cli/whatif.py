@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allocsolve.cli import options as opt
-from allocsolve.cli.commands import make_command
 from allocsolve.cli.files import check_absent, check_outputs
-from allocsolve.cli.output import remark, say, show_table, write_json
-from allocsolve.cli.progress import count_bar, time_bar
+from allocsolve.cli.output import count_bar, remark, say, show_table, time_bar, write_json
+from allocsolve.cli.parser import make_command
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import LOG_FORMATS, log_format, log_problem, read_sacct_log, read_swf_log
 from allocsolve.instances.formats.log_times import zone
@@ -42,7 +41,9 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=LOG_FORMATS, help="of the log (default: as its first line says)")
     help_text = "of times without one, and of days and weeks, such as Europe/Berlin (default: %(default)s)"
     parser.add_argument("--timezone", default="UTC", metavar="ZONE", help=help_text)
-    help_text = "what if so many per cent of the jobs could change their size while they run, such as 20,100"
+    help_text = (
+        "what if these shares of the jobs could change their size while they run, in per cent, such as 20,100"
+    )
     parser.add_argument(
         "--malleable", type=opt.percentages, default=(), metavar="PERCENT,...", help=help_text
     )
@@ -72,17 +73,17 @@ def whatif(args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             interrupted = True
         with time_bar(f"writing {out}"):
-            found = what_if(log, planned, store, days)
-            out.write_text(whatif_page(found, made=_made(args)), encoding="utf-8", errors="replace")
+            figures = what_if(log, planned, store, days)
+            out.write_text(whatif_page(figures, made=_made(args)), encoding="utf-8", errors="replace")
     if args.json:
-        write_json({**_document(found), "page": out, "records": rows, "interrupted": interrupted})
+        write_json({**_document(figures), "page": out, "records": rows, "interrupted": interrupted})
     else:
-        _show(found)
+        _show(figures)
         say(f"Page: {out} (records: {rows})")
     if interrupted:
         msg = f"what is known is in {out}, the same command goes on from there"
         raise KeyboardInterrupt(msg)
-    return 1 if found.failed else 0
+    return 1 if figures.failed else 0
 
 
 def _outputs(args: argparse.Namespace) -> tuple[Path, Path]:
@@ -112,7 +113,8 @@ def _run(planned: Sequence[Variant], store: RecordStore) -> None:
     from allocsolve.bench import open_executor, run_missing  # noqa: PLC0415 - when the command runs
     from allocsolve.bench.runs.tasks import again  # noqa: PLC0415 - when the command runs
 
-    tasks = [task for one in planned for task in one.tasks]
+    tasks = [task for variant in planned for task in variant.tasks]
+    retried = again(tasks, store, failed=True)
     with count_bar("starting") as progress:
         before = 0
         for idx, variant in enumerate(planned):
@@ -122,7 +124,6 @@ def _run(planned: Sequence[Variant], store: RecordStore) -> None:
                 progress(before + done, len(tasks), what)
 
             with open_executor("local", jobs) as cells:
-                retried = again(variant.tasks, store, failed=True)
                 run_missing(
                     variant.tasks, store, again=retried, executor=cells, progress=tell, announce=remark
                 )
@@ -135,16 +136,16 @@ def _made(args: argparse.Namespace) -> str:
     return f"Made on {today} with allocsolve {version('allocsolve')}: {command}"
 
 
-def _show(found: WhatIf) -> None:
+def _show(figures: WhatIf) -> None:
     """Print the sentences and tables that stand first on the page."""
     from allocsolve.report.whatif import cases_table, cautions, elastic_table, headlines, plain, subject  # noqa: PLC0415 - when the command runs
 
-    say(f"{found.log.source}: {subject(found)}", *cautions(found), "")
-    if found.cases:
-        _print(cases_table(found))
-    if found.elastic:
-        _print(elastic_table(found))
-    say(*map(plain, headlines(found)), "")
+    say(f"{figures.log.source}: {subject(figures)}", *cautions(figures), "")
+    if figures.cases:
+        _print(cases_table(figures))
+    if figures.elastic:
+        _print(elastic_table(figures))
+    say(*map(plain, headlines(figures)), "")
 
 
 def _print(table: Table) -> None:
@@ -153,41 +154,41 @@ def _print(table: Table) -> None:
     say("")
 
 
-def _document(found: WhatIf) -> dict[str, Any]:
+def _document(figures: WhatIf) -> dict[str, Any]:
     """Return what the page says, as JSON has it; times in seconds."""
     from allocsolve.report.whatif import RECORDED, cautions, headlines, means_by, plain  # noqa: PLC0415 - when the command runs
 
-    cases = {case.key: case.metrics for case in found.cases}
-    waits = {case.key: found.waits(case) for case in found.cases}
-    by_size = {name: means_by(found.sizes, column) for name, column in waits.items()}
-    by_period = {name: means_by(found.periods.of_jobs, column) for name, column in waits.items()}
+    cases = {case.key: case.metrics for case in figures.cases}
+    waits = {case.key: figures.waits(case) for case in figures.cases}
+    by_size = {name: means_by(figures.sizes, column) for name, column in waits.items()}
+    by_period = {name: means_by(figures.periods.of_jobs, column) for name, column in waits.items()}
     return {
-        "log": found.log.source,
-        "sha256": found.log.sha256,
-        "machine": str(found.log.machine),
-        "cleaning": found.log.report.counts(),
-        "jobs": len(found.problem.jobs),
+        "log": figures.log.source,
+        "sha256": figures.log.sha256,
+        "machine": str(figures.log.machine),
+        "cleaning": figures.log.report.counts(),
+        "jobs": len(figures.problem.jobs),
         "recorded": cases.pop(RECORDED, None),
-        "no_record": found.no_record,
-        "violations": found.faults,
+        "no_record": figures.no_record,
+        "violations": figures.faults,
         "schedules": cases,
-        "wait_bound": found.bound,
+        "wait_bound": figures.bound,
         "mean_wait_by_size": by_size,
-        f"mean_wait_by_{found.periods.unit}": {
-            name: {found.periods.labels[one]: mean for one, mean in column.items()}
+        f"mean_wait_by_{figures.periods.unit}": {
+            name: {figures.periods.labels[period]: mean for period, mean in column.items()}
             for name, column in by_period.items()
         },
         "malleable": [
             {
-                "share": one.share,
-                "jobs": one.changeable,
-                "turnaround_bound": one.bound,
-                "schedules": one.metrics,
+                "share": case.share,
+                "jobs": case.changeable,
+                "turnaround_bound": case.bound,
+                "schedules": case.metrics,
             }
-            for one in found.elastic
+            for case in figures.elastic
         ],
-        "sentences": [plain(one) for one in headlines(found)],
-        "cautions": [*cautions(found)],
-        "failed": found.failed,
-        "missing": found.missing,
+        "sentences": [plain(sentence) for sentence in headlines(figures)],
+        "cautions": [*cautions(figures)],
+        "failed": figures.failed,
+        "missing": figures.missing,
     }

@@ -1,26 +1,24 @@
-from .formats.certificates import (
-    Proof as Proof,
-    read_certificate as read_certificate,
-    read_outcome as read_outcome,
-    write_certificate as write_certificate,
-)
 from .formats.envelope import (
+    Proof as Proof,
     digest as digest,
     parse_problem as parse_problem,
     parse_solution as parse_solution,
     problem_columns as problem_columns,
     problem_document as problem_document,
     problem_from_columns as problem_from_columns,
+    read_certificate as read_certificate,
+    read_outcome as read_outcome,
     read_problem as read_problem,
     read_solution as read_solution,
     solution_columns as solution_columns,
     solution_digest as solution_digest,
     solution_document as solution_document,
     solution_from_columns as solution_from_columns,
+    write_certificate as write_certificate,
     write_problem as write_problem,
     write_solution as write_solution,
 )
-from .formats.log_jobs import read_table_log as read_table_log
+from .formats.log_jobs import read_sacct_log as read_sacct_log, read_table_log as read_table_log
 from .formats.log_lines import (
     LOG_FORMATS as LOG_FORMATS,
     LOG_TABLES as LOG_TABLES,
@@ -39,8 +37,6 @@ from .formats.logs import (
     log_problem as log_problem,
     recorded_schedule as recorded_schedule,
 )
-from .formats.sacct import read_sacct_log as read_sacct_log
-from .formats.unheld import ReadWorkload as ReadWorkload, Unheld as Unheld
 from .formats.workload_batsim import (
     BATSIM_VERSIONS as BATSIM_VERSIONS,
     read_batsim as read_batsim,
@@ -48,6 +44,7 @@ from .formats.workload_batsim import (
 )
 from .formats.workload_elastisim import write_elastisim as write_elastisim
 from .formats.workload_elastisim_jobs import read_elastisim as read_elastisim
+from .formats.workload_foreign import ReadWorkload as ReadWorkload, Unheld as Unheld
 from .generators.amr import amr as amr, amr_stream as amr_stream
 from .generators.counterexamples import (
     counterexamples as counterexamples,
@@ -84,21 +81,19 @@ from .generators.occupancy import (
     churned_occupancy as churned_occupancy,
     uniform_occupancy as uniform_occupancy,
 )
-from .library.best_known import (
-    BestKnown as BestKnown,
-    HistoryEntry as HistoryEntry,
-    Statement as Statement,
-    read_best_known as read_best_known,
-    read_statements as read_statements,
-    write_best_known as write_best_known,
-)
 from .library.files import (
     BEST_KNOWN as BEST_KNOWN,
     PACKAGED as PACKAGED,
+    BestKnown as BestKnown,
+    HistoryEntry as HistoryEntry,
     Library as Library,
     Member as Member,
     Selection as Selection,
+    Statement as Statement,
     Suite as Suite,
+    read_best_known as read_best_known,
+    read_statements as read_statements,
+    write_best_known as write_best_known,
     write_index as write_index,
 )
 from .library.regenerate import regenerate as regenerate

@@ -19,15 +19,11 @@ if TYPE_CHECKING:
     from allocsolve.model import FloatArray, IntArray, ReservationProblem, ReservationSchedule, Topology
 
 __all__ = [
-    "LARGEST_MESH",
     "Boxes",
-    "about_job",
     "boxes_within",
     "busy_instants",
-    "curve_ranks",
     "held_nodes",
     "holders",
-    "job_colour",
     "machine_text",
     "mesh_lines",
     "mesh_strip",
@@ -36,7 +32,7 @@ __all__ = [
     "time_span",
 ]
 
-#: More rectangles are sampled: at so many instants, on so many ranks.
+#: If there are more rectangles, this number of instants and ranks is sampled.
 _MOST_BOXES: Final = 2000
 _HOLD_INSTANTS: Final = 300
 _ROWS: Final = 128
@@ -63,7 +59,7 @@ def curve_ranks(topology: Topology) -> IntArray:
 def time_span(problem: ReservationProblem, schedules: Sequence[ReservationSchedule]) -> tuple[float, float]:
     """Return the time from the first arrival to the last end of a hold, in seconds; never empty."""
     first = float(problem.packed.arrival.min(initial=2**53)) if len(problem.jobs) else 0.0
-    last = max((float(one.hold_ends.max(initial=first)) for one in schedules), default=first)
+    last = max((float(schedule.hold_ends.max(initial=first)) for schedule in schedules), default=first)
     return first, last if last > first else first + 1.0
 
 
@@ -193,15 +189,16 @@ def job_colour(schedule: ReservationSchedule, job: int) -> str:
 
 def about_job(problem: ReservationProblem, schedule: ReservationSchedule, job: int) -> str:
     """Return what there is to know of a job that holds nodes."""
-    one = problem.jobs[job]
-    name = one.name or f"j{job}"
+    deadline_job = problem.jobs[job]
+    name = deadline_job.name or f"j{job}"
     start, end = float(schedule.hold_starts[schedule.offsets[job]]), float(schedule.ends[job])
-    kind = "" if one.program is None else f" of kind {one.program}" if isinstance(one.program, int) else ""
-    kind = f", program {one.program}" if isinstance(one.program, str) else kind
+    program = deadline_job.program
+    kind = f" of kind {program}" if isinstance(program, int) else ""
+    kind = f", program {program}" if isinstance(program, str) else kind
     return (
-        f"{name}{kind}: {counted(one.nodes, 'node')} for {duration(one.runtime)}; "
+        f"{name}{kind}: {counted(deadline_job.nodes, 'node')} for {duration(deadline_job.runtime)}; "
         f"{OUTCOMES[schedule.outcomes[job]]}, from {start:.10g} s to {end:.10g} s; "
-        f"arrived at {one.arrival} s, deadline {one.deadline} s"
+        f"arrived at {deadline_job.arrival} s, deadline {deadline_job.deadline} s"
     )
 
 
@@ -324,7 +321,7 @@ def mesh_strip(
     ]
     rows, columns = tiles[0][1].shape
     named = max(7 * len(name) for name, _ in tiles)
-    fits = [one for one in _STEPS if one * columns <= (Chart.WIDTH - 2 * _MARGIN - 2 * _GAP) / 3]
+    fits = [step for step in _STEPS if step * columns <= (Chart.WIDTH - 2 * _MARGIN - 2 * _GAP) / 3]
     step = fits[0] if fits else _STEPS[-1]
     tile_width, tile_height = max(step * columns, named) + _GAP, step * rows + _NAME + _GAP
     across = max(1, (Chart.WIDTH - 2 * _MARGIN + _GAP) // tile_width)

@@ -20,7 +20,6 @@ __all__ = [
     "GANTT_PIECES",
     "Mark",
     "Scale",
-    "TimeUnit",
     "binned",
     "busiest_window",
     "busy_nodes",
@@ -55,7 +54,7 @@ _UNITS: Final = (
 )
 
 
-#: A linear axis shows nothing of a value that is so many times below another.
+#: An axis is logarithmic if one value is this multiple of another, or more.
 _SKEWED: Final = 20
 
 #: Ticks of the low planes that stand one under another.
@@ -82,7 +81,7 @@ def level_axis(title: str, highest: Sequence[float], least: float) -> Axis:
 
 
 def time_unit(seconds: float) -> TimeUnit:
-    """Return the unit of an axis of so many seconds."""
+    """Return the unit of an axis of this length, in seconds."""
     return next(unit for unit in _UNITS if seconds < unit.up_to)
 
 
@@ -274,7 +273,7 @@ def _about(problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, reaso
 def busiest_window(
     problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: int = GANTT_PIECES // 2
 ) -> tuple[float, float]:
-    """Return a window in which about so many jobs start, around the instant at which most of them wait.
+    """Return a window in which about this number of jobs start, around the instant with the longest queue.
 
     Returns
     -------
@@ -318,7 +317,7 @@ class Scale:
         """Return the axes on which all of these schedules fit."""
         first, last = span(problem, schedules)
         edges = np.linspace(first, last if last > first else first + 1, _BINS + 1)
-        queues = [float(waiting_jobs(problem, one, edges).max()) for one in schedules]
+        queues = [float(waiting_jobs(problem, schedule, edges).max()) for schedule in schedules]
         return cls(edges, level_axis("waiting jobs", queues, _LEAST_QUEUE))
 
 
@@ -346,8 +345,8 @@ def timeline(
         The bound that prices node-seconds; no strip without one that does.
     """
     names = list(schedules)
-    busy = [100 * busy_nodes(one, scale.edges) / problem.num_nodes for one in schedules.values()]
-    queues = [waiting_jobs(problem, one, scale.edges) for one in schedules.values()]
+    busy = [100 * busy_nodes(schedule, scale.edges) / problem.num_nodes for schedule in schedules.values()]
+    queues = [waiting_jobs(problem, schedule, scale.edges) for schedule in schedules.values()]
     prices = None if certificate is None else node_prices(problem, certificate, scale.edges)
     title = heading[0] if heading else "busy nodes and waiting jobs"
     legend = names if len(names) > 1 else []

@@ -26,7 +26,6 @@ __all__ = [
     "limit_text",
     "number",
     "percent",
-    "plain_tick",
     "probability",
     "rules",
     "seconds_tick",
@@ -50,7 +49,7 @@ def duration(seconds: float) -> str:
     >>> duration(59), duration(90), duration(5400), duration(200_000)
     ('59 s', '1.5 min', '1.5 h', '2.3 d')
     """
-    unit, size = next((one for one in _LONG_UNITS if seconds >= one[1]), ("s", 1))
+    unit, size = next((entry for entry in _LONG_UNITS if seconds >= entry[1]), ("s", 1))
     return f"{float(f'{seconds / size:.1f}'):g} {unit}"
 
 
@@ -353,7 +352,7 @@ class Axis:
     infinity: str = ""
     write: Callable[[float], str] = plain_tick
     whole: bool = False  #: whether a linear axis has ticks at whole numbers only
-    steps: int = 10  #: at most so many between ticks
+    steps: int = 10  #: at most this number between ticks
 
     @classmethod
     def around(
@@ -408,11 +407,11 @@ def _round_up(value: float) -> float:
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= value * (1 - 1e-9))
 
 
-def _step(span: float, most: int = 10) -> float:
+def _step(span: float, max_steps: int = 10) -> float:
     """Return 1, 2 or 5 times a power of ten, such that a span has `most` steps, or half as many or so."""
     size = 10.0 ** math.floor(math.log10(span))
     parts = (0.1, 0.2, 0.5, 1, 2, 5, 10)
-    return next(size * part for part in parts if span / (size * part) <= most + 1e-9)
+    return next(size * part for part in parts if span / (size * part) <= max_steps + 1e-9)
 
 
 class Chart:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from allocsolve.model import ReservationProblem, ReservationSchedule
     from allocsolve.pictures.chart import Drawing
 
-__all__ = ["RESERVATION_VIEW", "reservation_exhibits"]
+__all__ = ["RESERVATION_VIEW"]
 
 #: Schedules: lines of more are hard to tell apart, and meshes of more make the page long.
 _LINES: Final = 6
@@ -112,7 +112,8 @@ def _by_size(problem: ReservationProblem, schedules: Mapping[str, ReservationSch
             parts.append(("o", "successful", schedule.outcomes == SUCCESSFUL))
         for sort, word, part in parts:
             points = [
-                (chart.x(one), chart.y(100 * float(part[classes == one].mean()))) for one in there.tolist()
+                (chart.x(size_class), chart.y(100 * float(part[classes == size_class].mean())))
+                for size_class in there.tolist()
             ]
             chart.drawing.line(*points, kind=f"{sort}{idx}", label=f"{name}: {word}")
             chart.drawing.dots(f"d{idx}", points)
@@ -197,12 +198,12 @@ def _outcomes(problem: ReservationProblem, schedule: ReservationSchedule) -> str
     """Return what became of the jobs, in a line."""
     count = len(problem.jobs)
     rejected, cancelled, successful = (
-        int((schedule.outcomes == one).sum()) for one in (REJECTED, CANCELLED, SUCCESSFUL)
+        int((schedule.outcomes == outcome).sum()) for outcome in (REJECTED, CANCELLED, SUCCESSFUL)
     )
-    told = f"{count - rejected} of {count} accepted, {rejected} rejected"
+    sentence = f"{count - rejected} of {count} accepted, {rejected} rejected"
     if cancelled or successful:
-        told += f"; {successful} successful, {cancelled} cancelled (pale)"
-    return told
+        sentence += f"; {successful} successful, {cancelled} cancelled (pale)"
+    return sentence
 
 
 def _plot(problem: ReservationProblem, schedule: ReservationSchedule) -> Drawing:
@@ -212,8 +213,10 @@ def _plot(problem: ReservationProblem, schedule: ReservationSchedule) -> Drawing
 def _plot_together(problem: ReservationProblem, schedules: Sequence[ReservationSchedule]) -> list[Drawing]:
     window, name = time_span(problem, schedules), problem.name or "Reservation"
     return [
-        reservation_gantt(problem, one, window, name, [name, _describe(problem), _outcomes(problem, one)])
-        for one in schedules
+        reservation_gantt(
+            problem, schedule, window, name, [name, _describe(problem), _outcomes(problem, schedule)]
+        )
+        for schedule in schedules
     ]
 
 
@@ -232,8 +235,8 @@ def _metric_fields(problem: ReservationProblem, metrics: ReservationMetrics) -> 
     fields.append(("accepted by size", ", ".join(by_size) or "-"))
     executed = metrics.successful_jobs + metrics.cancelled_jobs
     share = f"{percent(metrics.cancelled_share)} of the accepted ones"
-    told = f"{metrics.successful_jobs} successful, {metrics.cancelled_jobs} cancelled, {share}"
-    fields.append(("executed", told if executed else "-"))
+    sentence = f"{metrics.successful_jobs} successful, {metrics.cancelled_jobs} cancelled, {share}"
+    fields.append(("executed", sentence if executed else "-"))
     kinds = np.array([job.program if isinstance(job.program, int) else -1 for job in problem.jobs])
     by_kind = [
         f"kind {kind} {percent(metrics.cancelled_by_kind[kind])}"

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.families import Exhibit, Export, View
-from allocsolve.instances.formats.workload_evalys import evalys_text
-from allocsolve.instances.formats.workload_perfetto import perfetto_text
 from allocsolve.instances.formats.workload_swf import swf_text
+from allocsolve.instances.formats.workload_viewers import evalys_text, perfetto_text
 from allocsolve.model.job_kinds import JOB_KINDS
 from allocsolve.pictures._workload_series import (
     GANTT_PIECES,
@@ -224,7 +223,8 @@ def _over_time(
     more: str,
 ) -> Exhibit:
     scale = Scale.of(problem, list(schedules.values()))
-    priced = next((one for one in certificates if node_prices(problem, one, scale.edges) is not None), None)
+    with_prices = (proof for proof in certificates if node_prices(problem, proof, scale.edges) is not None)
+    priced = next(with_prices, None)
     note = f"Means over {duration(float(scale.edges[1] - scale.edges[0]))} each.{more}"
     if priced is not None:
         note += (
@@ -279,7 +279,7 @@ def _losses(problem: WorkloadProblem, answers: Mapping[str, WorkloadSchedule]) -
         total = float(np.maximum(losses, 0).sum())
         for job in np.argsort(-losses, kind="stable")[:_LOSSES].tolist():
             if losses[job] > 0:
-                waits = [float(one.first_starts[job] - packed.submit[job]) for one in (schedule, reference)]
+                waits = [float(plan.first_starts[job] - packed.submit[job]) for plan in (schedule, reference)]
                 later = float(schedule.last_ends[job] - reference.last_ends[job])
                 share = float(losses[job]) / total
                 cells = _seconds(waits[0]), _seconds(waits[1]), _seconds(later), (f"{100 * share:.2f}", share)
@@ -350,13 +350,13 @@ def _plot(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Drawing:
 
 def _plot_together(problem: WorkloadProblem, schedules: Sequence[WorkloadSchedule]) -> list[Drawing]:
     heading = [problem.name or "Workload", _describe(problem)]
-    if max((len(one.starts) for one in schedules), default=0) > GANTT_PIECES:
+    if max((len(schedule.starts) for schedule in schedules), default=0) > GANTT_PIECES:
         scale = Scale.of(problem, schedules)
-        return [timeline(problem, {"": one}, scale, heading=heading) for one in schedules]
+        return [timeline(problem, {"": schedule}, scale, heading=heading) for schedule in schedules]
     first, last = span(problem, schedules)
     window = first, last if last > first else first + 1
     heading.append("what a job is shows under the mouse")
-    return [gantt(problem, one, window, heading[0], heading) for one in schedules]
+    return [gantt(problem, schedule, window, heading[0], heading) for schedule in schedules]
 
 
 def _metric_fields(problem: WorkloadProblem, metrics: WorkloadMetrics) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve.heuristics import Static, StaticExecution
 from allocsolve.model import Budget, PartitionProblem
-from allocsolve.registry.readiness import ready
+from allocsolve.registry.front_door import ready
 from allocsolve.registry.table import make_solver
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What code a solver is: a record that other code has made is not taken for its own."""
+"""The identity of the code of a solver: a record that other code has made is not taken for its own."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def code_of(solver: Any, name: str = "") -> str:  # noqa: ANN401 - a solver is w
     place = (plugin_place(name) if name else "") or f"{made.__module__}:{made.__qualname__}"
     module = place.partition(":")[0]
     modules = dict.fromkeys([module, *_modules(solver)])
-    sources = {one: source for one in modules if (source := _source(one, made)).digest}
+    sources = {module: source for module in modules if (source := _source(module, made)).digest}
     version = sources[module].version if module in sources else ""
     digests = dict.fromkeys(source.digest for source in sources.values())
     digest = next(iter(digests), "") if len(digests) < 2 else _hash(sorted(digests))
@@ -73,7 +73,7 @@ def _modules(solver: Any) -> Iterator[str]:  # noqa: ANN401 - as `code_of`
     call = inspect.unwrap(solver if inspect.isroutine(solver) else type(solver).__call__)
     # The second is where the function really is from, whatever it says.
     named = [call.__module__, getattr(call, "__globals__", {}).get("__name__")]
-    for module in (*(one.__module__ for one in classes), *named):
+    for module in (*(holder.__module__ for holder in classes), *named):
         if module == "__main__" or (module and module.partition(".")[0] not in sys.stdlib_module_names):
             yield module
 
@@ -113,7 +113,7 @@ def _read(name: str, module: ModuleType) -> _Source:
     root = above[min(name.count(".") + package, len(above) - 1)]
     distribution = _distribution(root, path.relative_to(root).as_posix())
     if distribution is not None:
-        files = [Path(str(distribution.locate_file(one))) for one in distribution.files or ()]
+        files = [Path(str(distribution.locate_file(file))) for file in distribution.files or ()]
         return _Source(distribution.version, _digest(filter(_is_code, files), root))
     if path.parent != root:
         return _Source("", _digest(_code_below(root / path.relative_to(root).parts[0]), root))
@@ -147,7 +147,7 @@ def _with_neighbours(path: Path, root: Path) -> set[Path]:
             if module.is_file() and module not in files:
                 files.add(module)
                 todo.append(module)
-            files.update(one for one in root.glob(f"{name}.*") if _is_code(one))
+            files.update(file for file in root.glob(f"{name}.*") if _is_code(file))
             if (root / name).is_dir():
                 files.update(_code_below(root / name))
     return files

@@ -22,7 +22,7 @@ from allocsolve.model import (
     parse_evolution_objective,
 )
 from allocsolve.pictures.evolution import EVOLUTION_VIEW
-from allocsolve.registry.rows import CP_SAT, exact, heuristic
+from allocsolve.registry.table import CP_SAT, exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,7 +117,7 @@ def _warm_up_problems(problem: EvolutionProblem) -> tuple[EvolutionProblem, ...]
 
 @functools.cache
 def _tiny_problems(limit: float, count: int) -> tuple[EvolutionProblem, ...]:
-    """Return a problem with gaps, and one of so many applications if there are to be any."""
+    """Return a problem with gaps and, if the number is above 0, one with this number of applications."""
     apps = tuple(EvolutionProfile(tuple((1, nodes) for nodes in app)) for app in _TINY_NODES)
     tiny = EvolutionProblem(2, apps, expand_limit=limit)
     many = (EvolutionProfile(((1, 1),)),) * count

@@ -15,7 +15,7 @@ from allocsolve.instances.generators.occupancy import uniform_occupancy
 from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
-from allocsolve.registry.rows import exact, heuristic
+from allocsolve.registry.table import exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTITION"]
 
-#: Nodes of the warm-up problem at least, if the machine has so many.
+#: The warm-up problem has at least this number of nodes, or all of a smaller machine.
 _WARM_UP_NODES: Final = 24
 
 

@@ -28,7 +28,7 @@ from allocsolve.model import (
     parse_reservation_objective,
 )
 from allocsolve.pictures.reservation import RESERVATION_VIEW
-from allocsolve.registry.rows import exact, heuristic
+from allocsolve.registry.table import exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,43 +1,274 @@
-"""Solvers by name, plug-ins included."""
+"""Solvers by name: the rows of the families, their aliases, and plug-ins of third parties.
+
+A plug-in is an entry point of another distribution, or an object that is named ``package.module:object``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import itertools
-from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING, Any
+import re
+import sys
+import types
+import typing
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from allocsolve.errors import InvalidOption, PluginError, UnknownName, require_packages
-from allocsolve.families import families, family_of
+from allocsolve.families import SolverRow, families, family_of
 from allocsolve.model import Problem
-from allocsolve.registry.names import SolverName, parse_name
-from allocsolve.registry.options import name_of
-from allocsolve.registry.plugins import (
-    GROUP,
-    imported,
-    is_reference,
-    load,
-    plugins,
-    problem_types,
-    provider,
-)
-from allocsolve.registry.registered import canonical, registered_names, registered_solver
+from allocsolve.registry.names import SolverName, name_of, parse_name, resolve, with_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from allocsolve.families import AnyFamily, AnySolver
+    from allocsolve.registry.names import OptionValue
 
 __all__ = [
+    "CP_SAT",
+    "GROUP",
+    "Registered",
+    "canonical",
     "canonical_name",
     "check_solver_name",
+    "exact",
     "families_named",
     "families_solved",
+    "heuristic",
+    "identity",
+    "imported",
+    "is_reference",
+    "load",
     "load_plugin",
     "make_solver",
     "plugin_place",
+    "plugins",
+    "provider",
+    "registered_names",
+    "solver_fault",
+    "solver_names",
+    "solver_row",
+    "solver_rows",
     "with_objective",
 ]
+
+
+def solver_rows() -> tuple[tuple[AnyFamily, SolverRow], ...]:
+    """Return all registered classes of solvers, family by family."""
+    return tuple((family, row) for family in families() for row in family.solvers)
+
+
+def solver_names(family: AnyFamily) -> Mapping[str, SolverRow]:
+    """Return one registered name of each solver of a family, with the row of its class.
+
+    Of several names for equal solvers, aliases come before the name of the class.
+    """
+    names = registered_names(family)
+    distinct: dict[str, str] = {}
+    for name, (row, options) in sorted(names.items(), key=lambda item: not item[1].options):
+        solver = canonical(row, with_options(row.load(), options)) if options else row.name
+        distinct.setdefault(solver, name)
+    return {name: names[name].row for name in distinct.values()}
+
+
+def solver_row(name: str, family: AnyFamily) -> SolverRow | None:
+    """Return the row of the class of a registered name, an alias or one with options; None of other texts."""
+    try:
+        parsed = parse_name(name)
+        if parsed.base not in registered_names(family):
+            return None
+        if parsed.options:
+            registered_solver(parsed, family)
+    except InvalidOption:
+        return None
+    return registered_names(family)[parsed.base].row
+
+
+class Registered(NamedTuple):
+    """What a registered name stands for."""
+
+    row: SolverRow
+    #: Those that an alias stands for.
+    options: Mapping[str, OptionValue]
+
+
+@functools.cache
+def registered_names(family: AnyFamily) -> Mapping[str, Registered]:
+    """Return all names of a family: those of classes, then aliases."""
+    rows = {row.name: Registered(row, {}) for row in family.solvers}
+    aliases: dict[str, Registered] = {}
+    for name, text in itertools.chain.from_iterable(alias.expanded() for alias in family.aliases):
+        meaning = parse_name(text)
+        if meaning.base in rows and name not in rows:
+            aliases[name] = Registered(rows[meaning.base].row, dict(meaning.options))
+    return {**rows, **aliases}
+
+
+def registered_solver(name: SolverName, family: AnyFamily) -> AnySolver:
+    """Return the solver of a registered name and options.
+
+    Raises
+    ------
+    InvalidOption
+        If it has no such option, or not with this value.
+    """
+    row, options = registered_names(family)[name.base]
+    solver = row.load()
+    if options or name.options:
+        try:
+            solver = with_options(solver, {**options, **dict(name.options)})
+        except InvalidOption as error:
+            msg = f"{family.kind} solver {name}: {error}"
+            raise InvalidOption(msg) from error
+    return solver
+
+
+def canonical(row: SolverRow, solver: AnySolver) -> str:
+    """Return the name of a solver of the class of a row."""
+    return name_of(row.name, row.load(), solver)
+
+
+#: The group of entry points in which a distribution names its solvers.
+GROUP: Final = "allocsolve.solvers"
+
+
+@functools.cache
+def plugins() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Return the entry points of the installed distributions by name, in order of names; imports none."""
+    entries = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, provider(entry)))
+    return {name: tuple(same) for name, same in itertools.groupby(entries, key=lambda entry: entry.name)}
+
+
+def provider(entry: EntryPoint) -> str:
+    """Return the distribution of an entry point with its version; empty for an object named as such."""
+    return "" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+def is_reference(name: str) -> bool:
+    """Tell whether a name is meant as ``package.module:object``; no registered name has a colon."""
+    return ":" in name.partition("(")[0]
+
+
+def imported(entry: EntryPoint) -> Any:  # noqa: ANN401 - a solver, a class of solvers, or anything else
+    """Import the object of an entry point; what no distribution provides may lie in the current directory.
+
+    Raises
+    ------
+    PluginError
+        With the name of the plug-in and the reason: no such module or attribute, or what the import raises.
+    """
+    module, _, attribute = entry.value.partition(":")
+    if not all(part.isidentifier() for part in f"{module}.{attribute}".split(".")):
+        raise PluginError(entry.name, f"{entry.value!r} is not of the form package.module:object")
+    if entry.dist is None and "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return entry.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise PluginError(entry.name, _reason(error, module)) from error
+
+
+def load(entry: EntryPoint, options: Mapping[str, OptionValue]) -> AnySolver:
+    """Return the solver of an entry point, with these options; a class is instantiated.
+
+    Raises
+    ------
+    PluginError
+        With the name of the plug-in and the reason: it cannot be imported or instantiated, has no such
+        option, is not called with a problem and a budget, or has no name of its own for the records.
+    """
+    thing = imported(entry)
+    try:
+        if options:
+            solver: Any = with_options(thing, options)
+        else:
+            solver = thing() if isinstance(thing, type) else thing
+    except KeyboardInterrupt:
+        raise
+    except InvalidOption as error:
+        raise PluginError(entry.name, str(error)) from error
+    except BaseException as error:
+        attribute = entry.value.partition(":")[2]
+        raise PluginError(entry.name, f"{attribute}() raised {type(error).__name__}: {error}") from error
+    fault = solver_fault(solver)
+    if fault:
+        raise PluginError(entry.name, fault)
+    return solver  # type: ignore[no-any-return]  # a solver is whatever is called like one
+
+
+def _reason(error: BaseException, module: str) -> str:
+    if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+        return f"there is no module {error.name!r}"
+    if isinstance(error, AttributeError) and getattr(error.obj, "__name__", "") == module:
+        return f"module {module!r} has no attribute {error.name!r}"
+    return f"importing {module} raised {type(error).__name__}: {error}"
+
+
+def solver_fault(solver: Any) -> str:  # noqa: ANN401 - anything that a plug-in may name
+    """Return why a thing cannot be a solver; empty if it can.
+
+    It must be callable with a problem and a budget, and its `identity` must be the same in every process and
+    that of no other solver, since records are found again by it.
+    """
+    nameless = "<" in identity(solver) if inspect.isfunction(solver) else _holds_address(repr(solver))
+    name = repr(solver) if nameless and not inspect.isfunction(solver) else identity(solver)
+    shown = name if len(name) <= 80 else f"{name[:77]}..."
+    if not callable(solver):
+        return f"{shown} is not callable"
+    try:
+        inspect.signature(solver).bind(None, None)
+    except (TypeError, ValueError):
+        return f"{shown} is not called with a problem and a budget"
+    if nameless:
+        return f"{shown} is no name to find its records by: take a function of a module or a frozen dataclass"
+    return ""
+
+
+def identity(solver: Any) -> str:  # noqa: ANN401 - also what turns out to be no solver
+    """Return what a solver is called in records and baselines: its ``repr``, which says its options.
+
+    Of a function, and of an object whose ``repr`` holds an address (another one in every process), that is
+    the module and the qualified name.
+
+    Examples
+    --------
+    >>> from allocsolve.heuristics import GenAlg, Growth
+    >>> identity(Growth("all")), identity(identity)
+    ("Growth(seeds='all')", 'allocsolve.registry.table.identity')
+    """
+    text = repr(solver)
+    if not _holds_address(text):
+        return text
+    named = solver if inspect.isroutine(solver) else type(solver)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def _holds_address(text: str) -> bool:
+    return re.search(r" at 0x[0-9a-fA-F]+", text) is not None
+
+
+def problem_types(solver: AnySolver) -> tuple[object, ...]:
+    """Return the types that the annotation of the first parameter names, one or the members of a union.
+
+    Empty if there is no annotation.
+
+    Raises
+    ------
+    ValueError
+        If a text cannot be resolved.
+    """
+    call = inspect.unwrap(solver if inspect.isroutine(solver) else type(solver).__call__)
+    first = next(iter(inspect.signature(solver).parameters.values()))
+    if first.annotation is first.empty:
+        return ()
+    names: Mapping[str, Any] = getattr(call, "__globals__", {})
+    hint = resolve(first.annotation, names)
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
 def families_solved(solver: AnySolver) -> tuple[AnyFamily, ...]:
@@ -248,7 +479,7 @@ def make_solver(
     if _is_plugin(parsed):
         solver, solved = load_plugin(name)
         if family not in solved:
-            kinds = " and ".join(one.kind for one in solved)
+            kinds = " and ".join(other.kind for other in solved)
             raise PluginError(name, f"it solves {kinds} problems, not {family.kind} problems")
     else:
         row = registered_names(family)[parsed.base].row
@@ -269,3 +500,17 @@ def with_objective(solver: AnySolver, objective: tuple[str, ...]) -> AnySolver:
     ):
         given = dataclasses.replace(given, objective=objective)  # type: ignore[type-var]  # an instance of a dataclass, none of the class itself
     return given  # type: ignore[no-any-return]  # a solver is whatever is called like one
+
+
+#: What solvers by CP-SAT need; scipy, for their bounds.
+CP_SAT = ("ortools", "scipy")
+
+
+def heuristic(name: str, summary: str, solver: str) -> SolverRow:
+    """Return the row of a class of `allocsolve.heuristics`."""
+    return SolverRow(name, "heuristic", summary, f"allocsolve.heuristics:{solver}")
+
+
+def exact(name: str, summary: str, solver: str, needs: tuple[str, ...] = ()) -> SolverRow:
+    """Return the row of a class of `allocsolve.exact`."""
+    return SolverRow(name, "exact", summary, f"allocsolve.exact:{solver}", needs)

@@ -26,7 +26,7 @@ from allocsolve.model import (
 )
 from allocsolve.model.job_kinds import EVOLVING, MALLEABLE, MOLDABLE
 from allocsolve.pictures.workload import WORKLOAD_VIEW
-from allocsolve.registry.rows import CP_SAT, exact, heuristic
+from allocsolve.registry.table import CP_SAT, exact, heuristic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,8 +116,8 @@ def _tiny_problems(kind: JobKind) -> tuple[WorkloadProblem, ...]:
         # Sizes that may change at any time, and at points only.
         rows = ((0, law, 0), (0, Amdahl(0.9), 3), (1, PowerLaw(0.8), 0), (3, law, 2))
         jobs += [
-            Job(submit, 2, 6, min_nodes=1, max_nodes=4, speedup=one, kind="malleable", points=points)
-            for submit, one, points in rows
+            Job(submit, 2, 6, min_nodes=1, max_nodes=4, speedup=law, kind="malleable", points=points)
+            for submit, law, points in rows
         ]
     if kind == "evolving":
         jobs += [

@@ -1,21 +1,301 @@
-"""A report as one HTML file that needs nothing else: no network, no server, no other file."""
+"""A report as one HTML file that needs nothing else: no network, no server, no other file.
+
+Its figures are gaps, performance profiles, run time against gap, and the primal gap over time.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from allocsolve.report.exhibits import exhibit_lines, instance_exhibits, section_figures
-from allocsolve.report.parts import document, embedded, escape, figure_html, isolated, table_html
-from allocsolve.report.tables import contradiction_tables, overview_tables, section_tables
+import numpy as np
+
+from allocsolve.families import family_of
+from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, seconds_tick
+from allocsolve.report.instances import InstanceExhibits, shown_instances
+from allocsolve.report.parts import document, escape, figure_html, isolated, table_html
+from allocsolve.report.tables import Table, TableCell, contradiction_tables, overview_tables, section_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from allocsolve.report.exhibits import Figure, InstanceExhibits
-    from allocsolve.report.study import Findings, StudyRecords
+    from allocsolve.bench.scores.statistics import Steps
+    from allocsolve.model import Answer, Problem
+    from allocsolve.report.study import Findings, Section, StudyRecords
 
-__all__ = ["html"]
+__all__ = ["Figure", "figures", "html", "log_page"]
+
+#: An axis is logarithmic if the largest value is more than this multiple of the median.
+_SKEWED: Final = 20
+
+#: Pixels: dots nearer than that to each other, as seen from a grid, are drawn once.
+_GRID: Final = 2
+
+
+#: Per cent: less is drawn as none.
+_LEAST_GAP: Final = 0.01
+
+
+class Figure(NamedTuple):
+    """A drawing with the name of its kind and what is to be said of it."""
+
+    name: str
+    title: str
+    note: str
+    drawing: Drawing
+
+
+def figures(findings: Findings) -> dict[str, str]:
+    """Return all figures as SVG documents by file name, without the ending.
+
+    The names are made of the section and the kind of the figure: letters, digits and hyphens only.
+    """
+    documents: dict[str, str] = {}
+    for section in findings.sections:
+        for figure in section_figures(section):
+            name = re.sub(r"[^A-Za-z0-9]+", "-", f"{section.name} {figure.name}").strip("-")
+            while name in documents:
+                name += "-2"
+            documents[name] = str(figure.drawing)
+    return documents
+
+
+def section_figures(section: Section) -> tuple[Figure, ...]:
+    """Return the figures that the records of a section suffice for."""
+    drawn = (
+        _gaps(section),
+        _value_profile(section),
+        _scatter(section),
+        _primal(section),
+        _proof_profile(section),
+    )
+    return tuple(figure for figure in drawn if figure is not None)
+
+
+def _chosen(section: Section) -> tuple[list[str], str]:
+    """Return the entrants that have a colour, and a remark if they are not all."""
+    entrants = [summary.entrant for summary in section.summaries]
+    if len(entrants) <= SERIES:
+        return entrants, ""
+    least = sorted(
+        section.summaries,
+        key=lambda summary: (
+            summary.incomplete / summary.instances,
+            summary.gap.shifted_mean if summary.gap else math.inf,
+        ),
+    )
+    chosen = {summary.entrant for summary in least[:SERIES]}
+    return (
+        [entrant for entrant in entrants if entrant in chosen],
+        f" Of {len(entrants)} solvers the {SERIES} with most answers, then least shifted mean gap.",
+    )
+
+
+def _gap_axis(gaps: Sequence[float], *, unanswered: bool) -> Axis:
+    """Return an axis in per cent, with bands for what is on no logarithmic axis."""
+    return Axis.around(
+        "gap to the best known bound [%]",
+        [100 * gap for gap in gaps],
+        log=True,
+        zero="0",
+        infinity="/".join(["inf"] * (math.inf in gaps) + ["none"] * unanswered),
+    )
+
+
+def _gaps(section: Section) -> Figure | None:
+    by_entrant = {
+        summary.entrant: sorted(
+            100 * cell.gap
+            for cell in section.comparison.cells[summary.entrant].values()
+            if cell.gap is not None
+        )
+        for summary in section.summaries
+    }
+    everything = [gap for gaps in by_entrant.values() for gap in gaps]
+    if not everything:
+        return None
+    positive = [gap for gap in everything if 0 < gap < math.inf]
+    skewed = math.inf in everything or max(positive, default=0) > _SKEWED * np.median(positive or [1])
+    title = "gap to the best known bound [%]"
+    axis = (
+        _gap_axis([gap / 100 for gap in everything], unanswered=False)
+        if skewed
+        else Axis.around(title, everything)
+    )
+    chart = Chart(
+        f"{section.name}: gaps", axis, rows=list(by_entrant), pitch=44, width=Chart.NARROW, names_above=True
+    )
+    for idx, gaps in enumerate(by_entrant.values()):
+        if gaps:
+            _box(chart, idx, np.array(gaps))
+    note = (
+        "Boxes from the lower to the upper quartile with the median; whiskers to the furthest value within "
+        "1.5 times the width of the box, dots beyond; red: the mean."
+    )
+    return Figure("gaps", "Gaps", note, chart.drawing)
+
+
+def _box(chart: Chart, idx: int, gaps: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
+    low, middle, high = (
+        float(np.quantile(gaps, share, method="inverted_cdf")) for share in (0.25, 0.5, 0.75)
+    )
+    reach = 1.5 * (high - low) if math.isfinite(high) else 0.0
+    inside = gaps[(gaps >= low - reach) & (gaps <= high + reach)]
+    left, right = chart.x(float(inside.min())), chart.x(float(inside.max()))
+    y, draw = chart.row(idx), chart.drawing
+    draw.line((left, y), (right, y), kind="whisker")
+    draw.line((left, y - 5), (left, y + 5), kind="whisker")
+    draw.line((right, y - 5), (right, y + 5), kind="whisker")
+    draw.rectangles("box", [(chart.x(low), y - 8, max(chart.x(high) - chart.x(low), 1), 16)])
+    draw.line((chart.x(middle), y - 8), (chart.x(middle), y + 8), kind="median", label=f"{middle:.3g} %")
+    mean = float(gaps.mean())
+    if math.isfinite(mean):
+        draw.line((chart.x(mean), y - 8), (chart.x(mean), y + 8), kind="mean", label=f"{mean:.3g} %")
+    beyond = gaps[(gaps < low - reach) | (gaps > high + reach)]
+    draw.dots("outlier", sorted({(chart.x(gap), y) for gap in beyond.tolist()}))
+
+
+def _value_profile(section: Section) -> Figure | None:
+    note = (
+        "on which a solver is within a multiple of the least value (Dolan & More 2002); a curve ends at the "
+        "share answered"
+    )
+    return _profile(section, section.profiles, "profile", ("value", "Performance profile"), note)
+
+
+def _proof_profile(section: Section) -> Figure | None:
+    note = (
+        "that a solver has proven optimal within a multiple of the least time of all solvers (Dolan & More "
+        "2002); a curve ends at the share proven"
+    )
+    return _profile(
+        section, section.proof_profiles, "proof-profile", ("time", "Time to a proven optimum"), note
+    )
+
+
+def _profile(
+    section: Section, profiles: Mapping[str, Steps], name: str, titles: tuple[str, str], note: str
+) -> Figure | None:
+    if not profiles:
+        return None
+    chosen, remark = _chosen(section)
+    highest = max((ratio for entrant in chosen for ratio, _ in profiles[entrant]), default=1.0)
+    what, title = titles
+    label = f"{what}, as a multiple of the least of all solvers"
+    if highest > 10:
+        axis = Axis(label, 1.0, Axis.around("", [highest], log=True).high, log=True)
+    else:
+        axis = Axis(label, 1.0, 1.0 + Axis.around("", [highest - 1]).high)
+    chart = Chart(
+        f"{section.name}: {title.lower()}",
+        axis,
+        Axis("share of the instances", 0, 1),
+        legend=chosen,
+        width=Chart.NARROW,
+    )
+    for idx, entrant in enumerate(chosen):
+        chart.steps(idx, profiles[entrant], 0, label=entrant)
+    count = len(section.comparison.common)
+    note = f"Share of the {count} instances (those that all solvers were run on) {note}.{remark}"
+    return Figure(name, title, note, chart.drawing)
+
+
+def _scatter(section: Section) -> Figure | None:
+    chosen, remark = _chosen(section)
+    cells = {entrant: list(section.comparison.cells[entrant].values()) for entrant in chosen}
+    shown = [cell for row in cells.values() for cell in row]
+    times = [cell.runtime_s for cell in shown]
+    if not any(cell.gap is not None for cell in shown) or not max(times) > 0:
+        return None
+    gaps = [cell.gap for cell in shown if cell.gap is not None]
+    x = Axis.around("run time", times, log=True, write=seconds_tick)
+    y = _gap_axis(gaps, unanswered=any(cell.value is None for cell in shown))
+    chart = Chart(f"{section.name}: time against gap", x, y, legend=chosen, marks="dots", width=Chart.NARROW)
+    unbounded = 0
+    for idx, row in enumerate(cells.values()):
+        dots = set()
+        for cell in row:
+            unbounded += cell.gap is None and cell.value is not None
+            if cell.gap is not None or cell.value is None:
+                gap = math.inf if cell.gap is None else 100 * cell.gap
+                at = chart.x(cell.runtime_s), chart.y(gap)
+                dots.add((_GRID * round(at[0] / _GRID), _GRID * round(at[1] / _GRID)))
+        chart.drawing.dots(f"d{idx}", sorted(dots))
+    note = (
+        "One dot per instance and solver, seeds averaged; none: an instance without an answer to every seed "
+        f"(instances without a bound have no dot: {unbounded}). "
+        f"Dots that would cover each other (on a grid of {_GRID} pixels) are drawn once.{remark}"
+    )
+    return Figure("time-gap", "Time against gap", note, chart.drawing)
+
+
+def _primal(section: Section) -> Figure | None:
+    chosen, remark = _chosen(section)
+    curves = [curve for curve in section.primal_curves if curve.entrant in chosen]
+    times = [time for curve in curves for time, _ in curve.steps if time > 0]
+    if not times:
+        return None
+    x = Axis.around("time", times, log=True, write=seconds_tick)
+    levels = [100 * gap for curve in curves for _, gap in curve.steps if 100 * gap >= _LEAST_GAP]
+    y = Axis.around("mean primal gap [%]", [100.0, *levels], log=True, zero=f"<{_LEAST_GAP:g}")
+    chart = Chart(f"{section.name}: primal gap over time", x, y, legend=chosen, width=Chart.NARROW)
+    for curve in curves:
+        steps = [(time, 100 * gap) for time, gap in curve.steps]
+        chart.steps(chosen.index(curve.entrant), steps, 100.0, label=curve.entrant)
+    note = (
+        "Mean over the instances of the gap to the best known value, relative to the larger of the two; "
+        f"100 % until there is an answer (Berthold 2013).{remark}"
+    )
+    return Figure("primal", "Primal gap over time", note, chart.drawing)
+
+
+def log_page(
+    problem: Problem,
+    answers: Mapping[str, Answer],
+    certificates: Sequence[Mapping[str, Any]] = (),
+    *,
+    given: Collection[str] = (),
+    title: str = "",
+) -> str:
+    """Return a page on one problem as an HTML document that needs nothing else.
+
+    Parameters
+    ----------
+    problem
+        Of any family; one without exhibits has a page that only describes it.
+    answers
+        Feasible ones, by the names of their solvers, the best first.
+    certificates
+        Of bounds on the objective, the tightest first.
+    given
+        Names of answers that no solver has made, which are shown even if many are better.
+    title
+        Of the page; the name of the problem if empty.
+    """
+    view = family_of(problem).view
+    shown = () if view.exhibits is None else tuple(view.exhibits(problem, answers, certificates, given))
+    title = title or problem.name or "Problem"
+    body = [f"<header><h1>{isolated(title)}</h1></header>", "<main>"]
+    body += exhibit_lines(InstanceExhibits(title, view.describe(problem), shown), count())
+    return document(title, [*body, "</main>"])
+
+
+def exhibit_lines(instance: InstanceExhibits, numbers: Iterator[int]) -> Iterator[str]:
+    """Yield the lines of the exhibits of an instance; `numbers` are those of its tables."""
+    yield f'<p class="note">{escape(instance.about)}</p>'
+    drawings = [exhibit for exhibit in instance.exhibits if exhibit.drawing is not None]
+    yield '<div class="figures">'
+    for exhibit in drawings:
+        assert exhibit.drawing is not None, "chosen by it"
+        yield figure_html(exhibit.title, exhibit.drawing, exhibit.note)
+    yield "</div>"
+    for exhibit in instance.exhibits:
+        if exhibit.drawing is None:
+            rows = tuple(tuple(TableCell(*cell) for cell in row) for row in exhibit.rows)
+            yield table_html(Table(exhibit.title, exhibit.heads, rows, exhibit.note), next(numbers))
+
 
 #: So many sections are open at first; of more only the first one.
 _OPEN: Final = 3
@@ -56,11 +336,10 @@ def html(findings: Findings, study: StudyRecords) -> str:
 
     Notes
     -----
-    *Complexity*: one drawing of each answer shown. Pictures beyond `embedded.PICTURE_BYTES` are left out,
-    last sections first, and the page says so; likewise exhibits beyond `exhibits.EXHIBIT_BYTES`.
+    *Complexity*: one drawing of each answer shown. Pictures and exhibits that would make the page too large
+    are left out, and the page says so; see `shown_instances`.
     """
-    data = embedded(findings, study)
-    exhibited = instance_exhibits(findings, study)
+    data, exhibited = shown_instances(findings, study)
     numbers = count()
     body = [f"<header><h1>{isolated(findings.title)}</h1>"]
     body += [f'<p class="headline">{escape(sentence)}</p>' for sentence in findings.headlines]
@@ -82,10 +361,10 @@ def html(findings: Findings, study: StudyRecords) -> str:
         body.append(table_html(first, next(numbers)))
         body += ['<div class="figures">', *map(_figure, section_figures(section)), "</div>"]
         body += [*(table_html(table, next(numbers)) for table in others), "</details>"]
-    for idx, one in enumerate(exhibited):
+    for idx, instance in enumerate(exhibited):
         body.append(f'<details class="section" id="e{idx}"{" open" if len(exhibited) == 1 else ""}>')
-        body.append(f"<summary><h2>{isolated(one.name)}</h2></summary>")
-        body += [*exhibit_lines(one, numbers), "</details>"]
+        body.append(f"<summary><h2>{isolated(instance.name)}</h2></summary>")
+        body += [*exhibit_lines(instance, numbers), "</details>"]
     body += [*([_INSTANCES] if findings.sections else []), "</main>"]
     for idx, block in enumerate(data if findings.sections else ()):  # the first is the index
         body.append(f'<script type="application/gzip" id="data{idx}">{block}</script>')
@@ -96,8 +375,8 @@ def _contents(findings: Findings, exhibited: Sequence[InstanceExhibits]) -> Iter
     yield "<nav><ul>"
     for idx, section in enumerate(findings.sections):
         yield f'<li><a href="#s{idx}">{isolated(section.name)}</a></li>'
-    for idx, one in enumerate(exhibited):
-        yield f'<li><a href="#e{idx}">{isolated(one.name)}</a></li>'
+    for idx, instance in enumerate(exhibited):
+        yield f'<li><a href="#e{idx}">{isolated(instance.name)}</a></li>'
     yield '<li><a href="#instances">instances</a></li>' if findings.sections else ""
     yield "</ul></nav>"
 

@@ -1,4 +1,4 @@
-"""What a report is made from: the records of a study, and all that is computed from them once."""
+"""The contents of a report: the records of a study, and all that is computed from them once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from allocsolve.bench import Comparison, Record, RecordKey, compare
 from allocsolve.bench.scores.catalogue import Catalogue
-from allocsolve.bench.scores.contradictions import Contradiction, consistent
+from allocsolve.bench.scores.gaps import Contradiction, consistent
 from allocsolve.bench.scores.summary import (
     Duel,
     PrimalCurve,
@@ -101,8 +101,8 @@ def examine(
     InvalidOption
         If there is no record.
     """
-    rows, catalogue, found = consistent(records, catalogue or Catalogue())
-    if not rows and not found:
+    rows, catalogue, contradictions = consistent(records, catalogue or Catalogue())
+    if not rows and not contradictions:
         msg = f"{title}: there is no record to report on"
         raise InvalidOption(msg)
     one_suite = {row.digest: ("",) for row in rows}
@@ -111,7 +111,7 @@ def examine(
         title=title,
         made=made,
         records=rows,
-        contradictions=found,
+        contradictions=contradictions,
         sections=tuple(_section(comparison) for comparison in compare(rows, catalogue)),
         headlines=tuple(map(headline, compare(rows, replace(catalogue, suites=one_suite)))),
         machines=tuple((dict(facts), runs) for facts, runs in machines.items()),
@@ -121,7 +121,9 @@ def examine(
 def _section(comparison: Comparison) -> Section:
     return Section(
         comparison,
-        tuple(sorted(summaries(comparison), key=lambda one: one.gap.mean if one.gap else math.inf)),
+        tuple(
+            sorted(summaries(comparison), key=lambda summary: summary.gap.mean if summary.gap else math.inf)
+        ),
         duels(comparison),
         profiles(comparison),
         proof_profiles(comparison),

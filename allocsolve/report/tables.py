@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from allocsolve.bench.runs.records import objective_terms
 from allocsolve.bench.scores.gaps import is_lost_share
 from allocsolve.model import Limit, terms
 from allocsolve.pictures.chart import counted, number, percent, probability, time_text, visible
@@ -25,14 +26,8 @@ __all__ = [
     "TableCell",
     "contradiction_tables",
     "count",
-    "failure_table",
-    "gap_table",
     "headline",
-    "in_percent",
-    "limit_table",
-    "machine_table",
     "overview_tables",
-    "p_value",
     "seconds",
     "section_tables",
     "text",
@@ -136,14 +131,14 @@ def contradiction_tables(findings: Findings) -> tuple[Table, ...]:
         return ()
     rows = tuple(
         (
-            *map(text, (one.instance, one.objective, one.claimed_by, one.claim, one.found_by)),
-            value(terms(one.value)),
-            count(len(one.struck)),
-            text(_some(dict.fromkeys(row.solver for row in one.struck))),
+            *map(text, (clash.instance, clash.objective, clash.claimed_by, clash.claim, clash.found_by)),
+            value(terms(clash.value)),
+            count(len(clash.struck)),
+            text(_some(dict.fromkeys(row.solver for row in clash.struck))),
         )
-        for one in findings.contradictions
+        for clash in findings.contradictions
     )
-    struck = len({id(row) for one in findings.contradictions for row in one.struck})
+    struck = len({id(row) for clash in findings.contradictions for row in clash.struck})
     return (
         Table(
             "Contradictions",
@@ -172,7 +167,7 @@ def _study(findings: Findings) -> Table:
                 count(sum(best.certified for best in instances)),
                 count(len(comparison.cells)),
                 count(len(seeds)),
-                count(sum(one.runs for one in section.summaries)),
+                count(sum(summary.runs for summary in section.summaries)),
             )
         )
     heads = (
@@ -275,16 +270,19 @@ def section_tables(section: Section) -> tuple[Table, ...]:
 
 def gap_table(section: Section) -> Table:
     """Return the gaps of each solver."""
-    first, *others = section.comparison.objective.split(",")
+    first, *others = objective_terms(section.comparison.objective)
     lexicographic = f" Gaps are of {first}, the first term; all else compares all terms." if others else ""
     rows = [
         (
-            text(one.entrant),
-            count(one.instances),
-            *_gaps(one),
-            *map(count, (one.best, one.optimal, one.incomplete, one.unbounded, one.infinite)),
+            text(summary.entrant),
+            count(summary.instances),
+            *_gaps(summary),
+            *map(
+                count,
+                (summary.best, summary.optimal, summary.incomplete, summary.unbounded, summary.infinite),
+            ),
         )
-        for one in section.summaries
+        for summary in section.summaries
     ]
     return Table(
         "Gap to the best known bound, in %",
@@ -301,8 +299,8 @@ def gap_table(section: Section) -> Table:
     )
 
 
-def _gaps(one: Summary) -> tuple[TableCell, ...]:
-    gaps, intervals = one.gap, one.gap_intervals
+def _gaps(summary: Summary) -> tuple[TableCell, ...]:
+    gaps, intervals = summary.gap, summary.gap_intervals
     if gaps is None:
         return (in_percent(None),) * 5
     return (
@@ -317,16 +315,16 @@ def _gaps(one: Summary) -> tuple[TableCell, ...]:
 def _runs(section: Section) -> Table:
     rows = tuple(
         (
-            text(one.entrant),
-            count(one.runs),
-            count(one.failed),
-            count(one.unanswered),
-            count(one.overruns),
-            count(one.proven),
-            *map(seconds, (one.runtime.mean, one.runtime.median, one.runtime.p95)),
-            *map(seconds, (one.runtime.max, one.runtime.shifted_mean)),
+            text(summary.entrant),
+            count(summary.runs),
+            count(summary.failed),
+            count(summary.unanswered),
+            count(summary.overruns),
+            count(summary.proven),
+            *map(seconds, (summary.runtime.mean, summary.runtime.median, summary.runtime.p95)),
+            *map(seconds, (summary.runtime.max, summary.runtime.shifted_mean)),
         )
-        for one in section.summaries
+        for summary in section.summaries
     )
     return Table(
         "Runs and run times",
@@ -406,7 +404,7 @@ def headline(comparison: Comparison) -> str:
 
 def _distance(comparison: Comparison, gap: float) -> str:
     """Return a mean gap in words."""
-    term = comparison.objective.split(",", maxsplit=1)[0]
+    term = objective_terms(comparison.objective)[0]
     if is_lost_share(comparison.kind, comparison.objective):
         return f"{term}: {percent(gap)} of what the best known bound leaves is lost on average"
     return f"{term} {percent(gap)} above the best known bound on average"
@@ -423,8 +421,8 @@ def _meets(result: InstanceResult, comparison: Comparison, digest: str) -> bool:
     return best is not None and all(run.value == best for run in result.runs)
 
 
-def _listed(names: Sequence[str], most: int = 3) -> str:
+def _listed(names: Sequence[str], max_names: int = 3) -> str:
     """Return names as a sentence has them."""
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    if len(names) > max_names:
+        return f"{', '.join(names[:max_names])} and {len(names) - max_names} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

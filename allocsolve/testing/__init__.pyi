@@ -1,2 +1,5 @@
-from .checks import example_problems as example_problems
-from .conformance import SolverConformance as SolverConformance, check_solver as check_solver
+from .conformance import (
+    SolverConformance as SolverConformance,
+    check_solver as check_solver,
+    example_problems as example_problems,
+)

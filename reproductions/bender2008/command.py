@@ -10,8 +10,7 @@ from allocsolve import registry
 from allocsolve.bench.runs.runner import run
 from allocsolve.bench.runs.tasks import plan
 from allocsolve.bench.scores.gaps import Gaps, gap, solver_scores
-from allocsolve.cli.output import plain, say, write_json
-from allocsolve.cli.progress import count_bar
+from allocsolve.cli.output import count_bar, plain, say, write_json
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import churned_occupancy, median_worst_case, uniform_occupancy
 from allocsolve.model import Budget, Mesh, Status, terms

@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from allocsolve.bench.scores.brackets import FEWEST
-from allocsolve.cli.output import plain, say, write_json
-from allocsolve.cli.progress import count_bar
+from allocsolve.bench.scores.statistics import FEWEST
+from allocsolve.cli.output import count_bar, plain, say, write_json
 from allocsolve.errors import InvalidOption
 from allocsolve.pictures.chart import limit_text, percent, probability
 from reproductions.klein2011.expansion import (
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allocsolve.bench import Record
-    from allocsolve.bench.scores.brackets import Bracket, Ratios
+    from allocsolve.bench.scores.statistics import Bracket, Ratios
     from allocsolve.pictures.chart import Drawing
     from reproductions.klein2011.expansion import ExpansionGain, ExpansionInstance, HeuristicRow
     from reproductions.klein2011.reproduction import Reproduction, Spread

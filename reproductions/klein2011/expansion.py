@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.bench.library.design import KLEIN, LIMITS, SUITES, klein_problem
 from allocsolve.bench.runs.tasks import plan
-from allocsolve.bench.scores.brackets import Bracket, Ratios, ratio, ratios, sharpened
 from allocsolve.bench.scores.gaps import best
-from allocsolve.bench.scores.statistics import signed_rank
+from allocsolve.bench.scores.statistics import Bracket, Ratios, ratio, ratios, sharpened, signed_rank
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.families import family_of
 from allocsolve.instances import digest

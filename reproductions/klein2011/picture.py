@@ -10,7 +10,7 @@ from allocsolve.pictures.chart import Axis, Chart, Drawing, limit_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from allocsolve.bench.scores.brackets import Bracket, Ratios
+    from allocsolve.bench.scores.statistics import Bracket, Ratios
     from reproductions.klein2011 import ExpansionStudy, HeuristicRow
 
 #: Pixels from a row to the next, and the part of them that has marks.

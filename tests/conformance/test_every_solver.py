@@ -13,8 +13,8 @@ from offenders import all_offenders
 from allocsolve.families import families
 from allocsolve.model import NODE_ORDERS
 from allocsolve.registry import make_solver, solver_names, solver_options
-from allocsolve.registry.options import name_of
-from allocsolve.registry.registered import registered_names
+from allocsolve.registry.names import name_of
+from allocsolve.registry.table import registered_names
 from allocsolve.testing import check_solver
 
 if TYPE_CHECKING:

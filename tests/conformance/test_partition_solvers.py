@@ -24,7 +24,7 @@ from allocsolve.instances import uniform_occupancy
 from allocsolve.judge import confirm, violations
 from allocsolve.model import Mesh, PartitionProblem, Topology, Torus, node_order, terms
 from allocsolve.registry import make_allocator, make_solver, solver_names
-from allocsolve.registry.registered import registered_names
+from allocsolve.registry.table import registered_names
 from allocsolve.testing import check_solver
 
 if TYPE_CHECKING:

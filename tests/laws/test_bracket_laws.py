@@ -14,8 +14,7 @@ from strategies import evolution_problems
 from tiers import examples
 
 from allocsolve import judge
-from allocsolve.bench.scores.brackets import FEWEST, Bracket, ratio, ratios, sharpened
-from allocsolve.bench.scores.statistics import bootstrap_interval
+from allocsolve.bench.scores.statistics import FEWEST, Bracket, bootstrap_interval, ratio, ratios, sharpened
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics import Fit, ListScheduling
 from allocsolve.model import Budget, EvolutionProblem

@@ -24,7 +24,7 @@ from allocsolve.bench.gate.baseline import (
     read_baseline,
     write_baseline,
 )
-from allocsolve.bench.gate.measure import Measured
+from allocsolve.bench.gate.gate import Measured
 from allocsolve.bench.gate.timing import References, ratios, timing_problems
 from allocsolve.families import families
 from allocsolve.model import Budget, Status

@@ -9,7 +9,7 @@ from allocsolve.errors import PluginError, UnknownName
 from allocsolve.families import families
 from allocsolve.model import EvolutionProblem
 from allocsolve.registry import make_solver
-from allocsolve.registry.registered import registered_names
+from allocsolve.registry.table import registered_names
 
 REGISTERED = {name for family in families() for name in registered_names(family)}
 

@@ -22,9 +22,16 @@ from allocsolve.registry import (
     solver_rows,
     split_names,
 )
-from allocsolve.registry.names import SolverName, parse_name, parse_value, value_text
-from allocsolve.registry.options import SolverOption, name_of, with_options
-from allocsolve.registry.registered import registered_names
+from allocsolve.registry.names import (
+    SolverName,
+    SolverOption,
+    name_of,
+    parse_name,
+    parse_value,
+    value_text,
+    with_options,
+)
+from allocsolve.registry.table import registered_names
 
 ROWS = [pytest.param(family, row, id=f"{family.kind}-{row.name}") for family, row in solver_rows()]
 CURVE_FIT = "its options: method, order, bits, fallback"

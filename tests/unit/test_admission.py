@@ -15,7 +15,7 @@ from allocsolve.heuristics.reservation.shapes import ALLOCATORS
 from allocsolve.instances import linnert2024
 from allocsolve.model import Budget, DeadlineJob, Limit, Mesh, ReservationProblem, Status, Torus
 from allocsolve.registry import make_allocator
-from allocsolve.registry.options import with_options
+from allocsolve.registry.names import with_options
 from allocsolve.registry.reservation import RESERVATION
 
 if TYPE_CHECKING:

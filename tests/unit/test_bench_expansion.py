@@ -11,7 +11,7 @@ from study_tools import failed, row
 
 from allocsolve.bench import SUITES, Record, run, suite
 from allocsolve.bench.library.design import KLEIN, klein_problem
-from allocsolve.bench.scores.brackets import Bracket
+from allocsolve.bench.scores.statistics import Bracket
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.families import family_of
 from allocsolve.instances import digest

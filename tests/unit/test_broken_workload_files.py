@@ -12,7 +12,7 @@ from offenders import all_offenders
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import read_batsim, read_elastisim, write_batsim, write_elastisim
-from allocsolve.instances.formats.checker import show
+from allocsolve.instances.formats.files import show
 from allocsolve.model import Amdahl, Job, WorkloadProblem
 
 if TYPE_CHECKING:
@@ -178,9 +178,7 @@ BATSIM = [
     Broken(
         f"{JOB}.extra_data", '{"allocsolve": 7}', f"{JOB}.extra_data.allocsolve: must be an object, not 7"
     ),
-    Broken(
-        f"{JOB}.extra_data", '{"allocsolve": {"nodes": 7}}', f"{JOB}.extra_data.allocsolve: 'nodes' is tol"
-    ),
+    Broken(f"{JOB}.extra_data", '{"allocsolve": {"nodes": 7}}', f"{JOB}.extra_data.allocsolve: 'nodes' is a"),
     Broken(f"{JOB}.extra_data", '{"allocsolve": {"wings": 2}}', f"{JOB}: unknown field 'wings'"),
     Broken(f"{JOB}.extra_data", '{"allocsolve": {"weight": -1}}', f"{JOB}.weight: weight -1 is below 0"),
 ]

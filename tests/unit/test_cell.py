@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from allocsolve.bench import RecordStore, open_executor, plan, run, run_missing
-from allocsolve.bench.runs import cell as cell_module
+from allocsolve.bench.runs import execution
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
@@ -63,7 +63,7 @@ def test_every_bad_solver_costs_its_own_row_with_a_reason() -> None:
 
 
 def test_a_solver_that_hangs_is_killed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell_module, "GRACE_S", 0.5)
+    monkeypatch.setattr(execution, "GRACE_S", 0.5)
     named = [("", problem) for problem in PROBLEMS]
     tasks = [
         *plan(named, ["bad_solvers:hangs"], budgets=[Budget(seconds=0.5)]),
@@ -81,7 +81,7 @@ def test_a_solver_that_hangs_is_killed_in_time(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_solver_that_hangs_in_the_warm_up_is_killed_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell_module, "WARM_UP_S", 3.0)
+    monkeypatch.setattr(execution, "WARM_UP_S", 3.0)
     tasks = plan([("", replace(PROBLEMS[0], name=""))], ["bad_solvers:sleeps"], budgets=[Budget(seconds=9)])
     with open_executor("local", jobs=1) as executor:
         (row,) = run(tasks, executor=executor)
@@ -90,7 +90,7 @@ def test_a_solver_that_hangs_in_the_warm_up_is_killed_too(monkeypatch: pytest.Mo
 
 def test_what_a_warm_up_takes_is_not_under_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time until the cell is ready is longer than the time limit and its grace."""
-    monkeypatch.setattr(cell_module, "GRACE_S", 0.5)
+    monkeypatch.setattr(execution, "GRACE_S", 0.5)
     tasks = plan([("", PROBLEMS[0])], ["bad_solvers:compiles"], budgets=[Budget(seconds=0.4)])
     with open_executor("local", jobs=1) as executor:
         (row,) = run(tasks, executor=executor)
@@ -99,13 +99,13 @@ def test_what_a_warm_up_takes_is_not_under_the_time_limit(monkeypatch: pytest.Mo
 
 def test_a_problem_is_sent_once_and_a_changed_one_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     pickled: list[str] = []
-    real = cell_module._pickled
+    real = execution._pickled
 
     def watched(problem: EvolutionProblem) -> bytes:
         pickled.append(problem.name)
         return real(problem)
 
-    monkeypatch.setattr(cell_module, "_pickled", watched)
+    monkeypatch.setattr(execution, "_pickled", watched)
     tasks = plan(
         [("", problem) for problem in PROBLEMS],
         ["noX", "infX", "bad_solvers:mutates_now_and_then"],

@@ -14,7 +14,7 @@ from cheats import CHEATS, HEAD
 from plugin_tools import site
 
 from allocsolve.bench import RecordStore, best, open_executor, plan, run, run_missing
-from allocsolve.bench.runs import cell as cell_module
+from allocsolve.bench.runs import execution
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances import klein2011
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, terms
@@ -198,7 +198,7 @@ def cheat(problem: EvolutionProblem, budget: Budget) -> Result:
         tasks, honest = (plan([("", PROBLEM)], [name], budgets=budgets) for name in ("sleeper:cheat", "noX"))
         with open_executor("local", jobs=1) as executor:
             run(honest, executor=executor)  # is ready from here on
-            monkeypatch.setattr(cell_module, "WARM_UP_S", 3.0)
+            monkeypatch.setattr(execution, "WARM_UP_S", 3.0)
             rows = run([*tasks, *honest], executor=executor)
             again = run(tasks[:1], executor=executor)
     first, *others = (row.error for row in rows if row.solver == "sleeper:cheat")

@@ -31,7 +31,7 @@ from allocsolve.model import (
     Status,
 )
 from allocsolve.registry import solver_rows
-from allocsolve.registry.registered import registered_names
+from allocsolve.registry.table import registered_names
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ import pytest
 from cli_tools import run, run_json
 from json_tools import PROBLEM
 
-from allocsolve.cli import warm as warm_module
+from allocsolve.cli import solvers as solver_commands
 from allocsolve.cli.parser import make_parser
 from allocsolve.errors import SolverUnavailable
 from allocsolve.families import family_named, family_of
@@ -104,8 +104,8 @@ def warmed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             msg = "milp needs pulp"
             raise SolverUnavailable(msg)
 
-    monkeypatch.setattr(warm_module, "make_ready", make_ready)
-    monkeypatch.setattr(warm_module, "cpu_count", lambda: 1)  # in this process
+    monkeypatch.setattr(solver_commands, "make_ready", make_ready)
+    monkeypatch.setattr(solver_commands, "cpu_count", lambda: 1)  # in this process
     return made
 
 
@@ -123,14 +123,14 @@ def test_named_solvers_are_warmed_for_each_of_their_families(warmed: list[str], 
 
 
 def test_solvers_are_warmed_side_by_side(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm_module, "cpu_count", lambda: 2)
+    monkeypatch.setattr(solver_commands, "cpu_count", lambda: 2)
     told = run_json(capsys, "warm", "rigid,fcfs")
     assert (told["ready"], told["unavailable"]) == (2, {})
 
 
 def test_what_goes_wrong_side_by_side_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm_module, "cpu_count", lambda: 2)
-    with warm_module._side_by_side([("evolution", "rigid"), ("workload", "nobody")]) as made:
+    monkeypatch.setattr(solver_commands, "cpu_count", lambda: 2)
+    with solver_commands._side_by_side([("evolution", "rigid"), ("workload", "nobody")]) as made:
         reasons = {name: reason for name, _, reason in made}
     assert reasons["rigid"] == ""
     assert reasons["nobody"].startswith("nobody: UnknownName: ")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import allocsolve
-from allocsolve.cli import main, progress
+from allocsolve.cli import main, output
 
 
 def start(*argv: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
@@ -82,7 +82,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, *, delay: float = 0.01) -> _Ter
     for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(progress, "DELAY_S", delay)
+    monkeypatch.setattr(output, "DELAY_S", delay)
     return screen
 
 
@@ -96,7 +96,7 @@ def wait_until_shown(screen: _Terminal, text: str) -> None:
 
 def test_progress_counts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = on_terminal(monkeypatch)
-    with progress.count_bar("scoring") as tell:
+    with output.count_bar("scoring") as tell:
         tell(1, 30, "nothing yet")
         for done in range(2, 6):
             time.sleep(0.1)
@@ -112,20 +112,20 @@ def test_progress_shows_time_on_a_terminal(
     seconds: float | None, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = on_terminal(monkeypatch)
-    with progress.time_bar("cpsat on [a] file", seconds):
+    with output.time_bar("cpsat on [a] file", seconds):
         wait_until_shown(screen, rf"cpsat on \[a\] file.* {text}")
 
 
 def test_short_work_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = on_terminal(monkeypatch, delay=60)
-    with progress.count_bar("scoring") as tell:
+    with output.count_bar("scoring") as tell:
         tell(1, 3, "noX on klein")
     assert screen.getvalue() == ""
 
 
 def test_no_progress_in_a_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "DELAY_S", 0.01)
-    with progress.time_bar("solving", 3), progress.count_bar("scoring") as tell:
+    monkeypatch.setattr(output, "DELAY_S", 0.01)
+    with output.time_bar("solving", 3), output.count_bar("scoring") as tell:
         tell(1, 3, "noX on klein")
         time.sleep(0.05)
     assert capsys.readouterr().err == ""

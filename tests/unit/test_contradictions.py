@@ -13,9 +13,8 @@ from hypothesis import given, strategies as st
 from study_tools import failed, row
 
 from allocsolve.bench import Record, RecordStore, best, compare, plan
-from allocsolve.bench.scores.catalogue import Catalogue, Reference
-from allocsolve.bench.scores.contradictions import consistent, contradictions
-from allocsolve.bench.scores.selection import select
+from allocsolve.bench.scores.catalogue import Catalogue, Reference, select
+from allocsolve.bench.scores.gaps import consistent, contradictions
 from allocsolve.cli import main
 from allocsolve.instances import digest
 from allocsolve.model import Budget, EvolutionProblem, EvolutionProfile, Status, terms

@@ -15,9 +15,8 @@ from hypothesis import given, strategies as st
 from strategies import workload_problems
 
 from allocsolve.errors import InvalidOption
-from allocsolve.instances.formats import workload_perfetto
+from allocsolve.instances.formats import workload_viewers
 from allocsolve.instances.formats.tables import read_rows
-from allocsolve.instances.formats.workload_evalys import EVALYS_COLUMNS, evalys_rows, evalys_text
 from allocsolve.instances.formats.workload_foreign import (
     FOREIGN_TABLES,
     lanes,
@@ -25,7 +24,13 @@ from allocsolve.instances.formats.workload_foreign import (
     pieces_within,
     start_reasons,
 )
-from allocsolve.instances.formats.workload_perfetto import perfetto_events, perfetto_text
+from allocsolve.instances.formats.workload_viewers import (
+    EVALYS_COLUMNS,
+    evalys_rows,
+    evalys_text,
+    perfetto_events,
+    perfetto_text,
+)
 from allocsolve.instances.generators.examples import random_workload, workload_examples
 from allocsolve.judge.workload import workload_metrics
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
@@ -178,7 +183,7 @@ def test_times_may_be_as_long_as_any() -> None:
 
 def test_a_trace_that_no_viewer_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_workload(1, 30)
-    monkeypatch.setattr(workload_perfetto, "_MOST_PIECES", 29)
+    monkeypatch.setattr(workload_viewers, "_MOST_PIECES", 29)
     with pytest.raises(InvalidOption, match=r"^30 jobs are more than the 29 .* choose a window$"):
         perfetto_text(problem, first_fit(problem))
 

@@ -161,9 +161,9 @@ def test_default_solvers_of_both_families(file: Path, monkeypatch: pytest.Monkey
     # A call of the slowest takes seconds: who is timed is what this is about.
     shown = Times(1.0, 1.0, References(1, 2, 3, 4, 5, 6))
     watch = types.SimpleNamespace(batches=1, measure=lambda: shown)
-    monkeypatch.setattr("allocsolve.bench.gate.measure.Stopwatch", lambda *_: watch)
+    monkeypatch.setattr("allocsolve.bench.gate.gate.Stopwatch", lambda *_: watch)
     monkeypatch.setattr(
-        "allocsolve.bench.gate.measure.rung", lambda kind, *_: (next(iter(timing_problems(kind))), watch)
+        "allocsolve.bench.gate.gate.rung", lambda kind, *_: (next(iter(timing_problems(kind))), watch)
     )
     told: list[tuple[int, int]] = []
     report = run_gate(file, update=True, progress=lambda done, total, _: told.append((done, total)))

@@ -152,8 +152,8 @@ def test_seeds_draw_the_same_windows_again() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"jobs": 46}, "windows of 46 jobs: there are 45 to train"),
-        ({"jobs": 16, "split": "test"}, "windows of 16 jobs: there are 15 to test"),
+        ({"jobs": 46}, "windows of 46 jobs: the part of the log to train has only 45"),
+        ({"jobs": 16, "split": "test"}, "windows of 16 jobs: the part of the log to test has only 15"),
         ({"jobs": 0}, "jobs 0 is not positive"),
         ({"jobs": 5, "window": 0}, "window 0 is not positive"),
         ({"jobs": 5, "test_share": 1.5}, "test_share 1.5 is not in 0..1"),
@@ -169,7 +169,7 @@ def test_bad_options_are_refused_in_one_line(options: dict[str, Any], message: s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"jobs": 46}, "windows of 46 jobs: there are 45 to train"),
+        ({"jobs": 46}, "windows of 46 jobs: the part of the log to train has only 45"),
         ({"jobs": -1}, "jobs -1 is negative"),
         ({"offset": 2.5}, "offset 2.5 is not an integer"),
         ({"offset": 41}, "offset 41 of 5 jobs to train is not in 0..40"),
@@ -239,7 +239,7 @@ def test_windows_of_a_log_are_in_the_order_of_submission() -> None:
     assert (window.name, window.num_nodes) == ("log-1-4", 4)
     rows = [(job.name, job.submit, job.nodes, job.limit) for job in window.jobs]
     assert rows == [("b", 0, 1, 6), ("c", 0, 3, None), ("d", 23.5, 1, None)]
-    with pytest.raises(InvalidOption, match=r"^offset 2 and jobs 3 in a log of 4 jobs$"):
+    with pytest.raises(InvalidOption, match=r"^offset 2 and jobs 3 go beyond the end of a log of 4 jobs$"):
         window_of_log(WorkloadProblem(4, jobs), 2, 3)
 
 

@@ -21,7 +21,7 @@ from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
 from allocsolve.pictures._workload_series import busiest_window
 from allocsolve.pictures.workload import workload_exhibits
-from allocsolve.report import examine, exhibits, html, log_page, parts
+from allocsolve.report import examine, html, instances, log_page, page as report_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ browser = pytest.fixture(scope="module")(open_browser)
 
 @pytest.fixture(autouse=True)
 def _workloads(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (exhibits, parts):
+    for module in (instances, report_page):
         monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=WORKLOAD_VIEW))
 
 
@@ -197,9 +197,9 @@ def test_a_report_shows_the_schedule_that_a_user_gave() -> None:
     mine = GivenAnswer("mine.csv", "0" * 64, None)
     rows[5] = replace(rows[5], solver=mine.name, solver_repr=repr(mine))
     answers: dict[Any, Any] = {one.key: first_fit(problem) for one in rows}
-    (shown,) = exhibits.instance_exhibits(
+    (shown,) = instances.shown_instances(
         examine(study := MemoryStudy(rows, {"digest of log": problem}, answers)), study
-    )
+    ).exhibits
     labels = {title.text for title in parsed(shown.exhibits[0].drawing).iter(f"{SVG}title")}
     assert {"s0", "s1", "s2", "s3", "mine.csv"} <= labels
     assert "s4" not in labels
@@ -209,12 +209,12 @@ def test_a_report_shows_the_schedule_that_a_user_gave() -> None:
 def test_a_report_of_many_logs_leaves_out_what_would_make_it_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exhibits, "EXHIBIT_BYTES", 1)
+    monkeypatch.setattr(instances, "EXHIBIT_BYTES", 1)
     problems = {f"digest of {name}": random_workload(1, 9) for name in ("a", "b")}
     rows = [row(name, "fcfs", 9.0, kind="workload", objective="turnaround") for name in ("a", "b")]
     answers: dict[Any, Any] = {one.key: first_fit(problems[one.digest]) for one in rows}
     study = MemoryStudy(rows, dict(problems), answers)
-    first, second = exhibits.instance_exhibits(examine(study), study)
+    first, second = instances.shown_instances(examine(study), study).exhibits
     assert first.exhibits
     assert not second.exhibits
     assert second.about.endswith("its pictures are left out: the page would be too large")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -36,6 +38,12 @@ def test_problems_say_what_they_are() -> None:
     ):
         cells = _cells(problem)
         assert cells[:6] == ["name", EVIL, "kind", kind, "problem", about]
+
+
+def test_whoever_imports_a_public_name_sees_tables() -> None:
+    code = "from allocsolve import EvolutionProblem; print(EvolutionProblem(4, ())._repr_html_())"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "0 applications, 4 nodes" in done.stdout
 
 
 def test_results_show_their_answer() -> None:

@@ -18,12 +18,12 @@ from json_tools import MINIMAL, PROBLEM, SOLUTION, saved
 
 from allocsolve.errors import FormatError
 from allocsolve.instances import read_problem, read_swf
-from allocsolve.instances.formats import log_lines, log_swf, reading
+from allocsolve.instances.formats import files, log_lines, log_swf
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(files, "_PATIENCE_S", 0.1)
 
 
 def stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
@@ -57,7 +57,7 @@ def test_a_pipe_into_which_nobody_writes_is_empty(idx: int, tmp_path: Path, caps
 def test_an_endless_device_is_left_at_a_bound(
     idx: int, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(files, "MAX_BYTES", 2**20)
     monkeypatch.setattr(log_lines, "_TOTAL", 2**20)
     argv = commands("/dev/zero", tmp_path)[idx]
     bound = 4 if argv[0] == "study" else 1
@@ -124,7 +124,7 @@ def test_a_problem_from_stdin(tmp_path: Path, capsys: Capture, monkeypatch: pyte
 def test_what_is_wrong_with_stdin_is_one_line(
     content: bytes, fault: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(files, "MAX_BYTES", 2**20)
     for argv in (["solve", "-", "--solver", "noX"], ["check", "-", tmp_path / "s.json"]):
         stdin(monkeypatch, content)
         assert refused(capsys, *argv) == f"allocsolve: error: {fault}"

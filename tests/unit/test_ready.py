@@ -12,7 +12,7 @@ from allocsolve.instances import klein2011
 from allocsolve.kernels import compilation
 from allocsolve.kernels.compilations import compiling
 from allocsolve.model import Budget, Limit, Result, Status
-from allocsolve.registry import make_allocator, readiness, ready, solve
+from allocsolve.registry import front_door, make_allocator, ready, solve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,8 +42,8 @@ class Compiling:
 
 @pytest.fixture(autouse=True)
 def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "_warmed_up", set())
-    monkeypatch.setattr(readiness, "_announced", [])
+    monkeypatch.setattr(front_door, "_warmed_up", set())
+    monkeypatch.setattr(front_door, "_announced", [])
 
 
 @given(
@@ -54,8 +54,8 @@ def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_calls_go_on_until_nothing_more_is_compiled(calls: list[tuple[int, Limit | None]]) -> None:
     solver = Compiling(*calls)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(readiness, "_warmed_up", set())
-        patch.setattr(readiness, "_made", lambda: (solver.made, 0))
+        patch.setattr(front_door, "_warmed_up", set())
+        patch.setattr(front_door, "_made", lambda: (solver.made, 0))
         ready(solver, PROBLEM)
         made, limit = calls[solver.called - 1] if solver.called <= len(calls) else (0, None)
         assert made == 0, "the last call has compiled nothing"
@@ -97,16 +97,16 @@ def test_long_compilations_are_announced_once(monkeypatch: pytest.MonkeyPatch) -
         return Result(Status.UNKNOWN)
 
     made = [0]
-    monkeypatch.setattr(readiness, "_MOMENT_S", 0.01)
-    monkeypatch.setattr(readiness, "_made", lambda: (min(made[0], 1), 0))
+    monkeypatch.setattr(front_door, "_MOMENT_S", 0.01)
+    monkeypatch.setattr(front_door, "_made", lambda: (min(made[0], 1), 0))
     ready(compiling, PROBLEM, announce=announce)
-    readiness.announce_once(announce, "again")
+    front_door.announce_once(announce, "again")
     assert lines == ["compiling kernels: the first call of a solver takes a while"]
 
 
 def test_an_announcement_names_the_kernel_and_how_far_it_is() -> None:
     with compiling("search", 54):
-        assert readiness._announcement() == (
+        assert front_door._announcement() == (
             "compiling kernels: search, 0 of 54 functions; the first call of a solver takes a while"
         )
     assert compilation() is None
@@ -119,8 +119,8 @@ def test_what_is_loaded_from_the_cache_is_not_announced(monkeypatch: pytest.Monk
         loaded[0] += loaded[0] < 3
         yield from (0, loaded[0])
 
-    monkeypatch.setattr(readiness, "_MOMENT_S", 0.001)
-    monkeypatch.setattr(readiness, "_made", lambda: tuple(made()))
+    monkeypatch.setattr(front_door, "_MOMENT_S", 0.001)
+    monkeypatch.setattr(front_door, "_made", lambda: tuple(made()))
     lines: list[str] = []
     ready(Compiling(), PROBLEM, announce=lines.append)
     assert lines == []

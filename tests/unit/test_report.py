@@ -17,7 +17,7 @@ import pytest
 from picture_tools import SVG, parsed, skylines, squares, visible
 from study_tools import MemoryStudy, failed, row, run_study, timed_out
 
-from allocsolve.cli.report import write_report
+from allocsolve.cli.study import write_report
 from allocsolve.errors import InvalidOption
 from allocsolve.instances import klein2011, uniform_occupancy
 from allocsolve.model import (
@@ -28,8 +28,8 @@ from allocsolve.model import (
     Partition,
     terms,
 )
-from allocsolve.report import examine, figures, html, markdown, parts
-from allocsolve.report.parts import PICTURE_BYTES
+from allocsolve.report import examine, figures, html, instances, markdown
+from allocsolve.report.instances import PICTURE_BYTES, shown_instances
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,7 +128,7 @@ def test_no_name_turns_a_line_round() -> None:
 
 
 def test_the_embedded_data_are_those_of_the_study(study: MemoryStudy) -> None:
-    index, *blocks = map(unpacked, parts.embedded(examine(study), study))
+    index, *blocks = map(unpacked, shown_instances(examine(study), study).blocks)
     kinds = ["evolution", "partition"]
     assert [section["name"] for section in index["sections"]] == ["tiny: makespan", f"cubes {EVIL}: pairwise"]
     for kind, section in zip(kinds, index["sections"], strict=True):
@@ -227,11 +227,11 @@ def test_an_empty_study_is_refused() -> None:
 
 
 def test_pictures_that_are_too_large_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_BLOCK", 1)
-    monkeypatch.setattr(parts, "PICTURE_BYTES", 1)
+    monkeypatch.setattr(instances, "_BLOCK", 1)
+    monkeypatch.setattr(instances, "PICTURE_BYTES", 1)
     rows = [row(name, "x", 10) for name in "ab"]
     small = MemoryStudy(rows, {f"digest of {name}": PROBLEM for name in "ab"})
-    index, *blocks = map(unpacked, parts.embedded(examine(small), small))
+    index, *blocks = map(unpacked, shown_instances(examine(small), small).blocks)
     first, second = index["sections"][0]["instances"]
     assert (first["at"], first["missing"]) == ([1, 0], "")
     assert (second["at"], second["missing"]) == (None, "left out: the page would be too large")
@@ -239,7 +239,7 @@ def test_pictures_that_are_too_large_are_left_out_and_that_is_said(monkeypatch: 
     assert PICTURE_BYTES == 12_000_000
     app = EvolutionProfile([(1, 1)])
     huge = MemoryStudy(rows[:1], {"digest of a": EvolutionProblem(4, (app,) * 800)})
-    (index,) = map(unpacked, parts.embedded(examine(huge), huge))
+    (index,) = map(unpacked, shown_instances(examine(huge), huge).blocks)
     assert "800 applications" in index["sections"][0]["instances"][0]["missing"]
 
 
@@ -255,7 +255,7 @@ def test_page_tables_and_figures_are_written(study: MemoryStudy, tmp_path: Path)
 def test_a_problem_that_is_lost_has_no_picture() -> None:
     rows = [row("a", "x", 10), row("b", "x", 10)]
     small = MemoryStudy(rows, {"digest of a": PROBLEM})
-    index, *_ = map(unpacked, parts.embedded(examine(small), small))
+    index, *_ = map(unpacked, shown_instances(examine(small), small).blocks)
     first, second = index["sections"][0]["instances"]
     assert (first["at"], first["missing"]) == ([1, 0], "")
     assert (second["at"], second["missing"]) == (None, "the problem is not in the records")

@@ -12,7 +12,7 @@ from study_tools import MemoryStudy, row
 
 from allocsolve.families import View
 from allocsolve.pictures import Drawing
-from allocsolve.report import examine, exhibits, html, parts
+from allocsolve.report import examine, html, instances, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ def _show(monkeypatch: pytest.MonkeyPatch, plot: Callable[[int, int], Drawing]) 
         plot=plot,
         metric_fields=lambda length, metrics: [("share", f"{metrics / length}")],
     )
-    for module in (parts, exhibits):
+    for module in (instances, page):
         monkeypatch.setattr(module, "family_of", lambda _: SimpleNamespace(view=view))
 
 

@@ -30,7 +30,7 @@ from allocsolve.heuristics import Fit, Growth, ListScheduling, ManhattanMedian
 from allocsolve.judge import evolution_value
 from allocsolve.model import Limit
 from allocsolve.registry import make_solver
-from allocsolve.testing import SolverConformance, check_solver, checks, example_problems
+from allocsolve.testing import SolverConformance, check_solver, conformance, example_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,7 +232,7 @@ def test_every_fault_is_caught(
         solver = Bad(fault)
 
     if fault is ignores_the_time:  # others may be slow: the machine may be busy
-        monkeypatch.setattr(checks, "OVERRUN_S", 0.2)
+        monkeypatch.setattr(conformance, "OVERRUN_S", 0.2)
     if "child" in fault.__name__:
         Suite.examples = example_problems("evolution")[:2]
     with pytest.raises(AssertionError, match=rf"^Bad\({fault.__name__}\) .*{message}"):

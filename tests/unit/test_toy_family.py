@@ -251,6 +251,6 @@ def test_its_export_is_an_option(file: Path, tmp_path: Path, capsys: Capture) ->
     write_problem(next(iter(example_problems("evolution"))), other)
     words = ["solve", other, "--solver", "rigid", "--listing", tmp_path / "new.txt"]
     assert refused(capsys, *words) == (
-        "allocsolve: error: --listing: there is no such file of a problem of the kind evolution\n"
+        "allocsolve: error: --listing: no such file is written for problems of the kind evolution\n"
     )
     assert not (tmp_path / "new.txt").exists()

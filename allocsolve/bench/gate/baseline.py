@@ -30,16 +30,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from allocsolve.bench.gate.timing import References, ratios, timing_problems
 from allocsolve.errors import AllocsolveError, FormatError, InvalidAnswer
-from allocsolve.instances.formats.checker import Checker, show
-from allocsolve.instances.formats.json_text import load, save
+from allocsolve.instances.formats.files import Checker, load, save, show
 from allocsolve.model import Budget, Status
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from allocsolve.bench.gate.measure import Measured
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.bench.gate.gate import Measured
+    from allocsolve.instances.formats.files import Document
 
 __all__ = [
     "Baseline",

@@ -8,8 +8,19 @@ that of sleeping, but not of waiting while other programs have the processors: L
 for the thread that makes the calls. So a solver that leaves its work to other threads or processes has no
 wall time: it would be that of a busy machine.
 
-Another type of processor favours other kinds of work: `allocsolve.bench.gate.timing` says how the reference
-works tell that from a solver that has become slower.
+Reference works take a fraction of a millisecond each, and have the results that they must have. A work that
+is changed needs a new name, as baselines hold times in its unit. A time is written in units of the first of
+them, the walk, and so are the times of the other works on the same machine. Between two machines the time
+of each kind of work changes by a ratio of its own: a processor with a worse branch predictor scans a random
+mask more slowly, but walks as fast.
+
+The law of the gate: a solver is a mixture of kinds of work, so if nothing but the machine has changed, its
+time has changed by a mean of the ratios of the reference works, which lies between the smallest and the
+largest of them. Hence a solver is slower only if its time is above ``time_factor`` times the largest ratio
+times its time in the baseline, and faster only if it is below the smallest ratio times that time, divided
+by ``time_factor``. In other words, it is slower or faster if it is so in units of every reference work. A
+mixture of the reference works is never either; what is slower than the factor times the largest ratio
+always is. On one machine all ratios are 1, and the law is the plain comparison with ``time_factor``.
 """
 
 from __future__ import annotations
@@ -33,7 +44,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import BoolArray, FloatArray, IntArray
 
-__all__ = ["RESULTS", "WORKS", "Ratios", "References", "do", "median_references", "ratios"]
+__all__ = ["RESULTS", "Ratios", "References", "do", "median_references", "ratios"]
 
 
 class References(NamedTuple):
@@ -249,14 +260,14 @@ LENGTH: Final = 1_500
 MASK_LENGTH: Final = 65_536
 #: Of the sweep: a whole number of lines of the cache, but not of pages.
 WIDTH: Final = 1_088
-#: What is asked of the works.
+#: The inputs of the works.
 STEPS: Final = 100_000
 RUN_LENGTH: Final = 2
 KEYS: Final = 4_096
 RELAXATIONS: Final = 20
 SWEEPS: Final = 240
 INSTRUCTIONS: Final = 1_500
-#: What the works come to.
+#: The results that the works must have.
 RESULTS: Final = References(
     walk=49_882_810,
     scan=267_192_701,

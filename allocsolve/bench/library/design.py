@@ -47,8 +47,6 @@ __all__ = [
     "LIMITS",
     "SELECTIONS",
     "SUITES",
-    "KleinDraw",
-    "SuiteDesign",
     "build_library",
     "folder_problems",
     "folder_references",
@@ -425,18 +423,22 @@ def folder_references(folder: Path) -> Mapping[tuple[str, str], Reference]:
     problems = {file.stem: (suite, problem) for suite, file, problem in folder_problems(folder)}
     references: dict[tuple[str, str], Reference] = {}
     faults = []
-    for one in read_statements(path):
-        if one.instance not in problems:
-            faults.append(f"{one.instance}: there is no file {one.instance}.json")
+    for statement in read_statements(path):
+        if statement.instance not in problems:
+            faults.append(f"{statement.instance}: there is no file {statement.instance}.json")
             continue
-        suite, problem = problems[one.instance]
+        suite, problem = problems[statement.instance]
         identity, objectives = digest(problem), family_of(problem).objectives
-        if one.digest not in ("", identity):
-            faults.append(f"{one.instance} is another problem, {identity[:12]}, not {one.digest[:12]}")
-        elif one.objective not in objectives:
-            faults.append(f"{one.instance}: {one.objective} is not one of {', '.join(objectives)}")
+        if statement.digest not in ("", identity):
+            faults.append(
+                f"{statement.instance} is another problem, {identity[:12]}, not {statement.digest[:12]}"
+            )
+        elif statement.objective not in objectives:
+            faults.append(
+                f"{statement.instance}: {statement.objective} is not one of {', '.join(objectives)}"
+            )
         else:
-            references[identity, one.objective] = Reference(one.lower, one.upper, suite)
+            references[identity, statement.objective] = Reference(statement.lower, statement.upper, suite)
     if faults:
         raise FormatError(str(path), faults)
     return references

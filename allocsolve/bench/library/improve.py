@@ -349,4 +349,4 @@ def claimed_bounds(suites: Iterable[Suite]) -> tuple[int, int]:
             if row.lower > -math.inf:
                 bound = family_of(problems[row.digest]).bound(problems[row.digest], row.objective)
                 recomputed[row.digest, row.objective] = row.lower <= bound
-    return sum(not one for one in recomputed.values()), len(recomputed)
+    return sum(not holds for holds in recomputed.values()), len(recomputed)

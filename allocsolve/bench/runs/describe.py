@@ -1,4 +1,4 @@
-"""What solvers are that have a name. Importing a plug-in runs its code: a process of its own does that."""
+"""Descriptions of named solvers. Importing a plug-in runs its code: a process of its own does that."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _asked(question: _Question) -> bytes:
                 if message is not None and message[0] == REPLY:
                     return message[1]
                 if message is not None:
-                    fault = "its process says what it is not asked"
+                    fault = "its process sent something else than the description that was expected"
                 elif channel.ended:
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(LOOK_S)

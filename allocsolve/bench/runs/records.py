@@ -1,7 +1,12 @@
-"""Records: one row per run of a solver on a problem."""
+"""Records: one row per run of a solver on a problem, with the facts of the machine that ran it."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import importlib.metadata
+import os
+import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +15,12 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Limit, Status, Value
 
-__all__ = ["Record", "RecordKey"]
+__all__ = ["Record", "RecordKey", "machine", "objective_terms"]
+
+
+def objective_terms(objective: str) -> tuple[str, ...]:
+    """Return the terms of an objective as records have it; whoever planned the run has checked them."""
+    return tuple(objective.split(","))
 
 
 class RecordKey(NamedTuple):
@@ -74,3 +84,27 @@ class Record:
     def key(self) -> RecordKey:
         """What the row is found by."""
         return RecordKey._make(getattr(self, name) for name in RecordKey._fields)
+
+
+@functools.cache
+def machine() -> dict[str, str | int | None]:
+    """Return platform, processors and the versions of what solvers are built on."""
+    facts: dict[str, str | int | None] = {
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+    for package in ("numpy", "scipy", "numba", "ortools", "pulp"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            facts[package] = importlib.metadata.version(package)
+    return facts
+
+
+def _processor() -> str:
+    """Return the model of the processor as Linux names it; elsewhere what `platform` tells."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123 - read line by line until the model is named
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""What the process of a solver says of a call: data, which the owner of the process reads and has judged.
+"""The reply of the process of a solver to a call: data, which the owner reads and has judged.
 
 A reply is a JSON object. Nothing in it is believed: the answer goes through the decoder of its family, the
 claims through the checks of `Result`, and both to the judge.
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Call",
     "GivenAnswer",
-    "Reply",
     "SolverInterrupted",
     "call_solver",
     "clock",
@@ -182,7 +181,7 @@ def _member(check: Checker, kind: type[E], value: object, place: str) -> E | Non
     for member in kind:
         if member == value:
             return member
-    check.add(place, f"{show(value)} is none")
+    check.add(place, f"{show(value)} is none of {', '.join(kind)}")
     return None
 
 

@@ -1,17 +1,25 @@
-"""Rows of the file of records: cells as SQLite holds them, checked one by one when they are read."""
+"""The SQLite file of records: its tables, older formats, and rows, each checked when it is read.
+
+The catalogue of a study stands in tables of its own, whose rows are only added; references may be stated
+anew.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import os
+import sqlite3
 import zlib
 from dataclasses import fields
 from datetime import datetime
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from allocsolve.bench.runs.records import Record, RecordKey
-from allocsolve.errors import AllocsolveError
+from allocsolve.bench.scores.catalogue import Catalogue, Reference
+from allocsolve.errors import AllocsolveError, FormatError
 from allocsolve.families import family_named
 from allocsolve.model import Limit, Status, Value, terms
 
@@ -22,13 +30,17 @@ __all__ = [
     "FIELDS",
     "KEY_FIELDS",
     "BadCellError",
+    "check_place",
+    "columns_of",
     "decoded",
     "decoded_facts",
     "decoded_key",
     "encoded",
-    "json_text",
+    "open_base",
     "packed",
+    "read_catalogue",
     "unpacked",
+    "write_catalogue",
 ]
 
 FIELDS: Final = tuple(field.name for field in fields(Record))
@@ -38,9 +50,9 @@ KEY_FIELDS: Final = (*RecordKey._fields, "attempt")
 #: Fields of a record that are JSON in the file; of values, a lexicographic one or a very large one only.
 _JSON: Final = ("features", "metrics", "incumbents", "machine")
 _VALUES: Final = ("value", "bound", "certified_bound", "combinatorial_bound")
-#: Of the compression: documents take a ninth more room than at level 6, and a third of the time.
+#: Level of the compression: documents are a ninth larger than at level 6, and take a third of the time.
 _LEVEL: Final = 1
-#: What SQLite holds as an integer is below that.
+#: Integers in SQLite are below this.
 _WORD: Final = 2**63
 #: Letters of a bad value that messages show.
 _SHOWN: Final = 40
@@ -242,7 +254,9 @@ def _judged(cell: object) -> Value | None:
 
 def _incumbents(cell: object) -> tuple[tuple[float, Value], ...]:
     document = _loaded(cell)
-    if not (isinstance(document, list) and all(isinstance(one, list) and len(one) == 2 for one in document)):
+    if not (
+        isinstance(document, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in document)
+    ):
         _refuse("is no list of seconds and values")
     return tuple((_number(seconds), _value(value)) for seconds, value in document)
 
@@ -283,3 +297,196 @@ _DECODERS: Final[Mapping[str, Callable[[object], Any]]] = {
 }
 _FIELD_DECODERS: Final = tuple(_DECODERS[name] for name in FIELDS)
 _KEY_DECODERS: Final = tuple(_DECODERS[name] for name in KEY_FIELDS)
+
+
+#: A SQLite file names its application, "allo" in ASCII, and its format.
+_APPLICATION: Final = 0x616C6C6F
+_FORMAT: Final = 3
+
+#: Columns of records that older formats lack, and what their rows have instead.
+_ADDED: Final[Mapping[int, Mapping[str, str]]] = {
+    1: {"certified_bound": "NULL", "code": "''", "attempt": "1", "traceback": "''", "certificate": "NULL"},
+    2: {"code": "''", "attempt": "1", "traceback": "''", "certificate": "NULL"},
+    _FORMAT: {},
+}
+
+# Two nulls are never equal to SQLite, hence ifnull.
+_KEY: Final = ", ".join("ifnull(iterations, -1)" if name == "iterations" else name for name in KEY_FIELDS)
+_COLUMNS: Final = ", ".join(f'"{name}"' for name in FIELDS)
+_ONCE: Final = f"CREATE UNIQUE INDEX once ON records ({_KEY})"
+#: The runner that makes a run, while it does; see `allocsolve.bench.runs.tasks.Claims`.
+_CLAIMS: Final = "CREATE TABLE claims (task TEXT PRIMARY KEY, runner TEXT NOT NULL, until REAL NOT NULL)"
+_SCHEMA: Final = (
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_FORMAT}",
+    "CREATE TABLE problems (digest TEXT PRIMARY KEY, document BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE machines (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE)",
+    f"CREATE TABLE records (id INTEGER PRIMARY KEY, {_COLUMNS}, answer BLOB, certificate BLOB)",
+    _ONCE,
+    _CLAIMS,
+    """CREATE TRIGGER no_change BEFORE UPDATE ON records
+    BEGIN SELECT raise(ABORT, 'records are never changed'); END""",
+    """CREATE TRIGGER no_loss BEFORE DELETE ON records
+    BEGIN SELECT raise(ABORT, 'records are never deleted'); END""",
+)
+
+#: Prefixes of names of network file systems: processes on several machines share no memory there.
+_NETWORK: Final = (
+    *("nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "pvfs2", "panfs", "orangefs"),
+    *("glusterfs", "davfs", "fuse.sshfs", "fuse.gluster", "fuse.ceph", "fuse.s3fs", "fuse.rclone"),
+)
+
+
+def check_place(path: Path, *, read_only: bool) -> None:
+    """Refuse what SQLite would only call "unable to open database file"."""
+    fault = ""
+    if path.is_dir():
+        fault = "is a directory"
+    elif path.exists() and not path.is_file():
+        fault = "is a device or a pipe, not a file"
+    elif read_only and not path.exists():
+        fault = "there is no such file"
+    elif not read_only:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            fault = f"cannot be written: {path.parent} is not a directory"
+        except OSError as error:
+            fault = f"cannot be written: {error.strerror}"
+        else:
+            if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+                fault = "cannot be written: permission denied"
+    if fault:
+        raise FormatError(str(path), [fault])
+
+
+def open_base(source: str, *, read_only: bool) -> sqlite3.Connection:
+    """Open a file of records; one of an older format is brought to this one if it may be written.
+
+    Parameters
+    ----------
+    source
+        The file, made if there is none; ``:memory:`` for none.
+    read_only
+        Whether the file stays as it is.
+
+    Raises
+    ------
+    FormatError
+        If it is no file of records, or one of a later format.
+    sqlite3.Error
+        If SQLite cannot open it.
+    """
+    if read_only:
+        uri = f"{Path(source).absolute().as_uri()}?mode=ro"
+        base = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
+        columns_of(base, source)
+    else:
+        base = sqlite3.connect(source, isolation_level=None, timeout=30)
+        base.execute("BEGIN IMMEDIATE")
+        with base:
+            if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                for statement in _SCHEMA:
+                    base.execute(statement)
+            _migrate(base, columns_of(base, source))
+        if source != ":memory:" and _is_on_network(Path(source)):
+            base.execute("PRAGMA journal_mode = DELETE")
+        else:
+            # A write-ahead log: a commit is one write, and readers are never in the way.
+            base.execute("PRAGMA journal_mode = WAL")
+            base.execute("PRAGMA synchronous = NORMAL")
+    base.text_factory = _text_or_bytes
+    return base
+
+
+def columns_of(base: sqlite3.Connection, source: str) -> Mapping[str, str]:
+    """Return the columns of records that a file lacks, each with what its rows have instead.
+
+    Raises
+    ------
+    FormatError
+        If it is no file of records, or one of a later format.
+    """
+    application = base.execute("PRAGMA application_id").fetchone()[0]
+    version = base.execute("PRAGMA user_version").fetchone()[0]
+    if application != _APPLICATION:
+        raise FormatError(source, ["is a database, but none of allocsolve's records"])
+    if version not in _ADDED:
+        fault = f"holds records of format {version}, this version of allocsolve reads formats 1 to {_FORMAT}"
+        raise FormatError(source, [fault])
+    return _ADDED[version]
+
+
+def _migrate(base: sqlite3.Connection, lacking: Mapping[str, str]) -> None:
+    if lacking:
+        for column, instead in lacking.items():
+            base.execute(f"ALTER TABLE records ADD COLUMN {column} DEFAULT {instead}")
+        base.execute("DROP INDEX once")
+        base.execute(_ONCE)
+        base.execute(_CLAIMS)
+        base.execute(f"PRAGMA user_version = {_FORMAT}")
+
+
+def _is_on_network(path: Path) -> bool:
+    """Tell whether a file lies on a file system that several machines share, as far as the system says."""
+    import psutil  # noqa: PLC0415 - only files that are written need it
+
+    place = path.resolve()
+    above = {str(folder) for folder in (place, *place.parents)}
+    mounts = [mount for mount in psutil.disk_partitions(all=True) if mount.mountpoint in above]
+    nearest = max(mounts, key=lambda mount: len(mount.mountpoint), default=None)
+    return nearest is not None and nearest.fstype.lower().startswith(_NETWORK)
+
+
+def _text_or_bytes(raw: bytes) -> str | bytes:
+    """Return a text of the file; bytes that are none stay bytes, which the check of the cell refuses."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+_CATALOGUE_SCHEMA: Final = (
+    """CREATE TABLE IF NOT EXISTS suites (digest TEXT, suite TEXT, PRIMARY KEY (digest, suite))""",
+    """CREATE TABLE IF NOT EXISTS "references"
+    (digest TEXT, objective TEXT, lower, upper, source TEXT, PRIMARY KEY (digest, objective, source))""",
+)
+
+
+def write_catalogue(base: sqlite3.Connection, catalogue: Catalogue) -> None:
+    """Add a catalogue to that of the file, within a transaction."""
+    for statement in _CATALOGUE_SCHEMA:
+        base.execute(statement)
+    suites = [(digest, name) for digest, names in catalogue.suites.items() for name in names]
+    base.executemany("INSERT OR IGNORE INTO suites VALUES (?, ?)", suites)
+    base.executemany(
+        'INSERT OR REPLACE INTO "references" VALUES (?, ?, ?, ?, ?)',
+        [(*place, *reference) for place, reference in catalogue.references.items()],
+    )
+
+
+def read_catalogue(base: sqlite3.Connection) -> Catalogue:
+    """Return the catalogue of a file; the suites of records count, too, whatever it says.
+
+    Rows that can be none are left out.
+    """
+    tables = {name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    named = [*base.execute("SELECT digest, suite FROM records GROUP BY 1, 2 ORDER BY min(id)")]
+    if "suites" in tables:
+        named = [*base.execute("SELECT digest, suite FROM suites"), *named]
+    suites: dict[str, dict[str, None]] = {}
+    for digest, suite in named:
+        if isinstance(digest, str) and isinstance(suite, str):
+            suites.setdefault(digest, {})[suite] = None
+    references: dict[tuple[str, str], Reference] = {}
+    stated = [*base.execute('SELECT * FROM "references"')] if "references" in tables else []
+    for digest, objective, lower, upper, source in stated:
+        numbers = all(isinstance(value, int | float) for value in (lower, upper))
+        if numbers and all(isinstance(text, str) for text in (digest, objective, source)):
+            before = references.get((digest, objective), Reference(-math.inf, math.inf, ""))
+            references[digest, objective] = Reference(
+                max(lower, before.lower),
+                min(upper, before.upper),
+                ", ".join(filter(None, (before.source, source))),
+            )
+    return Catalogue({digest: tuple(names) for digest, names in suites.items()}, references)

@@ -1,4 +1,7 @@
-"""Runs tasks: every answer goes to the judge, every row to disk as soon as it is there."""
+"""Runs tasks, here or elsewhere: every answer goes to the judge, every row to disk as soon as it is there.
+
+Elsewhere are processes of this machine, the workers of a Dask cluster, or the ranks of an MPI program.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,18 @@ import functools
 import gc
 import itertools
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from allocsolve.bench.runs.cell import Conditions, close_all, run_isolated
-from allocsolve.bench.runs.execution import Outcome, execute
+from allocsolve.bench.runs.execution import Conditions, Outcome, close_all, execute, run_isolated
 from allocsolve.bench.runs.store import RecordStore
 from allocsolve.bench.scores.catalogue import Catalogue
-from allocsolve.errors import AllocsolveError, InvalidOption
+from allocsolve.errors import AllocsolveError, InvalidOption, SolverUnavailable
 from allocsolve.registry import ready
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.tasks import Task
     from allocsolve.families import AnySolver
 
-__all__ = ["AHEAD", "MEMORY_MB", "Announce", "Progress", "outcomes", "run", "run_missing"]
+__all__ = ["MEMORY_MB", "Announce", "Progress", "open_executor", "outcomes", "run", "run_missing"]
 
 #: Called with the number of runs done, their total and what comes next, or what has just been done.
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -40,7 +43,7 @@ MEMORY_MB: Final = 4096.0
 
 #: Tasks that wait at an executor: enough for the workers of a cluster, few enough to be called off.
 AHEAD: Final = 512
-#: How often a task is sent out again whose worker has died; then it is left for the next time.
+#: How many times a task is sent out again if its worker has died; then it is left to the next run.
 _TRIES: Final = 5
 #: How often runners look for what others have done, in seconds.
 _MOMENT_S: Final = 0.5
@@ -60,11 +63,13 @@ def run(
     Parameters and errors are those of `run_missing`; without a store nothing is kept.
     """
     store = RecordStore() if store is None else store
+    records: dict[int, Record] = {}  # by row: a run that is made again has another one
     for task in tasks:  # a row that is damaged is found out when it is read
         with suppress(KeyError):
-            store[task.key]
+            record = store[task.key]
+            records[store.row(task.key)] = record
     run_missing(tasks, store, again=again, executor=executor, progress=progress, announce=announce)
-    return [store[task.key] for task in tasks]
+    return [records.get(store.row(task.key)) or store[task.key] for task in tasks]
 
 
 def run_missing(
@@ -269,3 +274,82 @@ class _Sent:
             future.cancel()
         if self.under_way:
             close_all()
+
+
+@contextmanager
+def open_executor(where: str, jobs: int) -> Iterator[Executor]:
+    """Open an executor for tasks that are run in cells, and close it at the end.
+
+    Parameters
+    ----------
+    where
+        ``local``; ``dask:ADDRESS`` of a running scheduler; ``mpi`` in a program that was started by
+        ``mpiexec -n N python -m mpi4py.futures -m allocsolve ...``.
+    jobs
+        Tasks at a time, >= 1; the others have their own numbers of workers.
+
+    Raises
+    ------
+    InvalidOption
+        If there is no such place, nothing answers at the address, or the program was not started like that.
+    SolverUnavailable
+        If what it needs is not installed.
+    """
+    kind, _, address = where.partition(":")
+    if where == "local":
+        # Each thread only watches a process of its own.
+        executor: Executor = ThreadPoolExecutor(jobs)
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+            close_all()
+    elif kind == "dask" and address:
+        with _dask(address) as executor:
+            yield executor
+    elif where == "mpi":
+        with _mpi() as executor:
+            yield executor
+    else:
+        msg = f"executor {where!r} is not local, dask:ADDRESS or mpi"
+        raise InvalidOption(msg)
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Executor]:
+    try:
+        from distributed import Client  # noqa: PLC0415 - an optional dependency
+    except ImportError:
+        msg = "--executor dask needs dask.distributed: pip install 'allocsolve[dask]'"
+        raise SolverUnavailable(msg) from None
+    try:
+        client = Client(address, timeout=15)
+    except (OSError, ValueError, TimeoutError) as error:
+        msg = f"no Dask scheduler answers at {address}: {' '.join(str(error).split())}"
+        raise InvalidOption(msg) from None
+    with client:
+        # Not pure: two tasks are never the same task to us, whatever their arguments hash to.
+        executor: Executor = client.get_executor(pure=False)
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False)
+
+
+@contextmanager
+def _mpi() -> Iterator[Executor]:
+    # Else it would start ranks by itself, which few systems allow, and wait for them for ever.
+    if "mpi4py.futures" not in sys.orig_argv:
+        msg = "--executor mpi goes with: mpiexec -n N python -m mpi4py.futures -m allocsolve ..."
+        raise InvalidOption(msg)
+    try:
+        from mpi4py.futures import MPIPoolExecutor  # noqa: PLC0415 - an optional dependency
+    except (ImportError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        msg = f"--executor mpi needs mpi4py and an MPI: pip install 'allocsolve[mpi]' ({reason})"
+        raise SolverUnavailable(msg) from None
+    executor = MPIPoolExecutor()
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)

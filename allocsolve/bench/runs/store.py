@@ -9,19 +9,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from allocsolve.bench.runs.catalogue_rows import read_catalogue, write_catalogue
 from allocsolve.bench.runs.rows import (
     FIELDS,
     KEY_FIELDS,
     BadCellError,
+    check_place,
+    columns_of,
     decoded,
     decoded_facts,
     decoded_key,
     encoded,
+    open_base,
     packed,
+    read_catalogue,
     unpacked,
+    write_catalogue,
 )
-from allocsolve.bench.runs.schema import check_place, columns_of, open_base
 from allocsolve.bench.runs.tasks import Claims, task_text
 from allocsolve.errors import FormatError
 from allocsolve.instances import digest, parse_problem, parse_solution, problem_document, solution_document
@@ -80,7 +83,7 @@ class RecordStore:
         self._read_only = read_only
         self._tell = tell or (lambda line: warnings.warn(line, stacklevel=4))
         self._claims: Claims | None = None
-        #: Of the newest row of each key that is no bad one: its place; and how many attempts there are.
+        #: By key: the place of the newest row that can be read, and the number of attempts.
         self._ids: dict[RecordKey, int] = {}
         self._attempts: dict[RecordKey, int] = {}
         self._bad: set[int] = set()
@@ -259,7 +262,7 @@ class RecordStore:
         return (min(times)[:10], max(times)[:10]) if times else ()
 
     def attempts(self, key: RecordKey) -> int:
-        """Return how often a run has been made, be it that the row is left out."""
+        """Return how often a run has been made, also if its row is left out."""
         return self._attempts.get(key, 0)
 
     def problem(self, digest_of_problem: str) -> Problem:
@@ -284,13 +287,23 @@ class RecordStore:
         self._tell(f"{self._source}: problem {expected[:12]}: {fault}; it is left out")
         raise KeyError(expected)
 
-    def answer(self, key: RecordKey) -> Answer | None:
-        """Return the answer of a record; None if it has none, or it is damaged."""
+    def answer(self, key: RecordKey, problem: Problem | None = None) -> Answer | None:
+        """Return the answer of a record; None if it has none, or it is damaged.
+
+        Parameters
+        ----------
+        key
+            Of the record.
+        problem
+            That the record is about, if it is at hand; None reads it from the file.
+        """
         blob = self._blob("answer", key)
         if blob is None:
             return None
         try:
-            return parse_solution(unpacked("answer", blob), self._source, self.problem(key.digest))
+            problem = self.problem(key.digest) if problem is None else problem
+            document = unpacked("answer", blob)
+            return parse_solution(document, self._source, problem, problem_digest=key.digest)
         except KeyError:
             return None
         except (BadCellError, FormatError) as error:

@@ -17,8 +17,7 @@ from allocsolve.bench.runs.tasks import plan
 from allocsolve.errors import AllocsolveError, FormatError, InvalidOption, UnknownName
 from allocsolve.families import families, family_named, family_of, setting_fault, with_settings
 from allocsolve.instances import read_problem
-from allocsolve.instances.formats.json_text import MAX_DEPTH
-from allocsolve.instances.formats.reading import read_input
+from allocsolve.instances.formats.files import MAX_DEPTH, read_input
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:
@@ -205,7 +204,7 @@ def _located(names: Iterable[str], folder: Path) -> list[str]:
 def references_of(names: Iterable[str]) -> dict[tuple[str, str], Reference]:
     """Return what those of the names that are folders state of their problems; see `folder_references`."""
     folders = (path for path in map(Path, names) if path.is_dir())
-    return {place: one for folder in folders for place, one in folder_references(folder).items()}
+    return {place: reference for folder in folders for place, reference in folder_references(folder).items()}
 
 
 def _with_settings(

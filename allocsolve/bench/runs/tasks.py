@@ -1,4 +1,10 @@
-"""Tasks: one solver on one problem within one budget."""
+"""Tasks: one solver on one problem within one budget.
+
+Several runners share one file of records, and each run is made by one of them, which *claims* it: before
+the run it writes down until when nobody else may make it, and it extends that time while it works. A claim
+is void when its time is over, or at once if it belongs to a process of this machine that has ended. Two
+runners that make the same run nevertheless lose time, but no row: the first one is kept.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from allocsolve import registry
 from allocsolve.bench.runs.describe import Description, describe, identity_of, recorded_name
-from allocsolve.bench.runs.records import RecordKey
+from allocsolve.bench.runs.records import RecordKey, objective_terms
 from allocsolve.bench.runs.reply import GivenAnswer
 from allocsolve.errors import AllocsolveError, InvalidOption, PluginError, UnknownName
 from allocsolve.families import AnyFamily, AnySolver, family_of
@@ -58,7 +64,7 @@ class Task:
     @property
     def objective(self) -> tuple[str, ...]:
         """The terms that are minimised and judged."""
-        return tuple(self.key.objective.split(","))
+        return objective_terms(self.key.objective)
 
     @property
     def label(self) -> str:
@@ -184,16 +190,16 @@ def _contestant(solver: SolverLike | Description, family: AnyFamily, objective: 
     return _Contestant(solver.name, *identity, None)
 
 
-def _are_equal(one: _Contestant, other: _Contestant) -> bool:
+def _are_equal(contestant: _Contestant, other: _Contestant) -> bool:
     """Tell whether two solvers of one name are the same, whatever they say of themselves."""
-    if one[:3] != other[:3]:
+    if contestant[:3] != other[:3]:
         return False
-    if one.unnamed is other.unnamed or one.unnamed == other.unnamed:
+    if contestant.unnamed is other.unnamed or contestant.unnamed == other.unnamed:
         return True
-    if one.unnamed is None or other.unnamed is None or inspect.isroutine(one.unnamed):
+    if contestant.unnamed is None or other.unnamed is None or inspect.isroutine(contestant.unnamed):
         return False
     try:  # all that they hold, as copies are made of them
-        return bool(one.unnamed.__reduce_ex__(2)[1:] == other.unnamed.__reduce_ex__(2)[1:])
+        return bool(contestant.unnamed.__reduce_ex__(2)[1:] == other.unnamed.__reduce_ex__(2)[1:])
     except (TypeError, ValueError):  # they cannot be copied, or what they hold cannot be compared
         return False
 
@@ -255,7 +261,7 @@ def family_of_all(problems: Sequence[Problem]) -> AnyFamily:
     return family
 
 
-#: How long a claim holds that nobody renews, in seconds; the clocks of the machines may differ by less.
+#: Seconds after which a claim that is not renewed is void; the clocks of machines must differ by less.
 LEASE_S: Final = 90.0
 #: How often claims are renewed, in seconds.
 _BEAT_S: Final = 15.0
@@ -271,7 +277,7 @@ class Claims:
     Parameters
     ----------
     base
-        The open file; claims are made in transactions of whoever has opened it.
+        The open file; claims are made within a transaction of the caller.
     source
         The file: claims are renewed by a thread with a connection of its own.
     """

@@ -1,4 +1,4 @@
-"""The judge's word on a file of records: everything that can be recomputed is."""
+"""A file of records checked by the judge: everything that can be recomputed is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from allocsolve import judge
 from allocsolve.bench.runs.execution import metric_numbers
+from allocsolve.bench.runs.records import objective_terms
 from allocsolve.errors import AllocsolveError
 from allocsolve.families import family_of
 from allocsolve.model import Result, Status, Value, terms
@@ -76,7 +77,7 @@ def _answer_faults(store: RecordStore, record: Record, problem: Problem) -> Iter
         if faults:
             yield f"the answer is not feasible: {faults[0]}"
             return
-        objective = tuple(record.objective.split(","))
+        objective = objective_terms(record.objective)
         value = judge.value(problem, answer, objective)
         if value != record.value:
             yield f"the judge finds {record.objective} {value}, the record has {record.value}"
@@ -85,9 +86,9 @@ def _answer_faults(store: RecordStore, record: Record, problem: Problem) -> Iter
         yield str(error)
         return
     for name in sorted(metrics.keys() | record.metrics.keys()):
-        found, recorded = metrics.get(name, math.nan), record.metrics.get(name, math.nan)
-        if not math.isclose(found, recorded, rel_tol=1e-9):  # sums in another order on another machine
-            yield f"the judge finds {name} {found}, the record has {recorded}"
+        judged, recorded = metrics.get(name, math.nan), record.metrics.get(name, math.nan)
+        if not math.isclose(judged, recorded, rel_tol=1e-9):  # sums in another order on another machine
+            yield f"the judge finds {name} {judged}, the record has {recorded}"
     if record.status is Status.OPTIMAL and terms(record.bound) != terms(record.value):
         yield f"it is called optimal, with the value {record.value} and the bound {record.bound}"
 
@@ -95,7 +96,7 @@ def _answer_faults(store: RecordStore, record: Record, problem: Problem) -> Iter
 def _bound_faults(
     store: RecordStore, record: Record, problem: Problem, floors: dict[tuple[str, str], Value]
 ) -> Iterator[str]:
-    objective = tuple(record.objective.split(","))
+    objective = objective_terms(record.objective)
     certificate = store.certificate(record.key)
     certified: Value = -math.inf
     if certificate is not None:

@@ -1,7 +1,10 @@
-"""How long a process takes, and how much of that is the machine's doing.
+"""How long a process takes, and for how much of that a busy machine is to blame.
 
 A busy machine lets a solver wait for a processor, and its watcher, too. Linux says how long each thread has
 waited; where nothing does, a fixed time is allowed instead.
+
+Owner and process talk through pipes. Orders go in, pickled by the owner, who is trusted. What comes out is
+never unpickled: marks of one byte in a fixed order, and a reply that is text.
 """
 
 from __future__ import annotations
@@ -34,7 +37,6 @@ __all__ = [
     "Timing",
     "Watch",
     "exit_reason",
-    "family_of_processes",
     "held_mb",
     "kept_waiting",
     "kill",
@@ -113,9 +115,9 @@ def held_mb(pid: int) -> float:
     import psutil  # noqa: PLC0415 - loaded only in processes that start others
 
     held = 0
-    for one in family_of_processes(pid):
+    for process in family_of_processes(pid):
         with contextlib.suppress(psutil.Error):
-            held += psutil.Process(one).memory_info().rss
+            held += psutil.Process(process).memory_info().rss
     return held / 1e6
 
 
@@ -126,9 +128,9 @@ Schedule: TypeAlias = "Mapping[str, tuple[float, float]]"
 
 _PROC: Final = Path("/proc")
 _MEASURED: Final = (_PROC / "self/schedstat").exists()
-#: What is allowed beyond a limit besides what is measured: to see the clock, to hand over, to be looked at.
+#: Seconds beyond a limit that are always allowed: to read the clock, to hand over, to be looked at.
 GRACE_S: Final = 1.0 if _MEASURED else 5.0
-#: How far two clocks may be apart besides what is measured.
+#: Seconds by which two clocks may differ besides what is measured.
 _APART_S: Final = 0.1 if _MEASURED else 5.0
 
 
@@ -224,8 +226,8 @@ def kept_waiting(before: Schedule, after: Schedule, seconds: float, workers: int
 def _schedule(pid: int) -> Schedule:
     """Return the schedule of all threads of a process and of those that it has started."""
     schedule: dict[str, tuple[float, float]] = {}
-    for one in family_of_processes(pid) if _MEASURED else ():
-        for path in (_PROC / str(one) / "task").glob("*/schedstat"):
+    for process in family_of_processes(pid) if _MEASURED else ():
+        for path in (_PROC / str(process) / "task").glob("*/schedstat"):
             with contextlib.suppress(OSError, ValueError):
                 running, queueing, *_ = path.read_text().split()
                 schedule[str(path)] = int(running) / 1e9, int(queueing) / 1e9

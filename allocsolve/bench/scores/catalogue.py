@@ -1,14 +1,18 @@
-"""The catalogue of a study: which suites name an instance, and what files state of it."""
+"""The catalogue of a study: the suites of each instance, what files state of it, and selections by suite."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from allocsolve.errors import UnknownName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-__all__ = ["Catalogue", "Reference"]
+    from allocsolve.bench.runs.records import Record
+
+__all__ = ["FILES", "Catalogue", "Reference", "select"]
 
 
 class Reference(NamedTuple):
@@ -35,3 +39,57 @@ class Catalogue:
             for digest in (*self.suites, *other.suites)
         }
         return Catalogue(suites, {**self.references, **other.references})
+
+
+#: What problems that are of no suite are called.
+FILES: Final = "files"
+
+
+def select(
+    records: Iterable[Record],
+    catalogue: Catalogue,
+    *,
+    solvers: Collection[str] = (),
+    exclude: Collection[str] = (),
+    suites: Collection[str] = (),
+) -> tuple[list[Record], Catalogue]:
+    """Return the records of some solvers and suites, as if the others had never been made.
+
+    Parameters
+    ----------
+    records
+        Of any solvers and suites.
+    catalogue
+        Which suites name their instances.
+    solvers
+        The names of those to keep, as records have them; all if empty.
+    exclude
+        Of those to leave out.
+    suites
+        Names of those to keep, `FILES` for problems of no suite; all if empty.
+
+    Raises
+    ------
+    UnknownName
+        If no record is of a solver or suite that is named.
+    """
+    rows = list(records)
+    known = dict.fromkeys(row.solver for row in rows)
+    for name in (*solvers, *exclude):
+        if name not in known:
+            raise UnknownName("solver of the records", name, known)
+    by_digest = {row.digest: catalogue.suites.get(row.digest, (row.suite,)) for row in rows}
+    named = dict.fromkeys(suite or FILES for names in by_digest.values() for suite in names)
+    for name in suites:
+        if name not in named:
+            raise UnknownName("suite of the records", name, named)
+    kept = {
+        digest: tuple(suite for suite in names if not suites or (suite or FILES) in suites)
+        for digest, names in by_digest.items()
+    }
+    chosen = [
+        row
+        for row in rows
+        if (not solvers or row.solver in solvers) and row.solver not in exclude and kept[row.digest]
+    ]
+    return chosen, Catalogue(kept, catalogue.references)

@@ -20,17 +20,7 @@ if TYPE_CHECKING:
     from allocsolve.bench.runs.records import Record
     from allocsolve.bench.scores.statistics import Interval
 
-__all__ = [
-    "Comparison",
-    "Entrant",
-    "InstanceResult",
-    "PairedStudies",
-    "SolverChange",
-    "compare",
-    "entrant_names",
-    "instance_result",
-    "pair_studies",
-]
+__all__ = ["Comparison", "InstanceResult", "PairedStudies", "SolverChange", "compare", "pair_studies"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +83,9 @@ class Comparison:
     @property
     def common(self) -> tuple[str, ...]:
         """The digests of the instances that all entrants were run on."""
-        return tuple(one for one in self.best_by_digest if all(one in rows for rows in self.cells.values()))
+        return tuple(
+            digest for digest in self.best_by_digest if all(digest in rows for rows in self.cells.values())
+        )
 
 
 class Entrant(NamedTuple):
@@ -132,10 +124,10 @@ def entrant_names(entrants: Iterable[Entrant]) -> dict[Entrant, str]:
         by_solver.setdefault(entrant.solver, []).append(entrant)
     names = {}
     for solver, same in by_solver.items():
-        differing = [field for field in _WRITTEN if len({getattr(one, field) for one in same}) > 1]
-        for one in same:
-            details = (_WRITTEN[field](getattr(one, field)) for field in differing)
-            names[one] = ", ".join([solver, *details])
+        differing = [field for field in _WRITTEN if len({getattr(run, field) for run in same}) > 1]
+        for run in same:
+            details = (_WRITTEN[field](getattr(run, field)) for field in differing)
+            names[run] = ", ".join([solver, *details])
     return names
 
 
@@ -287,9 +279,9 @@ def pair_studies(before: Iterable[Record], after: Iterable[Record], catalogue: C
     pairs = [(key, old[key], new[key]) for key in old if key in new]
     known = _best_of_all([*old.values(), *new.values()], catalogue)
     grouped: dict[_Place, dict[str, list[tuple[Record, Record]]]] = {}
-    for key, one, other in pairs:
+    for key, old_row, new_row in pairs:
         place = _Place(key.kind, key.objective, key.entrant)
-        grouped.setdefault(place, {}).setdefault(key.digest, []).append((one, other))
+        grouped.setdefault(place, {}).setdefault(key.digest, []).append((old_row, new_row))
     results = {
         place: [_results(runs, known[place.objective, digest]) for digest, runs in by_digest.items()]
         for place, by_digest in grouped.items()
@@ -305,10 +297,10 @@ def pair_studies(before: Iterable[Record], after: Iterable[Record], catalogue: C
             for (place, rows), p, p_holm in zip(results.items(), p_values, holm(p_values), strict=True)
         ),
         pairs=len(pairs),
-        same_code=_same_code([(one, other) for _, one, other in pairs]),
+        same_code=_same_code([(old_row, new_row) for _, old_row, new_row in pairs]),
         unpaired_before=Counter(row.solver for key, row in old.items() if key not in new),
         unpaired_after=Counter(row.solver for key, row in new.items() if key not in old),
-        machine_differences=_machine_differences([(one, other) for _, one, other in pairs]),
+        machine_differences=_machine_differences([(old_row, new_row) for _, old_row, new_row in pairs]),
     )
 
 
@@ -340,9 +332,11 @@ def _results(runs: Sequence[tuple[Record, Record]], known: Best) -> tuple[Instan
 def _change(
     name: str, place: _Place, rows: Sequence[tuple[InstanceResult, InstanceResult]], p: float, p_holm: float
 ) -> SolverChange:
-    orders = [(one.order, other.order) for one, other in rows]
+    orders = [(before.order, after.order) for before, after in rows]
     better, worse = sum(b < a for a, b in orders), sum(b > a for a, b in orders)
-    answered = [(one, other) for one, other in rows if one.value is not None and other.value is not None]
+    answered = [
+        (before, after) for before, after in rows if before.value is not None and after.value is not None
+    ]
     differences = [relative_difference(b.order[0], a.order[0]) for a, b in answered]
     gaps = [(a.gap, b.gap) for a, b in answered if a.gap is not None and b.gap is not None]
     gap_changes = [b - a for a, b in gaps if max(a, b) < math.inf]
@@ -356,10 +350,10 @@ def _change(
         better=better,
         equal=len(rows) - better - worse,
         worse=worse,
-        newly_solved=sum(one.value is None and other.value is not None for one, other in rows),
-        newly_failed=sum(one.value is not None and other.value is None for one, other in rows),
-        proven_before=sum(one.proven for one, _ in rows),
-        proven_after=sum(other.proven for _, other in rows),
+        newly_solved=sum(before.value is None and after.value is not None for before, after in rows),
+        newly_failed=sum(before.value is not None and after.value is None for before, after in rows),
+        proven_before=sum(before.proven for before, _ in rows),
+        proven_after=sum(after.proven for _, after in rows),
         difference=_mean(differences),
         difference_interval=bootstrap_interval(differences, "mean"),
         median_difference=median(differences) if differences else None,
@@ -380,8 +374,8 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _same_code(pairs: Sequence[tuple[Record, Record]]) -> tuple[str, ...]:
     """Return the solvers whose code is known and has not changed."""
-    changed = {one.solver for one, other in pairs if not one.code or one.code != other.code}
-    return tuple(dict.fromkeys(one.solver for one, _ in pairs if one.solver not in changed))
+    changed = {before.solver for before, after in pairs if not before.code or before.code != after.code}
+    return tuple(dict.fromkeys(before.solver for before, _ in pairs if before.solver not in changed))
 
 
 def _machine_differences(

@@ -1,23 +1,30 @@
-"""Statistics for comparing solvers: plain functions on numbers, each with its source."""
+"""Statistics for comparing solvers: plain functions on numbers, each with its source.
+
+Last come *brackets*: what is known of an optimum, or of the ratio of two, that need not be proven.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from allocsolve.errors import InvalidOption
+from allocsolve.errors import InvalidAnswer, InvalidOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
+    "FEWEST",
     "STATISTICS",
+    "Bracket",
     "Interval",
-    "Statistic",
+    "Ratios",
     "Steps",
     "bootstrap_interval",
     "holm",
@@ -25,6 +32,9 @@ __all__ = [
     "primal_gap",
     "primal_integral",
     "quantile",
+    "ratio",
+    "ratios",
+    "sharpened",
     "shifted_geometric_mean",
     "signed_rank",
 ]
@@ -40,7 +50,7 @@ STATISTICS: Final[tuple[Statistic, ...]] = get_args(Statistic)
 
 _RESAMPLES: Final = 1999
 
-#: Up to so many differences the distribution of the sum of ranks is computed, not approximated.
+#: At most this number of differences: the distribution of the sum of ranks is computed, not approximated.
 _EXACT_PAIRS: Final = 50
 
 
@@ -162,7 +172,7 @@ def signed_rank(differences: Sequence[float]) -> float:
     from scipy import stats  # noqa: PLC0415 - heavy, and few need it
 
     if len(nonzero) > _EXACT_PAIRS:
-        return float(stats.wilcoxon(nonzero).pvalue)  # of so many, an approximation
+        return float(stats.wilcoxon(nonzero).pvalue)  # an approximation, above `_EXACT_PAIRS`
     ranks = (2 * stats.rankdata(np.abs(nonzero))).astype(np.int64)  # whole, also when some are equal
     # The probability of each sum of the ranks above 0, if every sign is as likely as the other.
     chances = np.zeros(int(ranks.sum()) + 1)
@@ -178,7 +188,7 @@ def signed_rank(differences: Sequence[float]) -> float:
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Return the p-values adjusted for being several tests (Holm 1979), in the order given.
 
-    Whoever rejects all adjusted values up to alpha makes any false rejection with a probability of at most
+    Rejecting all adjusted values up to alpha makes any false rejection with a probability of at most
     alpha, however the tests depend on each other.
 
     Examples
@@ -273,3 +283,140 @@ def primal_integral(gaps: Steps, end: float) -> float:
     """
     steps = [(0.0, 1.0), *((min(time, end), gap) for time, gap in gaps), (end, 0.0)]
     return math.fsum(gap * (later - time) for (time, gap), (later, _) in pairwise(steps))
+
+
+#: Of fewer exact ratios no mean is given, unless they are all that there is.
+FEWEST: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """Two numbers >= 0 that something unknown lies between, both included.
+
+    Raises
+    ------
+    InvalidAnswer
+        If `lower` is above `upper`: what is said of it contradicts itself.
+    """
+
+    lower: float
+    upper: float  #: infinite if nothing is known
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lower <= self.upper:
+            msg = f"contradiction: a bound of {self.lower:.10g} and a value of {self.upper:.10g}"
+            raise InvalidAnswer(msg)
+
+    @property
+    def exact(self) -> bool:
+        """Whether both are the same, and so is what they hold."""
+        return self.lower == self.upper
+
+    @property
+    def gap(self) -> float:
+        """How far the upper is above the lower one, relative to it; infinite above 0."""
+        return 0.0 if self.exact else (self.upper - self.lower) / self.lower if self.lower else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Ratios of `count` instances, of which `exact` ones are known and the others lie in brackets.
+
+    The instances that are proven are the easier ones, so their mean need not be that of all. The mean of all
+    is certain to be in `within`.
+    """
+
+    count: int
+    exact: int
+    mean: float | None  #: of the exact ones; None of fewer than `FEWEST` unless all are
+    interval: Interval  #: of 95 % for `mean`, by bootstrap; None without one
+    low: float | None  #: least exact one
+    high: float | None  #: largest exact one
+    within: tuple[float, float]  #: least and largest mean of all that the brackets allow
+
+
+def sharpened(brackets: Mapping[float, Bracket], what: str = "the optimum") -> dict[float, Bracket]:
+    """Return what brackets of the optimum within several expand limits say of each other.
+
+    What keeps a limit keeps every looser one, too. So the value of an answer holds for all looser limits, and
+    a lower bound for all tighter ones.
+
+    Parameters
+    ----------
+    brackets
+        By expand limit.
+    what
+        For the message: whose optimum it is.
+
+    Returns
+    -------
+    dict
+        By expand limit, in increasing order; both ends never increase with the limit.
+
+    Raises
+    ------
+    InvalidAnswer
+        If a bound within one limit is above a value within a tighter one.
+
+    Examples
+    --------
+    >>> sharper = sharpened({1: Bracket(60, 90), 2: Bracket(70, 100)})
+    >>> sharper[1], sharper[2]
+    (Bracket(lower=70, upper=90), Bracket(lower=70, upper=90))
+    """
+    limits = sorted(brackets)
+    sharper = {}
+    for limit in limits:
+        lower, bounded = max((brackets[other].lower, other) for other in limits if other >= limit)
+        upper, valued = min((brackets[other].upper, other) for other in limits if other <= limit)
+        if lower > upper:
+            msg = (
+                f"contradiction on {what}: the bound {lower:.10g} within limit {bounded:g} is above "
+                f"{upper:.10g}, found within limit {valued:g}"
+            )
+            raise InvalidAnswer(msg)
+        sharper[limit] = Bracket(lower, upper)
+    return sharper
+
+
+def ratio(numerator: Bracket, denominator: Bracket, *, cap: float = math.inf) -> Bracket:
+    """Return the bracket of the ratio of two unknown numbers, the second above 0.
+
+    Parameters
+    ----------
+    numerator, denominator
+        What is known of both.
+    cap
+        That the ratio cannot exceed, for a reason of its own.
+
+    Notes
+    -----
+    The ends are lower/upper and upper/lower: all that can be said if the two are not known to depend on each
+    other.
+
+    Examples
+    --------
+    >>> ratio(Bracket(80, 90), Bracket(100, 100)), ratio(Bracket(80, 90), Bracket(85, 100), cap=1)
+    (Bracket(lower=0.8, upper=0.9), Bracket(lower=0.8, upper=1))
+    """
+    lower = 0.0 if math.isinf(denominator.upper) else numerator.lower / denominator.upper
+    upper = numerator.upper / denominator.lower if denominator.lower else math.inf
+    return Bracket(lower, min(upper, cap))
+
+
+def ratios(brackets: Sequence[Bracket]) -> Ratios:
+    """Return what can be said of ratios, each of an instance of its own; NaN is within nothing of none."""
+    exact = [bracket.lower for bracket in brackets if bracket.exact]
+    enough = bool(exact) and (len(exact) >= FEWEST or len(exact) == len(brackets))
+    within = math.nan, math.nan
+    if brackets:
+        within = fmean(b.lower for b in brackets), fmean(b.upper for b in brackets)
+    return Ratios(
+        count=len(brackets),
+        exact=len(exact),
+        mean=fmean(exact) if enough else None,
+        interval=bootstrap_interval(exact, "mean") if enough else None,
+        low=min(exact, default=None),
+        high=max(exact, default=None),
+        within=within,
+    )

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPORTS",
-    "GAP_SHIFT",
-    "TIME_SHIFT",
     "Distribution",
     "Duel",
     "PrimalCurve",
@@ -165,8 +163,8 @@ def _summary(entrant: str, results: Mapping[str, InstanceResult], comparison: Co
 def duels(comparison: Comparison) -> tuple[Duel, ...]:
     """Return a duel for each pair of entrants that have an instance in common, in the order of `entrants`."""
     compared = []
-    for one, other in combinations(comparison.entrants, 2):
-        results, other_results = comparison.cells[one], comparison.cells[other]
+    for entrant, other in combinations(comparison.entrants, 2):
+        results, other_results = comparison.cells[entrant], comparison.cells[other]
         pairs = [
             (results[digest].order, other_results[digest].order)
             for digest in results
@@ -176,18 +174,20 @@ def duels(comparison: Comparison) -> tuple[Duel, ...]:
             differences = [relative_difference(a[0], b[0]) for a, b in pairs]
             wins, losses = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
             ties = len(pairs) - wins - losses
-            compared.append((one, other, wins, ties, losses, median(differences), signed_rank(differences)))
+            compared.append(
+                (entrant, other, wins, ties, losses, median(differences), signed_rank(differences))
+            )
     adjusted = holm([p for *_, p in compared])
     return tuple(Duel(*duel, p_holm) for duel, p_holm in zip(compared, adjusted, strict=True))
 
 
-def relative_difference(one: float, other: float) -> float:
-    """Return (one - other) / the larger of two values >= 0, of which infinity is one."""
-    if one == other:
+def relative_difference(first: float, second: float) -> float:
+    """Return (first - second) / the larger of two values >= 0, of which infinity is one."""
+    if first == second:
         return 0.0
-    if math.isinf(one) or math.isinf(other):
-        return math.copysign(1.0, one - other)
-    return (one - other) / max(one, other)
+    if math.isinf(first) or math.isinf(second):
+        return math.copysign(1.0, first - second)
+    return (first - second) / max(first, second)
 
 
 def profiles(comparison: Comparison) -> dict[str, tuple[tuple[float, float], ...]]:

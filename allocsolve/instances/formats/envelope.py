@@ -13,40 +13,68 @@ The digest is the SHA-256, in lower-case hexadecimal, of the problem written as 
 keys, separators ``,`` and ``:`` without spaces, and characters escaped only where JSON demands it (``"``,
 ``\`` and those below U+0020, as ``json.dumps`` does with ``ensure_ascii=False``), with all fields of its kind
 but ``name`` and ``meta`` (of the top level), the defaults filled in.
+
+A certificate is what proves a lower bound, without an answer beside it::
+
+    {"format": "allocsolve/1", "kind": "certificate", "problem": "<digest>", "objective": ["<term>", ...],
+     "certificate": {...}, "meta": {...}}
+
+``certificate`` is that of a `Result`: its own ``kind`` says which one, and the judge of the family
+recomputes the bound from it (see `allocsolve.judge.certify`). ``problem`` is the digest of the problem that
+is bounded, ``objective`` the terms, of which the first is bounded. Names of files that end in ``.gz`` are
+compressed.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
-from typing import TYPE_CHECKING, Any
+import io
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 
-from allocsolve.errors import FormatError, InvalidProblem
+from allocsolve.errors import AllocsolveError, FormatError, InvalidProblem
 from allocsolve.families import families, family_of
-from allocsolve.instances.formats.checker import Document, show
-from allocsolve.instances.formats.json_text import canonical, load, save
+from allocsolve.instances.formats.files import (
+    Checker,
+    Document,
+    canonical,
+    load,
+    parse,
+    read_input,
+    read_stream,
+    replace_file,
+    save,
+    show,
+)
 from allocsolve.instances.formats.tables import is_table, read_rows, rows_of, write_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from allocsolve.families import AnyFamily, TableFormat
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import Answer, Problem
 
 __all__ = [
+    "Proof",
     "digest",
     "parse_problem",
     "parse_solution",
     "problem_columns",
     "problem_document",
     "problem_from_columns",
+    "read_certificate",
+    "read_outcome",
     "read_problem",
     "read_solution",
     "solution_columns",
     "solution_digest",
     "solution_document",
     "solution_from_columns",
+    "write_certificate",
     "write_problem",
     "write_solution",
 ]
@@ -367,3 +395,125 @@ def _kind(document: Document, source: str, kinds: list[str]) -> str:
             fault = f"{name}: {show(document[name])} is not {' or '.join(map(show, allowed))}"
             raise FormatError(source, [fault])
     return str(document["kind"])
+
+
+_KIND: Final = "certificate"
+_COMPRESSED: Final = ".gz"
+
+
+def write_certificate(
+    path: PathLike,
+    problem: Problem,
+    objective: Sequence[str],
+    certificate: Mapping[str, object],
+    meta: Mapping[str, object] | None = None,
+) -> None:
+    """Write the certificate of a result, compressed if the name ends in ``.gz``.
+
+    The file appears whole or not at all; equal contents are equal files.
+
+    Parameters
+    ----------
+    path
+        The file.
+    problem, objective
+        What was solved.
+    certificate
+        That of the result.
+    meta
+        What else readers may want to know, such as the bound; nobody believes it.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be written, or something is not JSON.
+    """
+    document = {
+        "format": FORMAT,
+        "kind": _KIND,
+        "problem": digest(problem),
+        "objective": list(objective),
+        "certificate": dict(certificate),
+        "meta": dict(meta or {}),
+    }
+    try:
+        data = canonical(document) + b"\n"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FormatError(str(path), [f"cannot be written as JSON: {error}"]) from error
+    replace_file(path, gzip.compress(data, mtime=0) if _is_compressed(path) else data)
+
+
+class Proof(NamedTuple):
+    """A certificate and what it is one of."""
+
+    #: The terms, of which the first is bounded.
+    objective: tuple[str, ...]
+    certificate: dict[str, Any]
+
+
+def read_certificate(path: PathLike, problem: Problem) -> Proof:
+    """Read a certificate for `problem`; what it proves is for the judge to say.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, is no certificate, or one of another problem.
+    """
+    return _proof(_document(path), str(path), problem)
+
+
+def read_outcome(
+    path: PathLike, problem: Problem, *, tell: Callable[[str], None] | None = None
+) -> tuple[Answer | None, Proof | None]:
+    """Read what a run has left: its answer, as `read_solution`, or a certificate, whichever the file holds.
+
+    Returns
+    -------
+    tuple
+        The answer and the certificate; one of them is None.
+    """
+    if is_table(path):
+        return read_solution(path, problem, tell=tell), None
+    document = _document(path)
+    if document.get("kind") == _KIND:
+        return None, _proof(document, str(path), problem)
+    return parse_solution(document, str(path), problem), None
+
+
+def _proof(document: Document, source: str, problem: Problem) -> Proof:
+    check = Checker()
+    names = ("format", "kind", "problem", "objective", "certificate")
+    fields = check.fields(document, "", names, ("meta",))
+    for name, expected in (("format", FORMAT), ("kind", _KIND)):
+        if fields.get(name, expected) != expected:
+            check.add(name, f"must be {expected!r}, not {show(fields[name])}")
+    certificate: Document = check.typed(dict, fields.get("certificate", {}), "certificate")
+    stated, expected = fields.get("problem"), digest(problem)
+    if stated is not None and stated != expected:
+        stated = stated[:12] if isinstance(stated, str) else stated
+        check.add("problem", f"this is of another problem, {show(stated)}, not {show(expected[:12])}")
+    try:
+        terms = check.typed(list, fields.get("objective", []), "objective")
+        objective = family_of(problem).parse_objective([str(term) for term in terms])
+    except AllocsolveError as error:
+        check.add("objective", str(error))
+    check.finish(source)
+    return Proof(objective, certificate)
+
+
+def _document(path: PathLike) -> Document:
+    source = str(path)
+    try:
+        data = read_input(path)
+        if _is_compressed(path):
+            with gzip.open(io.BytesIO(data)) as stream:
+                data = read_stream(cast("BinaryIO", stream), source)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(source, [f"is not compressed by gzip: {error}"]) from error
+    except OSError as error:
+        raise FormatError(source, [f"cannot be read: {error.strerror}"]) from error
+    return parse(data, source)
+
+
+def _is_compressed(path: PathLike) -> bool:
+    return Path(path).suffix == _COMPRESSED

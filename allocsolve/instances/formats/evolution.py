@@ -15,6 +15,13 @@ back as the same double (1.5).
 A document is checked whole: every fault is collected with the path of its field, such as
 ``applications[3].steps[1][0]: duration 0 is below 1``, and all are raised together.
 `allocsolve.instances.formats.envelope` reads the text, checks the envelope and calls these functions.
+
+As a table, a problem or a schedule has one row for each step of each application. A problem has the columns
+``application``, ``duration``, ``nodes`` (of the step) and ``num_nodes`` (of the cluster, the same in all
+rows), and may have ``step`` (from 0 or 1 on; the order of the rows without it), ``release`` (the same in
+all rows of an application) and ``expand_limit`` (the same in all rows; empty or ``Inf`` for none). A
+schedule has ``application``, ``step``, ``start`` and ``duration``: when each step starts, and for how long
+it holds its ``nodes``, which may be left out.
 """
 
 from __future__ import annotations
@@ -27,13 +34,13 @@ import numpy as np
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem
 from allocsolve.families import TableFormat
-from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.files import Checker, show
 from allocsolve.model import MAX_INTEGER, UNLIMITED, EvolutionProblem, EvolutionProfile, EvolutionSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
     from allocsolve.instances.formats.tables import Rows
 
 __all__ = [

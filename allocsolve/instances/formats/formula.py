@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from allocsolve.errors import InvalidOption
 
-__all__ = ["FUNCTIONS", "Formula", "parse_formula"]
+__all__ = ["Formula", "parse_formula"]
 
 #: What a formula is read to: from the values of its names to its own.
 Formula: TypeAlias = Callable[[Mapping[str, int]], Fraction]
@@ -105,8 +105,8 @@ class _Parser:
 
     def _need(self, token: str) -> None:
         if self._take(token) is None:
-            found = repr(self._tokens[self._at]) if self._at < len(self._tokens) else "the end"
-            msg = f"{token!r} is expected, not {found}"
+            actual = repr(self._tokens[self._at]) if self._at < len(self._tokens) else "the end"
+            msg = f"{token!r} is expected, not {actual}"
             raise InvalidOption(msg)
 
     def _choice(self) -> Formula:

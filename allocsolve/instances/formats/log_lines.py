@@ -1,4 +1,9 @@
-"""The lines of a workload log, plain or gzipped: held one at a time, hashed on the way, bounded."""
+"""The lines of a workload log, plain or gzipped: held one at a time, hashed on the way, bounded.
+
+A format of logs that are tables is data: the names of its columns, and what its cells mean. Parquet files
+are read a batch of rows at a time, only the columns that are asked for; their cells become texts, as in a
+CSV file, so that what holds for the one holds for the other.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from allocsolve.errors import FormatError, SolverUnavailable
-from allocsolve.instances.formats.reading import open_input
+from allocsolve.instances.formats.files import open_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,13 +27,12 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import PathLike
 
 __all__ = [
     "FIELDS",
     "LOG_FORMATS",
     "LOG_TABLES",
-    "MAX_FAULTS",
     "MAX_JOBS",
     "MAX_LINE",
     "Faults",

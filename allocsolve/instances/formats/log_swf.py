@@ -2,6 +2,10 @@
 
 The format and the archive: Feitelson, Tsafrir & Krakov, "Experience with using the Parallel Workloads
 Archive", JPDC 74, 2014.
+
+A window of a log is also an evolution problem of rigid jobs of one step. Times with a fraction are rounded up
+then, so that a job holds its processors for every second that it began and is not released before it was
+submitted.
 """
 
 from __future__ import annotations
@@ -16,20 +20,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidOption
-from allocsolve.instances.formats.log_cleaning import LogColumns, cleaned
 from allocsolve.instances.formats.log_lines import MAX_JOBS, MAX_LINE, Faults, read_lines
-from allocsolve.instances.formats.logs import CleaningReport, LogOptions, MachineSize
+from allocsolve.instances.formats.logs import CleaningReport, LogColumns, LogOptions, MachineSize, cleaned
 from allocsolve.model import MAX_INTEGER, EvolutionProblem, EvolutionProfile, IntArray
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
+    from allocsolve.instances.formats.files import PathLike
     from allocsolve.instances.formats.logs import JobLog
-    from allocsolve.instances.formats.reading import PathLike
     from allocsolve.model import FloatArray
 
-__all__ = ["SwfLines", "SwfLog", "header_size", "read_swf", "read_swf_lines", "read_swf_log", "swf_problem"]
+__all__ = ["SwfLog", "read_swf", "read_swf_log", "swf_problem"]
 
 #: The fields that are read, by their number in the format.
 FIELDS: Final = {
@@ -268,8 +271,8 @@ def _sizes(lines: SwfLines, procs: FloatArray, options: LogOptions) -> tuple[Flo
         unit = unit or "nodes"
         shape = lines.shape_nodes * (1 if unit == "nodes" else lines.shape_procs)
         size = given or (max_nodes if unit == "nodes" else max_procs)
-        told = "given" if given else f"Max{'Nodes' if unit == 'nodes' else 'Procs'} of the header"
-        return np.where(shaped, shape, procs), MachineSize(size, unit, f"sizes of field 21, {told}")
+        source = "given" if given else f"Max{'Nodes' if unit == 'nodes' else 'Procs'} of the header"
+        return np.where(shaped, shape, procs), MachineSize(size, unit, f"sizes of field 21, {source}")
     per_node = 0
     if max_procs and max_nodes and max_procs % max_nodes == 0:
         per_node = max_procs // max_nodes
@@ -280,12 +283,12 @@ def _sizes(lines: SwfLines, procs: FloatArray, options: LogOptions) -> tuple[Flo
         msg = f"unit nodes: MaxProcs {max_procs} of the header is no multiple of MaxNodes {max_nodes}"
         raise InvalidOption(msg)
     if unit == "nodes" and per_node:
-        told = "given" if given else "MaxNodes of the header"
-        how = f"{told}; {per_node} processors each" if per_node > 1 else told
+        source = "given" if given else "MaxNodes of the header"
+        how = f"{source}; {per_node} processors each" if per_node > 1 else source
         return np.ceil(procs / per_node), MachineSize(given or max_nodes, unit, how, per_node)
     if given or max_procs:
-        told = "given" if given else "MaxProcs of the header"
-        return procs, MachineSize(given or max_procs, unit, told)
+        source = "given" if given else "MaxProcs of the header"
+        return procs, MachineSize(given or max_procs, unit, source)
     return procs, MachineSize(max_nodes, "nodes", "MaxNodes of the header")
 
 

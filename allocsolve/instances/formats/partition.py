@@ -12,6 +12,13 @@ absent. The nodes of an answer may be in any order; in the digest ``busy`` is in
 A document is checked whole: every fault is collected with the path of its field, such as
 ``busy[3]: node 128 is above the last node 127``, and all are raised together.
 `allocsolve.instances.formats.envelope` reads the text, checks the envelope and calls these functions.
+
+As a table, a problem or an answer has one row for each node. A problem has the columns ``node``, its
+coordinates ``x``, ``y``, ``z``, ``axis4``, ... (as many as the machine has axes, each from 0 on), ``free``
+(0 or 1) and ``size`` (how many nodes to choose, the same in all rows), and may have ``contiguous`` and for
+each axis ``wrap_x``, ... (whether it is a ring; 0 or 1, the same in all rows, 0 without it). All nodes of
+the machine must be there, in any order. An answer has ``node``, one row for each that is chosen;
+coordinates may be there, too.
 """
 
 from __future__ import annotations
@@ -23,13 +30,13 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
 from allocsolve.families import TableFormat
-from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.files import Checker, show
 from allocsolve.model import MAX_INTEGER, Partition, PartitionProblem, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import IntArray
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidProblem
-from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.files import Checker, show
 from allocsolve.instances.formats.partition import decode_topology, encode_topology
 from allocsolve.model import (
     MAX_INTEGER,
@@ -43,7 +43,7 @@ from allocsolve.model import (
 )
 
 if TYPE_CHECKING:
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
 
 __all__ = ["decode_problem", "decode_schedule", "encode_problem", "encode_schedule"]
 
@@ -96,7 +96,7 @@ def _decode_programs(check: Checker, document: Document) -> dict[str, Program]:
         rows = check.typed(list, processes, place)
         try:
             programs[name] = Program(
-                [check.typed(list, one, f"{place}[{at}]") for at, one in enumerate(rows)]
+                [check.typed(list, row, f"{place}[{at}]") for at, row in enumerate(rows)]
             )
         except InvalidProblem as error:
             check.add(place, str(error))
@@ -180,7 +180,7 @@ def decode_schedule(document: Document, source: str, problem: ReservationProblem
         computed.append(_time(check, fields.get("computed", 0), f"{place}.computed"))
         holds.append(_decode_holds(check, fields, place))
     check.finish(source)
-    flat = [hold for one in holds for hold in one]
+    flat = [hold for row in holds for hold in row]
     return ReservationSchedule(
         np.array(outcomes, dtype=np.int64),
         np.array(ends, dtype=np.float64),

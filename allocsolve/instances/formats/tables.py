@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats.checker import show
-from allocsolve.instances.formats.json_text import replace_file
-from allocsolve.instances.formats.reading import read_input
+from allocsolve.instances.formats.files import read_input, replace_file, show
 from allocsolve.model import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from allocsolve.families import TableFormat
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import PathLike
 
 __all__ = ["Rows", "is_table", "read_rows", "rows_of", "write_columns"]
 
@@ -90,9 +88,9 @@ class Rows:
         """Remember which row a field of the document was made of."""
         self._origins[path] = row
 
-    def finish(self, source: str, found: Iterable[str] = ()) -> None:
+    def finish(self, source: str, more: Iterable[str] = ()) -> None:
         """Raise a FormatError that names every fault, also those that a codec has found in the fields."""
-        faults = [*self.faults, *map(self._by_row, found)]
+        faults = [*self.faults, *map(self._by_row, more)]
         if faults:
             raise FormatError(source, faults)
 
@@ -182,7 +180,7 @@ def _array(cells: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401 - whatever numpy
 def _fitting(
     names: Sequence[str], choices: Collection[TableFormat], source: str, faults: list[str]
 ) -> TableFormat:
-    """Return the format that has these columns; the one that fits best is told what is wrong."""
+    """Return the format that has these columns; if none has, the fault is about the one that fits best."""
     chosen = max(choices, key=lambda choice: len({*choice.required} & {*names}) / len(choice.required))
     known = (*chosen.required, *chosen.optional)
     faults = [f"there is no column {show(name)}" for name in chosen.required if name not in names] + faults

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import FormatError, InvalidAnswer, InvalidProblem, UnknownName
-from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.instances.formats.files import Checker, show
 from allocsolve.model import (
     ALL_SIZES,
     JOB_KINDS,
@@ -61,22 +61,10 @@ from allocsolve.model.job_kinds import size_set
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
     from allocsolve.model import Evolution, FloatArray, IntArray, Reconfiguration, SizeSet, Speedup
 
-__all__ = [
-    "EVOLVING_FIELDS",
-    "add_evolving",
-    "decode_evolution",
-    "decode_problem",
-    "decode_reconfiguration",
-    "decode_schedule",
-    "decode_speedup",
-    "encode_problem",
-    "encode_schedule",
-    "encode_speedup",
-    "plain_numbers",
-]
+__all__ = ["decode_problem", "decode_schedule", "encode_problem", "encode_schedule"]
 
 _READINGS: Final = ("requests", "phases", "profile")
 _COSTS: Final = {"stall": ("fixed", "per_node", "shared"), "join": ("start", "grow", "shrink")}
@@ -197,7 +185,7 @@ def _encode_evolution(evolution: Evolution) -> Document:
     if isinstance(evolution, Requests):
         return {"requests": [[_plain(remaining), change] for remaining, change in evolution.events]}
     if isinstance(evolution, Phases):
-        fields: Document = {"phases": [[_plain(work), most] for work, most in evolution.phases]}
+        fields: Document = {"phases": [[_plain(work), max_size] for work, max_size in evolution.phases]}
         return (
             {**fields, "release_delay": _plain(evolution.release_delay)}
             if evolution.release_delay

@@ -16,18 +16,16 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import FormatError
-from allocsolve.instances.formats.checker import Checker, show
-from allocsolve.instances.formats.json_text import load, parse, save
-from allocsolve.instances.formats.unheld import ReadWorkload, Unheld, elastic_kinds
+from allocsolve.instances.formats.files import Checker, load, parse, save, show
 from allocsolve.instances.formats.workload import decode_problem, encode_problem
+from allocsolve.instances.formats.workload_foreign import ReadWorkload, Unheld, elastic_kinds
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.checks import choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allocsolve.instances.formats.checker import Document
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import Document, PathLike
     from allocsolve.model import WorkloadProblem
 
 __all__ = ["BATSIM_VERSIONS", "read_batsim", "write_batsim"]
@@ -176,7 +174,7 @@ def _extra(check: Checker, value: object, place: str) -> Document:
         ours = check.typed(dict, value.get(_OURS, {}), f"{place}.{_OURS}")
         known = {"submit", "nodes", "runtime"} & {*ours}
         for name in sorted(known):
-            check.add(f"{place}.{_OURS}", f"{show(name)} is told by the job itself")
+            check.add(f"{place}.{_OURS}", f"{show(name)} is a field of the job itself: leave it out here")
         return {**value, _OURS: ours}
     return {"extra_data": value}
 

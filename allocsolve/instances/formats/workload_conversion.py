@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from allocsolve.errors import FormatError, InvalidOption
 from allocsolve.instances.formats.envelope import parse_problem, read_problem, write_problem
-from allocsolve.instances.formats.json_text import load, replace_file
+from allocsolve.instances.formats.files import load, replace_file
 from allocsolve.instances.formats.log_swf import read_swf_log
 from allocsolve.instances.formats.logs import log_problem
 from allocsolve.instances.formats.tables import is_table
-from allocsolve.instances.formats.unheld import ReadWorkload, Unheld, elastic_kinds
 from allocsolve.instances.formats.workload_batsim import read_batsim, write_batsim
 from allocsolve.instances.formats.workload_elastisim import write_elastisim
 from allocsolve.instances.formats.workload_elastisim_jobs import read_elastisim
-from allocsolve.instances.formats.workload_evalys import evalys_text
-from allocsolve.instances.formats.workload_perfetto import perfetto_text
+from allocsolve.instances.formats.workload_foreign import ReadWorkload, Unheld, elastic_kinds
 from allocsolve.instances.formats.workload_swf import swf_with_unheld
+from allocsolve.instances.formats.workload_viewers import evalys_text, perfetto_text
 from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import Problem, WorkloadSchedule
 
-__all__ = ["CONVERSIONS", "Conversion", "format_by_name", "read_workload", "write_workload"]
+__all__ = ["CONVERSIONS", "format_by_name", "read_workload", "write_workload"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def _write_text(
     jobs, packed = problem.jobs, problem.packed
     for kind, count in elastic_kinds(problem).items():
         unheld.add(f"laws and sizes of {kind} jobs", count)
-    found = {
+    present = {
         "weights of jobs": int((packed.weight != 1).sum()),
         "users of jobs": sum(user is not None for user in jobs.users),
         "jobs without a limit, for which stands 1.25 times the run time": int(
@@ -93,7 +92,7 @@ def _write_text(
         "jobs that never run": int((schedule.offsets[1:] == schedule.offsets[:-1]).sum()),
     }
     for what in not_held:
-        unheld.add(what, found[what])
+        unheld.add(what, present[what])
     unheld.add("number of nodes", 1)
     unheld.add("meta of the problem", bool(problem.meta))
     return unheld
@@ -219,8 +218,8 @@ def read_workload(path: Path, *, num_nodes: int | None = None) -> tuple[str, Pro
     return "json", parse_problem(document, str(path)), Unheld()
 
 
-def _parts(found: ReadWorkload) -> tuple[WorkloadProblem, Unheld]:
-    return found.problem, found.unheld
+def _parts(workload: ReadWorkload) -> tuple[WorkloadProblem, Unheld]:
+    return workload.problem, workload.unheld
 
 
 def _format_of(document: dict[str, object]) -> str:

@@ -36,18 +36,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, InvalidProblem
-from allocsolve.instances.formats.checker import show
+from allocsolve.instances.formats.files import replace_file, save, show
 from allocsolve.instances.formats.formula import parse_formula
-from allocsolve.instances.formats.json_text import replace_file, save
-from allocsolve.instances.formats.unheld import Unheld
+from allocsolve.instances.formats.workload_foreign import Unheld
 from allocsolve.model import Amdahl, Overhead, PowerLaw, Requests, SpeedupTable, Stall
 from allocsolve.model.job_kinds import ALL_SIZES, job_kind, size_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allocsolve.instances.formats.checker import Document
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import Document, PathLike
     from allocsolve.model import Speedup, WorkloadProblem, WorkloadSchedule
 
 __all__ = [
@@ -60,7 +58,7 @@ __all__ = [
     "write_elastisim",
 ]
 
-#: Operations that a host does in a second: a task of a model computes so many for each second of its law.
+#: Operations that a host does in a second: a task of a model computes as many for each second of its law.
 NODE_FLOPS: Final = 1e9
 #: What the names of hosts begin with.
 NODE_PREFIX: Final = "node"
@@ -71,7 +69,7 @@ _MOST_POINTS: Final = 100_000
 
 _AMDAHL: Final = "((1-parallel_percentage)+parallel_percentage/{0})"
 _OVERHEAD: Final = "(1/{0}+overhead/((1-overhead)*num_nodes_pref^2)*{0})"
-#: By law: name of the model, its argument, the operations on so many nodes over those on the preferred ones.
+#: By law: name of the model, its argument, the operations on any nodes over those on the preferred ones.
 _LAWS: Final[dict[type[Any], tuple[str, str, str]]] = {
     Amdahl: ("amdahl", "parallel_percentage", f"{_AMDAHL}/{_AMDAHL.replace('{0}', '{1}')}"),
     PowerLaw: ("power", "alpha", "({1}/{0})^alpha"),
@@ -357,13 +355,13 @@ _NOT_READ: Final = ("pfs_read", "pfs_write", "bb_read", "bb_write", "gpu")
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One phase: what is done so many times, with a chance to change the number of nodes before each."""
+    """One phase: iterations, before each of which the number of nodes may change."""
 
     iterations: int
     has_point: bool
     #: The number of nodes that an evolving job asks for, by the present one and the iteration; None for none.
     request: Callable[[int, int], int] | None
-    #: Seconds of one iteration on so many nodes.
+    #: Seconds of one iteration, by the number of nodes.
     seconds: Callable[[int], Fraction]
 
 
@@ -378,7 +376,7 @@ class Application:
     passed_over: set[str] = field(default_factory=set)
 
     def seconds(self, nodes: int) -> Fraction:
-        """Return the run time on so many nodes that never change."""
+        """Return the run time on a number of nodes that never changes."""
         return sum((phase.iterations * phase.seconds(nodes) for phase in self.phases), Fraction(0))
 
 
@@ -411,17 +409,19 @@ def read_application(
         If the model is not understood; the message names the place in it and the value.
     """
     reader = _Reader(arguments, limits, Fraction(flops))
-    found = Application()
+    application = Application()
     if model.get("on_init") is not None:
-        found.passed_over.add("on_init")
+        application.passed_over.add("on_init")
     if model.get("on_expansion") is not None:
-        found.passed_over.add("on_expansion")
+        application.passed_over.add("on_expansion")
     if (change := model.get("on_reconfiguration")) is not None:
-        cost = reader.tasks(_tasks(change, "on_reconfiguration"), "on_reconfiguration", found.passed_over)
+        cost = reader.tasks(
+            _tasks(change, "on_reconfiguration"), "on_reconfiguration", application.passed_over
+        )
         costs = {cost(nodes) for nodes in (limits["num_nodes_min"], limits["num_nodes_max"])}
-        found.stall = min(costs)
+        application.stall = min(costs)
         if len(costs) > 1:
-            found.passed_over.add("on_reconfiguration beyond its fixed part")
+            application.passed_over.add("on_reconfiguration beyond its fixed part")
     phases = model.get("phases")
     if not isinstance(phases, list) or not phases:
         msg = f"phases: must be a list of at least one phase, not {show(phases)}"
@@ -431,15 +431,15 @@ def read_application(
         tasks = _tasks(phase, place)
         iterations = reader.iterations(phase.get("iterations", 1), f"{place}.iterations")
         request = phase.get("evolving_request")
-        found.phases.append(
+        application.phases.append(
             Phase(
                 iterations,
                 phase.get("scheduling_point", True) is not False,
                 None if request is None else reader.request(request, f"{place}.evolving_request"),
-                reader.tasks(tasks, place, found.passed_over),
+                reader.tasks(tasks, place, application.passed_over),
             )
         )
-    return found
+    return application
 
 
 def _tasks(phase: object, place: str) -> list[Any]:

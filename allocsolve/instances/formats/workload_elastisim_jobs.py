@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.errors import FormatError, InvalidOption, InvalidProblem
-from allocsolve.instances.formats.checker import Checker, show
-from allocsolve.instances.formats.json_text import load
-from allocsolve.instances.formats.reading import read_input
-from allocsolve.instances.formats.unheld import ReadWorkload, Unheld
+from allocsolve.instances.formats.files import Checker, load, read_input, show
 from allocsolve.instances.formats.workload_elastisim import (
     NODE_FLOPS,
     Application,
     as_texts,
     read_application,
 )
+from allocsolve.instances.formats.workload_foreign import ReadWorkload, Unheld
 from allocsolve.model import (
     MAX_INTEGER,
     Amdahl,
@@ -38,8 +36,7 @@ from allocsolve.model import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from allocsolve.instances.formats.checker import Document
-    from allocsolve.instances.formats.reading import PathLike
+    from allocsolve.instances.formats.files import Document, PathLike
     from allocsolve.model import Speedup
 
 __all__ = ["read_elastisim"]
@@ -117,13 +114,13 @@ class _Models:
 
     def _read(self, path: str) -> Document | str:
         choices = (self._folder / path, Path(path), self._folder / Path(path).name)
-        found = next((file for file in choices if file.is_file()), None)
-        if found is None:
+        model_file = next((file for file in choices if file.is_file()), None)
+        if model_file is None:
             return f"there is no file {show(path)} in {self._folder} or here"
         try:
-            return load(found)
+            return load(model_file)
         except FormatError as error:
-            return f"{found.name}: {error.faults[0]}"
+            return f"{model_file.name}: {error.faults[0]}"
 
 
 def _platform(file: Path, source: str, num_nodes: int | None, unheld: Unheld) -> tuple[int, float]:
@@ -217,8 +214,8 @@ def _job(
         job = Job(submit, nodes, runtime, weight=weight, **plain, **elastic)
         WorkloadProblem(machine, [job])
     except (InvalidOption, InvalidProblem, OverflowError) as error:
-        told = str(error)
-        check.add(place, told if isinstance(error, InvalidProblem) else f"{show(name)}: {told}")
+        reason = str(error)
+        check.add(place, reason if isinstance(error, InvalidProblem) else f"{show(name)}: {reason}")
         return None
     for what in sorted(application.passed_over):
         unheld.add(f"jobs of which {what} is passed over: it takes time in ElastiSim only")
@@ -309,11 +306,11 @@ def _law(
         laws: tuple[Amdahl | PowerLaw | Overhead, ...] = (*_of_arguments(arguments), *_fitted(times))
         for law in laws:
             ratios = ((times[size], times[nodes] * law.time_ratio(size, nodes)) for size in samples)
-            if all(abs(true - told) <= _CLOSE * true for true, told in ratios):
+            if all(abs(true - stated) <= _CLOSE * true for true, stated in ratios):
                 return law
         listed = [*range(low, high + 1)]
     if len(listed) > _MOST_ROWS:
-        msg = f"run times on {len(listed)} sizes follow no law, and a table of so many is too long"
+        msg = f"run times on {len(listed)} sizes follow no law, and a table may have at most {_MOST_ROWS}"
         raise InvalidOption(msg)
     return SpeedupTable([(size, float(seconds(size))) for size in listed])
 

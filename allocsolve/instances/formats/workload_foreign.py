@@ -8,12 +8,17 @@ order of submission), ``Submit Time``, ``Start Time``, ``End Time``, but no size
 Times count from second 0 of the problem. A job without a row, or that was rejected there, gets no piece: the
 judge says that it never runs. Programs of other people write columns of other names besides; these are passed
 over.
+
+Pictures and files of other tools want nodes by number, where a schedule says only how many nodes a job has.
+They are given out here, to each piece as few intervals of numbers as a greedy rule achieves. What a file of
+another program cannot hold of a problem is counted and reported, see `Unheld`.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,17 +26,28 @@ import numpy as np
 
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import TableFormat
-from allocsolve.instances.formats.checker import show
+from allocsolve.instances.formats.files import show
 from allocsolve.judge.workload import TIME_TOLERANCE_S
+from allocsolve.model.job_kinds import job_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import IntArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["FOREIGN_TABLES", "StartReason", "lanes", "node_intervals", "pieces_within", "start_reasons"]
+__all__ = [
+    "FOREIGN_TABLES",
+    "ReadWorkload",
+    "StartReason",
+    "Unheld",
+    "elastic_kinds",
+    "lanes",
+    "node_intervals",
+    "pieces_within",
+    "start_reasons",
+]
 
 _INTERVALS: Final = re.compile(r"\d{1,15}(-\d{1,15})?([ ,]+\d{1,15}(-\d{1,15})?)*", re.ASCII)
 #: ElastiSim writes six digits: this is how far a time of its may be from the true one, as a part of it.
@@ -54,8 +70,8 @@ def _known(names: Mapping[str, str], text: str) -> str:
 
     Batsim puts the name of the workload before it (``w0!7``); pieces of a job may be ``7#2``.
     """
-    for one in (text, text.rpartition("!")[2]):
-        for name in (one, one.partition("#")[0]):
+    for part in (text, text.rpartition("!")[2]):
+        for name in (part, part.partition("#")[0]):
             if name in names:
                 return names[name]
     return text
@@ -130,9 +146,9 @@ def _elastisim_fields(rows: Rows, problem: WorkloadProblem) -> Document:
             continue
         idx = order[number]
         submit, name = float(problem.packed.submit[idx]), problem.jobs.names[idx]
-        told = submits[row]
-        if not isinstance(told, int | float) or abs(told - submit) > _SIX_DIGITS * max(submit, 1):
-            rows.add(row, f"Submit Time {show(told)}, but job {show(name)} is submitted at {submit:.10g}")
+        stated = submits[row]
+        if not isinstance(stated, int | float) or abs(stated - submit) > _SIX_DIGITS * max(submit, 1):
+            rows.add(row, f"Submit Time {show(stated)}, but job {show(name)} is submitted at {submit:.10g}")
             continue
         pieces.job(name, row)
         if starts[row] not in (None, -1):
@@ -169,7 +185,7 @@ FOREIGN_TABLES: Final = (_BATSIM, _ELASTISIM)
 
 
 class StartReason(NamedTuple):
-    """What the start of a job looks like from outside, whoever made the schedule."""
+    """What the start of a job looks like from outside, whatever made the schedule."""
 
     #: ``at once``: on its submission; ``in turn``: the first of the queue; ``backfilled``: before the first.
     kind: str
@@ -358,3 +374,47 @@ def start_reasons(problem: WorkloadProblem, schedule: WorkloadSchedule) -> list[
         elif at_once[job]:
             reasons[job] = StartReason("at once", -1)
     return reasons
+
+
+@dataclass(slots=True)
+class Unheld:
+    """Counts of what a file cannot hold, or of what could not be taken from one.
+
+    Examples
+    --------
+    >>> unheld = Unheld()
+    >>> unheld.add("weights", 3)
+    >>> unheld.add("users", 0)
+    >>> unheld.counts, str(unheld)
+    ({'weights': 3}, 'weights: 3')
+    """
+
+    #: How many jobs by what is the matter; 1 for what is one thing of the whole problem.
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, what: str, count: int = 1) -> None:
+        """Count something; nothing if the count is 0."""
+        if count:
+            self.counts[what] = self.counts.get(what, 0) + int(count)
+
+    def lines(self) -> list[str]:
+        """Return a line for each thing."""
+        return [f"{what}: {count}" for what, count in self.counts.items()]
+
+    def __str__(self) -> str:
+        return "; ".join(self.lines())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWorkload:
+    """A problem that was read from the files of another program."""
+
+    problem: WorkloadProblem
+    #: What of the files the problem does not hold.
+    unheld: Unheld
+
+
+def elastic_kinds(problem: WorkloadProblem) -> dict[str, int]:
+    """Return how many jobs there are of each kind but the rigid one."""
+    kinds = [job_kind(code) for code in problem.packed.kind.tolist()]
+    return {kind: kinds.count(kind) for kind in ("moldable", "malleable", "evolving") if kind in kinds}

@@ -3,6 +3,13 @@
 Of the 18 fields these are filled: job number, submission, wait (-1 without a schedule), run time, size (5 and
 8), requested time, status and user. The others are -1. There is no room for more: what is elastic about a job
 is not held. See `allocsolve.instances.read_swf_log` for reading.
+
+Tables of workloads are here, too: one row for each job, and for each piece of a job. A problem has the
+columns ``submit``, ``nodes``, ``runtime`` and ``num_nodes`` (of the cluster, the same in all rows), and may
+have ``job`` (its name), ``limit``, ``user``, ``weight``, ``min_nodes``, ``max_nodes``, and ``amdahl``,
+``power`` or ``overhead`` of a moldable job, ``kind``, ``points`` and ``size_set``. Tables of speedups,
+evolving jobs and the costs of changing sizes are left to the JSON format. A schedule has ``job``,
+``start``, ``end`` and ``nodes``.
 """
 
 from __future__ import annotations
@@ -13,9 +20,8 @@ import numpy as np
 
 from allocsolve.errors import InvalidProblem
 from allocsolve.families import TableFormat
-from allocsolve.instances.formats.unheld import Unheld, elastic_kinds
 from allocsolve.instances.formats.workload import encode_schedule
-from allocsolve.instances.formats.workload_foreign import pieces_within
+from allocsolve.instances.formats.workload_foreign import Unheld, elastic_kinds, pieces_within
 from allocsolve.judge.workload import TIME_TOLERANCE_S
 from allocsolve.model import ALL_SIZES, AMDAHL, MAX_INTEGER, POWER, SPEEDUP_TABLE, Overhead
 from allocsolve.model.job_kinds import job_kind, size_set
@@ -23,7 +29,7 @@ from allocsolve.model.job_kinds import job_kind, size_set
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allocsolve.instances.formats.checker import Document
+    from allocsolve.instances.formats.files import Document
     from allocsolve.instances.formats.tables import Rows
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
 

@@ -4,29 +4,341 @@
 
     library.json                            names and summaries of suites, members of selections
     <suite>/<instance>.json                 a problem, format allocsolve/1
-    <suite>/best_known.json                 see `allocsolve.instances.library.best_known`
+    <suite>/best_known.json                 what is known of them, see below
     <suite>/solutions/<instance>.<objective>.json    the best solution that is known
+
+The file ``best_known.json`` (``allocsolve-best-known/1``) has one row per instance and objective::
+
+    {"format": "allocsolve-best-known/1", "rows": [
+      {"instance": "klein-5-l1-00", "objective": "makespan", "digest": "<of the problem>",
+       "lower": 38135, "upper": 38135, "status": "optimal", "history": [
+         {"kind": "solution", "value": 38135, "date": "2026-11-20", "solver": "CpSat(...)",
+          "versions": {"allocsolve": "0.1.0"}, "seconds": 0.4, "solution": "<its digest>"},
+         {"kind": "bound", "value": 38135, "date": ..., "solver": ..., "versions": ..., "seconds": 0.4}]}]}
+
+``lower`` is the largest proven bound and ``upper`` the least value of a judged solution, null if there is
+none; ``status`` is ``optimal`` if they are equal, else ``open``. Both follow from the history, which only
+grows.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from allocsolve.errors import FormatError, UnknownName
-from allocsolve.instances.formats.checker import Checker, show
+from allocsolve.errors import FormatError, InvalidAnswer, UnknownName
 from allocsolve.instances.formats.envelope import read_problem
-from allocsolve.instances.formats.json_text import load, save
-from allocsolve.instances.library.best_known import BestKnown, read_best_known
+from allocsolve.instances.formats.files import Checker, Document, load, save, show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from allocsolve.instances.formats.files import PathLike
     from allocsolve.model import Problem
 
-__all__ = ["BEST_KNOWN", "PACKAGED", "Library", "Member", "Selection", "Suite", "write_index"]
+__all__ = [
+    "BEST_KNOWN",
+    "PACKAGED",
+    "BestKnown",
+    "HistoryEntry",
+    "Library",
+    "Member",
+    "Selection",
+    "Statement",
+    "Suite",
+    "read_best_known",
+    "read_statements",
+    "write_best_known",
+    "write_index",
+]
+
+BEST_KNOWN_FORMAT: Final = "allocsolve-best-known/1"
+
+Kind: TypeAlias = Literal["solution", "bound"]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One step of a history: a better solution, or a better bound."""
+
+    kind: Kind
+    value: float  #: of the objective; an integer where the objective is
+    date: str  #: ISO 8601, a day
+    solver: str  #: with its options
+    versions: Mapping[str, str] = field(hash=False)  #: of allocsolve and the backends
+    seconds: float  #: wall time of the run
+    solution: str = ""  #: digest of the solution; empty for a bound
+
+
+@dataclass(frozen=True, slots=True)
+class BestKnown:
+    """What is known of one instance under one objective.
+
+    Raises
+    ------
+    InvalidAnswer
+        If an entry of the history does not better what was known before it, or contradicts it: a bound above
+        the value of a solution.
+    """
+
+    instance: str
+    objective: str
+    digest: str  #: of the problem
+    history: tuple[HistoryEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        for fault in _disorder(self.history):
+            msg = f"{self.instance} ({self.objective}): {fault}"
+            raise InvalidAnswer(msg)
+
+    @property
+    def lower(self) -> float:
+        """The largest proven bound; minus infinity if there is none."""
+        return max((entry.value for entry in self.history if entry.kind == "bound"), default=-math.inf)
+
+    @property
+    def upper(self) -> float:
+        """The least value of a solution; infinite if there is none."""
+        return min((entry.value for entry in self.history if entry.kind == "solution"), default=math.inf)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bound proves the solution optimal."""
+        return self.lower == self.upper
+
+    @property
+    def solution(self) -> HistoryEntry | None:
+        """The entry of the best solution."""
+        return next((entry for entry in reversed(self.history) if entry.kind == "solution"), None)
+
+    def with_entry(self, entry: HistoryEntry) -> BestKnown:
+        """Return the same with one more entry.
+
+        Raises
+        ------
+        InvalidAnswer
+            If it is no better than what is known, or contradicts it.
+        """
+        return replace(self, history=(*self.history, entry))
+
+
+def _disorder(history: Iterable[HistoryEntry]) -> Iterator[str]:
+    """Yield what is wrong with the order of a history."""
+    lower, upper, date = -math.inf, math.inf, ""
+    for idx, entry in enumerate(history):
+        place = f"history[{idx}]: the {entry.kind} {entry.value}"
+        if entry.kind == "bound" and entry.value <= lower:
+            yield f"{place} is no better than the bound {lower}"
+        elif entry.kind == "solution" and entry.value >= upper:
+            yield f"{place} is no better than the solution {upper}"
+        elif entry.kind == "bound" and entry.value > upper:
+            yield f"{place} is above the solution {upper}"
+        elif entry.kind == "solution" and entry.value < lower:
+            yield f"{place} is below the bound {lower}"
+        elif entry.kind == "bound":
+            lower = entry.value
+        else:
+            upper = entry.value
+        if entry.date < date:
+            yield f"{place} is of {entry.date}, before {date}"
+        date = max(date, entry.date)
+
+
+def read_best_known(path: PathLike) -> tuple[BestKnown, ...]:
+    """Read the rows of a file.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, or has faulty or contradictory fields: every one is named.
+    """
+    check = Checker()
+    decoded = [_decode(check, item, place) for place, item in _rows(check, load(path))]
+    first: dict[tuple[str, str], int] = {}
+    for idx, (instance, objective, _, _) in enumerate(decoded):
+        if first.setdefault((instance, objective), idx) != idx:
+            check.add(f"rows[{idx}]", f"{objective} of {instance} is also rows[{first[instance, objective]}]")
+    check.finish(str(path))
+    return tuple(BestKnown(*row) for row in decoded)
+
+
+class Statement(NamedTuple):
+    """What a file states of an instance under an objective, with a history or without one."""
+
+    instance: str
+    objective: str
+    digest: str  #: of the problem; empty if the file does not say
+    lower: float  #: bound; minus infinity if there is none
+    upper: float  #: value of a solution; infinite if there is none
+
+
+def read_statements(path: PathLike) -> tuple[Statement, ...]:
+    """Read what a file states, of which rows may be short: a bound, a value, or both, without a history.
+
+    Such rows have ``instance``, ``objective``, and ``lower`` or ``upper`` or both::
+
+        {"format": "allocsolve-best-known/1", "rows": [
+          {"instance": "one", "objective": "makespan", "lower": 38000, "upper": 38135}]}
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, or has faulty or contradictory fields: every one is named.
+    """
+    check = Checker()
+    stated: dict[tuple[str, str], Statement] = {}
+    for place, item in _rows(check, load(path)):
+        if isinstance(item, dict) and "history" not in item:
+            statement = _decode_short(check, item, place)
+        else:
+            row = _decode(check, item, place)
+            known = BestKnown(*row)
+            statement = Statement(*row[:3], known.lower, known.upper)
+        if (statement.instance, statement.objective) in stated:
+            check.add(place, f"{statement.objective} of {statement.instance} is stated twice")
+        stated[statement.instance, statement.objective] = statement
+    check.finish(str(path))
+    return tuple(stated.values())
+
+
+def _rows(check: Checker, document: object) -> list[tuple[str, object]]:
+    """Return the rows of a document, each with its place."""
+    top = check.fields(document, "", ("format", "rows"), ())
+    if top.get("format", BEST_KNOWN_FORMAT) != BEST_KNOWN_FORMAT:
+        check.add("format", f"{show(top['format'])} is not {show(BEST_KNOWN_FORMAT)}")
+    return [(f"rows[{idx}]", item) for idx, item in enumerate(check.typed(list, top.get("rows", []), "rows"))]
+
+
+def _decode_short(check: Checker, item: Document, place: str) -> Statement:
+    fields = check.fields(item, place, ("instance", "objective"), ("digest", "lower", "upper"))
+    texts = [
+        check.typed(str, fields.get(name, ""), f"{place}.{name}")
+        for name in ("instance", "objective", "digest")
+    ]
+    lower, upper = (
+        otherwise if fields.get(name) is None else _number(check, fields[name], f"{place}.{name}")
+        for name, otherwise in (("lower", -math.inf), ("upper", math.inf))
+    )
+    if not (lower > -math.inf or upper < math.inf):
+        check.add(place, "states neither lower nor upper")
+    if lower > upper:
+        check.add(place, f"the bound {lower} is above the solution {upper}")
+    return Statement(texts[0], texts[1], texts[2], lower, upper)
+
+
+_ROW: Final = ("instance", "objective", "digest", "lower", "upper", "status", "history")
+_ENTRY: Final = ("kind", "value", "date", "solver", "versions", "seconds")
+
+
+def _decode(check: Checker, item: object, place: str) -> tuple[str, str, str, tuple[HistoryEntry, ...]]:
+    fields = check.fields(item, place, _ROW, ())
+    texts = [check.typed(str, fields.get(name, ""), f"{place}.{name}") for name in _ROW[:3]]
+    listed = check.typed(list, fields.get("history", []), f"{place}.history")
+    before = len(check.faults)
+    history = tuple(
+        _decode_entry(check, entry, f"{place}.history[{idx}]") for idx, entry in enumerate(listed)
+    )
+    if len(check.faults) > before:
+        return texts[0], texts[1], texts[2], ()
+    faults = list(_disorder(history))
+    for fault in faults:
+        check.add(place, fault)
+    if faults:
+        return texts[0], texts[1], texts[2], ()
+    stated = _statement(BestKnown(texts[0], texts[1], texts[2], history))
+    for name, value in stated.items():
+        if name in fields and fields[name] != value:
+            check.add(f"{place}.{name}", f"{show(fields[name])}, but the history says {show(value)}")
+    return texts[0], texts[1], texts[2], history
+
+
+def _decode_entry(check: Checker, item: object, place: str) -> HistoryEntry:
+    fields = check.fields(item, place, _ENTRY, ("solution",))
+    kind: Kind = "solution" if fields.get("kind") == "solution" else "bound"
+    if fields.get("kind", kind) != kind:
+        check.add(f"{place}.kind", f"{show(fields['kind'])} is not 'solution' or 'bound'")
+    elif kind in fields.values() and (kind == "solution") != ("solution" in fields):
+        check.add(place, f"a {kind} {'without' if kind == 'solution' else 'with'} the digest of a solution")
+    date = check.typed(str, fields.get("date", "2000-01-01"), f"{place}.date")
+    if not _is_day(date):
+        check.add(f"{place}.date", f"{show(date)} is not a day such as 2026-11-20")
+    versions = check.typed(dict, fields.get("versions", {}), f"{place}.versions")
+    for name, version in versions.items():
+        check.typed(str, version, f"{place}.versions.{name}")
+    seconds = _number(check, fields.get("seconds", 0), f"{place}.seconds")
+    if seconds < 0:
+        check.add(f"{place}.seconds", f"{seconds} is below 0")
+    return HistoryEntry(
+        kind,
+        _number(check, fields.get("value", 0), f"{place}.value"),
+        date,
+        check.typed(str, fields.get("solver", ""), f"{place}.solver"),
+        versions,
+        seconds,
+        check.typed(str, fields.get("solution", ""), f"{place}.solution"),
+    )
+
+
+def _number(check: Checker, value: object, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        check.add(place, f"must be a number, not {show(value)}")
+        return 0
+    return value
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return dt.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _statement(row: BestKnown) -> Document:
+    """Return what a row states and its history implies."""
+    return {
+        "lower": None if row.lower == -math.inf else row.lower,
+        "upper": None if row.upper == math.inf else row.upper,
+        "status": "optimal" if row.optimal else "open",
+    }
+
+
+def write_best_known(path: PathLike, rows: Sequence[BestKnown]) -> None:
+    """Write rows, in order of instance and objective. The file appears whole or not at all.
+
+    Raises
+    ------
+    InvalidAnswer
+        If the file has an entry that the new rows do not have at its place: a history only grows.
+    FormatError
+        If the file cannot be read or written.
+    """
+    new_rows = {(row.instance, row.objective): row for row in rows}
+    for old in read_best_known(path) if Path(path).exists() else ():
+        new = new_rows.get((old.instance, old.objective))
+        if new is None or new.digest != old.digest or new.history[: len(old.history)] != old.history:
+            msg = f"{path}: the history of {old.objective} of {old.instance} would lose entries"
+            raise InvalidAnswer(msg)
+    save({"format": BEST_KNOWN_FORMAT, "rows": [_encode(row) for _, row in sorted(new_rows.items())]}, path)
+
+
+def _encode(row: BestKnown) -> Document:
+    return {
+        "instance": row.instance,
+        "objective": row.objective,
+        "digest": row.digest,
+        **_statement(row),
+        "history": [_encode_entry(entry) for entry in row.history],
+    }
+
+
+def _encode_entry(entry: HistoryEntry) -> Document:
+    document = {name: getattr(entry, name) for name in _ENTRY} | {"versions": dict(entry.versions)}
+    return document | ({"solution": entry.solution} if entry.kind == "solution" else {})
+
 
 FORMAT: Final = "allocsolve-library/1"
 

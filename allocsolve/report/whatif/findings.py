@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from allocsolve.bench import Task, plan
 from allocsolve.errors import FormatError, InvalidAnswer
 from allocsolve.instances import elastic_workload, recorded_schedule
-from allocsolve.judge import workload_metrics, workload_violations
+from allocsolve.judge import WorkloadMetrics, workload_metrics, workload_violations
 from allocsolve.model import MALLEABLE, Budget, WorkloadSchedule, terms
 from allocsolve.pictures.workload import size_classes
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
-    from allocsolve.bench import Record, RecordStore
+    from allocsolve.bench import Record, RecordKey, RecordStore
     from allocsolve.instances import JobLog
-    from allocsolve.judge import WorkloadMetrics
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem
 
 __all__ = [
@@ -31,8 +30,6 @@ __all__ = [
     "POLICIES",
     "RECORDED",
     "Case",
-    "ElasticCase",
-    "Periods",
     "Variant",
     "WhatIf",
     "means_by",
@@ -43,7 +40,7 @@ __all__ = [
 
 _DAY_S: Final = 86400.0
 _WEEK: Final = 7
-#: A log over more days is told by weeks.
+#: Days: a longer log is divided into weeks.
 _BY_DAY: Final = 21
 #: Days: no calendar beyond, as times of so long a log are no times.
 _LONGEST: Final = 36_525
@@ -78,7 +75,7 @@ def periods_of(submits: FloatArray, epoch: object, zone: tzinfo) -> Periods:
             pass
         else:
             of_jobs: IntArray = np.searchsorted(begins, submits + epoch, side="right") - 1
-            return Periods(unit, {int(one): names[one] for one in np.unique(of_jobs)}, of_jobs)
+            return Periods(unit, {int(period): names[period] for period in np.unique(of_jobs)}, of_jobs)
     counted: IntArray = np.floor((submits - first) / (days * _DAY_S)).astype(np.int64)
     distinct, places = np.unique(counted, return_inverse=True)
     labels = {idx: f"{unit} {number + 1}" for idx, number in enumerate(distinct.tolist())}
@@ -106,7 +103,7 @@ ELASTIC_POLICIES: Final = ("malleable-min", "static-price")
 #: What stands beside them for the schedule that the log records.
 RECORDED: Final = "recorded"
 
-#: It chooses the jobs that can change their size; these do so at points so many seconds apart.
+#: The seed draws the jobs that can change their size; their points are this number of seconds apart.
 _SEED: Final = 1
 _TICK_S: Final = 10.0
 
@@ -138,13 +135,13 @@ def variants(
     """
     budgets = [Budget(seconds=seconds, workers=workers)]
     rigid = plan([("", problem)], [HINDSIGHT, *POLICIES], objective="wait", budgets=budgets)
-    found = [Variant(0.0, problem, tuple(rigid))]
+    planned = [Variant(0.0, problem, tuple(rigid))]
     for share in sorted(set(shares)):
         elastic = elastic_workload(problem, share=share, seed=_SEED, tick=_TICK_S)
         solvers = [HINDSIGHT, *ELASTIC_POLICIES]
         tasks = plan([("", elastic)], solvers, objective="turnaround", budgets=budgets)
-        found.append(Variant(share, elastic, tuple(tasks)))
-    return tuple(found)
+        planned.append(Variant(share, elastic, tuple(tasks)))
+    return tuple(planned)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,14 +185,14 @@ class WhatIf:
     @property
     def cases(self) -> tuple[Case, ...]:
         """All that there is to compare: the log first, what knows the future last."""
-        ends = (() if one is None else (one,) for one in (self.recorded, self.hindsight))
+        ends = (() if case is None else (case,) for case in (self.recorded, self.hindsight))
         first, last = ends
         return (*first, *self.policies, *last)
 
     @property
     def best_policy(self) -> Case | None:
         """The policy with the least mean wait."""
-        return min(self.policies, key=lambda one: one.metrics.wait, default=None)
+        return min(self.policies, key=lambda case: case.metrics.wait, default=None)
 
     def waits(self, case: Case) -> FloatArray:
         """Return how long each job waits, in seconds."""
@@ -206,7 +203,7 @@ def means_by(classes: IntArray, values: FloatArray) -> dict[int, float]:
     """Return the mean of the values of each class that has any."""
     counts = np.bincount(classes)
     sums = np.bincount(classes, weights=values)
-    return {int(one): float(sums[one] / counts[one]) for one in np.flatnonzero(counts)}
+    return {int(number): float(sums[number] / counts[number]) for number in np.flatnonzero(counts)}
 
 
 def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: tzinfo) -> WhatIf:
@@ -225,11 +222,12 @@ def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: t
     """
     (_, problem, tasks), *others = planned
     recorded, no_record, faults = _recorded(log, problem)
-    cases = {task.solver: case for task in tasks if (case := _case(task, problem, store)) is not None}
+    runs = _Runs(store)
+    cases = {case.key: case for task in tasks if (case := runs.case(task, problem)) is not None}
     rows = {
-        f"{task.solver} at {100 * one.share:g} %" if one.share else task.solver: _record(task, store)
-        for one in planned
-        for task in one.tasks
+        f"{task.solver} at {100 * variant.share:g} %" if variant.share else task.solver: runs.record(task)
+        for variant in planned
+        for task in variant.tasks
     }
     packed = problem.packed
     return WhatIf(
@@ -240,9 +238,9 @@ def what_if(log: JobLog, planned: Sequence[Variant], store: RecordStore, zone: t
         faults=faults,
         policies=tuple(cases[name] for name in POLICIES if name in cases),
         hindsight=cases.get(HINDSIGHT),
-        bound=_bound(tasks, store),
+        bound=runs.bound(tasks),
         mean_runtime=float(packed.runtime.mean()),
-        elastic=tuple(_elastic(one, store) for one in others),
+        elastic=tuple(runs.elastic_case(variant) for variant in others),
         sizes=size_classes(problem)[0],
         periods=periods_of(packed.submit, problem.meta.get("unix_time"), zone),
         failed=tuple(name for name, row in rows.items() if row is not None and row.error),
@@ -265,32 +263,59 @@ def _recorded(log: JobLog, problem: WorkloadProblem) -> tuple[Case | None, str, 
     return Case(RECORDED, schedule, measured), "", workload_violations(problem, schedule)
 
 
-def _record(task: Task, store: RecordStore) -> Record | None:
-    if task.key not in store:
-        return None
-    return store[task.key]
+#: A record of an earlier version may lack some.
+_METRICS: Final = frozenset(field.name for field in fields(WorkloadMetrics))
 
 
-def _case(task: Task, problem: WorkloadProblem, store: RecordStore) -> Case | None:
-    """Return what a solver has made of its problem, if it has."""
-    answer = store.answer(task.key) if task.key in store else None
-    if not isinstance(answer, WorkloadSchedule):
-        return None
-    return Case(task.solver, answer, workload_metrics(problem, answer))
+class _Runs:
+    """What is recorded of the runs: each record is read once, and holds what the judge has measured."""
 
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self._records: dict[RecordKey, Record | None] = {}
 
-def _bound(tasks: Sequence[Task], store: RecordStore) -> float | None:
-    """Return the largest bound that the judge has recomputed; None if none says anything."""
-    rows = (_record(task, store) for task in tasks)
-    largest = max((terms(row.certified_bound)[0] for row in rows if row is not None), default=-math.inf)
-    return float(largest) if largest > 0 else None
+    def record(self, task: Task) -> Record | None:
+        """Return the record of a run; None if there is none, or it is damaged."""
+        if task.key not in self._records:
+            try:
+                self._records[task.key] = self._store[task.key]
+            except KeyError:
+                self._records[task.key] = None
+        return self._records[task.key]
 
+    def metrics(self, task: Task, problem: WorkloadProblem) -> WorkloadMetrics | None:
+        """Return what the judge has measured of the answer of a run, if it has one."""
+        record = self.record(task)
+        if record is None or record.value is None:
+            return None
+        if record.metrics.keys() == _METRICS:
+            measured: dict[str, Any] = dict(record.metrics)
+            return WorkloadMetrics(**measured)
+        answer = self._store.answer(task.key, problem)
+        return workload_metrics(problem, answer) if isinstance(answer, WorkloadSchedule) else None
 
-def _elastic(variant: Variant, store: RecordStore) -> ElasticCase:
-    cases = (_case(task, variant.problem, store) for task in variant.tasks)
-    return ElasticCase(
-        variant.share,
-        int((variant.problem.packed.kind == MALLEABLE).sum()),
-        _bound(variant.tasks, store),
-        {case.key: case.metrics for case in cases if case is not None},
-    )
+    def case(self, task: Task, problem: WorkloadProblem) -> Case | None:
+        """Return what a solver has made of its problem, if it has."""
+        measured = self.metrics(task, problem)
+        if measured is None:
+            return None
+        answer = self._store.answer(task.key, problem)
+        return Case(task.solver, answer, measured) if isinstance(answer, WorkloadSchedule) else None
+
+    def bound(self, tasks: Sequence[Task]) -> float | None:
+        """Return the largest bound that the judge has recomputed; None if none says anything."""
+        records = map(self.record, tasks)
+        largest = max(
+            (terms(row.certified_bound)[0] for row in records if row is not None), default=-math.inf
+        )
+        return float(largest) if largest > 0 else None
+
+    def elastic_case(self, variant: Variant) -> ElasticCase:
+        """Return what would have been if a share of the jobs could change their size."""
+        measured = {task.solver: self.metrics(task, variant.problem) for task in variant.tasks}
+        return ElasticCase(
+            variant.share,
+            int((variant.problem.packed.kind == MALLEABLE).sum()),
+            self.bound(variant.tasks),
+            {solver: metrics for solver, metrics in measured.items() if metrics is not None},
+        )

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from allocsolve.report.whatif.findings import WhatIf
 
 __all__ = [
-    "ELASTIC_NAMES",
     "NAMES",
-    "Linked",
     "Sentence",
     "anchor",
     "at_least",
@@ -34,11 +32,8 @@ __all__ = [
     "elastic_table",
     "headlines",
     "limits",
-    "period_table",
     "plain",
-    "size_table",
     "subject",
-    "waits_table",
     "whatif_page",
 ]
 
@@ -164,30 +159,30 @@ def at_least(seconds: float) -> str:
     return duration(math.floor(_TENTH * seconds / size) / _TENTH * size)
 
 
-def subject(found: WhatIf) -> str:
+def subject(figures: WhatIf) -> str:
     """Return what the log is, in a few words."""
-    unit = found.log.machine.unit
-    jobs, size = f"{len(found.problem.jobs):,} jobs", f"{found.problem.num_nodes:,} {unit}"
-    submits = found.problem.packed.submit
+    unit = figures.log.machine.unit
+    jobs, size = f"{len(figures.problem.jobs):,} jobs", f"{figures.problem.num_nodes:,} {unit}"
+    submits = figures.problem.packed.submit
     return f"{jobs} on {size}, submitted over {duration(float(submits.max() - submits.min()))}"
 
 
-def headlines(found: WhatIf) -> Iterator[Sentence]:
+def headlines(figures: WhatIf) -> Iterator[Sentence]:
     """Yield what was, what could have been, what is impossible, and what that means."""
-    yield _was(found)
-    if found.policies:
-        yield _policies(found)
-    if found.hindsight is not None:
-        best = Linked(duration(found.hindsight.metrics.wait), "best known with hindsight")
+    yield _was(figures)
+    if figures.policies:
+        yield _policies(figures)
+    if figures.hindsight is not None:
+        best = Linked(duration(figures.hindsight.metrics.wait), "best known with hindsight")
         yield "Somebody who had known all jobs beforehand could have brought the mean wait to ", best, "."
-    yield _impossible(found)
-    yield from _meaning(found)
+    yield _impossible(figures)
+    yield from _meaning(figures)
 
 
-def _was(found: WhatIf) -> Sentence:
-    if found.recorded is None:
-        return ("What was cannot be told: ", found.no_record, ".")
-    of = found.recorded.metrics
+def _was(figures: WhatIf) -> Sentence:
+    if figures.recorded is None:
+        return ("What was cannot be told: ", figures.no_record, ".")
+    of = figures.recorded.metrics
     return (
         *("In this log jobs waited ", Linked(duration(of.wait), "mean wait"), " on average; "),
         *("half of them at most ", Linked(duration(of.median_wait), "half waited at most"), ", "),
@@ -196,16 +191,16 @@ def _was(found: WhatIf) -> Sentence:
     )
 
 
-def _policies(found: WhatIf) -> Sentence:
-    best, *_ = ranked = sorted(found.policies, key=lambda one: one.metrics.wait)
+def _policies(figures: WhatIf) -> Sentence:
+    best, *_ = ranked = sorted(figures.policies, key=lambda case: case.metrics.wait)
     worst = ranked[-1]
     wait = Linked(duration(best.metrics.wait), "mean wait")
-    as_good = [one for one in ranked if one.metrics.wait <= _AS_GOOD * best.metrics.wait]
+    as_good = [case for case in ranked if case.metrics.wait <= _AS_GOOD * best.metrics.wait]
     joints = ["", *[", "] * (len(as_good) - 2), *[" and "] * (len(as_good) > 1)]
     names = [
         part
-        for joint, one in zip(joints, as_good, strict=True)
-        for part in (joint, Linked(NAMES[one.key], NAMES[one.key]))
+        for joint, case in zip(joints, as_good, strict=True)
+        for part in (joint, Linked(NAMES[case.key], NAMES[case.key]))
     ]
     if worst.metrics.wait <= _AS_GOOD * best.metrics.wait:
         return ("Under each of the usual policies the mean wait would have been about ", wait, ".")
@@ -216,27 +211,27 @@ def _policies(found: WhatIf) -> Sentence:
     )
 
 
-def _impossible(found: WhatIf) -> Sentence:
-    if found.bound is None:
-        if found.hindsight is None:
+def _impossible(figures: WhatIf) -> Sentence:
+    if figures.bound is None:
+        if figures.hindsight is None:
             return ("What is certainly impossible is not known yet: the search for it was not finished.",)
         return ("Nothing is ", Linked("certainly impossible", "certainly impossible"), " that was proved.")
-    bound = Linked(at_least(found.bound), "certainly impossible")
+    bound = Linked(at_least(figures.bound), "certainly impossible")
     return ("No scheduler, however clever, could have brought the mean wait below ", bound, ".")
 
 
-def _meaning(found: WhatIf) -> Iterator[Sentence]:
+def _meaning(figures: WhatIf) -> Iterator[Sentence]:
     """Yield what of the recorded mean wait could have been avoided, if that can be told."""
-    if found.recorded is None or found.faults:
+    if figures.recorded is None or figures.faults:
         return
-    wait = found.recorded.metrics.wait
-    if found.bound is not None and wait > 0:
-        share = Linked(f"{math.floor(100 * found.bound / wait)} %", "certainly impossible")
+    wait = figures.recorded.metrics.wait
+    if figures.bound is not None and wait > 0:
+        share = Linked(f"{math.floor(100 * figures.bound / wait)} %", "certainly impossible")
         yield (
             *("So at least ", share, " of the mean wait came from the jobs and the size of the machine: "),
             "no order of the jobs avoids it. At most the rest came from the order in which they started.",
         )
-    if found.policies and wait > max(one.metrics.wait for one in found.policies):
+    if figures.policies and wait > max(case.metrics.wait for case in figures.policies):
         why = (
             "Every usual policy would have had a shorter mean wait than what was. So something else held "
             "jobs back, which this page does not know of: limits for users or groups, jobs that wait for "
@@ -245,43 +240,44 @@ def _meaning(found: WhatIf) -> Iterator[Sentence]:
         yield (why,)
 
 
-def cautions(found: WhatIf) -> Iterator[str]:
+def cautions(figures: WhatIf) -> Iterator[str]:
     """Yield what must be known before anything is read into the figures."""
-    unit = found.log.machine.unit
-    if found.faults:
-        more = f" (and {counted(len(found.faults) - 1, 'time')} more)" if len(found.faults) > 1 else ""
+    unit = figures.log.machine.unit
+    if figures.faults:
+        more = f" (and {counted(len(figures.faults) - 1, 'time')} more)" if len(figures.faults) > 1 else ""
         yield (
-            f"The log does not fit a machine of {found.problem.num_nodes:,} {unit}: {found.faults[0]}{more}."
+            f"The log does not fit a machine of {figures.problem.num_nodes:,} {unit}: "
+            f"{figures.faults[0]}{more}."
         )
         yield (
             "What was stands here as the log has it. Other schedules keep to the size of the machine: "
             "compare them with care. Is the size right, and does the log count whole nodes?"
         )
-    if large := found.log.report.dropped.get("too_large", 0):
-        yield f"{large:,} jobs are larger than {found.problem.num_nodes:,} {unit} and were left out."
-    if shared := found.log.report.changed.get("part_of_a_node", 0):
+    if large := figures.log.report.dropped.get("too_large", 0):
+        yield f"{large:,} jobs are larger than {figures.problem.num_nodes:,} {unit} and were left out."
+    if shared := figures.log.report.changed.get("part_of_a_node", 0):
         yield (
             f"{shared:,} jobs had a part of a node only. Here they count as whole nodes, so the machine "
             "looks smaller than it is. If jobs share nodes, --unit processors tells more (--nodes, too)."
         )
-    if found.failed:
-        yield f"Some computations failed, so their figures are not here: {', '.join(found.failed)}."
-    if found.missing:
+    if figures.failed:
+        yield f"Some computations failed, so their figures are not here: {', '.join(figures.failed)}."
+    if figures.missing:
         yield (
-            f"Not complete: the program was interrupted before it had computed {', '.join(found.missing)}. "
+            f"Not complete: the program was interrupted before it had computed {', '.join(figures.missing)}. "
             "The same command goes on from there."
         )
 
 
-def limits(found: WhatIf) -> Iterator[str]:
+def limits(figures: WhatIf) -> Iterator[str]:
     """Yield what the page leaves out."""
-    report = found.log.report
+    report = figures.log.report
     yield (
         "All jobs have the sizes and the run times of the log, in every schedule. Whether a job runs faster "
         "or slower beside others is not looked at."
     )
     unknown = report.unusual.get("no_limit", 0)
-    jobs = len(found.problem.jobs)
+    jobs = len(figures.problem.jobs)
     if unknown:
         yield (
             f"Of {unknown:,} of {jobs:,} jobs the log does not tell which run time users asked for. Policies "
@@ -305,7 +301,7 @@ def limits(found: WhatIf) -> Iterator[str]:
         "One mean over all jobs hides who waits: a few very long waits may rule it, and many small jobs may "
         "hide them. The tables by size and by time of submission tell more."
     )
-    if found.elastic:
+    if figures.elastic:
         yield (
             "Which jobs can change their size was drawn by lot; another draw moves the figures by a few per "
             "cent. How much faster a job runs on more nodes is assumed, not measured: on the size of the log "
@@ -329,33 +325,33 @@ def _count(number: int) -> TableCell:
     return TableCell(f"{number:,}", float(number))
 
 
-def cases_table(found: WhatIf) -> Table:
+def cases_table(figures: WhatIf) -> Table:
     """Return waits and use of the machine: as it was, as it would have been, and what is impossible."""
     heads = "schedule", "mean wait", "half waited at most", "95 % waited at most", "longest wait", "busy"
     rows = []
-    for case in found.cases:
+    for case in figures.cases:
         of = case.metrics
         times = of.wait, of.median_wait, of.p95_wait, of.max_wait
         busy = TableCell(percent(of.utilisation), of.utilisation)
         rows.append((text(NAMES[case.key]), *map(_time, times), busy))
-    if found.bound is not None:
-        below = TableCell(f"below {at_least(found.bound)}", found.bound)
+    if figures.bound is not None:
+        below = TableCell(f"below {at_least(figures.bound)}", figures.bound)
         nothing = TableCell("", math.nan)
         rows.append((text(_BOUND), below, *[nothing] * 4))
     return Table("Waits and use of the machine", heads, tuple(rows))
 
 
-def waits_table(found: WhatIf) -> Table:
+def waits_table(figures: WhatIf) -> Table:
     """Return the jobs that waited longest, and how long they would have waited."""
-    case = found.cases[0]
-    waits = found.waits(case)
+    case = figures.cases[0]
+    waits = figures.waits(case)
     longest = [job for job in np.argsort(-waits, kind="stable")[:_LONGEST].tolist() if waits[job] > 0]
-    packed = found.problem.packed
-    columns = [(NAMES[one.key], found.waits(one)) for one in found.cases]
+    packed = figures.problem.packed
+    columns = [(NAMES[case.key], figures.waits(case)) for case in figures.cases]
     rows = tuple(
         (
-            text(found.problem.jobs.names[job]),
-            text(found.periods.labels[int(found.periods.of_jobs[job])]),
+            text(figures.problem.jobs.names[job]),
+            text(figures.periods.labels[int(figures.periods.of_jobs[job])]),
             _count(int(packed.nodes[job])),
             _time(float(packed.runtime[job])),
             *(_time(float(column[job])) for _, column in columns),
@@ -367,42 +363,50 @@ def waits_table(found: WhatIf) -> Table:
     return Table("Jobs that waited longest", heads, rows, note)
 
 
-def size_table(found: WhatIf) -> Table:
+def size_table(figures: WhatIf) -> Table:
     """Return the mean waits of jobs by their size."""
     labels = {
-        one: "1" if one == 0 else "2" if one == 1 else f"{2 ** (one - 1) + 1:,} to {2**one:,}"
-        for one in range(int(found.sizes.max(initial=0)) + 1)
+        size_class: "1"
+        if size_class == 0
+        else "2"
+        if size_class == 1
+        else f"{2 ** (size_class - 1) + 1:,} to {2**size_class:,}"
+        for size_class in range(int(figures.sizes.max(initial=0)) + 1)
     }
-    return _by_class("Mean wait by size", "size", found, found.sizes, labels)
+    return _by_class("Mean wait by size", "size", figures, figures.sizes, labels)
 
 
-def period_table(found: WhatIf) -> Table:
+def period_table(figures: WhatIf) -> Table:
     """Return the mean waits of jobs by the day or week of their submission."""
-    periods = found.periods
-    return _by_class(f"Mean wait by {periods.unit}", "submitted in", found, periods.of_jobs, periods.labels)
+    periods = figures.periods
+    return _by_class(f"Mean wait by {periods.unit}", "submitted in", figures, periods.of_jobs, periods.labels)
 
 
-def _by_class(title: str, what: str, found: WhatIf, classes: IntArray, labels: Mapping[int, str]) -> Table:
+def _by_class(title: str, what: str, figures: WhatIf, classes: IntArray, labels: Mapping[int, str]) -> Table:
     counts = np.bincount(classes)
-    means = [means_by(classes, found.waits(case)) for case in found.cases]
+    means = [means_by(classes, figures.waits(case)) for case in figures.cases]
     rows = tuple(
-        (TableCell(labels[one], float(one)), _count(int(counts[one])), *(_time(mean[one]) for mean in means))
-        for one in np.flatnonzero(counts).tolist()
+        (
+            TableCell(labels[number], float(number)),
+            _count(int(counts[number])),
+            *(_time(mean[number]) for mean in means),
+        )
+        for number in np.flatnonzero(counts).tolist()
     )
-    return Table(title, (what, "jobs", *(NAMES[case.key] for case in found.cases)), rows)
+    return Table(title, (what, "jobs", *(NAMES[case.key] for case in figures.cases)), rows)
 
 
-def elastic_table(found: WhatIf) -> Table:
+def elastic_table(figures: WhatIf) -> Table:
     """Return the mean times to a result if a share of the jobs could change their size."""
-    known = {case.key: case.metrics for case in found.cases}
+    known = {case.key: case.metrics for case in figures.cases}
     # A policy that changes sizes is first fit where no job can.
     rigid = {name: known["first-fit"] for name in ELASTIC_POLICIES if "first-fit" in known}
     rigid |= {HINDSIGHT: known[HINDSIGHT]} if HINDSIGHT in known else {}
-    bound = None if found.bound is None else found.bound + found.mean_runtime
+    bound = None if figures.bound is None else figures.bound + figures.mean_runtime
     rows = [_elastic_row("none", 0, bound, rigid)]
     rows += [
-        _elastic_row(f"{100 * one.share:g} %", one.changeable, one.bound, one.metrics)
-        for one in found.elastic
+        _elastic_row(f"{100 * case.share:g} %", case.changeable, case.bound, case.metrics)
+        for case in figures.elastic
     ]
     heads = ("can change size", "jobs", _BOUND, *map(ELASTIC_NAMES.__getitem__, _ELASTIC))
     return Table("Mean time to result", heads, tuple(rows), "Where no job can, both policies are first fit.")
@@ -419,7 +423,7 @@ def _elastic_row(
     return text(label), _count(jobs), below, *map(_time, times)
 
 
-def whatif_page(found: WhatIf, *, made: str = "") -> str:
+def whatif_page(figures: WhatIf, *, made: str = "") -> str:
     """Return the page as an HTML document.
 
     A content security policy keeps it from loading anything; whatever comes from the log is shown as text.
@@ -432,16 +436,22 @@ def whatif_page(found: WhatIf, *, made: str = "") -> str:
         A line on when and how the page was made.
     """
     numbers = count()
-    body = [f"<header><h1>What if? {isolated(found.log.source)}</h1>"]
-    body += [f'<p class="note">{escape(subject(found))}.</p>']
-    body += [*_warning(found), '<div class="cards">', *_cards(found), "</div>"]
-    body += [f'<p class="headline">{_linked(one)}</p>' for one in headlines(found)]
-    body += [*_contents(found), "</header>", "<main>", *_compared(found, numbers), *_who(found, numbers)]
-    body += _elastic(found, numbers) if found.elastic else []
+    body = [f"<header><h1>What if? {isolated(figures.log.source)}</h1>"]
+    body += [f'<p class="note">{escape(subject(figures))}.</p>']
+    body += [*_warning(figures), '<div class="cards">', *_cards(figures), "</div>"]
+    body += [f'<p class="headline">{_linked(sentence)}</p>' for sentence in headlines(figures)]
+    body += [
+        *_contents(figures),
+        "</header>",
+        "<main>",
+        *_compared(figures, numbers),
+        *_who(figures, numbers),
+    ]
+    body += _elastic(figures, numbers) if figures.elastic else []
     body += ['<section id="limits"><h2>What this page leaves out</h2><ul>']
-    body += [f"<li>{escape(one)}</li>" for one in limits(found)]
-    body += ["</ul></section>", *_words(found), *_origin(found, made), "</main>"]
-    return document(f"What if? {found.log.source}", body)
+    body += [f"<li>{escape(limit)}</li>" for limit in limits(figures)]
+    body += ["</ul></section>", *_words(figures), *_origin(figures, made), "</main>"]
+    return document(f"What if? {figures.log.source}", body)
 
 
 def _linked(sentence: Sentence) -> str:
@@ -459,65 +469,67 @@ def _table(table: Table, numbers: Iterator[int]) -> str:
     return table_html(table, next(numbers), {head: anchor(head) for head in table.heads if head in words})
 
 
-def _warning(found: WhatIf) -> list[str]:
-    lines = [f"<p>{escape(one)}</p>" for one in cautions(found)]
+def _warning(figures: WhatIf) -> list[str]:
+    lines = [f"<p>{escape(caution)}</p>" for caution in cautions(figures)]
     return ['<section class="warning">', *lines, "</section>"] if lines else []
 
 
-def _cards(found: WhatIf) -> Iterator[str]:
+def _cards(figures: WhatIf) -> Iterator[str]:
     """Yield the mean waits that matter most, each with what it is."""
     cards = []
-    if found.recorded is not None:
-        cards.append((duration(found.recorded.metrics.wait), "as it was", "mean wait as it was"))
-    if (best := found.best_policy) is not None:
+    if figures.recorded is not None:
+        cards.append((duration(figures.recorded.metrics.wait), "as it was", "mean wait as it was"))
+    if (best := figures.best_policy) is not None:
         name = NAMES[best.key]
         cards.append((duration(best.metrics.wait), name, f"with {name}, the best of the usual policies"))
-    if found.hindsight is not None:
-        shown = duration(found.hindsight.metrics.wait)
+    if figures.hindsight is not None:
+        shown = duration(figures.hindsight.metrics.wait)
         cards.append((shown, "best known with hindsight", "the best schedule found, knowing the future"))
-    if found.bound is not None:
-        shown = f"below {at_least(found.bound)}"
+    if figures.bound is not None:
+        shown = f"below {at_least(figures.bound)}"
         cards.append((shown, "certainly impossible", "certainly impossible, for any scheduler"))
     for shown, word, what in cards:
         yield f'<a class="card" href="#{anchor(word)}"><b>{escape(shown)}</b><span>{escape(what)}</span></a>'
 
 
-def _contents(found: WhatIf) -> Iterator[str]:
+def _contents(figures: WhatIf) -> Iterator[str]:
     yield "<nav><ul>"
     yield '<li><a href="#compared">Was, could have been, impossible</a></li>'
     yield '<li><a href="#who">Who waited</a></li>'
-    if found.elastic:
+    if figures.elastic:
         yield '<li><a href="#elastic">If jobs could change their size</a></li>'
     yield '<li><a href="#limits">What is left out</a></li><li><a href="#words">What the words mean</a></li>'
     yield "</ul></nav>"
 
 
-def _compared(found: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
+def _compared(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
     yield '<section id="compared"><h2>What was, what could have been, what is impossible</h2>'
-    if found.cases:
-        yield _table(cases_table(found), numbers)
-        yield _see(*(NAMES[one.key] for one in found.cases), "certainly impossible")
+    if figures.cases:
+        yield _table(cases_table(figures), numbers)
+        yield _see(*(NAMES[case.key] for case in figures.cases), "certainly impossible")
         yield '<div class="figures">'
-        means = {NAMES[one.key]: one.metrics.wait for one in found.cases}
+        means = {NAMES[case.key]: case.metrics.wait for case in figures.cases}
         line = " The red marks: no scheduler could have brought the mean to the left of it."
-        note = "One bar for each schedule." + (line if found.bound is not None else "")
-        yield figure_html("Mean wait", wait_bars("Mean wait", "mean wait", means, found.bound), note)
+        note = "One bar for each schedule." + (line if figures.bound is not None else "")
+        yield figure_html("Mean wait", wait_bars("Mean wait", "mean wait", means, figures.bound), note)
         note = "Above: how much of the machine was busy. Below: how many jobs waited."
-        if len(found.cases) > len(_drawn(found)):
+        if len(figures.cases) > len(_drawn(figures)):
             note += " Three schedules of those in the table: more lines are hard to tell apart."
-        yield figure_html("Over time", over_time(found.problem, _drawn(found)), note + _unit_note(found))
+        yield figure_html(
+            "Over time", over_time(figures.problem, _drawn(figures)), note + _unit_note(figures)
+        )
         yield "</div>"
     yield "</section>"
 
 
-def _unit_note(found: WhatIf) -> str:
-    return "" if found.log.machine.unit == "nodes" else f" Nodes are {found.log.machine.unit} here."
+def _unit_note(figures: WhatIf) -> str:
+    return "" if figures.log.machine.unit == "nodes" else f" Nodes are {figures.log.machine.unit} here."
 
 
-def _drawn(found: WhatIf) -> dict[str, WorkloadSchedule]:
+def _drawn(figures: WhatIf) -> dict[str, WorkloadSchedule]:
     """Return the schedules of drawings with lines: as it was, the best policy, and with hindsight."""
-    shown = [one for one in (found.recorded, found.best_policy, found.hindsight) if one is not None]
-    return {NAMES[one.key]: one.schedule for one in shown}
+    shown = [case for case in (figures.recorded, figures.best_policy, figures.hindsight) if case is not None]
+    return {NAMES[case.key]: case.schedule for case in shown}
 
 
 def _see(*words: str) -> str:
@@ -525,21 +537,21 @@ def _see(*words: str) -> str:
     return f'<p class="note">What the names mean: {links}.</p>'
 
 
-def _who(found: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
-    if not found.cases:
+def _who(figures: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
+    if not figures.cases:
         return
     yield '<section id="who"><h2>Who waited</h2>'
-    yield _table(waits_table(found), numbers)
-    yield _table(size_table(found), numbers)
-    yield _table(period_table(found), numbers)
+    yield _table(waits_table(figures), numbers)
+    yield _table(size_table(figures), numbers)
+    yield _table(period_table(figures), numbers)
     yield '<div class="figures">'
-    classes, axis = size_classes(found.problem)
-    drawn = _drawn(found)
+    classes, axis = size_classes(figures.problem)
+    drawn = _drawn(figures)
     note = "The mean wait of the jobs between a power of two and the one before it."
-    drawing = wait_chart("Mean wait by size", found.problem, drawn, classes, axis)
-    yield figure_html("Mean wait by size", drawing, note + _unit_note(found))
-    if len(found.periods.labels) > 1:
-        periods = found.periods
+    drawing = wait_chart("Mean wait by size", figures.problem, drawn, classes, axis)
+    yield figure_html("Mean wait by size", drawing, note + _unit_note(figures))
+    if len(figures.periods.labels) > 1:
+        periods = figures.periods
         title = f"Mean wait by {periods.unit}"
         labels = periods.labels
         first, last = min(labels), max(labels)
@@ -551,12 +563,12 @@ def _who(found: WhatIf, numbers: Iterator[int]) -> Iterator[str]:
             whole=True,
             steps=6,
         )
-        drawing = wait_chart(title, found.problem, drawn, periods.of_jobs, axis)
+        drawing = wait_chart(title, figures.problem, drawn, periods.of_jobs, axis)
         yield figure_html(title, drawing, f"The mean wait of the jobs submitted in each {periods.unit}.")
     yield "</div></section>"
 
 
-def _elastic(found: WhatIf, numbers: Iterator[int]) -> list[str]:
+def _elastic(figures: WhatIf, numbers: Iterator[int]) -> list[str]:
     ask = (
         *(
             "What if some of the jobs ",
@@ -567,18 +579,18 @@ def _elastic(found: WhatIf, numbers: Iterator[int]) -> list[str]:
         "Beside jobs drawn by lot stand two policies that make use of it, and what is impossible even then.",
     )
     lines = ['<section id="elastic"><h2>If jobs could change their size</h2>']
-    return [*lines, f"<p>{_linked(ask)}</p>", _table(elastic_table(found), numbers), "</section>"]
+    return [*lines, f"<p>{_linked(ask)}</p>", _table(elastic_table(figures), numbers), "</section>"]
 
 
-def _words(found: WhatIf) -> Iterator[str]:
+def _words(figures: WhatIf) -> Iterator[str]:
     yield '<section id="words"><h2>What the words mean</h2><dl>'
-    for word, meaning in definitions(found.log.machine.unit, elastic=bool(found.elastic)).items():
+    for word, meaning in definitions(figures.log.machine.unit, elastic=bool(figures.elastic)).items():
         yield f'<dt id="{anchor(word)}">{escape(word)}</dt><dd>{escape(meaning)}</dd>'
     yield "</dl></section>"
 
 
-def _origin(found: WhatIf, made: str) -> Iterator[str]:
-    log = found.log
+def _origin(figures: WhatIf, made: str) -> Iterator[str]:
+    log = figures.log
     yield '<section id="origin"><h2>Where the figures come from</h2>'
     yield f'<p class="note">The log {isolated(log.source)}: {escape(str(log.report))}. '
     yield f"Machine: {escape(str(log.machine))}. SHA-256 of the file: {escape(log.sha256)}.</p>"

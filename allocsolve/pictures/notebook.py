@@ -1,7 +1,7 @@
 """What problems, answers and results show of themselves in notebooks, and their pictures.
 
-Models are frozen data that know nothing of pictures, so they are given ``_repr_html_`` here, when the package
-is imported; whatever draws is loaded when something is shown.
+Models are frozen data that know nothing of pictures, so they are given ``_repr_html_`` here, when the first
+public name of the package is used; families and their views are loaded when something is shown.
 """
 
 from __future__ import annotations

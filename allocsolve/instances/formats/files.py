@@ -1,0 +1,362 @@
+"""Files: bytes within bounds, JSON with every fault named, and files written whole or not at all.
+
+Devices and pipes are files, too: nothing is read beyond a bound or waited for longer than a moment. What the
+codecs of all kinds share is here as well: the checker of the fields of a JSON object.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import math
+import os
+import select
+import stat
+from collections import Counter
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, TypeVar
+
+from allocsolve.errors import FormatError
+from allocsolve.model import MAX_INTEGER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from _typeshed import WriteableBuffer
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "Checker",
+    "Document",
+    "PathLike",
+    "canonical",
+    "load",
+    "open_input",
+    "parse",
+    "read_input",
+    "read_stream",
+    "replace_file",
+    "save",
+    "show",
+]
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+#: The largest document that is read: two million applications of one step.
+MAX_BYTES: Final = 2**27
+
+#: How long a named pipe waits for somebody who writes, in seconds.
+_PATIENCE_S: Final = 2.0
+
+
+class _Pipe(io.FileIO):
+    """A pipe that ends if nobody writes; who does may take any time between two bytes."""
+
+    def __init__(self, path: PathLike) -> None:
+        # Opened like this, a pipe does not wait for its other end.
+        super().__init__(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+        self._patience = _PATIENCE_S
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        while True:
+            count = super().readinto(buffer)
+            if count is None:  # somebody is there, but silent
+                select.select([self], [], [])
+            elif count or not self._patience:
+                self._patience = 0.0
+                return count
+            else:
+                select.select([self], [], [], self._patience)
+                self._patience = 0.0
+
+
+def open_input(path: PathLike) -> io.BufferedReader:
+    """Open a file, a device or a pipe. A pipe into which nobody writes is empty.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - a path of any type
+    except ValueError as error:  # a null character
+        raise OSError(errno.EINVAL, str(error), path) from None
+    if stat.S_ISFIFO(mode):
+        return io.BufferedReader(_Pipe(path))
+    return open(path, "rb")  # noqa: PTH123 - a path of any type; the caller closes it
+
+
+def read_input(path: PathLike, max_bytes: int | None = None) -> bytes:
+    """Read a file, a device or a pipe.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    FormatError
+        If it has more than `max_bytes` (`MAX_BYTES` by default), as endless devices have.
+    """
+    with open_input(path) as stream:
+        return read_stream(stream, str(path), max_bytes)
+
+
+def read_stream(stream: BinaryIO, source: str, max_bytes: int | None = None) -> bytes:
+    """Read all of a stream, which messages call `source`; errors as in `read_input`."""
+    largest = MAX_BYTES if max_bytes is None else max_bytes
+    data = stream.read(largest + 1)
+    if len(data) > largest:
+        raise FormatError(source, [f"is larger than {largest >> 20} MiB"])
+    return data
+
+
+#: A JSON object as `json.loads` returns it.
+Document: TypeAlias = dict[str, Any]
+
+T = TypeVar("T", str, list[Any], Document)
+
+_NOUNS = {str: "a string", list: "a list", dict: "an object"}
+
+
+def show(value: object) -> str:
+    """Return a JSON value as it may stand in a one-line message."""
+    if isinstance(value, list | dict):
+        return f"{_NOUNS[type(value)]} of {len(value)}"
+    text = repr(value) if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 50 else f"{text[:47]}..."
+
+
+class Checker:
+    """Checks fields one by one and keeps the faults; a faulty value is replaced by a harmless one."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+
+    def add(self, place: str, fault: str) -> None:
+        """Note a fault; the place is the path of a field, empty for the document itself."""
+        self.faults.append(f"{place}: {fault}" if place else fault)
+
+    def typed(self, kind: type[T], value: object, place: str) -> T:
+        """Return a string, list or object, empty if the value is none."""
+        if isinstance(value, kind):
+            return value
+        self.add(place, f"must be {_NOUNS[kind]}, not {show(value)}")
+        return kind()
+
+    def boolean(self, value: object, place: str) -> bool:
+        """Return a truth value; 0 and 1 are none."""
+        if not isinstance(value, bool):
+            self.add(place, f"must be true or false, not {show(value)}")
+            return False
+        return value
+
+    def fields(self, value: object, place: str, required: Iterable[str], optional: Iterable[str]) -> Document:
+        """Return the known fields of an object; a missing one is a fault only if it is required."""
+        if not isinstance(value, dict):
+            return self.typed(dict, value, place)
+        names = {*required, *optional}
+        prefix = f"{place}." if place else ""
+        self.faults += [f"{prefix}{name}: missing" for name in required if name not in value]
+        for name in value:
+            if name not in names:
+                self.add(place, f"unknown field {show(name)} (extra data belongs in meta)")
+        return {name: value[name] for name in value if name in names}
+
+    def integer(
+        self,
+        value: object,
+        place: str,
+        what: str,
+        low: int,
+        *,
+        high: int = MAX_INTEGER,
+        high_is: str = "num_nodes",
+        fallback: int = 1,
+    ) -> int:
+        """Return an integer in low..2^53 that is at most `most`, which the message calls `most_is`."""
+        if type(value) is not int:  # a bool is no integer, nor is 5.0
+            self.add(place, f"{what} must be an integer, not {show(value)}")
+        elif value < low:
+            self.add(place, f"{what} {show(value)} is below {low}")
+        elif value > MAX_INTEGER:
+            self.add(place, f"{what} {show(value)} is beyond 2^53")
+        elif value > high:
+            self.add(place, f"{what} {value} is above {high_is} {high}")
+        else:
+            return value
+        return fallback
+
+    def real_number(
+        self,
+        value: object,
+        place: str,
+        what: str,
+        low: float,
+        *,
+        above: bool = False,
+        high: float = MAX_INTEGER,
+    ) -> float:
+        """Return a number in low..high, or above `low` if that is asked for; 1 for what is none."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.add(place, f"{what} must be a number, not {show(value)}")
+        elif value < low or (above and value == low):
+            self.add(place, f"{what} {show(value)} is {'not above' if above else 'below'} {low:g}")
+        elif value > high:
+            self.add(place, f"{what} {show(value)} is beyond {'2^53' if high == MAX_INTEGER else high}")
+        else:
+            return value
+        return 1
+
+    def finish(self, source: str) -> None:
+        """Raise a FormatError that names every fault, if there is one."""
+        if self.faults:
+            raise FormatError(source, self.faults)
+
+
+#: How deep lists and objects may be nested. What is read can then be written, copied and sent, too.
+MAX_DEPTH: Final = 100
+
+_dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+
+
+def canonical(document: Document) -> bytes:
+    """Return the text that digests are taken of."""
+    return _dumps(document, sort_keys=True, separators=(",", ":")).encode()
+
+
+class _Repetitive(dict[str, Any]):
+    """An object in which a key stands twice: refused as soon as its place is known."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> Document:
+    document = dict(pairs)
+    return document if len(document) == len(pairs) else _Repetitive(pairs)
+
+
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) < 309 else float(digits)  # as large as a double, or infinite
+
+
+def load(path: PathLike) -> Document:
+    """Read a JSON object from a file.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, or as `parse`.
+    """
+    try:
+        data = read_input(path)
+    except OSError as error:
+        raise FormatError(str(path), [f"cannot be read: {error.strerror}"]) from error
+    return parse(data, str(path))
+
+
+def parse(data: bytes, source: str) -> Document:
+    """Return the JSON object that a text in UTF-8 holds.
+
+    Parameters
+    ----------
+    data
+        The text.
+    source
+        What messages call it.
+
+    Raises
+    ------
+    FormatError
+        If it is empty, not JSON (duplicate keys, NaN and Infinity are not), nested deeper than `MAX_DEPTH`,
+        or no object.
+    """
+    try:
+        document = json.loads(data.decode(), object_pairs_hook=_pairs, parse_int=_integer)
+        faults = list(_unlawful(document, "", MAX_DEPTH))
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        faults = [f"line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8"]
+    except json.JSONDecodeError as error:
+        faults = [f"line {error.lineno}, column {error.colno}: {error.msg}" if data.strip() else "is empty"]
+    except RecursionError:
+        faults = ["lists and objects are nested too deeply"]
+    else:
+        if isinstance(document, dict) and not faults:
+            return document
+        faults = faults or [f"must be an object, not {show(document)}"]
+    raise FormatError(source, faults)
+
+
+def _unlawful(value: object, place: str, depth: int) -> Iterator[str]:
+    """Find what `json` lets pass although it is not JSON, or not text that could be written again."""
+    if isinstance(value, dict | list) and not depth:
+        top = place.partition(".")[0].partition("[")[0]
+        yield f"{top or 'top level'}: lists and objects are nested deeper than {MAX_DEPTH}"
+    elif isinstance(value, dict):
+        if isinstance(value, _Repetitive):
+            yield from (f"{place or 'top level'}: the key {show(key)} stands twice" for key in value.twice)
+        for key, item in value.items():
+            yield from _unlawful(key, place, depth - 1)
+            name = key if key.isidentifier() else show(key)
+            yield from _unlawful(item, f"{place}.{name}" if place else name, depth - 1)
+    elif isinstance(value, list):
+        for idx, item in enumerate(value):
+            yield from _unlawful(item, f"{place}[{idx}]", depth - 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{place}: {value} is not a finite number"
+    elif isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+        yield f"{place}: {show(value)} has half of a surrogate pair"
+
+
+def save(document: Document, path: PathLike) -> None:
+    """Write a JSON object with a line for each field, and for each object in a list.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be written, or the document holds something that is not JSON.
+    """
+    try:
+        data = _layout(document).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FormatError(str(path), [f"cannot be written as JSON: {error}"]) from error
+    replace_file(path, data)
+
+
+def replace_file(path: PathLike, data: bytes) -> None:
+    """Write a file, which appears whole or not at all.
+
+    Raises
+    ------
+    FormatError
+        If it cannot be written.
+    """
+    target = Path(path)
+    temporary = target.parent / f".{target.name}.{os.getpid()}"
+    try:
+        if target.exists() and not target.is_file():  # a device or a pipe must not be replaced
+            target.write_bytes(data)
+        else:
+            temporary.write_bytes(data)
+            temporary.replace(target)
+    except OSError as error:
+        raise FormatError(str(path), [f"cannot be written: {error.strerror}"]) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()  # there only if something failed, or after Ctrl-C
+
+
+def _layout(document: Document) -> str:
+    """Return JSON with a line for each field and each application: a change shows as a short diff."""
+    lines = []
+    for key, value in document.items():
+        items = value if isinstance(value, list) and any(isinstance(item, dict) for item in value) else []
+        rows = ",\n".join(f"    {_dumps(item)}" for item in items)
+        lines.append(f"  {_dumps(key)}: " + (f"[\n{rows}\n  ]" if rows else _dumps(value)))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
