@@ -15,7 +15,7 @@ from allocsolve.adaptors.agents import FEATURES, AgentTurn, Observation
 from allocsolve.adaptors.log_windows import checked_count, train_test_ranges, window_of_log
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.errors import InvalidOption
-from allocsolve.judge.workload import workload_metrics
+from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model.checks import choice, natural, shown
 from allocsolve.simulation import Engine, EngineRules, Knowledge
 

@@ -88,7 +88,7 @@ _EXECUTED = (
 
 def _write_runs(path: Path, measured: Reproduction) -> None:
     """Write the runs as a table, one a line."""
-    from allocsolve.judge.reservation import SIZE_CLASSES  # noqa: PLC0415 - when the command runs
+    from allocsolve.judge.reservation.rules import SIZE_CLASSES  # noqa: PLC0415 - when the command runs
     from reproductions.linnert2024 import Run  # noqa: PLC0415 - when the command runs
 
     sizes = [f"accepted_from_{size}_nodes" for size in SIZE_CLASSES]
@@ -173,7 +173,7 @@ def _show_accepted(figures: Figures) -> None:
 
 
 def _show_sizes(figures: Figures) -> None:
-    from allocsolve.judge.reservation import SIZE_CLASSES  # noqa: PLC0415 - when the command runs
+    from allocsolve.judge.reservation.rules import SIZE_CLASSES  # noqa: PLC0415 - when the command runs
     from reproductions.linnert2024 import ADMISSIONS, MissingRunsError  # noqa: PLC0415 - when it runs
 
     rows: list[tuple[str, ...]] = []

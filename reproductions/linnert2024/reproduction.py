@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.reservation import SIZE_CLASSES
+from allocsolve.judge.reservation.rules import SIZE_CLASSES
 from allocsolve.model import ReservationProblem, terms
 from reproductions.linnert2024.runs import BOUND, TERMS
 

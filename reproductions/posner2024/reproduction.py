@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.bounds.workload import makespan_bound
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import WorkloadProblem, terms
 from reproductions.posner2024.runs import EASY, EVOLV
 

@@ -23,9 +23,9 @@ from tiers import examples
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound
 from allocsolve.bounds.workload.time_prices import TimeDual
-from allocsolve.judge import workload_work_prices
-from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.judge.workload_work_prices import LOOSE_STEP_S, least_cost_of_evolution, least_cost_of_work
+from allocsolve.judge.workload import work_prices as judged_work_prices
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.work_prices import LOOSE_STEP_S, least_cost_of_evolution, least_cost_of_work
 from allocsolve.model import Job, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
@@ -189,5 +189,5 @@ def test_few_steps_only_lower_the_bound(
 ) -> None:
     listed = {**certificate, "term": "turnaround"}
     full = workload_certified_bound(problem, listed, ("turnaround",))
-    with mock.patch.object(workload_work_prices, "_MOST_STEPS", steps):
+    with mock.patch.object(judged_work_prices, "_MOST_STEPS", steps):
         assert workload_certified_bound(problem, listed, ("turnaround",)) <= full * (1 + 1e-9)

@@ -16,9 +16,9 @@ from price_strategies import price_lists, single_jobs, toys
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, work_prices, workload_bound
 from allocsolve.bounds.workload.time_prices import TimeDual
-from allocsolve.judge import workload_work_prices
-from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.judge.workload_work_prices import least_cost_of_work
+from allocsolve.judge.workload import work_prices as judged_work_prices
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.work_prices import least_cost_of_work
 from allocsolve.model import Job, PowerLaw, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def test_few_steps_only_lower_the_bound(
 ) -> None:
     listed = {**certificate, "term": "turnaround"}
     full = workload_certified_bound(problem, listed, ("turnaround",))
-    with mock.patch.object(workload_work_prices, "_MOST_STEPS", steps):
+    with mock.patch.object(judged_work_prices, "_MOST_STEPS", steps):
         assert workload_certified_bound(problem, listed, ("turnaround",)) <= full * (1 + 1e-9)
 
 

@@ -15,8 +15,8 @@ from price_strategies import price_lists
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound
 from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, cheapest
-from allocsolve.judge import workload_certificate
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload import certificate as workload_certificate
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem, frozen
 
 if TYPE_CHECKING:

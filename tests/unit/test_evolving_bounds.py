@@ -18,8 +18,8 @@ from allocsolve.bounds.workload import (
     workload_bound,
 )
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.judge.workload_work_prices import least_cost_of_evolution
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.work_prices import least_cost_of_evolution
 from allocsolve.model import (
     Job,
     Join,

@@ -27,7 +27,7 @@ from allocsolve.instances.formats.workload_foreign import (
 )
 from allocsolve.instances.formats.workload_perfetto import perfetto_events, perfetto_text
 from allocsolve.instances.generators.examples import random_workload, workload_examples
-from allocsolve.judge.workload import workload_metrics
+from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:

@@ -305,7 +305,7 @@ class CutSearch:
         """Return what the judge takes as a proof: the trees of a search that came to its end.
 
         Else, or if the trees are too large, the multipliers of the nodes without a parent.
-        See `allocsolve.judge.partition_tree.partition_certificate_bound`.
+        See `allocsolve.judge.partition.certificate.partition_certificate_bound`.
         """
         size, memory = self._model.size, self._memory
         if memory is None:

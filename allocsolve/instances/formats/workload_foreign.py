@@ -22,7 +22,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import TableFormat
 from allocsolve.instances.formats.checker import show
-from allocsolve.judge.workload import TIME_TOLERANCE_S
+from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ from allocsolve.families import TableFormat
 from allocsolve.instances.formats.unheld import Unheld, elastic_kinds
 from allocsolve.instances.formats.workload import encode_schedule
 from allocsolve.instances.formats.workload_foreign import pieces_within
-from allocsolve.judge.workload import TIME_TOLERANCE_S
+from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
 from allocsolve.model import ALL_SIZES, AMDAHL, MAX_INTEGER, POWER, SPEEDUP_TABLE, Overhead
 from allocsolve.model.job_kinds import job_kind, size_set
 

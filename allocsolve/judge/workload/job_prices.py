@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge._kernels_workload_prices import JobRows, WindowPrices, fullest_sets, least_job_costs
+from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets, least_job_costs
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
 from allocsolve.model.workload import SLOWDOWN_FLOOR_S

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from allocsolve.judge._kernels_work_prices import ROUNDING_MARGIN, Slots, WorkCosts, least_work_costs
-from allocsolve.judge._kernels_workload_prices import PhasedRun, least_cost_of_phases
+from allocsolve.judge.workload._kernels_prices import PhasedRun, least_cost_of_phases
+from allocsolve.judge.workload._kernels_work_prices import ROUNDING_MARGIN, Slots, WorkCosts, least_work_costs
 from allocsolve.model import NO_SPEEDUP, OVERHEAD, PROFILE, REACTIVE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
 from allocsolve.model.arrays import frozen
 

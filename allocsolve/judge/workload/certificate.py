@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge._kernels_workload_prices import HIGHEST, Delays, Prices, least_costs
-from allocsolve.judge.workload_work_prices import (
+from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays, Prices, least_costs
+from allocsolve.judge.workload.work_prices import (
     LOOSE_STEP_S,
     LOOSE_WORK,
     least_cost_of_evolution,
@@ -81,8 +81,8 @@ def workload_certified_bound(
 
     *Malleable jobs*, and those with requests, may in this bound stop, and hold any real number of nodes from
     their fewest to their most. Then their work has a price, too, and any price bounds their least cost: the
-    judge searches prices of its own (`allocsolve.judge.workload_work_prices`). For jobs with phases or
-    profiles it looks at all slots in which these may end (`allocsolve.judge.workload_work_prices`).
+    judge searches prices of its own (`allocsolve.judge.workload.work_prices`). For jobs with phases or
+    profiles it looks at all slots in which these may end (`allocsolve.judge.workload.work_prices`).
 
     *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
     shortest run after its submission. ``area``: what is submitted then takes its least area on N nodes.
@@ -108,7 +108,7 @@ def workload_certified_bound(
     if kind == "time-prices":
         return _time_prices(problem, certificate, term)
     if kind == "job-prices":
-        from allocsolve.judge.workload_job_prices import job_price_bound  # noqa: PLC0415 - has large kernels
+        from allocsolve.judge.workload.job_prices import job_price_bound  # noqa: PLC0415 - has large kernels
 
         return job_price_bound(problem, certificate, term)
     msg = f"kind {shown(kind)} of the certificate is none of time-prices, job-prices and makespan"

@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
-from allocsolve.judge.workload import elastic_matters, off_points, schedule_tolerance
-from allocsolve.judge.workload_history import Breach, History, counted_nodes
-from allocsolve.judge.workload_shown import needed_sizes, shown_seconds
+from allocsolve.judge.workload.history import Breach, History, counted_nodes
+from allocsolve.judge.workload.messages import needed_sizes, shown_seconds
+from allocsolve.judge.workload.rules import elastic_matters, off_points, schedule_tolerance
 from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.job_kinds import JOB_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allocsolve.judge.workload_history import Decision
+    from allocsolve.judge.workload.history import Decision
     from allocsolve.model import IntArray, WorkloadProblem, WorkloadSchedule
 
 __all__ = [

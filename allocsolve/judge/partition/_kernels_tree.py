@@ -427,7 +427,7 @@ def open_leaf(
     links
         Neighbours of the cells as (offsets, neighbours); no neighbours if the set need not be connected.
     steps, multipliers
-        A whole tree: see `allocsolve.judge.partition_tree.partition_tree_bound`.
+        A whole tree: see `allocsolve.judge.partition.certificate.partition_tree_bound`.
     target
         The largest cost in question, in units.
     closed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge._kernels_partition_tree import (
+from allocsolve.judge.partition._kernels_tree import (
     CELL,
     LEAF,
     LOWER_FIRST,
@@ -23,7 +23,7 @@ from allocsolve.judge._kernels_partition_tree import (
     open_leaf,
     relaxed_cost,
 )
-from allocsolve.judge.partition import component_labels, topology_links
+from allocsolve.judge.partition.rules import component_labels, topology_links
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge._kernels_reservation_prices import cheapest_windows
+from allocsolve.judge.reservation._kernels_prices import cheapest_windows
 from allocsolve.model import MAX_INTEGER, RESERVATION_OBJECTIVES, frozen
 from allocsolve.model.checks import shown
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.judge._kernels_work_prices import Slots, slot_at
+from allocsolve.judge.workload._kernels_work_prices import Slots, slot_at
 from allocsolve.kernels import bisect_right, inner_kernel, kernel
 from allocsolve.model import AMDAHL, MALLEABLE, OVERHEAD, SPEEDUP_TABLE
 

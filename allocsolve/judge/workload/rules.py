@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload_reactive import reactive_matter
-from allocsolve.judge.workload_shown import needed_sizes, shown_seconds
+from allocsolve.judge.workload.messages import needed_sizes, shown_seconds
+from allocsolve.judge.workload.reactive import reactive_matter
 from allocsolve.model import (
     EVOLVING,
     MALLEABLE,
