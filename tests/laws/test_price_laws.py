@@ -141,7 +141,7 @@ def test_few_steps_only_lower_the_bound(
 ) -> None:
     listed = {**certificate, "term": "turnaround"}
     full = workload_certified_bound(problem, listed, ("turnaround",))
-    with mock.patch.object(workload_certificate, "_MOST_STEPS", steps):
+    with mock.patch.object(workload_certificate, "_MAX_STEPS", steps):
         fewer = workload_certified_bound(problem, listed, ("turnaround",))
     # Of a law, run times of nearly equal sizes are rounded to different units.
     assert fewer <= full + (0 if problem.is_exact else 1e-4)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.messages import overloads
 from allocsolve.model import UNLIMITED, expand_ratio
 
 if TYPE_CHECKING:
@@ -122,17 +123,7 @@ def _capacity_violations(
     moments, slot = np.unique(times, return_inverse=True)
     usage = np.zeros(len(moments), dtype=np.int64)
     np.add.at(usage, slot, change)
-    usage = np.cumsum(usage)
-    violations = []
-    over = usage > problem.num_nodes
-    for at in np.flatnonzero(over & ~np.concatenate([[False], over[:-1]])).tolist():
-        free_again = at + int(np.argmin(over[at:]))  # the last moment is never over: nothing is held then
-        peak = at + int(np.argmax(usage[at:free_again]))
-        violations.append(
-            f"from {moments[at]} s to {moments[free_again]} s up to {usage[peak]} nodes are held "
-            f"(first at {moments[peak]} s) on a cluster of {problem.num_nodes}"
-        )
-    return violations
+    return overloads(moments, np.cumsum(usage), problem.num_nodes)
 
 
 def _areas(durations: IntArray, nodes: IntArray, offsets: IntArray) -> IntArray:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.certificates import are_integers, items, rows_of_integers
 from allocsolve.judge.partition._kernels_tree import (
     CELL,
     LEAF,
@@ -402,13 +403,13 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
     if problem.topology.num_nodes > _MAX_NODES:
         msg = f"a certificate of trees is for at most {_MAX_NODES} nodes, not for {problem.topology}"
         raise InvalidAnswer(msg)
-    order, scale, bound = _parsed(problem, certificate)
+    order, scale, bound = _checked_tree(problem, certificate)
     k = problem.size
     if bound <= k * (k - 1) // 2:  # no two nodes are closer than one hop
         return bound
     axes = PartitionAxes.of(problem, order, scale)
     target = (bound - 1) // axes.parity * axes.parity
-    roots = _roots(certificate.get("roots"), int(axes.counts[-1] - axes.counts[1]))
+    roots = _roots(items(certificate, "roots"), int(axes.counts[-1] - axes.counts[1]))
     for medians, star in axes.stars() if len(axes.cells) >= k else ():
         if axes.least_cost(star) > target:
             continue
@@ -488,7 +489,7 @@ def _checked_steps(axes: PartitionAxes, root: _Root) -> tuple[IntArray, int]:
     return steps, int(left.max(initial=1))
 
 
-def _parsed(problem: PartitionProblem, certificate: Mapping[str, object]) -> tuple[list[int], int, int]:
+def _checked_tree(problem: PartitionProblem, certificate: Mapping[str, object]) -> tuple[list[int], int, int]:
     """Return the axes, the scale and the bound."""
     axes = checked_axes(problem, certificate.get("axes"))
     scale, bound = certificate.get("scale"), certificate.get("bound")
@@ -502,11 +503,8 @@ def _parsed(problem: PartitionProblem, certificate: Mapping[str, object]) -> tup
     return axes, scale, bound
 
 
-def _roots(listed: object, width: int) -> dict[Medians, _Root]:
+def _roots(listed: list[object], width: int) -> dict[Medians, _Root]:
     """Return the roots by medians, of so many multipliers at a time."""
-    if not isinstance(listed, list):
-        msg = f"roots of the certificate are {type(listed).__name__}, not a list"
-        raise InvalidAnswer(msg)
     roots = {}
     for i, root in enumerate(listed):
         name = f"root {i} of the certificate"
@@ -517,29 +515,10 @@ def _roots(listed: object, width: int) -> dict[Medians, _Root]:
         if not isinstance(medians, list) or not all(type(m) is int for m in medians):
             msg = f"{name} has the medians {medians}, which are not a list of integers"
             raise InvalidAnswer(msg)
-        steps = _table(f"steps of {name}", root.get("steps"), _STEP)
-        multipliers = _table(f"multipliers of {name}", root.get("multipliers"), width)
+        steps = rows_of_integers(f"steps of {name}", root.get("steps"), _STEP)
+        multipliers = rows_of_integers(f"multipliers of {name}", root.get("multipliers"), width)
         roots[tuple(medians)] = _Root(name, steps, multipliers)
     return roots
-
-
-def _table(name: str, numbers: object, width: int) -> IntArray:
-    """Return a list of integers in rows of this width; of width 0 there is one row, which is empty."""
-    try:
-        table = np.array(numbers)
-    except ValueError:  # lists of several lengths
-        table = np.array(None)
-    if table.size == 0:
-        table = table.astype(np.int64)
-    if (
-        not isinstance(numbers, list)
-        or table.dtype != np.int64
-        or table.ndim != 1
-        or len(table) % max(width, 1)
-    ):
-        msg = f"{name} are not a list of integers, {width} at a time"
-        raise InvalidAnswer(msg)
-    return table.reshape(-1, width) if width else np.zeros((1, 0), dtype=np.int64)
 
 
 _MAX_STEPS: Final = 10**9
@@ -589,7 +568,7 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
         return partition_tree_bound(problem, certificate)
     if problem.topology.num_nodes > _MAX_NODES:
         return 0
-    axes, roots = _parsed_prices(problem, certificate)
+    axes, roots = _checked_multipliers(problem, certificate)
     if len(axes.cells) < axes.size:
         return 0
     tables = axes.tables()
@@ -618,21 +597,19 @@ def _relaxed(axes: PartitionAxes, tables: Tables, medians: Medians, multipliers:
     return None if units >= NEVER // 2 else units
 
 
-def _parsed_prices(
+def _checked_multipliers(
     problem: PartitionProblem, certificate: Mapping[str, object]
 ) -> tuple[PartitionAxes, dict[Medians, IntArray]]:
     """Return the axes and the multipliers by medians."""
     order = checked_axes(problem, certificate.get("axes"))
-    scale, listed = certificate.get("scale"), certificate.get("roots")
+    scale = certificate.get("scale")
     odd_ring = any(
         ring and side % 2 for ring, side in zip(is_ring(problem), problem.topology.shape, strict=True)
     )
     if type(scale) is not int or scale < 1 or (scale % 2 and odd_ring):
         msg = f"scale {scale} of the certificate is not an integer above 0, or odd with an odd ring"
         raise InvalidAnswer(msg)
-    if not isinstance(listed, list):
-        msg = f"roots of the certificate are {type(listed).__name__}, not a list"
-        raise InvalidAnswer(msg)
+    listed = items(certificate, "roots")
     axes = PartitionAxes.of(problem, order, scale)
     sides = axes.sides[axes.first_median :]
     roots = {}
@@ -641,7 +618,7 @@ def _parsed_prices(
             (root.get("medians"), root.get("multipliers")) if isinstance(root, dict) else (0, 0)
         )
         if not (
-            _integers(medians)
+            are_integers(medians)
             and len(medians) == len(sides)
             and all(0 <= median < side for median, side in zip(medians, sides, strict=True))
         ):
@@ -649,7 +626,7 @@ def _parsed_prices(
             raise InvalidAnswer(msg)
         if not (
             isinstance(multipliers, list)
-            and all(map(_integers, multipliers))
+            and all(map(are_integers, multipliers))
             and [len(each) for each in multipliers] == [side + 1 for side in axes.sides[1:]]
         ):
             msg = (
@@ -660,7 +637,3 @@ def _parsed_prices(
         checked_sums(axes, flat, f"root {i} of the certificate")
         roots[tuple(medians)] = flat
     return axes, roots
-
-
-def _integers(value: object) -> TypeGuard[list[int]]:
-    return isinstance(value, list) and all(type(each) is int and abs(each) < 2**63 for each in value)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.certificates import price_list
 from allocsolve.judge.reservation._kernels_prices import cheapest_windows
-from allocsolve.model import MAX_INTEGER, RESERVATION_OBJECTIVES, frozen
+from allocsolve.model import MAX_INTEGER, RESERVATION_OBJECTIVES
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["reservation_certified_bound"]
 
 #: What the machine costs in all is below this, in units of prices.
-_MOST_PAID: Final = 2**62
+_MAX_PAID: Final = 2**62
 #: Jobs times slots that are looked at.
-_MOST_STEPS: Final = 10**9
+_MAX_STEPS: Final = 10**9
 #: More than the rounding of a share of weights that are no multiples of a power of two, relative.
 _ROUNDING: Final = Fraction(1, 2**50)
 
@@ -77,20 +77,22 @@ def reservation_certified_bound(
     if problem.leaking:
         msg = "jobs may leak: prices bound what is booked only"
         raise InvalidAnswer(msg)
-    edges, prices, unit = _parsed(certificate)
-    packed, num_nodes = problem.packed, problem.topology.num_nodes
-    total = sum(
-        price * (later - earlier) for price, (earlier, later) in zip(prices, pairwise(edges), strict=True)
-    )
-    if total * num_nodes >= _MOST_PAID or len(edges) * len(problem.jobs) > _MOST_STEPS:
-        msg = f"{len(prices)} prices of the certificate, {shown(total)} for a node, are too many or too high"
+    method = certificate.get("method")
+    if method != "prices":
+        msg = f"method {shown(method)} of the certificate is not 'prices'"
         raise InvalidAnswer(msg)
-    ends = np.array(edges, dtype=np.int64)
-    rates = np.array([*prices, 0], dtype=np.int64)
-    integral = np.concatenate([[0], np.cumsum(rates[:-1] * np.diff(ends))])
+    listed = price_list(certificate)
+    packed, num_nodes = problem.packed, problem.topology.num_nodes
+    total, unit = listed.total, listed.unit
+    if total * num_nodes >= _MAX_PAID or len(listed.edges) * len(problem.jobs) > _MAX_STEPS:
+        msg = (
+            f"{len(listed.prices)} prices of the certificate, {shown(total)} for a node, "
+            "are too many or too high"
+        )
+        raise InvalidAnswer(msg)
     least = np.zeros(len(problem.jobs), dtype=np.int64)
     times = (packed.arrival, packed.runtime, packed.deadline)
-    cheapest_windows(times, frozen(ends), frozen(rates), frozen(integral), least)
+    cheapest_windows(times, listed.per(1), least)
     costs = (packed.nodes * least).tolist()
     in_time = (packed.arrival + packed.runtime <= packed.deadline).tolist()
     weights, scale, is_exact = _weights(problem, term)
@@ -112,34 +114,3 @@ def _weights(problem: ReservationProblem, term: str) -> tuple[list[int], int, bo
     scale = max((weight.denominator for weight in counted), default=1)  # all are powers of two
     weights = [int(weight * scale) for weight in counted]
     return weights, scale, sum(weights) <= MAX_INTEGER
-
-
-def _parsed(certificate: Mapping[str, object]) -> tuple[list[int], list[int], int]:
-    """Return edges, prices and unit."""
-    if certificate.get("method") != "prices":
-        msg = f"method {shown(certificate.get('method'))} of the certificate is not 'prices'"
-        raise InvalidAnswer(msg)
-    edges, prices = (_integers(name, certificate.get(name)) for name in ("edges", "prices"))
-    (unit,) = _integers("unit", [certificate.get("unit")])
-    if not edges or len(prices) != len(edges) - 1:
-        msg = f"{len(prices)} prices between {len(edges)} edges of the certificate"
-        raise InvalidAnswer(msg)
-    for at, (earlier, later) in enumerate(pairwise(edges), start=1):
-        if later <= earlier:
-            msg = f"edges of the certificate: {later} after {earlier}, at position {at}"
-            raise InvalidAnswer(msg)
-    if unit < 1:
-        msg = f"unit {unit} of the certificate is below 1"
-        raise InvalidAnswer(msg)
-    return edges, prices, unit
-
-
-def _integers(name: str, values: object) -> list[int]:
-    if not isinstance(values, list):
-        msg = f"{name} {shown(values)} of the certificate are not a list"
-        raise InvalidAnswer(msg)
-    for at, value in enumerate(values):
-        if type(value) is not int or not 0 <= value <= MAX_INTEGER:
-            msg = f"{name} of the certificate: {shown(value)} at position {at} is not an integer in 0..2^53"
-            raise InvalidAnswer(msg)
-    return values

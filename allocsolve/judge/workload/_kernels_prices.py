@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allocsolve.judge._kernels_slots import paid_until
 from allocsolve.judge.workload._kernels_work_prices import Slots, slot_at
 from allocsolve.kernels import bisect_right, inner_kernel, kernel
 from allocsolve.model import AMDAHL, MALLEABLE, OVERHEAD, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
+    from allocsolve.judge.certificates import Prices
     from allocsolve.model import FloatArray, IntArray, PackedJobs
 
 __all__ = [
@@ -19,7 +21,6 @@ __all__ = [
     "Delays",
     "JobRows",
     "PhasedRun",
-    "Prices",
     "WindowPrices",
     "fullest_sets",
     "least_cost_of_phases",
@@ -29,17 +30,6 @@ __all__ = [
 
 #: A cost above this one counts as this one, which is a lower bound of it as well.
 HIGHEST = 2**61
-
-
-class Prices(NamedTuple):
-    """Prices of node-time in slots, in integers; there are none outside."""
-
-    #: Shape (slots + 1,), increasing, in units of time.
-    edges: IntArray
-    #: Shape (slots + 1,): the price of each slot, and 0.
-    prices: IntArray
-    #: Shape (slots + 1,): what a node costs up to each edge.
-    integral: IntArray
 
 
 class Delays(NamedTuple):
@@ -73,18 +63,8 @@ def _delay_cost(delays: Delays, j: int, time: int) -> int:
 
 
 @inner_kernel
-def _until(prices: Prices, moment: int) -> int:
-    """Return what a node costs up to a moment."""
-    slot = bisect_right(prices.edges, len(prices.edges), moment) - 1
-    if slot < 0:
-        return 0
-    # After the last edge the price is 0.
-    return int(prices.integral[slot] + prices.prices[slot] * (moment - prices.edges[slot]))
-
-
-@inner_kernel
 def _cost(prices: Prices, delays: Delays, j: int, nodes: int, time: int, start: int) -> int:
-    used = _until(prices, start + time) - _until(prices, start)
+    used = paid_until(prices, start + time) - paid_until(prices, start)
     return _delay_cost(delays, j, start + time - delays.submit[j]) + _product(nodes, used)
 
 

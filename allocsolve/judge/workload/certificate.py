@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays, Prices, least_costs
+from allocsolve.judge.certificates import choice, lower_float, price_list
+from allocsolve.judge.workload._kernels_prices import HIGHEST, Delays, least_costs
+from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
 from allocsolve.judge.workload.work_prices import (
     LOOSE_STEP_S,
     LOOSE_WORK,
     least_cost_of_evolution,
     least_cost_of_work,
-    least_seconds,
-    set_times_and_areas,
+    least_times_and_areas,
 )
-from allocsolve.model import MALLEABLE, MAX_INTEGER, REACTIVE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE, frozen
+from allocsolve.model import MALLEABLE, MAX_INTEGER, REACTIVE, SLOWDOWN_FLOOR_S, frozen
 from allocsolve.model.checks import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from allocsolve.judge.certificates import PriceList, Prices
     from allocsolve.model import FloatArray, IntArray, WorkloadObjective, WorkloadProblem
 
 __all__ = ["workload_certified_bound"]
 
 #: Starts that are looked at, of all jobs together.
-_MOST_STEPS: Final = 10**8
+_MAX_STEPS: Final = 10**8
 #: Bits of a moment in units of time, and units of a second (as bits) if times are no quarters.
 _TIME_BITS: Final = 58
 _FINEST_BITS: Final = 16
-#: Seconds by which times that are no quarters may be off in a valid schedule, at a start and at an end.
-_LOOSE_S: Final = 2e-6
+#: Seconds by which a job may be shorter in a schedule that the judge admits, where times are no quarters: the
+#: tolerance at its start and at its end.
+_LOOSE_S: Final = 2 * TIME_TOLERANCE_S
 
 
 def workload_certified_bound(
@@ -95,36 +97,32 @@ def workload_certified_bound(
     *Complexity*: O(jobs * (log slots + edges until the delay of a job alone costs more than its best start)),
     for each size of a moldable job.
     """
-    kind, term = certificate.get("kind"), objective[0]
-    if kind == "makespan":
-        named: object = kind
-    else:
-        named = certificate.get("term")
+    term = objective[0]
+    named = "makespan" if certificate.get("kind") == "makespan" else certificate.get("term")
     if named != term:
         msg = f"the certificate bounds {shown(named)}, not {term}"
         raise InvalidAnswer(msg)
+    kind = choice(certificate, "kind", ("time-prices", "job-prices", "makespan"))
     if kind == "makespan":
         return _makespan(problem, certificate)
     if kind == "time-prices":
         return _time_prices(problem, certificate, term)
-    if kind == "job-prices":
-        from allocsolve.judge.workload.job_prices import job_price_bound  # noqa: PLC0415 - has large kernels
+    from allocsolve.judge.workload.job_prices import job_price_bound  # noqa: PLC0415 - has large kernels
 
-        return job_price_bound(problem, certificate, term)
-    msg = f"kind {shown(kind)} of the certificate is none of time-prices, job-prices and makespan"
-    raise InvalidAnswer(msg)
+    return job_price_bound(problem, certificate, term)
 
 
 def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], term: str) -> float:
     if term == "wait" and not problem.is_rigid:
         msg = "prices do not bound the wait of jobs that are not rigid"
         raise InvalidAnswer(msg)
-    edges, listed, unit = _parsed(certificate)
+    listed = price_list(certificate)
+    unit = listed.unit
     packed = problem.packed
     exact = _is_exact(problem)
-    latest = max(math.ceil(problem.horizon), edges[-1], 1)
+    latest = max(math.ceil(problem.horizon), listed.edges[-1], 1)
     per_second = 4 if exact else 1 << max(0, min(_FINEST_BITS, _TIME_BITS - latest.bit_length()))
-    prices = _packed_prices(edges, listed, per_second)
+    prices = _packed_prices(listed, per_second)
     submit = np.floor(packed.submit * per_second).astype(np.int64)
     ones = np.ones(len(submit), dtype=np.int64)
     if term == "slowdown":
@@ -138,17 +136,17 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
     free = frozen(submit + (divisor if term == "slowdown" else 0))
     # Run times are shorter by more than the tolerance and the rounding of submissions together.
     units = float(per_second), 0.0 if exact else 2.0
-    high, low = least_costs(packed, delays, free, units, prices, _MOST_STEPS)
+    high, low = least_costs(packed, delays, free, units, prices, _MAX_STEPS)
     total = (int(high) << 31) + int(low) - problem.num_nodes * int(prices.integral[-1])
     value = Fraction(total, unit * per_second)
     if problem.is_elastic:
-        value += least_cost_of_work(problem, term, edges, listed, unit)
+        value += least_cost_of_work(problem, term, listed)
     if problem.is_evolving:
-        value += least_cost_of_evolution(problem, term, edges, listed, unit)
+        value += least_cost_of_evolution(problem, term, listed)
     if term == "wait":
         value -= _sum_of_products(packed.weight, packed.runtime)
     scale = _sum_of_products(packed.weight, np.ones(len(submit)))
-    return _down(value / scale) if value > 0 and scale > 0 else 0.0
+    return lower_float(value / scale) if value > 0 and scale > 0 else 0.0
 
 
 def _is_exact(problem: WorkloadProblem) -> bool:
@@ -156,18 +154,13 @@ def _is_exact(problem: WorkloadProblem) -> bool:
     return problem.is_exact and not problem.is_elastic
 
 
-def _packed_prices(edges: list[int], listed: list[int], per_second: int) -> Prices:
+def _packed_prices(listed: PriceList, per_second: int) -> Prices:
     """Return the prices as arrays; refuse those whose sum does not fit."""
-    widths = (later - earlier for earlier, later in pairwise(edges))
-    total = sum(price * width for price, width in zip(listed, widths, strict=True))
-    if total * per_second >= HIGHEST or edges[-1] * per_second >= HIGHEST:
-        msg = f"edges up to {edges[-1]} and prices of the certificate, {total} in all, are beyond 2^61 units"
+    total, last = listed.total, listed.edges[-1]
+    if total * per_second >= HIGHEST or last * per_second >= HIGHEST:
+        msg = f"edges up to {last} and prices of the certificate, {total} in all, are beyond 2^61 units"
         raise InvalidAnswer(msg)
-    ends = np.array(edges, dtype=np.int64) * per_second
-    prices = np.array([*listed, 0], dtype=np.int64)
-    integral = np.zeros(len(ends), dtype=np.int64)
-    np.cumsum(prices[:-1] * np.diff(ends), out=integral[1:])
-    return Prices(frozen(ends), frozen(prices), frozen(integral))
+    return listed.per(per_second)
 
 
 def _rounded_down(weight: FloatArray, factor: int) -> IntArray:
@@ -191,10 +184,7 @@ def _sum_of_products(left: FloatArray, right: FloatArray) -> Fraction:
 
 
 def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> float:
-    rule, after = certificate.get("rule"), certificate.get("after")
-    if rule not in ("longest", "area", "wide"):
-        msg = f"rule {shown(rule)} of the certificate is none of longest, area and wide"
-        raise InvalidAnswer(msg)
+    rule, after = choice(certificate, "rule", ("longest", "area", "wide")), certificate.get("after")
     if not isinstance(after, int | float) or isinstance(after, bool) or not 0 <= after <= MAX_INTEGER:
         msg = f"after {shown(after)} of the certificate is not a number in 0..2^53"
         raise InvalidAnswer(msg)
@@ -203,7 +193,7 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
     if not late.any():
         return 0.0
     loose = Fraction(0.0 if exact else _LOOSE_S)
-    times, areas = _least_times_and_areas(problem)
+    times, areas = least_times_and_areas(problem)
     if problem.is_elastic:
         work = np.where(packed.kind >= MALLEABLE, 1 - LOOSE_WORK, 1.0)
         each = LOOSE_STEP_S * np.diff(problem.jobs.evolving.offsets)
@@ -220,25 +210,10 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
         wide = late & (2 * fewest > problem.num_nodes)
         value = start + _exact_sum(times[wide]) - loose * int(wide.sum())
     if not exact:
-        return _down(max(Fraction(0), value * (1 - Fraction(1, 2**45))))
+        return lower_float(max(Fraction(0), value * (1 - Fraction(1, 2**45))))
     times_in_seconds = (packed.submit, packed.runtime, packed.table_seconds)
     units = 1 if all((column % 1 == 0).all() for column in times_in_seconds) else 4
-    return _down(Fraction(math.ceil(value * units), units))
-
-
-def _least_times_and_areas(problem: WorkloadProblem) -> tuple[FloatArray, FloatArray]:
-    """Return the least seconds and the least node-seconds of each job.
-
-    On more nodes of a law a job takes more node-seconds.
-    """
-    packed = problem.packed
-    times = least_seconds(problem).copy()
-    areas = packed.min_nodes * problem.run_times(packed.min_nodes)
-    for j in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
-        rows = slice(packed.table_offsets[j], packed.table_offsets[j + 1])
-        areas[j] = (packed.table_nodes[rows] * packed.table_seconds[rows]).min()
-    set_times_and_areas(problem, times, areas)
-    return times, areas
+    return lower_float(Fraction(math.ceil(value * units), units))
 
 
 def _exact_sum(values: FloatArray) -> Fraction:
@@ -246,37 +221,3 @@ def _exact_sum(values: FloatArray) -> Fraction:
     if (4 * values % 1 == 0).all() and values.max(initial=0.0) < 2**50:
         return Fraction(sum((4 * values).astype(np.int64).tolist()), 4)
     return Fraction(math.fsum(values) * (1 - 2.0**-50))
-
-
-def _down(value: Fraction) -> float:
-    """Return the largest float that is not above the value."""
-    nearest = float(value)
-    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > value else nearest
-
-
-def _parsed(certificate: Mapping[str, object]) -> tuple[list[int], list[int], int]:
-    """Return edges, prices and unit."""
-    edges, prices = (_integers(name, certificate.get(name)) for name in ("edges", "prices"))
-    (unit,) = _integers("unit", [certificate.get("unit")])
-    if len(prices) != len(edges) - 1:
-        msg = f"{len(prices)} prices between {len(edges)} edges of the certificate"
-        raise InvalidAnswer(msg)
-    for at, (earlier, later) in enumerate(pairwise(edges), start=1):
-        if later <= earlier:
-            msg = f"edges of the certificate: {later} after {earlier}, at position {at}"
-            raise InvalidAnswer(msg)
-    if unit < 1:
-        msg = f"unit {unit} of the certificate is below 1"
-        raise InvalidAnswer(msg)
-    return edges, prices, unit
-
-
-def _integers(name: str, values: object) -> list[int]:
-    if not isinstance(values, list):
-        msg = f"{name} {shown(values)} of the certificate are not a list"
-        raise InvalidAnswer(msg)
-    for at, value in enumerate(values):
-        if type(value) is not int or not 0 <= value <= MAX_INTEGER:
-            msg = f"{name} of the certificate: {shown(value)} at position {at} is not an integer in 0..2^53"
-            raise InvalidAnswer(msg)
-    return values

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
-from allocsolve.judge.workload.history import Breach, History, counted_nodes
-from allocsolve.judge.workload.messages import needed_sizes, shown_seconds
-from allocsolve.judge.workload.rules import elastic_matters, off_points, schedule_tolerance
+from allocsolve.judge.messages import shown_seconds
+from allocsolve.judge.workload.history import Breach, History
+from allocsolve.judge.workload.rules import elastic_matters, needed_sizes, off_points, schedule_tolerance
 from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.job_kinds import JOB_KINDS
 
@@ -147,7 +147,7 @@ def size_breach(history: History) -> Breach | None:
     job = int(_jobs_of(history, np.array([piece]))[0])
     at, nodes = float(history.piece_starts[piece]), int(history.schedule.nodes[piece])
     needed = needed_sizes(history.problem, job)
-    matter = f"holds {counted_nodes(nodes)} from {shown_seconds(at)} s on, {needed}"
+    matter = f"holds {_counted_nodes(nodes)} from {shown_seconds(at)} s on, {needed}"
     return history.breach("sizes", history.place(job), at, matter, nodes=nodes)
 
 
@@ -164,6 +164,11 @@ def point_breach(history: History) -> Breach | None:
         f"({points} equal parts of its work)"
     )
     return history.breach("points", history.place(job), at, matter, points=points, old=old, new=new)
+
+
+def _counted_nodes(nodes: int) -> str:
+    """Return a number of nodes for a message, such as ``1 node``."""
+    return f"{nodes} node{'s' * (nodes != 1)}"
 
 
 def _jobs_of(history: History, pieces: IntArray) -> IntArray:
@@ -227,7 +232,7 @@ def idling_breach(history: History, claim: str, *, head_only: bool) -> Breach | 
                 place = min(row for need, row in waiting if need <= free and start[row] > at)
             who = "is the head of the queue and waits" if place == decision.head else "waits"
             matter = (
-                f"{who} at {shown_seconds(at)} s for {counted_nodes(fewest[place])}, {free} idle; "
+                f"{who} at {shown_seconds(at)} s for {_counted_nodes(fewest[place])}, {free} idle; "
                 f"it starts {_seconds_or_never(float(start[place]))}"
             )
             return history.breach(
@@ -324,9 +329,9 @@ def _delay(
     """Return the breach by a job that delays the head."""
     head, needed = history.name(decision.head), int(history.fewest[decision.head])
     matter = (
-        f"starts at {shown_seconds(decision.at)} s on {counted_nodes(run.nodes)}, expected to end at "
+        f"starts at {shown_seconds(decision.at)} s on {_counted_nodes(run.nodes)}, expected to end at "
         f"{shown_seconds(run.expected)} s: the shadow time of {head!r}, the head, which needs "
-        f"{counted_nodes(needed)}, moves from {shown_seconds(before.time)} s "
+        f"{_counted_nodes(needed)}, moves from {shown_seconds(before.time)} s "
         f"({before.extra_nodes} extra) to {shown_seconds(after.time)} s"
     )
     return history.breach(
@@ -386,7 +391,7 @@ def _passed_over(
     head, needed = history.name(decision.head), int(history.fewest[place])
     expected, starts = decision.at + estimate, float(history.start[place])
     matter = (
-        f"waits at {shown_seconds(decision.at)} s for {counted_nodes(needed)}, {free} idle; it would be "
+        f"waits at {shown_seconds(decision.at)} s for {_counted_nodes(needed)}, {free} idle; it would be "
         f"expected to end at {shown_seconds(expected)} s, which leaves the shadow time of {head!r}, the "
         f"head, at {shown_seconds(shadow.time)} s ({shadow.extra_nodes} extra); "
         f"it starts {_seconds_or_never(starts)}"
@@ -525,7 +530,7 @@ def _postponement(
         return None
     other = history.name(job.place)
     matter = (
-        f"starts at {shown_seconds(at)} s on {counted_nodes(run.nodes)}, expected to end at "
+        f"starts at {shown_seconds(at)} s on {_counted_nodes(run.nodes)}, expected to end at "
         f"{shown_seconds(run.expected)} s: the planned start of {other!r}, which came first, "
         f"moves from {shown_seconds(early)} s to {shown_seconds(late)} s"
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["Breach", "Decision", "History", "counted_nodes"]
+__all__ = ["Breach", "Decision", "History"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +158,3 @@ def _snapped(times: FloatArray, tolerance: float) -> FloatArray:
 
 def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def counted_nodes(nodes: int) -> str:
-    """Return a number of nodes for a message, such as ``1 node``."""
-    return f"{nodes} node{'s' * (nodes != 1)}"

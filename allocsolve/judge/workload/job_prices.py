@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.certificates import integers, lower_float, positive_integer
 from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets, least_job_costs
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
@@ -31,7 +32,7 @@ _WHOLE, _QUARTERS, _REALS = 1, 4, 1024
 _LARGEST: Final = 2.0**62
 
 #: Of the tables, entries times sizes: those of a certificate of more would take minutes.
-_MOST_STEPS: Final = 2 * 10**10
+_MAX_STEPS: Final = 2 * 10**10
 
 _TERMS = ("turnaround", "slowdown", "wait")
 
@@ -83,7 +84,7 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     if problem.horizon * tick > MAX_INTEGER:
         msg = f"the last job may end at {problem.horizon:.3g} s, beyond 2^53 ticks of 1/{tick} s"
         raise InvalidAnswer(msg)
-    unit, divisor = (_positive(certificate, key) for key in ("unit", "nodes"))
+    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     windows = _windows(certificate, len(problem.jobs), tick)
     nodes = frozen(problem.packed.nodes // divisor)
     capacity = problem.num_nodes // divisor
@@ -120,35 +121,10 @@ def _tick(problem: WorkloadProblem) -> int:
     return _QUARTERS if (quarters == np.floor(quarters)).all() else _REALS
 
 
-def _positive(certificate: Mapping[str, object], key: str) -> int:
-    value = certificate.get(key)
-    if type(value) is not int or not 1 <= value <= MAX_INTEGER:
-        msg = f"{key} {value!r} of the certificate is not an integer in 1..2^53"
-        raise InvalidAnswer(msg)
-    return value
-
-
-def _integers(certificate: Mapping[str, object], key: str, low: int) -> IntArray:
-    """Return a list of the certificate as an array."""
-    values = certificate.get(key)
-    if not isinstance(values, list):
-        msg = f"{key} of the certificate are {type(values).__name__}, not a list"
-        raise InvalidAnswer(msg)
-    if not set(map(type, values)) <= {int}:
-        at = next(at for at, value in enumerate(values) if type(value) is not int)
-        msg = f"{key}[{at}] {values[at]!r} of the certificate is not an integer"
-        raise InvalidAnswer(msg)
-    if values and not low <= min(values) <= max(values) <= MAX_INTEGER:
-        at = next(at for at, value in enumerate(values) if not low <= value <= MAX_INTEGER)
-        msg = f"{key}[{at}] {values[at]} of the certificate is not in {low}..2^53"
-        raise InvalidAnswer(msg)
-    return np.array(values, dtype=np.int64)
-
-
 def _windows(certificate: Mapping[str, object], jobs: int, tick: int) -> WindowPrices:
-    edges = _integers(certificate, "edges", -MAX_INTEGER // _REALS)
-    first, offsets = _integers(certificate, "first_slots", 0), _integers(certificate, "offsets", 0)
-    prices = _integers(certificate, "prices", 0)
+    edges = integers(certificate, "edges", -MAX_INTEGER // _REALS)
+    first, offsets = integers(certificate, "first_slots", 0), integers(certificate, "offsets", 0)
+    prices = integers(certificate, "prices", 0)
     if len(edges) < 2 or (np.diff(edges) <= 0).any():
         msg = f"{len(edges)} edges of the certificate do not rise"
         raise InvalidAnswer(msg)
@@ -207,7 +183,7 @@ def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
     """Refuse numbers whose sums could leave 64 bits, and tables of minutes."""
     edges, counts = windows.edges.astype(np.float64), np.diff(windows.offsets)
     steps = float(len(windows.prices)) * (capacity + 1) + len(edges)
-    if steps > _MOST_STEPS or capacity > _MOST_STEPS // 1000:
+    if steps > _MAX_STEPS or capacity > _MAX_STEPS // 1000:
         msg = f"{len(windows.prices)} prices of the certificate on {capacity} units of nodes are too many"
         raise InvalidAnswer(msg)
     owners = np.repeat(np.arange(len(counts)), counts)
@@ -233,9 +209,7 @@ def _mean(problem: WorkloadProblem, total: Fraction, objective: str) -> float:
         return 0.0
     if objective == "wait":
         total -= _exact_dot(packed.weight, packed.runtime)
-    mean = total / weight
-    rounded = float(mean)
-    return math.nextafter(rounded, -math.inf) if Fraction(rounded) > mean else rounded
+    return lower_float(total / weight)
 
 
 def _exact_sum(values: NDArray[np.float64]) -> Fraction:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from allocsolve.judge.workload.messages import shown_seconds
+from allocsolve.judge.messages import shown_seconds
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload.messages import needed_sizes, shown_seconds
+from allocsolve.judge.messages import overloads, shown_seconds
 from allocsolve.judge.workload.reactive import reactive_matter
 from allocsolve.model import (
     EVOLVING,
@@ -39,11 +39,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TIME_TOLERANCE_S",
+    "WORK_TOLERANCE",
     "Progress",
     "WindowMetrics",
     "WorkloadMetrics",
     "elastic_matters",
     "elastic_violations",
+    "least_areas_by_law",
+    "needed_sizes",
     "off_points",
     "reconfigurations",
     "schedule_tolerance",
@@ -57,7 +60,7 @@ __all__ = [
 
 #: By what share of a job the work done may differ from all of it, or from that at a point, besides the time
 #: tolerance: so much are sums over many pieces rounded.
-_WORK_TOLERANCE: Final = 1e-9
+WORK_TOLERANCE: Final = 1e-9
 
 
 class Progress(NamedTuple):
@@ -198,6 +201,13 @@ def _matter(
     return f"gives up nodes at {end} s, {stall}"
 
 
+def needed_sizes(problem: WorkloadProblem, idx: int) -> str:
+    """Return which numbers of nodes a job allows, for a message."""
+    packed = problem.packed
+    low, high = packed.min_nodes[idx], packed.max_nodes[idx]
+    return f"but needs {low}" if low == high else f"but needs one of its numbers in {low}..{high}"
+
+
 def _stalls(problem: WorkloadProblem, jobs: IntArray, old: IntArray, new: IntArray) -> FloatArray:
     """Return what changes of sizes cost, in seconds; 0 where the size stays."""
     evolving = problem.jobs.evolving
@@ -209,7 +219,7 @@ def _stalls(problem: WorkloadProblem, jobs: IntArray, old: IntArray, new: IntArr
 def _slack(problem: WorkloadProblem, jobs: IntArray, run_times: FloatArray, tolerance: float) -> FloatArray:
     """Return by how much the work done may be off, as a share: what the tolerance allows, and rounding."""
     shortest: FloatArray = np.fmin(run_times, problem.packed.runtime[jobs])
-    return _WORK_TOLERANCE + tolerance / shortest
+    return WORK_TOLERANCE + tolerance / shortest
 
 
 def _is_at_point(points: IntArray, done: FloatArray, slack: FloatArray) -> NDArray[np.bool_]:
@@ -243,16 +253,25 @@ def reconfigurations(
     return fields
 
 
-def _least_areas(problem: WorkloadProblem) -> FloatArray:
-    """Return the least node-seconds of each job: on its fewest nodes, but for tables, phases and profiles."""
-    packed, evolving = problem.packed, problem.jobs.evolving
+def least_areas_by_law(problem: WorkloadProblem) -> FloatArray:
+    """Return the least node-seconds of each job by its law of speedup; phases and profiles do not count.
+
+    On more nodes of a law a job takes more node-seconds, but for tables.
+    """
+    packed = problem.packed
     if problem.is_rigid:
         return packed.nodes * packed.runtime
     least: FloatArray = packed.min_nodes * problem.run_times(packed.min_nodes)
     for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
         rows = slice(packed.table_offsets[idx], packed.table_offsets[idx + 1])
         least[idx] = (packed.table_nodes[rows] * packed.table_seconds[rows]).min()
-    for idx in np.flatnonzero(packed.kind == EVOLVING).tolist():
+    return least
+
+
+def _least_areas(problem: WorkloadProblem) -> FloatArray:
+    """Return the least node-seconds of each job."""
+    evolving, least = problem.jobs.evolving, least_areas_by_law(problem)
+    for idx in np.flatnonzero(problem.packed.kind == EVOLVING).tolist():
         rows = slice(evolving.offsets[idx], evolving.offsets[idx + 1])
         if evolving.reading[idx] == REACTIVE:
             least[idx] = evolving.amounts[rows].sum()
@@ -463,17 +482,7 @@ def _overloads(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: 
     change = np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64)
     moments, at = np.unique(times, return_inverse=True)
     usage = np.cumsum(np.bincount(at, weights=change, minlength=len(moments))).astype(np.int64)
-    over = usage > problem.num_nodes
-    violations = []
-    for first in np.flatnonzero(over & ~np.concatenate([[False], over[:-1]])).tolist():
-        until = first + int(np.argmin(over[first:]))  # the last moment is never over: nothing is held then
-        peak = first + int(np.argmax(usage[first:until]))
-        span = f"from {shown_seconds(moments[first])} s to {shown_seconds(moments[until])} s"
-        violations.append(
-            f"{span} up to {usage[peak]} nodes are held "
-            f"(first at {shown_seconds(moments[peak])} s) on a cluster of {problem.num_nodes}"
-        )
-    return violations
+    return overloads(moments, usage, problem.num_nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,14 @@ import numpy as np
 
 from allocsolve.judge.workload._kernels_prices import PhasedRun, least_cost_of_phases
 from allocsolve.judge.workload._kernels_work_prices import ROUNDING_MARGIN, Slots, WorkCosts, least_work_costs
+from allocsolve.judge.workload.rules import TIME_TOLERANCE_S, WORK_TOLERANCE, least_areas_by_law
 from allocsolve.model import NO_SPEEDUP, OVERHEAD, PROFILE, REACTIVE, SLOWDOWN_FLOOR_S, SPEEDUP_TABLE
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
+    from allocsolve.judge.certificates import PriceList
     from allocsolve.model import FloatArray, WorkloadProblem
 
 __all__ = [
@@ -26,20 +28,20 @@ __all__ = [
     "least_cost_of_work",
     "least_phases",
     "least_seconds",
-    "set_times_and_areas",
+    "least_times_and_areas",
 ]
 
 #: Slots that are looked at, of all jobs, ends and trials together: some 10 s.
-_MOST_STEPS: Final = 10**9
-#: Share of the work, and seconds of it, that a valid schedule may leave out: the tolerances of the judge of
-#: schedules at the start and at the end, and what pieces overlap in rounded times.
-LOOSE_WORK: Final = 2e-9
-_LOOSE_S: Final = 4e-6
+_MAX_STEPS: Final = 10**9
+#: The share of its work that a job may leave out in a schedule that the judge admits: twice the tolerance of
+#: the judge of schedules.
+LOOSE_WORK: Final = 2 * WORK_TOLERANCE
+#: The seconds by which such a schedule may shorten a job, a phase or a step: the tolerance of times at its
+#: begin and at its end, and as much again for pieces that overlap in rounded times.
+LOOSE_STEP_S: Final = 4 * TIME_TOLERANCE_S
 
 
-def least_cost_of_work(
-    problem: WorkloadProblem, term: str, edges: Sequence[int], prices: Sequence[int], unit: int
-) -> Fraction:
+def least_cost_of_work(problem: WorkloadProblem, term: str, listed: PriceList) -> Fraction:
     """Return a lower bound on the cost of malleable jobs and of those with requests, each alone.
 
     Their nodes are paid for.
@@ -50,8 +52,8 @@ def least_cost_of_work(
         The problem; other jobs are passed over.
     term
         ``turnaround`` or ``slowdown``.
-    edges, prices, unit
-        Prices q / unit of a node-second in slots, as certificates hold them.
+    listed
+        The prices of the certificate.
 
     Notes
     -----
@@ -80,19 +82,32 @@ def least_cost_of_work(
     *Complexity*: O(slots from the submission to the cheapest end, squared), for each job.
     """
     packed = problem.packed
-    slope, floor = packed.weight.copy(), np.zeros(len(packed.weight))
-    if term == "slowdown":
-        slope, floor = slope / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S), packed.weight.copy()
+    slope, floor = _delays(problem, term)
     shortest = np.where(packed.speedup == NO_SPEEDUP, packed.runtime, least_seconds(problem))
-    work = np.maximum(0.0, 1 - LOOSE_WORK - _LOOSE_S / shortest)
-    slots = Slots(
-        frozen(np.array([-1, *edges], dtype=np.float64)),
-        frozen(np.array([0, *prices, 0], dtype=np.float64) / unit),
-    )
+    work = np.maximum(0.0, 1 - LOOSE_WORK - LOOSE_STEP_S / shortest)
     bounds = np.empty(len(slope))
     costs = WorkCosts(*map(frozen, (slope, floor, work)))
-    least_work_costs(packed, costs, slots, frozen(shortest), _MOST_STEPS, bounds)
-    # Sums of floats by `fsum` are rounded once.
+    least_work_costs(packed, costs, _slots(listed), frozen(shortest), _MAX_STEPS, bounds)
+    return _lower_sum(bounds)
+
+
+def _delays(problem: WorkloadProblem, term: str) -> tuple[FloatArray, FloatArray]:
+    """Return the slope and the floor of each job: an end at C costs max(floor, slope (C - submit))."""
+    packed = problem.packed
+    if term == "slowdown":
+        return packed.weight / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S), packed.weight.copy()
+    return packed.weight.copy(), np.zeros(len(packed.weight))
+
+
+def _slots(listed: PriceList) -> Slots:
+    return Slots(
+        frozen(np.array([-1, *listed.edges], dtype=np.float64)),
+        frozen(np.array([0, *listed.prices, 0], dtype=np.float64) / listed.unit),
+    )
+
+
+def _lower_sum(bounds: Iterable[float]) -> Fraction:
+    """Return the sum of bounds that are >= 0, or slightly less: `fsum` rounds once, by less than 2^-50."""
     return Fraction(math.fsum(bounds)) * (1 - Fraction(1, 2**50))
 
 
@@ -112,11 +127,6 @@ def least_seconds(problem: WorkloadProblem) -> FloatArray:
     return times
 
 
-#: Seconds by which a valid schedule may shorten each phase or step: the tolerances of the judge of schedules
-#: at its begin and at its end, and what pieces overlap in rounded times; but for what edges are rounded.
-LOOSE_STEP_S: Final = 4e-6
-
-
 def least_phases(problem: WorkloadProblem, j: int) -> list[tuple[float, float]]:
     """Return what a job with phases does at least, in order: node-seconds, and on how many nodes at most.
 
@@ -134,9 +144,10 @@ def least_phases(problem: WorkloadProblem, j: int) -> list[tuple[float, float]]:
     ]
 
 
-def set_times_and_areas(problem: WorkloadProblem, times: FloatArray, areas: FloatArray) -> None:
-    """Set the least seconds and the least node-seconds of jobs with phases and profiles."""
+def least_times_and_areas(problem: WorkloadProblem) -> tuple[FloatArray, FloatArray]:
+    """Return the least seconds and the least node-seconds of each job, shape (jobs,) each."""
     evolving = problem.jobs.evolving
+    times, areas = least_seconds(problem), least_areas_by_law(problem)
     for j in np.flatnonzero(evolving.reading == REACTIVE).tolist():
         phases = least_phases(problem, j)
         times[j] = math.fsum(work / nodes for work, nodes in phases)
@@ -145,11 +156,10 @@ def set_times_and_areas(problem: WorkloadProblem, times: FloatArray, areas: Floa
         rows = slice(evolving.offsets[j], evolving.offsets[j + 1])
         times[j] = math.fsum(evolving.amounts[rows])
         areas[j] = math.fsum(evolving.amounts[rows] * evolving.nodes[rows])
+    return times, areas
 
 
-def least_cost_of_evolution(
-    problem: WorkloadProblem, term: str, edges: Sequence[int], prices: Sequence[int], unit: int
-) -> Fraction:
+def least_cost_of_evolution(problem: WorkloadProblem, term: str, listed: PriceList) -> Fraction:
     """Return a lower bound on the cost of jobs with phases or profiles, each alone, with its nodes paid for.
 
     Parameters
@@ -158,8 +168,8 @@ def least_cost_of_evolution(
         The problem; other jobs are passed over.
     term
         ``turnaround`` or ``slowdown``.
-    edges, prices, unit
-        Prices q / unit of a node-second in slots, as certificates hold them.
+    listed
+        The prices of the certificate.
 
     Notes
     -----
@@ -182,14 +192,11 @@ def least_cost_of_evolution(
     search a job with phases counts with the delay of its shortest run.
     """
     packed, reading = problem.packed, problem.jobs.evolving.reading
-    slope, floor = packed.weight, np.zeros(len(packed.weight))
-    if term == "slowdown":
-        slope, floor = slope / np.maximum(packed.runtime, SLOWDOWN_FLOOR_S), packed.weight
-    listed = np.array([0, *prices, 0], dtype=np.float64) / unit
-    slots = Slots(frozen(np.array([-1, *edges], dtype=np.float64)), frozen(listed))
-    loose = LOOSE_STEP_S + 4 * float(np.spacing(max(problem.horizon, *edges, 1.0)))
+    slope, floor = _delays(problem, term)
+    slots = _slots(listed)
+    loose = LOOSE_STEP_S + 4 * float(np.spacing(max(problem.horizon, *listed.edges, 1.0)))
     bounds = [float(floor[j]) for j in np.flatnonzero((slope == 0) & (reading >= REACTIVE))]
-    steps = _MOST_STEPS
+    steps = _MAX_STEPS
     for j in np.flatnonzero((slope > 0) & (reading == REACTIVE)).tolist():
         costs = float(packed.submit[j]), float(slope[j]), float(floor[j])
         bound, steps = _bound_of_phases(least_phases(problem, j), costs, loose, slots, steps)
@@ -197,8 +204,7 @@ def least_cost_of_evolution(
     for j in np.flatnonzero((slope > 0) & (reading == PROFILE)).tolist():
         costs = float(packed.submit[j]), float(slope[j]), float(floor[j])
         bounds.append(_bound_of_profile(problem, j, costs, loose, slots))
-    # Sums of floats by `fsum` are rounded once.
-    return Fraction(math.fsum(bounds)) * (1 - Fraction(1, 2**50))
+    return _lower_sum(bounds)
 
 
 def _bound_of_phases(
@@ -253,6 +259,6 @@ def _bound_of_profile(
     free = submit + floor / slope - ends[-1]
     kinks = np.concatenate([[submit, free], *(near - end for end in ends)])
     bound, terms = least(np.unique(kinks[kinks >= submit]))
-    between = 2e-6 * float(nodes.sum()) * float(prices.max())
+    between = 2 * TIME_TOLERANCE_S * float(nodes.sum()) * float(prices.max())
     alone = max(floor, slope * float(ends[-1]))
     return max(alone * (1 - ROUNDING_MARGIN), min(bound, soonest) - ROUNDING_MARGIN * terms - between)
