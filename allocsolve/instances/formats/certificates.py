@@ -1,13 +1,13 @@
-r"""Certificates of bounds as files: what proves a lower bound, without the answer beside it.
+r"""Certificates of bounds as files: what proves a lower bound, without an answer.
 
 ::
 
     {"format": "allocsolve/1", "kind": "certificate", "problem": "<digest>", "objective": ["<term>", ...],
      "certificate": {...}, "meta": {...}}
 
-``certificate`` is that of a `Result`: its own ``kind`` says which one, and the judge of the family recomputes
-the bound from it (see `allocsolve.judge.certify`). ``problem`` is the digest of the problem that is bounded,
-``objective`` the terms, of which the first is bounded. Names that end in ``.gz`` are compressed.
+``certificate`` is that of a `Result`: its own ``kind`` says what it consists of, and the judge of the family
+recomputes the bound from it (see `allocsolve.judge.certify`). ``problem`` is the digest of the problem,
+``objective`` its terms, of which the first is bounded. Files whose names end in ``.gz`` are compressed.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def write_certificate(
     problem, objective
         What was solved.
     certificate
-        That of the result.
+        The certificate of the result.
     meta
-        What else readers may want to know, such as the bound; nobody believes it.
+        What else readers may want to know, such as the bound; it is not believed.
 
     Raises
     ------
     FormatError
-        If the file cannot be written, or something is not JSON.
+        If the file cannot be written, or something cannot be written as JSON.
     """
     document = {
         "format": FORMAT,
@@ -81,20 +81,20 @@ def write_certificate(
 
 
 class Proof(NamedTuple):
-    """A certificate and what it is one of."""
+    """A certificate and the objective that it bounds."""
 
-    #: The terms, of which the first is bounded.
+    #: The terms; the first one is bounded.
     objective: tuple[str, ...]
     certificate: dict[str, Any]
 
 
 def read_certificate(path: PathLike, problem: Problem) -> Proof:
-    """Read a certificate for `problem`; what it proves is for the judge to say.
+    """Read a certificate of `problem`; what it proves is for the judge to say.
 
     Raises
     ------
     FormatError
-        If the file cannot be read, is no certificate, or one of another problem.
+        If the file cannot be read, is not a certificate, or is one of another problem.
     """
     return _proof(_document(path), str(path), problem)
 
@@ -102,12 +102,17 @@ def read_certificate(path: PathLike, problem: Problem) -> Proof:
 def read_outcome(
     path: PathLike, problem: Problem, *, tell: Callable[[str], None] | None = None
 ) -> tuple[Answer | None, Proof | None]:
-    """Read what a run has left: its answer, as `read_solution`, or a certificate, whichever the file holds.
+    """Read what a run has left: an answer, as `read_solution` does, or a certificate, as the file says.
 
     Returns
     -------
     tuple
         The answer and the certificate; one of them is None.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, or is of another problem.
     """
     if is_table(path):
         return read_solution(path, problem, tell=tell), None

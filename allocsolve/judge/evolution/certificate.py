@@ -26,11 +26,12 @@ __all__ = ["evolution_certified_bound"]
 
 T = TypeVar("T", bound=np.generic)
 
-#: Bytes of a log that are looked at together.
+#: Bytes of a log that are decompressed and checked at a time: a certificate from anybody may unpack to any
+#: size.
 _PART: Final = 1 << 20
-#: Clauses, and facts in them, that there is room for at first.
+#: Clauses, and facts in all of them, for which there is room at first; the room doubles when it is used up.
 _CLAUSES, _FACTS = 1 << 14, 1 << 18
-#: Room for watches per clause.
+#: Watches per clause for which there is room: two are in use, and lists that are full move and leave gaps.
 _ROOM_WATCHES: Final = 16
 
 
@@ -58,25 +59,26 @@ def evolution_certified_bound(
 
     Notes
     -----
-    *Proof (area).* Let r be a release. What is released at r or later takes its area on all nodes, after r;
-    and no application ends before its release plus its duration.
+    *Proof (area).* Let r be a release. The applications released at r or later need at least their area
+    divided by all nodes after r; and no application ends before its release plus its duration.
 
-    *Proof (learned clauses).* Consider the schedules that end by the horizon: the last one of the log up to
-    the item at hand. If there are any, some have the form of the lemma in `points_of`: in these only
-    points start by themselves, and of each pair of clauses given there one holds. (1) The differences of the
-    points, with time 0 as one more point, obey the triangle inequality, the windows [release + what is
-    before, horizon - what is left] of all points, and the limits of expansion. (2) Where two steps that
-    exceed the cluster together would overlap, a difference is in a hole: recomputed here for all pairs of
-    steps that start and end with one point each. (3) A block, steps in a row, holds its least number of
-    nodes all the time. If those of blocks of different applications exceed the cluster, they do not all
-    overlap; intervals that overlap in pairs share an instant; so one of them ends before another starts:
-    the clause of a cover, whose sum is recomputed. (4) The negation of a learned clause is a set of bounds
-    on differences. Together with all clauses before, the holes and the triangle inequality it leads to a
-    contradiction, by raising bounds only: so the clause holds. What held for a horizon holds for an earlier
-    one. (5) In the end there is a contradiction without any assumption: no schedule ends by the horizon, and
-    the bound is one second more.
+    *Proof (learned clauses).* Consider the schedules that end by the horizon, the last one that the log has
+    given so far. If there are any, then some have the form of the lemma in `points_of`: only points start by
+    themselves, and of each pair of bounds given there at least one holds. (1) The differences between points,
+    with time 0 as one more point, obey the triangle inequality, the window of each point (from the release
+    plus the steps before it to the horizon less the steps from it on), and the limits of expansion. (2) Where
+    two steps would overlap that together need more than all nodes, a difference is in a hole. The holes are
+    recomputed here for all pairs of steps whose start and end are tied to one point each. (3) A block, some
+    consecutive steps of an application, holds at least the least of their numbers of nodes all the time. If
+    these numbers of blocks of different applications add up to more than all nodes, the blocks do not all
+    overlap at one instant. As intervals that overlap in pairs share an instant, some block ends before
+    another one starts: this is the clause of a cover, whose sum is recomputed. (4) The negation of a learned
+    clause is a set of bounds on differences. With all clauses before it, the holes and the triangle
+    inequality it leads to a contradiction, by raising bounds only: so the clause holds. What held for one
+    horizon holds for an earlier one. (5) In the end there is a contradiction without any assumption: so no
+    schedule ends by the horizon, and the bound is one second more.
 
-    *Complexity*: pairs of steps; then, for each learned clause, the propagation of its negation.
+    *Complexity*: O(pairs of steps), then for each learned clause the propagation of its negation.
 
     References
     ----------
@@ -153,7 +155,7 @@ _FAULTS: Final = (
 
 
 def _parts(log: object) -> Iterator[bytes]:
-    """Yield the bytes of a log, so many at a time."""
+    """Yield the decompressed bytes of a log, up to `_PART` at a time."""
     if not isinstance(log, str):
         msg = f"log {shown(log)} of the certificate is not a text"
         raise InvalidAnswer(msg)
@@ -173,7 +175,7 @@ def _parts(log: object) -> Iterator[bytes]:
 
 
 def _base(problem: EvolutionProblem, points: Points) -> Base:
-    """Return what is known of the problem, with a horizon beyond all."""
+    """Return what is known of the problem, with a horizon beyond all schedules."""
     from allocsolve.judge.evolution import _kernels_proof as kernels  # noqa: PLC0415 - loads numba
 
     packed = problem.packed
@@ -184,14 +186,14 @@ def _base(problem: EvolutionProblem, points: Points) -> Base:
     np.fill_diagonal(values, 0)
     for i, j, seconds in points.always:
         values[i, j] = max(values[i, j], seconds)
-    for k in range(n):  # closed under paths; no holes are met yet
+    for k in range(n):  # close them under paths, without holes
         values = np.maximum(values, values[:, k, None] + values[None, k, :])
     hole_offsets, holes = _holes(problem, points)
     given = len(points.clauses)
     clauses = _CLAUSES + given
     facts = np.zeros((_FACTS + 2 * given + 4 * arcs, 2), dtype=np.int32)
     facts[: 2 * given] = [(i * n + j, seconds) for pair in points.clauses for i, j, seconds in pair] or 0
-    # The clauses of the problem are the first; a clean-up will watch them.
+    # The clauses of the problem come first; as the state is CRAMPED, a clean-up watches them.
     slots = np.where(np.arange(clauses) < given, np.arange(clauses), 0)
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.HORIZON] = kernels.BEYOND
@@ -232,7 +234,7 @@ def _base(problem: EvolutionProblem, points: Points) -> Base:
 
 
 def _with_room(base: Base) -> Base:
-    """Return the same with twice the room for clauses."""
+    """Return the same base with twice the room for clauses, facts and watches."""
 
     def twice(array: NDArray[T]) -> NDArray[T]:
         return np.concatenate([array, np.zeros_like(array)])
@@ -248,9 +250,9 @@ def _with_room(base: Base) -> Base:
 
 
 def _holes(problem: EvolutionProblem, points: Points) -> tuple[IntArray, IntArray]:
-    """Return for each arc the differences at which two steps that exceed the cluster overlap, merged.
+    """Return for each arc the differences at which two steps overlap that need more than all nodes, merged.
 
-    Of steps whose start and end move with the same point.
+    Only steps count whose start and end are tied to the same point.
     """
     nodes, start, end = problem.packed.nodes, points.delay, points.end_delay
     own = [np.flatnonzero((points.start == at) & (points.end == at)) for at in range(len(points.steps))]
@@ -259,17 +261,17 @@ def _holes(problem: EvolutionProblem, points: Points) -> tuple[IntArray, IntArra
     for i in range(len(own) + 1):
         for j in range(len(own) + 1):
             if max(i, j) < len(own) and points.steps[i][0] != points.steps[j][0]:
-                one, two = own[i][:, None], own[j][None, :]
-                exceeding = nodes[one] + nodes[two] > problem.num_nodes
-                low = (start[one] - end[two] + 1)[exceeding]
-                high = (end[one] - start[two] - 1)[exceeding]
+                a, b = own[i][:, None], own[j][None, :]
+                exceeding = nodes[a] + nodes[b] > problem.num_nodes
+                low = (start[a] - end[b] + 1)[exceeding]
+                high = (end[a] - start[b] - 1)[exceeding]
                 holes += _merged(sorted(zip(low.tolist(), high.tolist(), strict=True)))
             offsets.append(len(holes))
     return np.array(offsets, dtype=np.int64), np.array(holes, dtype=np.int64).reshape(-1, 2)
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return sorted ranges of integers, joined where nothing is between them."""
+    """Return sorted ranges of integers; ranges that overlap or touch are joined."""
     joined: list[tuple[int, int]] = []
     for low, high in ranges:
         if joined and low <= joined[-1][1] + 1:
@@ -280,39 +282,41 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class Points(NamedTuple):
-    """The points of a problem, by application and step; the *origin*, time 0, is one more behind them."""
+    """The steps that may start by themselves; time 0, the *origin*, is one more point after the last."""
 
-    #: Application and step of each.
+    #: The application and the step of each point.
     steps: list[list[int]]
-    #: Of each step of all applications: a point and the seconds from there to its start, and to its end.
+    #: For each step of all applications: a point and the seconds from it to the start of the step, and a
+    #: point and the seconds from it to the end.
     start: IntArray
     delay: IntArray
     end: IntArray
     end_delay: IntArray
-    #: Of each point: its earliest time, and the seconds from there to the completion, at least.
+    #: For each point: its earliest time, and the least seconds from it to the end of the application.
     earliest: IntArray
     tail: IntArray
-    #: Differences that always hold: rows (point, point, seconds that the second is later than the first).
+    #: Bounds that always hold: rows (i, j, seconds), point j is at least this much later than point i.
     always: list[tuple[int, int, int]]
-    #: Pairs of differences of which one holds.
+    #: Pairs of such bounds of which at least one holds.
     clauses: list[tuple[tuple[int, int, int], tuple[int, int, int]]]
 
 
 def points_of(problem: EvolutionProblem, beyond: int) -> Points:
     """Return the points of the schedules that end before `beyond`.
 
-    *Lemma.* If a schedule ends by some time, then also one in which a step is expanded only if all steps
-    below it are expanded to their limits. Below step i are the steps j after it with fewer nodes and those
-    before it with no more, if nodes never rise on the way from i to j; the last step is below i also with
-    as many.
+    *Lemma.* If some schedule ends by a given time, then so does one in which a step is expanded only if all
+    steps below it are expanded to their limits. Below step i are the later steps with fewer nodes and the
+    earlier steps with as many or fewer, provided that the nodes never rise on the way from i to them; the
+    last step is also below i if it has as many nodes.
 
-    *Proof.* Let i be expanded and j, below it, not be at its limit. Expand j by a second more, i by one less,
-    and shift what is between. At any time no more nodes are held than before. If j is the last step, complete
-    a second earlier instead; if it is the first, start a second later. Each time node-seconds are saved, or
-    else seconds of expansion, or else an expanded second passes to an earlier step: that comes to an end.
+    *Proof.* Let step i be expanded, and step j below it not be at its limit. Expand j by one more second and
+    i by one less, and shift the steps between them. At no time are more nodes held than before. If j is the
+    last step, end the application a second earlier instead; if it is the first, start a second later. Each
+    such change saves node-seconds, or else seconds of expansion, or else moves an expanded second to an
+    earlier step: so the changes come to an end.
 
-    So neither the first nor the last step is ever expanded, nor one with such a step below it, nor one with
-    a step below it whose limit is out of reach.
+    Hence neither the first nor the last step is ever expanded, nor a step that has one of these below it, nor
+    one with a step below it whose limit is out of reach.
     """
     packed = problem.packed
     steps: list[list[int]] = []

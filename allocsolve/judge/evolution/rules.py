@@ -65,7 +65,7 @@ def evolution_violations(problem: EvolutionProblem, schedule: EvolutionSchedule)
 
 
 def _keeps_profiles(problem: EvolutionProblem, schedule: EvolutionSchedule) -> bool:
-    """C1 at a glance: True only if nothing breaks it (products that might overflow are left to the loop)."""
+    """Check C1 for all steps at once; False if anything breaks it, or if a product might overflow."""
     requested = problem.packed
     ratio = expand_ratio(problem.expand_limit)
     if not (
@@ -84,7 +84,7 @@ def _keeps_profiles(problem: EvolutionProblem, schedule: EvolutionSchedule) -> b
 
 
 def _profile_violations(problem: EvolutionProblem, schedule: EvolutionSchedule) -> list[str]:
-    """C1, compared step by step with the request."""
+    """Return what breaks C1, after a comparison with the request step by step."""
     ratio = expand_ratio(problem.expand_limit)
     if _keeps_profiles(problem, schedule):
         return []
@@ -117,7 +117,7 @@ def _profile_violations(problem: EvolutionProblem, schedule: EvolutionSchedule) 
 def _capacity_violations(
     problem: EvolutionProblem, schedule: EvolutionSchedule, step_starts: IntArray
 ) -> list[str]:
-    """C2, by a sweep over all moments at which a step starts or ends."""
+    """Return what breaks C2, by a sweep over all moments at which a step starts or ends."""
     times = np.concatenate([step_starts, step_starts + schedule.durations])
     change = np.concatenate([schedule.nodes, -schedule.nodes])
     moments, slot = np.unique(times, return_inverse=True)
@@ -127,7 +127,7 @@ def _capacity_violations(
 
 
 def _areas(durations: IntArray, nodes: IntArray, offsets: IntArray) -> IntArray:
-    """Return the node-seconds of each application (Python integers where 64 bits might not do)."""
+    """Return the node-seconds of each application, as Python integers where 64 bits might not suffice."""
     if float(np.abs(durations).max(initial=0)) * float(nodes.max(initial=0)) * max(len(nodes), 1) > UNLIMITED:
         durations, nodes = durations.astype(object), nodes.astype(object)
     areas: IntArray = np.add.reduceat(durations * nodes, offsets[:-1])
@@ -136,7 +136,7 @@ def _areas(durations: IntArray, nodes: IntArray, offsets: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationMetrics:
-    """Per application, shape (applications,)."""
+    """What each application is worth: arrays of shape (applications,)."""
 
     #: Start minus release, in seconds.
     waiting: IntArray
@@ -210,8 +210,8 @@ def evolution_metrics(
     problem, schedule
         With the same number of applications and steps.
     rigid
-        Account for each application as a reservation of its peak over its whole span, as a resource manager
-        without evolution makes it.
+        Account for each application as a reservation of its peak for its whole span, as a resource manager
+        that knows no evolution would make it.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def evolution_metrics(
 
 
 def _mean(values: IntArray) -> float:
-    """Return the sum, exact, over the count."""
+    """Return the mean; the sum is exact."""
     return int(values.sum()) / len(values)
 
 

@@ -20,18 +20,18 @@ def cheapest_windows(
     prices: Prices,
     least: IntArray,
 ) -> None:
-    """Fill in the least cost of a node from a start for the run time, within arrival and deadline.
+    """Fill in for each job the least cost of a node for the run time, between arrival and deadline.
 
-    That of a job that cannot end in time is left as it is. The cost of a window is piecewise linear in its
-    start and turns where the window begins or ends at an edge: one of these starts, or the first or the last
-    one, is the cheapest. O(jobs * slots * log slots).
+    Jobs that cannot end in time are skipped. The cost is piecewise linear in the start and bends where the
+    run begins or ends at an edge: so the cheapest start is one of these, the first or the last possible one.
+    O(jobs * slots * log slots).
 
     Parameters
     ----------
     times
         Arrivals, run times and deadlines, shape (jobs,) each.
     prices
-        Per second.
+        Of a node, per second.
     least
         Shape (jobs,), written.
     """

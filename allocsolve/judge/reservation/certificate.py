@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["reservation_certified_bound"]
 
-#: What the machine costs in all is below this, in units of prices.
+#: Units of prices that the machine costs in all: sums below this fit into 64 bits.
 _MAX_PAID: Final = 2**62
-#: Jobs times slots that are looked at.
+#: Jobs times slots: some seconds.
 _MAX_STEPS: Final = 10**9
-#: More than the rounding of a share of weights that are no multiples of a power of two, relative.
+#: Relative rounding of a share of weights whose sums doubles do not hold exactly, with room to spare.
 _ROUNDING: Final = Fraction(1, 2**50)
 
 
@@ -41,34 +41,35 @@ def reservation_certified_bound(
     certificate
         JSON data: ``method`` is ``prices``; ``edges``, rising whole seconds; ``prices``, what a node costs in
         a second of each slot between two edges, integers >= 0 in units of weight / ``unit``. Outside of the
-        slots a node costs nothing.
+        slots nodes cost nothing.
     objective
         Its first term is bounded: ``rejected``, ``unsuccessful`` or ``rejected-area``.
 
     Returns
     -------
     float
-        Never above the term of any schedule of bookings, as the judge computes it.
+        Never above the term that the judge computes for a schedule of bookings.
 
     Raises
     ------
     InvalidAnswer
-        If the certificate is none of this form, its numbers are too large, or jobs may leak.
+        If the certificate does not have this form, its numbers are too large, or jobs may leak.
 
     Notes
     -----
     *Proof.* Let L(t) be what a node costs up to t. At most N nodes are booked at any time, so all bookings
-    together cost at most N L(end). An accepted job j costs at least n_j times the cost m_j of the cheapest
-    window of its run time within arrival and deadline. So the accepted jobs A weigh
+    together cost at most N L(end). Let m_j be what a node costs in the cheapest window of job j: of its run
+    time, between its arrival and its deadline. If job j is accepted, its n_j nodes cost at least n_j m_j. So
+    the accepted jobs A weigh
     ``sum_A w_j = sum_A (w_j - n_j m_j) + sum_A n_j m_j <= sum_j max(0, w_j - n_j m_j) + N L(end)``,
-    for whatever prices >= 0. What is accepted is a multiple of the greatest common divisor of the weights, to
-    which this is rounded down.
+    for any prices >= 0. What is accepted is a multiple of the greatest common divisor of the weights, so this
+    is rounded down to such a multiple.
 
-    *Rounding.* There is none where the weights are multiples of one power of two of which the terms are at
-    most 2^53: a smaller bound than another rounds to no larger double. Otherwise the bound is lowered by one
-    part in 2^50, and rounded down.
+    *Rounding.* Nothing is rounded if the weights are multiples of some power of two and add up to at most
+    2^53 of it: then the judge computes shares as the nearest double, which is never below the nearest double
+    of a smaller share. Otherwise the bound is lowered by one part in 2^50 and rounded down.
 
-    *Complexity*: O(jobs * slots * log slots). It shares no code with the solvers.
+    *Complexity*: O(jobs * slots * log slots). No code is shared with the solvers.
     """
     term = objective[0]
     if term not in RESERVATION_OBJECTIVES:
@@ -109,7 +110,7 @@ def reservation_certified_bound(
 
 
 def _weights(problem: ReservationProblem, term: str) -> tuple[list[int], int, bool]:
-    """Return what the jobs count times a number, that number, and whether doubles hold all their sums."""
+    """Return the weights of the jobs as integers, their common factor, and whether doubles hold all sums."""
     counted = [Fraction(job.weight) * (job.area if term == "rejected-area" else 1) for job in problem.jobs]
     scale = max((weight.denominator for weight in counted), default=1)  # all are powers of two
     weights = [int(weight * scale) for weight in counted]

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["workload_certified_bound"]
 
-#: Starts that are looked at, of all jobs together.
+#: Starts that are compared, of all jobs together: some seconds.
 _MAX_STEPS: Final = 10**8
-#: Bits of a moment in units of time, and units of a second (as bits) if times are no quarters.
+#: Where times are no quarters of a second, a unit of time is the finest power of two, but at least 2^-16 s,
+#: in which all times have at most 58 bits: sums of a few times stay below 2^61.
 _TIME_BITS: Final = 58
 _FINEST_BITS: Final = 16
 #: Seconds by which a job may be shorter in a schedule that the judge admits, where times are no quarters: the
@@ -50,52 +51,53 @@ def workload_certified_bound(
     problem
         The problem.
     certificate
-        ``kind`` says which one. ``time-prices``: ``term``, a mean over the jobs; ``edges``, rising integers
-        >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for each slot; ``unit``
-        Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one of ``longest``,
-        ``area`` and ``wide``; ``after``, a number. ``job-prices``: see the judge of these.
+        The ``kind`` says what else it has. ``time-prices``: ``term``, a mean over the jobs; ``edges``, rising
+        integers >= 0, the seconds at which slots begin and end; ``prices``, an integer >= 0 for each slot;
+        ``unit`` Q >= 1: a price q is q / Q units of cost per node-second. ``makespan``: ``rule``, one of
+        ``longest``, ``area`` and ``wide``; ``after``, seconds. ``job-prices``: see
+        `allocsolve.judge.workload.job_prices.job_price_bound`.
     objective
-        Its first term is the one of the certificate.
+        Its first term is that of the certificate.
 
     Raises
     ------
     InvalidAnswer
-        If the certificate has not this form, or is one of another term.
+        If the certificate does not have this form, or is one of another term.
 
     Notes
     -----
-    *Proof (time prices).* In any schedule at most N nodes are in use at any time, so the price of all that is
-    in use is at most that of N nodes all the time. Hence the cost of all jobs is at least the sum of the
-    least costs of each job alone, its nodes paid for, less the price of N nodes. Which integers >= 0 the
-    prices are does not matter.
+    *Proof (time prices).* In any schedule at most N nodes are in use at any time, so the nodes in use cost at
+    most as much as N nodes all the time. Hence the cost of all jobs is at least the sum of the least costs of
+    each job alone, its nodes paid for, less the price of N nodes. This holds for any prices >= 0.
 
-    A job that ends at C costs max(floor, slope (C - submit)). This is linear in the start but where the job
-    leaves its floor, or starts or ends at an edge, and never falls: the least cost is at one of these starts
-    or at the submission, and no start whose delay alone costs more need be looked at.
+    The cost of a job that ends at C, before prices, is max(floor, slope (C - submit)), which never falls.
+    With prices the cost is linear in the start except where the job leaves its floor, starts at an edge or
+    ends at an edge: so the least cost is at one of these starts or at the submission, and starts whose delay
+    alone costs more need not be compared.
 
-    *Numbers.* Times are integers: quarters of a second. Where they are no quarters (or run times follow a
-    law), they are rounded down to 2^-16 s, submissions below and run times by another 2 units: this is more
-    than the tolerance of the judge, so the bound holds for every schedule that the judge admits. What a job
-    costs is rounded down to 1 / Q of a unit of time; weights that are no integers are rounded down to 1 / Q.
-    Costs beyond 2^61 count as 2^61, and beyond 10^8 starts a job counts with its delay. All of this lowers
-    the bound, and nothing else is rounded but the result, downwards. Of malleable jobs see the bound on the
-    cost of their work.
+    *Numbers.* Times are integers: quarters of a second. Where times are no quarters, or run times follow a
+    law, they are rounded down to units of 2^-16 s (longer ones if times are beyond 2^42 s), and run times are
+    shortened by 2 more units. This is more than the tolerance of the judge, so the bound holds for every
+    schedule that the judge admits. The cost of a job is rounded down to 1 / Q of a unit of time; weights that
+    are no integers are rounded down to 1 / Q. Costs beyond 2^61 count as 2^61, and after 10^8 starts a job
+    counts with its delay. All of this lowers the bound, and nothing else is rounded but the result, which is
+    rounded down. For malleable jobs see the bound on the cost of their work.
 
-    *Malleable jobs*, and those with requests, may in this bound stop, and hold any real number of nodes from
-    their fewest to their most. Then their work has a price, too, and any price bounds their least cost: the
-    judge searches prices of its own (`allocsolve.judge.workload.work_prices`). For jobs with phases or
-    profiles it looks at all slots in which these may end (`allocsolve.judge.workload.work_prices`).
+    *Malleable jobs* and jobs with requests may, in this bound, stop, and hold any real number of nodes from
+    their fewest to their most. Then their work has a price, too, and any such price bounds their least cost;
+    the judge searches its own (`allocsolve.judge.workload.work_prices`). For jobs with phases or profiles it
+    compares all slots in which these may end.
 
     *Proof (makespan).* ``longest``: a job that is submitted at `after` or later ends no earlier than its
-    shortest run after its submission. ``area``: what is submitted then takes its least area on N nodes.
-    ``wide``: of it, jobs on more than N / 2 nodes run one after the other. If all times are whole seconds
-    (quarters), some optimum starts jobs at such times only, and the bound is rounded up to one. A malleable
-    job does its work in shares on some of its numbers of nodes, so it takes at least the least area and run
-    time of these; it may end at any time. So does a job with requests. One with phases may have a single
-    node, so it is never wide.
+    shortest run after its submission. ``area``: the jobs submitted at `after` or later need at least the sum
+    of their least areas, on N nodes. ``wide``: of these, jobs that need more than N / 2 nodes run one after
+    the other. If all times are whole seconds (quarters of a second), some optimum starts jobs at such times
+    only, so the bound is rounded up to one. A malleable job does its work in parts on some of its numbers of
+    nodes, so it takes at least the least area and the least run time of these; it may end at any time. The
+    same holds for a job with requests. A job with phases may run on a single node, so it is never wide.
 
-    *Complexity*: O(jobs * (log slots + edges until the delay of a job alone costs more than its best start)),
-    for each size of a moldable job.
+    *Complexity*: O(jobs * (log slots + edges up to where the delay of a job alone costs more than its best
+    start)), for each size of a moldable job.
     """
     term = objective[0]
     named = "makespan" if certificate.get("kind") == "makespan" else certificate.get("term")
@@ -134,7 +136,7 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
         numerator, divisor, floor = _rounded_down(packed.weight, unit), ones, 0 * ones
     delays = Delays(*map(frozen, (submit, numerator // divisor, numerator % divisor, divisor, floor)))
     free = frozen(submit + (divisor if term == "slowdown" else 0))
-    # Run times are shorter by more than the tolerance and the rounding of submissions together.
+    # Run times are shortened by more than the tolerance and the rounding of submissions together.
     units = float(per_second), 0.0 if exact else 2.0
     high, low = least_costs(packed, delays, free, units, prices, _MAX_STEPS)
     total = (int(high) << 31) + int(low) - problem.num_nodes * int(prices.integral[-1])
@@ -150,7 +152,7 @@ def _time_prices(problem: WorkloadProblem, certificate: Mapping[str, object], te
 
 
 def _is_exact(problem: WorkloadProblem) -> bool:
-    """Return whether all times in schedules may be quarters: those at which elastic jobs end are not."""
+    """Return whether all times of schedules are quarters of a second; the ends of elastic jobs are not."""
     return problem.is_exact and not problem.is_elastic
 
 
@@ -164,19 +166,19 @@ def _packed_prices(listed: PriceList, per_second: int) -> Prices:
 
 
 def _rounded_down(weight: FloatArray, factor: int) -> IntArray:
-    """Return weights times a factor, rounded down; those beyond 2^61 lowered to what fits."""
+    """Return weights times a factor, rounded down; products beyond 2^61 are lowered to what fits."""
     highest = HIGHEST // factor
     whole = np.minimum(np.floor(weight), float(min(highest, MAX_INTEGER))).astype(np.int64)
     if factor <= HIGHEST and not (weight % 1).any():
         return whole * factor
     product = weight * float(factor)
-    if factor & (factor - 1):  # by powers of two it is not rounded
+    if factor & (factor - 1):  # products with powers of two are exact
         product = np.nextafter(product, 0.0)
     return np.floor(np.minimum(product, float(HIGHEST // 2))).astype(np.int64)
 
 
 def _sum_of_products(left: FloatArray, right: FloatArray) -> Fraction:
-    """Return the sum of left * right, or slightly more where they are no multiples of a quarter."""
+    """Return the sum of left * right; slightly more if the factors are no multiples of a quarter."""
     if (4 * left % 1 == 0).all() and (4 * right % 1 == 0).all():
         pairs = zip((4 * left).astype(np.int64).tolist(), (4 * right).astype(np.int64).tolist(), strict=True)
         return Fraction(sum(first * second for first, second in pairs), 16)
@@ -203,12 +205,12 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
     if rule == "longest":
         value = Fraction(float((packed.submit + times)[late].max())) - loose
     elif rule == "area":
-        least_area = _exact_sum(areas[late]) - loose * int(packed.max_nodes[late].sum())
+        least_area = _lower_sum(areas[late]) - loose * int(packed.max_nodes[late].sum())
         value = start + least_area / problem.num_nodes
     else:
         fewest = np.where(problem.jobs.evolving.reading == REACTIVE, 1, packed.min_nodes)
         wide = late & (2 * fewest > problem.num_nodes)
-        value = start + _exact_sum(times[wide]) - loose * int(wide.sum())
+        value = start + _lower_sum(times[wide]) - loose * int(wide.sum())
     if not exact:
         return lower_float(max(Fraction(0), value * (1 - Fraction(1, 2**45))))
     times_in_seconds = (packed.submit, packed.runtime, packed.table_seconds)
@@ -216,8 +218,8 @@ def _makespan(problem: WorkloadProblem, certificate: Mapping[str, object]) -> fl
     return lower_float(Fraction(math.ceil(value * units), units))
 
 
-def _exact_sum(values: FloatArray) -> Fraction:
-    """Return the sum of values that are >= 0; slightly less where they are no quarters, or rounded."""
+def _lower_sum(values: FloatArray) -> Fraction:
+    """Return the sum of values >= 0; slightly less if they are no multiples of a quarter, or large."""
     if (4 * values % 1 == 0).all() and values.max(initial=0.0) < 2**50:
         return Fraction(sum((4 * values).astype(np.int64).tolist()), 4)
     return Fraction(math.fsum(values) * (1 - 2.0**-50))

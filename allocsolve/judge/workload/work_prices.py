@@ -1,4 +1,4 @@
-"""What jobs that change their size by a law cost at least under prices of node-seconds, for the judge."""
+"""Bounds of the judge, in floats, on what jobs that change their size cost under prices of node-seconds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
     "least_times_and_areas",
 ]
 
-#: Slots that are looked at, of all jobs, ends and trials together: some 10 s.
+#: Slots that are visited for all jobs, ends and trials together: some 10 s.
 _MAX_STEPS: Final = 10**9
 #: The share of its work that a job may leave out in a schedule that the judge admits: twice the tolerance of
 #: the judge of schedules.
@@ -42,14 +42,12 @@ LOOSE_STEP_S: Final = 4 * TIME_TOLERANCE_S
 
 
 def least_cost_of_work(problem: WorkloadProblem, term: str, listed: PriceList) -> Fraction:
-    """Return a lower bound on the cost of malleable jobs and of those with requests, each alone.
-
-    Their nodes are paid for.
+    """Return a lower bound on the cost, nodes included, of each malleable job and job with requests alone.
 
     Parameters
     ----------
     problem
-        The problem; other jobs are passed over.
+        The problem; other jobs are skipped.
     term
         ``turnaround`` or ``slowdown``.
     listed
@@ -58,28 +56,29 @@ def least_cost_of_work(problem: WorkloadProblem, term: str, listed: PriceList) -
     Notes
     -----
     *Proof.* A job that is submitted at r and ends at C has done its work W: the integral from r to C of the
-    rate at which it works on the nodes that it holds. For any mu >= 0 its nodes cost at least
+    rate at which it works on the nodes that it holds. For any mu >= 0, the *price of work*, its nodes cost at
+    least
 
         mu W + integral from r to C of min(0, min over n of [price n - mu rate(n)]),
 
-    as mu times the work done is mu W and a second in which it holds no node costs nothing. Plus the cost of
-    its end this is convex in C within a slot and behind the slowdown's floor linear: the lesser of the values
-    at both ends of a slot bounds every end in it. The bound on a job is the least of the bounds on all slots,
-    for each of which mu may be any number. Points, size sets, requests and stalls play no part: more is
-    allowed without them. In a table of speedups the inner minimum is over its rows, which holds for any
+    since mu times the work done is mu W, and a second in which it holds no node costs nothing. Together with
+    the cost of its end, within a slot and after the floor of the slowdown, this is linear in C: so the lesser
+    of the values at both ends of a slot bounds every end in it. The bound on a job is the least of the bounds
+    on all slots, each with a mu of its own. Points, sets of sizes, requests and stalls are ignored: without
+    them more is allowed. For a table of speedups the inner minimum is over its rows, which holds for any
     mixture of them in time.
 
-    *Which mu.* In a slot with price l, both ends of it bound alike if mu = min over n of (slope + l n) /
-    rate(n). If the job does too much of its work by the begin of the slot under this mu, or too little by the
-    end, a better one is searched between points where the derivative by mu, W less the work done, has both
-    signs. That is done only for slots whose bound is below that of the others. Behind the last edge mu is at
-    most slope / (greatest rate).
+    *Which mu.* In a slot with price l, the values at both of its ends are equal if mu = min over n of (slope
+    + l n) / rate(n). If under this mu the job does too much of its work by the start of the slot, or too
+    little by its end, a better mu is searched between points at which the derivative by mu, W less the work
+    done, has opposite signs. This is done only for slots whose bound is below those of the others. After the
+    last edge mu is at most slope / (greatest rate).
 
-    *Numbers.* Floats: each bound is lowered by 10^-9 of the sum of all its terms, far more than what is
-    rounded. W is 1 less the tolerance of the judge of schedules. Beyond 10^9 steps a job counts with the
+    *Numbers.* Floats: each bound is lowered by 10^-9 of the sum of all its terms, far more than rounding
+    amounts to. W is 1 less the tolerance of the judge of schedules. After 10^9 steps a job counts with the
     delay of its shortest run.
 
-    *Complexity*: O(slots from the submission to the cheapest end, squared), for each job.
+    *Complexity*: O(s^2) for each job with s slots from its submission to its cheapest end.
     """
     packed = problem.packed
     slope, floor = _delays(problem, term)
@@ -114,7 +113,8 @@ def _lower_sum(bounds: Iterable[float]) -> Fraction:
 def least_seconds(problem: WorkloadProblem) -> FloatArray:
     """Return the least run time of jobs with a law, shape (jobs,), in seconds; any numbers for other jobs.
 
-    More nodes are faster, but for tables, and for overhead beyond a number, which need not be an integer.
+    More nodes are faster, except in tables, and with overhead above some number, which need not be an
+    integer.
     """
     packed = problem.packed
     times = problem.run_times(packed.max_nodes)
@@ -128,14 +128,14 @@ def least_seconds(problem: WorkloadProblem) -> FloatArray:
 
 
 def least_phases(problem: WorkloadProblem, j: int) -> list[tuple[float, float]]:
-    """Return what a job with phases does at least, in order: node-seconds, and on how many nodes at most.
+    """Return the phases of a job in order: the least node-seconds, and the most nodes that they can use.
 
-    Its start, without progress, is the first phase: it has the fewest nodes, but may give back those that its
-    first phase cannot use. Neighbours that use as many nodes are one.
+    The start of the job, which makes no progress, is a first phase on the fewest nodes that it may hold then:
+    it may give back those that the next phase cannot use. Neighbours that use equally many nodes are joined.
     """
-    evolving, most = problem.jobs.evolving, int(problem.packed.max_nodes[j])
+    evolving, max_nodes = problem.jobs.evolving, int(problem.packed.max_nodes[j])
     rows = range(evolving.offsets[j], evolving.offsets[j + 1])
-    phases = [(float(evolving.amounts[row]), min(int(evolving.nodes[row]), most)) for row in rows]
+    phases = [(float(evolving.amounts[row]), min(int(evolving.nodes[row]), max_nodes)) for row in rows]
     fewest = min(int(problem.packed.min_nodes[j]), phases[0][1])
     phases.insert(0, (float(evolving.join_start[j]) * fewest, fewest))
     return [
@@ -165,7 +165,7 @@ def least_cost_of_evolution(problem: WorkloadProblem, term: str, listed: PriceLi
     Parameters
     ----------
     problem
-        The problem; other jobs are passed over.
+        The problem; other jobs are skipped.
     term
         ``turnaround`` or ``slowdown``.
     listed
@@ -173,23 +173,24 @@ def least_cost_of_evolution(problem: WorkloadProblem, term: str, listed: PriceLi
 
     Notes
     -----
-    *Phases.* A node that is held and not useful, or that the phase cannot use, only adds to the price. So the
-    job holds a node for each second of its work on it, and a phase takes at least its node-seconds divided
-    by the most nodes that it can use, in seconds. For these see `least_cost_of_phases`. The greater of two
-    bounds counts: phase by phase, and all of the work in any order, on the most nodes of any phase. In both
-    the job may stop, and hold nodes only as long as they work; what joining and leaving nodes cost, but for
-    the start, is left out.
+    *Phases.* A node that is held but not useful, or that the phase cannot use, only adds to the price. So the
+    job may be taken to hold a node just while it works there, and a phase takes at least its node-seconds
+    divided by the most nodes that it can use, in seconds. For the costs see `least_cost_of_phases`. The
+    greater of two bounds counts: phase by phase, and all work in any order on the most nodes of any phase. In
+    both the job may stop, and hold nodes only as long as they work. Joining and leaving nodes cost nothing,
+    except at the start.
 
-    *Profiles.* A job holds the nodes of each step from its begin to that of the next one. Let starts and
-    ends have delays against a run at time 0 without waiting: they never fall from one to the next, and may
-    else be any, whatever the limit is, unless no step may be longer: then all are equal. The cost is linear
-    in them between those with which something comes to an edge, or the job leaves its floor. So it is least
-    with delays of this kind, or that of the submission, for all starts and ends.
+    *Profiles.* A job holds the nodes of each step from its start to the start of the next step. Compare it
+    with a run at time 0 without waiting: each start and end of a step has a delay, and delays never fall from
+    one to the next. Any such delays are allowed, whatever the limit of expansion is; only if no step may be
+    expanded, all delays are equal. The cost is linear in each delay, except where a start or an end comes to
+    an edge or the job leaves its floor. So the cost is least if each delay is one of these or that of a start
+    at the submission.
 
     *Numbers.* Floats, as for malleable jobs: each bound is lowered by 10^-9 of the sum of its terms, work by
-    the tolerance of the judge of schedules and steps by `LOOSE_STEP_S`; of profiles the price of 2 * 10^-6 s
-    on the nodes of each step, for what may lie between two pieces, is taken off. Beyond 10^9 steps of the
-    search a job with phases counts with the delay of its shortest run.
+    the tolerance of the judge of schedules, and steps by `LOOSE_STEP_S`. For the gaps that may lie between
+    the pieces of a profile, the price of 2 * 10^-6 s on the nodes of each step is subtracted. After 10^9
+    steps of the search a job with phases counts with the delay of its shortest run.
     """
     packed, reading = problem.packed, problem.jobs.evolving.reading
     slope, floor = _delays(problem, term)
@@ -214,13 +215,13 @@ def _bound_of_phases(
     slots: Slots,
     steps: int,
 ) -> tuple[float, int]:
-    """Return the greater bound on the cost of a job, and the steps that are left."""
+    """Return the greater of both bounds on the cost of a job with phases, and the steps that are left."""
     seconds = [max(0.0, work * (1 - LOOSE_WORK) / nodes - loose) for work, nodes in phases]
     sizes = [nodes for _, nodes in phases]
     shortest = math.fsum(seconds)
-    most = max(sizes)
-    together = math.fsum(length * nodes for length, nodes in zip(seconds, sizes, strict=True)) / most
-    readings = [(seconds, sizes), ([together], [most])]
+    largest = max(sizes)
+    together = math.fsum(length * nodes for length, nodes in zip(seconds, sizes, strict=True)) / largest
+    readings = [(seconds, sizes), ([together], [largest])]
     best = 0.0
     for lengths, nodes in readings[len(phases) == 1 :]:
         columns = (frozen(np.array(column, dtype=np.float64)) for column in (lengths, nodes))
@@ -232,7 +233,7 @@ def _bound_of_phases(
 def _bound_of_profile(
     problem: WorkloadProblem, j: int, costs: tuple[float, float, float], loose: float, slots: Slots
 ) -> float:
-    """Return a bound on the cost of a job."""
+    """Return a lower bound on the cost of a job with a profile."""
     submit, slope, floor = costs
     evolving = problem.jobs.evolving
     rows = slice(evolving.offsets[j], evolving.offsets[j + 1])
@@ -242,7 +243,7 @@ def _bound_of_profile(
     paid = np.array([0.0, *np.cumsum(prices[:-1] * np.diff(edges))])
 
     def least(delays: FloatArray) -> tuple[float, float]:
-        """Return the least cost of a run with some of these delays, which rise, and the sum of its terms."""
+        """Return the least cost of a run with delays among these, which rise, and the sum of its terms."""
         until = [np.interp(delays + end, edges, paid) for end in ends]
         total: FloatArray = np.zeros(len(delays))
         for step, held in enumerate(nodes.tolist()):
