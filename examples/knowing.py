@@ -28,7 +28,7 @@ from allocsolve.instances import (
     workload_schedule_of_evolution,
 )
 from allocsolve.judge import evolution_violations, workload_metrics, workload_violations
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule

@@ -21,7 +21,7 @@ from allocsolve.adaptors.agents import (
 )
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.errors import InvalidOption
-from allocsolve.judge.workload import workload_metrics
+from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model.checks import choice, natural, shown
 from allocsolve.simulation import Engine, EngineRules, Knowledge
 

@@ -1,4 +1,4 @@
-from .evolution import (
+from .evolution.rules import (
     ApplicationMetrics as ApplicationMetrics,
     EvolutionMetrics as EvolutionMetrics,
     application_metrics as application_metrics,
@@ -6,13 +6,13 @@ from .evolution import (
     evolution_value as evolution_value,
     evolution_violations as evolution_violations,
 )
-from .partition import (
+from .partition.rules import (
     PartitionMetrics as PartitionMetrics,
     partition_metrics as partition_metrics,
     partition_value as partition_value,
     partition_violations as partition_violations,
 )
-from .reservation import (
+from .reservation.rules import (
     EXECUTION_TOLERANCE_S as EXECUTION_TOLERANCE_S,
     SIZE_CLASSES as SIZE_CLASSES,
     ReservationMetrics as ReservationMetrics,
@@ -30,7 +30,12 @@ from .verdict import (
     value as value,
     violations as violations,
 )
-from .workload import (
+from .workload.claims import (
+    WORKLOAD_CLAIMS as WORKLOAD_CLAIMS,
+    Breach as Breach,
+    workload_breaches as workload_breaches,
+)
+from .workload.rules import (
     TIME_TOLERANCE_S as TIME_TOLERANCE_S,
     WindowMetrics as WindowMetrics,
     WorkloadMetrics as WorkloadMetrics,
@@ -38,9 +43,4 @@ from .workload import (
     workload_metrics as workload_metrics,
     workload_value as workload_value,
     workload_violations as workload_violations,
-)
-from .workload_claims import (
-    WORKLOAD_CLAIMS as WORKLOAD_CLAIMS,
-    Breach as Breach,
-    workload_breaches as workload_breaches,
 )

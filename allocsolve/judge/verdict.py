@@ -65,7 +65,7 @@ def certify(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
     Raises
     ------
     InvalidAnswer
-        If the certificate is none of this problem, or bounds of this family carry none.
+        If this is no certificate of the problem, or bounds of the family have none.
     """
     if result.certificate is None:
         return -math.inf
@@ -78,12 +78,12 @@ def certify(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -
 
 
 def check_types(problem: Problem, result: object) -> None:
-    """Refuse what is no `Result` with an answer of the type that belongs to the problem.
+    """Refuse anything but a `Result` whose answer has the type that belongs to the problem.
 
     Raises
     ------
     InvalidAnswer
-        That names the type.
+        With the name of the type.
     """
     if not isinstance(result, Result):
         msg = f"the solver returned {type(result).__name__}, not a Result"
@@ -95,7 +95,7 @@ def check_types(problem: Problem, result: object) -> None:
 
 
 def _check_shapes(result: Result[Any], objective: tuple[str, ...]) -> None:
-    """Refuse values that are none of the objective: a bound may be on its first terms only."""
+    """Refuse values that do not fit the objective; a bound may be on its first terms only."""
     count = len(objective)
     claims = [("bound", result.bound, range(1, count + 1))] if terms(result.bound) != (-math.inf,) else []
     claims += [("incumbent", met, range(count, count + 1)) for _, met in result.incumbents]
@@ -108,14 +108,14 @@ def _check_shapes(result: Result[Any], objective: tuple[str, ...]) -> None:
 def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) -> Verdict:
     """Return the result with the judged objective value, if every claim holds, and the metrics of its answer.
 
-    An infeasibility cannot be recomputed, nor a bound beyond its certificate; a bound above the judged value
-    can be refuted.
+    A claim that there is no answer cannot be checked, nor a bound beyond its certificate; but a bound above
+    the judged value is refuted.
 
     Raises
     ------
     InvalidAnswer
-        If the answer breaks a rule of the problem, or is not worth what the solver claims; also if there is
-        no `Result`, no answer of the type that belongs to the problem, or what is no certificate.
+        If the answer breaks a rule of the problem or is not worth what the solver claims; also if this is not
+        a `Result`, its answer has another type than the problem, or its certificate is wrong.
     """
     check_types(problem, result)
     _check_shapes(result, objective)
@@ -143,7 +143,7 @@ def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) ->
     if _below(judged, certified_bound, tolerance):
         msg = f"the certificate proves the bound {certified_bound}, the answer has {judged}"
         raise InvalidAnswer(msg)
-    # A solver that claims no value may still have met a bound that it knows.
+    # A solver that claims no optimum may still have found an answer that meets its bound.
     closed = result.status is Status.OPTIMAL or terms(result.bound) >= terms(judged)
     confirmed = replace(
         result,
@@ -157,10 +157,10 @@ def assess(problem: Problem, result: Result[Any], objective: tuple[str, ...]) ->
 
 
 def _agree(claim: Value, judged: Value, tolerance: float) -> bool:
-    """Return whether a claim is the judged value, as far as the rules of the family can tell."""
+    """Return whether a claim is the judged value, within the tolerance of the family."""
     pairs = zip(terms(claim), terms(judged), strict=False)
     return len(terms(claim)) == len(terms(judged)) and all(
-        one == other or abs(one - other) <= tolerance * max(abs(one), abs(other)) for one, other in pairs
+        left == right or abs(left - right) <= tolerance * max(abs(left), abs(right)) for left, right in pairs
     )
 
 
@@ -173,7 +173,8 @@ def _below(lower: Value, upper: Value, tolerance: float) -> bool:
 
 
 def _not_below(incumbents: tuple[tuple[float, Value], ...], judged: Value) -> tuple[tuple[float, Value], ...]:
-    """Return the incumbents with the judged value in place of what is a rounding error below it."""
+    """Return the incumbents; those that are below the judged value by a rounding error become that value."""
     if not incumbents or terms(incumbents[-1][1]) >= terms(judged):
         return incumbents
-    return (*(one for one in incumbents[:-1] if terms(one[1]) > terms(judged)), (incumbents[-1][0], judged))
+    above = (incumbent for incumbent in incumbents[:-1] if terms(incumbent[1]) > terms(judged))
+    return (*above, (incumbents[-1][0], judged))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from allocsolve.judge.reservation import curve_bits
+from allocsolve.judge.reservation.rules import curve_bits
 from allocsolve.model import CANCELLED, OUTCOMES, node_order
 from allocsolve.pictures._workload_series import binned, time_unit
 from allocsolve.pictures.chart import SERIES, Axis, Chart, Drawing, counted, duration

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allocsolve.families import Exhibit, View
-from allocsolve.judge.reservation import SIZE_CLASSES
+from allocsolve.judge.reservation.rules import SIZE_CLASSES
 from allocsolve.model import CANCELLED, PROGRAM_KINDS, REJECTED, SUCCESSFUL
 from allocsolve.pictures._reservation_gantt import (
     boxes_within,
@@ -24,7 +24,7 @@ from allocsolve.pictures.chart import Axis, Chart, counted, duration, percent
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from allocsolve.judge.reservation import ReservationMetrics
+    from allocsolve.judge.reservation.rules import ReservationMetrics
     from allocsolve.model import ReservationProblem, ReservationSchedule
     from allocsolve.pictures.chart import Drawing
 

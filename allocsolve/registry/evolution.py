@@ -12,7 +12,11 @@ from allocsolve.families import Alias, Codec, Family, Feature, Rules, Setting, S
 from allocsolve.instances.formats import evolution as codec, evolution as tables
 from allocsolve.instances.generators.examples import evolution_examples
 from allocsolve.instances.generators.klein2011 import klein2011
-from allocsolve.judge.evolution import evolution_metrics, evolution_violations, value_of_evolution_metrics
+from allocsolve.judge.evolution.rules import (
+    evolution_metrics,
+    evolution_violations,
+    value_of_evolution_metrics,
+)
 from allocsolve.model import (
     EVOLUTION_OBJECTIVES,
     EvolutionProblem,
@@ -84,7 +88,7 @@ def _bound(problem: EvolutionProblem, term: str) -> float:
 def _certified_bound(
     problem: EvolutionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> int:
-    from allocsolve.judge.evolution_certificate import (  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.judge.evolution.certificate import (  # noqa: PLC0415 - loaded when asked for
         evolution_certified_bound,
     )
 

@@ -12,7 +12,11 @@ from allocsolve.families import Alias, Codec, Family, Feature, Rules
 from allocsolve.instances.formats import partition as codec, partition as tables
 from allocsolve.instances.generators.examples import partition_examples
 from allocsolve.instances.generators.occupancy import uniform_occupancy
-from allocsolve.judge.partition import partition_metrics, partition_violations, value_of_partition_metrics
+from allocsolve.judge.partition.rules import (
+    partition_metrics,
+    partition_violations,
+    value_of_partition_metrics,
+)
 from allocsolve.model import NODE_ORDERS, PARTITION_OBJECTIVES, Mesh, Partition, PartitionProblem, Topology
 from allocsolve.pictures.partition import PARTITION_VIEW
 from allocsolve.registry.table import exact, heuristic
@@ -85,7 +89,7 @@ def _features(problem: PartitionProblem) -> dict[str, Feature]:
 def _certified_bound(
     problem: PartitionProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> int:
-    from allocsolve.judge.partition_tree import (  # noqa: PLC0415 - loads numba
+    from allocsolve.judge.partition.certificate import (  # noqa: PLC0415 - loads numba
         partition_certificate_bound,
     )
 

@@ -12,7 +12,7 @@ from allocsolve.instances.generators.examples import (
     leaking_reservations,
     reservation_examples,
 )
-from allocsolve.judge.reservation import (
+from allocsolve.judge.reservation.rules import (
     reservation_metrics,
     reservation_violations,
     value_of_reservation_metrics,
@@ -88,7 +88,7 @@ def _bound(problem: ReservationProblem, term: str) -> float:
 def _certified_bound(
     problem: ReservationProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.reservation_certificate import (  # noqa: PLC0415 - loaded when asked for
+    from allocsolve.judge.reservation.certificate import (  # noqa: PLC0415 - loaded when asked for
         reservation_certified_bound,
     )
 

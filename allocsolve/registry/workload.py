@@ -9,7 +9,7 @@ from allocsolve.families import Codec, Family, Feature, Rules
 from allocsolve.instances.formats import workload as codec, workload_swf as tables
 from allocsolve.instances.formats.workload_foreign import FOREIGN_TABLES
 from allocsolve.instances.generators.examples import random_workload, workload_examples
-from allocsolve.judge.workload import value_of_workload_metrics, workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import value_of_workload_metrics, workload_metrics, workload_violations
 from allocsolve.model import (
     WORKLOAD_OBJECTIVES,
     Amdahl,
@@ -85,7 +85,7 @@ def _bound(problem: WorkloadProblem, term: str) -> float:
 def _certified_bound(
     problem: WorkloadProblem, certificate: Mapping[str, Any], objective: tuple[str, ...]
 ) -> float:
-    from allocsolve.judge.workload_certificate import (  # noqa: PLC0415 - loads numba
+    from allocsolve.judge.workload.certificate import (  # noqa: PLC0415 - loads numba
         workload_certified_bound,
     )
 

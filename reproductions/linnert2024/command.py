@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from allocsolve.cli.output import plain, say, show_table
-from allocsolve.judge.reservation import SIZE_CLASSES
+from allocsolve.judge.reservation.rules import SIZE_CLASSES
 from allocsolve.pictures.chart import Axis, Chart, counted, percent
 from reproductions.charts import stacked
 from reproductions.claims import if_run

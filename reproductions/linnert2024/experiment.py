@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from allocsolve.errors import InvalidAnswer, InvalidOption
 from allocsolve.instances import linnert2024
-from allocsolve.judge.reservation import SIZE_CLASSES
+from allocsolve.judge.reservation.rules import SIZE_CLASSES
 from allocsolve.model import Budget, ReservationProblem, terms
 from reproductions.claims import MissingRunsError, looked_up
 from reproductions.runs import BOUND, PlannedRun, certified, planned

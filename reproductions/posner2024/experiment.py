@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from allocsolve.bounds.workload import makespan_bound
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Budget, WorkloadProblem, terms
 from reproductions.runs import BOUND, PlannedRun, best_values, certified, planned
 

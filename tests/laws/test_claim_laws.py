@@ -13,7 +13,7 @@ from naive_workload_engine import draw_problem
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, Conservative
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
 from allocsolve.judge import WORKLOAD_CLAIMS, workload_breaches
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Jobs, WorkloadProblem, WorkloadSchedule
 from allocsolve.simulation import simulate
 

@@ -18,7 +18,7 @@ from allocsolve.exact.workload.chronological import chronological_search
 from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
 from allocsolve.heuristics.workload.serial import SERIAL_ORDERS, Plan, job_sizes
-from allocsolve.judge.workload import workload_value, workload_violations
+from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
     Amdahl,
     Budget,

@@ -11,7 +11,7 @@ from naive_conservative import naive_conservative, naive_list_starts
 
 from allocsolve.errors import InvalidOption
 from allocsolve.heuristics.workload.conservative import COMPRESSIONS, Conservative, conservative_plan
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Budget, Job, WorkloadProblem
 from allocsolve.simulation import EngineRules, Reason, simulate
 

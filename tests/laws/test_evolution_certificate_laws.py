@@ -29,8 +29,9 @@ from allocsolve.exact.evolution._proof_log import ProofLog
 from allocsolve.exact.evolution.cpsat import step_starts
 from allocsolve.heuristics import ListScheduling
 from allocsolve.instances import klein2011
-from allocsolve.judge import assess, certify, evolution_certificate
-from allocsolve.judge.evolution_certificate import evolution_certified_bound
+from allocsolve.judge import assess, certify
+from allocsolve.judge.evolution import certificate as evolution_certificate
+from allocsolve.judge.evolution.certificate import evolution_certified_bound
 
 if TYPE_CHECKING:
     from allocsolve.model import EvolutionObjective, EvolutionSchedule, Result

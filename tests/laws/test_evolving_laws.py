@@ -21,7 +21,7 @@ from allocsolve.instances import (
     workload_schedule_of_evolution,
 )
 from allocsolve.judge import evolution_metrics, evolution_violations
-from allocsolve.judge.workload import workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import workload_metrics, workload_violations
 from allocsolve.model import (
     Budget,
     EvolutionProblem,

@@ -23,9 +23,10 @@ from tiers import examples
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound
 from allocsolve.bounds.workload.time_prices import TimeDual
-from allocsolve.judge import workload_work_prices
-from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.judge.workload_work_prices import LOOSE_STEP_S, least_cost_of_evolution, least_cost_of_work
+from allocsolve.judge.certificates import price_list
+from allocsolve.judge.workload import work_prices as judged_work_prices
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.work_prices import LOOSE_STEP_S, least_cost_of_evolution, least_cost_of_work
 from allocsolve.model import Job, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def test_cheapest_phases_are_those_of_the_twin(
         least_cost_of_phases(problem, term, 0, edges, prices, in_order=in_order) for in_order in (True, False)
     )
     assert cost == pytest.approx(slow, rel=1e-6)
-    judged = least_cost_of_evolution(problem, term, edges, certificate["prices"], certificate["unit"])
+    judged = least_cost_of_evolution(problem, term, price_list(certificate))
     assert cost * (1 - 1e-4) <= judged <= cost
 
 
@@ -78,7 +79,7 @@ def test_cheapest_profiles_are_those_of_the_twin(
     dual = evaluated(problem, term, certificate)
     cost = float(dual.out.costs[0])
     assert cost == pytest.approx(least_cost_of_profile(problem, term, 0, edges, prices), rel=1e-9)
-    judged = least_cost_of_evolution(problem, term, edges, certificate["prices"], certificate["unit"])
+    judged = least_cost_of_evolution(problem, term, price_list(certificate))
     # The judge takes off what steps may be shorter, and what may lie between them, at any price.
     held = float(problem.jobs.evolving.nodes.sum())
     allowance = (LOOSE_STEP_S + 2e-6) * max(prices, default=0.0) * held
@@ -94,7 +95,7 @@ def test_cheapest_ends_under_overhead_are_those_of_the_twin(
     # The twin has few numbers of nodes: it may be above.
     slow = least_cost_of_job(problem, term, 0, edges, prices)
     assert slow * (1 - 3e-4) <= cost <= slow * (1 + 1e-9)
-    judged = least_cost_of_work(problem, term, edges, certificate["prices"], certificate["unit"])
+    judged = least_cost_of_work(problem, term, price_list(certificate))
     assert cost * (1 - 1e-4) <= judged <= cost * (1 + 1e-12)
 
 
@@ -189,5 +190,5 @@ def test_few_steps_only_lower_the_bound(
 ) -> None:
     listed = {**certificate, "term": "turnaround"}
     full = workload_certified_bound(problem, listed, ("turnaround",))
-    with mock.patch.object(workload_work_prices, "_MOST_STEPS", steps):
+    with mock.patch.object(judged_work_prices, "_MAX_STEPS", steps):
         assert workload_certified_bound(problem, listed, ("turnaround",)) <= full * (1 + 1e-9)

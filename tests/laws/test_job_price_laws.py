@@ -24,7 +24,7 @@ from allocsolve.bounds.workload.job_price_dual import (
 )
 from allocsolve.bounds.workload.job_prices import job_prices
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload_job_prices import job_price_bound
+from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import Clock, Job, WorkloadProblem, WorkloadTerm
 
 TERMS: tuple[WorkloadTerm, ...] = ("turnaround", "slowdown", "wait")

@@ -21,7 +21,7 @@ from allocsolve.heuristics.workload import (
     MalleablePrefkeeper,
 )
 from allocsolve.heuristics.workload.malleable import final_states
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.simulation import (
     Engine,
     EngineRules,

@@ -16,9 +16,10 @@ from price_strategies import price_lists, single_jobs, toys
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, work_prices, workload_bound
 from allocsolve.bounds.workload.time_prices import TimeDual
-from allocsolve.judge import workload_work_prices
-from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.judge.workload_work_prices import least_cost_of_work
+from allocsolve.judge.certificates import price_list
+from allocsolve.judge.workload import work_prices as judged_work_prices
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.work_prices import least_cost_of_work
 from allocsolve.model import Job, PowerLaw, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def test_cheapest_ends_are_those_of_the_twin(
     assert slow * (1 - 3e-4) <= cost <= slow * (1 + 1e-9)
     end = float(dual.work.ends[0])
     assert cost_at(problem, term, 0, edges, prices, end + 1e-9) == pytest.approx(cost, rel=3e-4)
-    proven = float(least_cost_of_work(problem, term, edges, certificate["prices"], unit))
+    proven = float(least_cost_of_work(problem, term, price_list(certificate)))
     assert cost * (1 - 1e-4) <= proven <= cost * (1 + 1e-12)
 
 
@@ -92,7 +93,7 @@ def test_few_steps_only_lower_the_bound(
 ) -> None:
     listed = {**certificate, "term": "turnaround"}
     full = workload_certified_bound(problem, listed, ("turnaround",))
-    with mock.patch.object(workload_work_prices, "_MOST_STEPS", steps):
+    with mock.patch.object(judged_work_prices, "_MAX_STEPS", steps):
         assert workload_certified_bound(problem, listed, ("turnaround",)) <= full * (1 + 1e-9)
 
 

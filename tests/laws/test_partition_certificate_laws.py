@@ -20,8 +20,13 @@ from allocsolve.exact.partition import _cut_search, _kernels_relaxation as relax
 from allocsolve.exact.partition._cut_search import cut_model, with_line
 from allocsolve.exact.partition._kernels_cuts import SCALE
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge import partition_tree
-from allocsolve.judge.partition_tree import PartitionAxes, _relaxed, is_ring, partition_certificate_bound
+from allocsolve.judge.partition import certificate as partition_certificate
+from allocsolve.judge.partition.certificate import (
+    PartitionAxes,
+    _relaxed,
+    is_ring,
+    partition_certificate_bound,
+)
 from allocsolve.model import Budget, Limit, Mesh, Partition, PartitionProblem, Result, Topology, Torus, terms
 
 MACHINES = (
@@ -174,7 +179,7 @@ def test_malformed_certificates_are_refused(change: dict[str, Any], message: str
 
 
 def test_what_needs_too_large_tables_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_tree, "_MAX_TABLE", 10)
+    monkeypatch.setattr(partition_certificate, "_MAX_TABLE", 10)
     with pytest.raises(InvalidAnswer, match=r"4 nodes on sides of .* too many"):
         partition_certificate_bound(PartitionProblem.of(Mesh((4, 3)), size=4), GOOD)
 

@@ -25,24 +25,24 @@ from allocsolve.errors import InvalidAnswer
 from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.exact.partition import _cut_search, branch_and_bound
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge import _kernels_partition_tree as tree, _kernels_partition_tree as walks
-from allocsolve.judge.partition_tree import PartitionAxes, is_ring, partition_certificate_bound, stars
+from allocsolve.judge.partition import _kernels_tree as tree
+from allocsolve.judge.partition.certificate import PartitionAxes, is_ring, partition_certificate_bound, stars
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allocsolve.judge._kernels_partition_tree import Branch, Windows
+    from allocsolve.judge.partition._kernels_tree import Branch, Windows
 
 SCALE = 2
 problems = partition_problems(max_nodes=16, max_axes=4, max_size=7, contiguous=None)
 
 narrow = entry(tree._narrow)
 reach = entry(tree._reach)
-forward = entry(walks.forward)
-backward = entry(walks.backward)
-least_through = entry(walks.least_through)
-trim = entry(walks.trim)
+forward = entry(tree.forward)
+backward = entry(tree.backward)
+least_through = entry(tree.least_through)
+trim = entry(tree.trim)
 
 
 # --- Certificates ---
@@ -191,7 +191,7 @@ def test_malformed_certificates_are_refused(
 def test_what_is_too_large_is_refused(
     monkeypatch: pytest.MonkeyPatch, limit: str, number: int, message: str
 ) -> None:
-    monkeypatch.setattr(f"allocsolve.judge.partition_tree.{limit}", number)
+    monkeypatch.setattr(f"allocsolve.judge.partition.certificate.{limit}", number)
     problem = PartitionProblem.of(Mesh((4, 3)), busy=[3], size=4)
     certificate = {**GOOD, "roots": [{**ROOT, "steps": [5, 1, 0] * 3 + [0] * 12}]}
     with pytest.raises(InvalidAnswer, match=message):
@@ -261,7 +261,7 @@ def some_branch(
             status[cell] = tree.FORCED if cell in members else tree.OUT
     low = np.maximum(counts - rng.integers(0, 4, len(counts)), 0)
     high = np.minimum(counts + rng.integers(0, 4, len(counts)), size)
-    return walks.Branch(low, high, status), rng
+    return tree.Branch(low, high, status), rng
 
 
 def sets_in(windows: Windows, branch: Branch, size: int) -> Iterator[tuple[int, ...]]:
@@ -334,7 +334,7 @@ def test_programs_of_walks(drawn: tuple[naive_cuts.Axis, int], slack: int) -> No
     p, q = int(windows.counts[t]), int(windows.layers[t])
     low, high = np.zeros((2, windows.counts[-1]), dtype=np.int64)
     low[p:], high[p:] = axis.low, axis.high
-    branch = walks.Branch(low, high, np.zeros(0, dtype=np.int8))
+    branch = tree.Branch(low, high, np.zeros(0, dtype=np.int8))
     tables.paid[p:] = axis.multipliers
     tables.least[q:], tables.greatest[q:] = axis.least, axis.greatest
     flat = [cost for costs in axis.costs for cost in costs]
@@ -342,7 +342,7 @@ def test_programs_of_walks(drawn: tuple[naive_cuts.Axis, int], slack: int) -> No
     tables = tables._replace(costs=np.array(flat, dtype=np.int64), offsets=np.array(begins, dtype=np.int64))
     best = forward(windows, branch, tables, size, t)
     if not every:
-        assert best >= walks.NEVER // 2
+        assert best >= tree.NEVER // 2
         return
     assert best == min(walk.cost for walk in every)
     backward(windows, branch, tables, size, t)

@@ -15,8 +15,8 @@ from price_strategies import price_lists
 
 from allocsolve.bounds.workload import job_costs, makespan_bound, time_prices, workload_bound
 from allocsolve.bounds.workload._kernels_prices import Cheapest, PriceList, cheapest
-from allocsolve.judge import workload_certificate
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload import certificate as workload_certificate
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Job, PowerLaw, SpeedupTable, WorkloadProblem, frozen
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def test_few_steps_only_lower_the_bound(
 ) -> None:
     listed = {**certificate, "term": "turnaround"}
     full = workload_certified_bound(problem, listed, ("turnaround",))
-    with mock.patch.object(workload_certificate, "_MOST_STEPS", steps):
+    with mock.patch.object(workload_certificate, "_MAX_STEPS", steps):
         fewer = workload_certified_bound(problem, listed, ("turnaround",))
     # Of a law, run times of nearly equal sizes are rounded to different units.
     assert fewer <= full + (0 if problem.is_exact else 1e-4)

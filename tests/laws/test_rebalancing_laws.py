@@ -19,7 +19,7 @@ from strategies import workload_problems
 from allocsolve.bounds.workload import time_prices
 from allocsolve.heuristics.workload import FirstFit, Market, StaticPrice
 from allocsolve.heuristics.workload._kernels_clearing import clearing, price_takers, profit_takers, size_at
-from allocsolve.judge.workload import workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import workload_metrics, workload_violations
 from allocsolve.model import Amdahl, Budget, Job, PowerLaw, SpeedupTable, WorkloadProblem
 from allocsolve.model.job_kinds import MALLEABLE
 from allocsolve.simulation import Answer, EngineRules, run_policy

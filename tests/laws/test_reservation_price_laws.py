@@ -16,7 +16,7 @@ from allocsolve.bounds.reservation import node_prices
 from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_windows, soft_gains
 from allocsolve.errors import InvalidAnswer
 from allocsolve.instances.generators.examples import reservation_examples
-from allocsolve.judge.reservation_certificate import reservation_certified_bound
+from allocsolve.judge.reservation.certificate import reservation_certified_bound
 from allocsolve.model import RESERVATION_OBJECTIVES, DeadlineJob, Mesh, ReservationProblem
 
 if TYPE_CHECKING:

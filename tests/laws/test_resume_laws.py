@@ -15,8 +15,8 @@ from allocsolve.bounds.workload.job_prices import job_prices_of
 from allocsolve.exact.workload import Prices
 from allocsolve.heuristics.workload.serial import SERIAL_ORDERS, SerialGeneration
 from allocsolve.judge import assess
-from allocsolve.judge.workload import workload_value
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.rules import workload_value
 from allocsolve.model import Amdahl, Budget, Clock, Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.model.result import terms
 

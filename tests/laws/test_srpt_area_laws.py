@@ -16,7 +16,7 @@ from allocsolve.bounds.workload import time_prices
 from allocsolve.heuristics import SrptArea
 from allocsolve.heuristics.workload.srpt_area import srpt_area_schedule
 from allocsolve.instances.generators.elastic import elastic_workload
-from allocsolve.judge.workload import workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import workload_metrics, workload_violations
 from allocsolve.model import Budget, Job, WorkloadProblem
 from allocsolve.registry import make_solver
 

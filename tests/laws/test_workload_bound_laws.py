@@ -12,7 +12,7 @@ from naive_workload_prices import workload_optimum
 
 from allocsolve.bounds.workload import time_prices, workload_bound
 from allocsolve.bounds.workload.job_prices import job_prices
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import (
     Amdahl,
     Clock,

@@ -18,7 +18,7 @@ import pytest
 
 from allocsolve.exact.partition.branch_and_bound import PartitionBranchAndBound
 from allocsolve.instances import uniform_occupancy
-from allocsolve.judge.partition_tree import partition_certificate_bound
+from allocsolve.judge.partition.certificate import partition_certificate_bound
 from allocsolve.model import Budget, Mesh, PartitionProblem, Status, Topology, Torus, terms
 
 if TYPE_CHECKING:

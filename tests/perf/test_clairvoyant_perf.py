@@ -10,7 +10,7 @@ from workload_traces import knl_problem
 
 from allocsolve.exact.workload import Prices, WorkloadCpSat
 from allocsolve.heuristics.workload import Reinsertion, SerialGeneration
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Budget, Jobs, Status, WorkloadProblem
 from allocsolve.model.result import terms
 

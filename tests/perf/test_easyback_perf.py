@@ -8,7 +8,7 @@ import pytest
 
 from allocsolve.heuristics import EvolvEasyback
 from allocsolve.instances import evotree_batch, evotree_stream
-from allocsolve.judge.workload import workload_metrics
+from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from allocsolve.bounds.workload.job_price_dual import DualJobs, JobDual, JobWindows, read_only, slots_of
-from allocsolve.judge.workload_job_prices import job_price_bound
+from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import Jobs, WorkloadProblem
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from allocsolve.heuristics import Lina
 from allocsolve.instances import lina_workload, lublin1999, shrunk_arrivals
-from allocsolve.judge.workload import workload_metrics
+from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Budget
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 
 from allocsolve.bounds.workload import job_costs, time_prices
 from allocsolve.bounds.workload.time_prices import TimeDual
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Budget, Job, Jobs, Join, Phases, Profile, WorkloadProblem, frozen
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from allocsolve.bounds.reservation import node_prices
 from allocsolve.exact.reservation import ReservationCpSat, ReservationPrices
 from allocsolve.heuristics.reservation.greedy import greedy_starts, reservation_order
-from allocsolve.judge.reservation_certificate import reservation_certified_bound
+from allocsolve.judge.reservation.certificate import reservation_certified_bound
 from allocsolve.model import Budget, DeadlineJob, Mesh, ReservationProblem, Status
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from allocsolve.exact import PartitionBranchAndBound
 from allocsolve.families import family_of
 from allocsolve.instances import klein2011, uniform_occupancy, write_certificate, write_problem
 from allocsolve.judge import assess, certify
-from allocsolve.judge.partition_tree import partition_certificate_bound
+from allocsolve.judge.partition.certificate import partition_certificate_bound
 from allocsolve.model import Budget, Mesh, Partition, PartitionProblem, Result, Status, terms
 from allocsolve.registry import make_solver
 

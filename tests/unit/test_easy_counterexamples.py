@@ -13,7 +13,7 @@ from naive_conservative import Interval, earliest_hole
 from allocsolve.heuristics.workload.conservative import Conservative
 from allocsolve.heuristics.workload.policies import EASY_PRESETS, Easy, Fcfs, FirstFit
 from allocsolve.instances.generators.counterexamples import easy_counterexamples
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Budget, WorkloadSchedule
 from allocsolve.simulation import CompiledPolicy, simulate
 

@@ -13,7 +13,7 @@ from allocsolve.errors import AllocsolveError
 from allocsolve.heuristics import Easy, EvolvEasyback
 from allocsolve.instances import evotree_batch
 from allocsolve.judge import workload_violations
-from allocsolve.judge.workload import workload_metrics
+from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Budget, Job, Phases, Profile, Status, WorkloadProblem
 from allocsolve.registry import make_solver
 from allocsolve.simulation import Reason

@@ -18,8 +18,9 @@ from allocsolve.bounds.workload import (
     workload_bound,
 )
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.judge.workload_certificate import workload_certified_bound
-from allocsolve.judge.workload_work_prices import least_cost_of_evolution
+from allocsolve.judge.certificates import PriceList
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.work_prices import least_cost_of_evolution
 from allocsolve.model import (
     Job,
     Join,
@@ -79,7 +80,8 @@ def test_a_job_alone(job: Job) -> None:
 
 
 def cost_of(job: Job, edges: list[int], prices: list[int], unit: int) -> float:
-    return float(least_cost_of_evolution(WorkloadProblem(4, [job]), "turnaround", edges, prices, unit))
+    listed = PriceList(edges, prices, unit)
+    return float(least_cost_of_evolution(WorkloadProblem(4, [job]), "turnaround", listed))
 
 
 @pytest.mark.parametrize(("limit", "cost"), [(1, 17.5), (float("inf"), 17)])

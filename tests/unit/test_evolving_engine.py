@@ -17,7 +17,7 @@ from allocsolve.heuristics import (
     SerialGeneration,
     SrptArea,
 )
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Amdahl, Budget, Job, Join, Phases, Profile, Requests, Stall, WorkloadProblem
 from allocsolve.simulation import (
     Answer,

@@ -32,7 +32,7 @@ from allocsolve.instances.formats.workload_viewers import (
     perfetto_text,
 )
 from allocsolve.instances.generators.examples import random_workload, workload_examples
-from allocsolve.judge.workload import workload_metrics
+from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Job, WorkloadProblem, WorkloadSchedule
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from allocsolve.cli import main
 from allocsolve.errors import FormatError
 from allocsolve.instances import lublin1999, read_solution, write_problem, write_solution
 from allocsolve.judge import value
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import (
     Budget,
     EvolutionProblem,

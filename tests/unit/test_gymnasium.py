@@ -17,7 +17,7 @@ from allocsolve.bounds.workload import time_prices
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.heuristics import Easy
 from allocsolve.instances.generators.examples import random_workload
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Job, Phases, WorkloadProblem
 from allocsolve.simulation import EngineRules, simulate
 from allocsolve.testing.policies import check_policy

@@ -173,13 +173,7 @@ def _dotted(module: Path) -> str:
 #: Where the code of one family lives: folders, modules.
 OF_A_FAMILY = (
     *("kernels", "model", "backends", "bounds", "simulation", "heuristics", "exact", "adaptors"),
-    *(
-        "judge/evolution",
-        "judge/_kernels_evolution",
-        "judge/partition",
-        "judge/workload",
-        "judge/reservation",
-    ),
+    *("judge/evolution", "judge/partition", "judge/workload", "judge/reservation"),
     *("pictures/evolution.py", "pictures/partition.py", "pictures/workload", "pictures/reservation"),
     *("instances/formats/evolution", "instances/formats/partition", "instances/formats/workload"),
     *("instances/formats/log"),

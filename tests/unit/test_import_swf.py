@@ -13,7 +13,7 @@ from workload_traces import atlas_problem, kit_problem, knl_problem, kth_problem
 
 from allocsolve.errors import AllocsolveError, FormatError, InvalidOption
 from allocsolve.instances import log_problem, read_problem, read_solution, read_swf_log, recorded_schedule
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import WorkloadProblem
 
 if TYPE_CHECKING:

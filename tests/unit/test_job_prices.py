@@ -16,7 +16,7 @@ from allocsolve.bounds.workload import job_prices, time_prices
 from allocsolve.bounds.workload.job_price_dual import JobWindows, ascend
 from allocsolve.bounds.workload.job_prices import ascended as ascent
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload_job_prices import job_price_bound
+from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.model import Amdahl, Clock, FloatArray, Job, WorkloadProblem
 
 ENDLESS = math.inf

@@ -13,14 +13,14 @@ from allocsolve.errors import AllocsolveError
 from allocsolve.heuristics import Lina
 from allocsolve.heuristics.workload.lina import ShrinkCandidates, VictimOrder
 from allocsolve.instances import lina_workload, lublin1999, shrunk_arrivals
-from allocsolve.judge.workload import workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import workload_metrics, workload_violations
 from allocsolve.model import Budget, WorkloadProblem
 from allocsolve.registry import make_solver
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allocsolve.judge.workload import WorkloadMetrics
+    from allocsolve.judge.workload.rules import WorkloadMetrics
 
 
 def metrics(problem: WorkloadProblem, **options: Any) -> WorkloadMetrics:

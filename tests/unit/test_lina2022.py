@@ -13,7 +13,7 @@ from allocsolve.bench import RecordStore, run
 from allocsolve.errors import AllocsolveError, InvalidAnswer
 from allocsolve.heuristics import Lina
 from allocsolve.instances import lublin1999
-from allocsolve.judge.workload import workload_metrics
+from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Budget
 from reproductions.lina2022 import (
     ALGORITHMS,

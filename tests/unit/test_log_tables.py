@@ -22,7 +22,7 @@ from allocsolve.instances import LOG_TABLES, log_problem, read_table_log, record
 from allocsolve.instances.formats.log_lines import FIELDS
 from allocsolve.instances.formats.log_swf import FIELDS as SWF_FIELDS
 from allocsolve.instances.formats.log_times import time_limit
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from workload_traces import knl_problem, window_turnaround
 from allocsolve.errors import InvalidOption, UnknownName
 from allocsolve.heuristics import MalleableAverage, MalleableMin, MalleablePref, MalleablePrefkeeper
 from allocsolve.instances.generators.elastic import elastic_workload
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Amdahl, Job, WorkloadProblem
 from allocsolve.registry import make_solver
 from allocsolve.simulation import Engine, EngineRules, Promise, Resize, Start, simulate

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from lina_draws import draw_rules, draw_workload, schedule_of, simulated
 
 from allocsolve.heuristics import Easy, FirstFit
-from allocsolve.judge.workload import workload_violations
+from allocsolve.judge.workload.rules import workload_violations
 from allocsolve.model import Budget, Job, Overhead, Requests, Stall, WorkloadProblem
 
 if TYPE_CHECKING:

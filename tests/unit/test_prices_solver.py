@@ -13,8 +13,8 @@ from allocsolve.exact.workload._windows import search_window
 from allocsolve.heuristics.workload import EvolvEasyback, Reinsertion, SerialGeneration, StaticPrice
 from allocsolve.heuristics.workload.reinsertion import Reinserter, serial_plans
 from allocsolve.heuristics.workload.serial import BestPlan, job_sizes, serial_order
-from allocsolve.judge.workload import workload_value, workload_violations
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
     Amdahl,
     Budget,

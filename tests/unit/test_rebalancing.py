@@ -19,7 +19,7 @@ from allocsolve.heuristics.workload.market import market_schedule, or_coarse_mar
 from allocsolve.instances import evotree_batch
 from allocsolve.instances.generators.elastic import elastic_workload
 from allocsolve.instances.generators.lina import lina_workload
-from allocsolve.judge.workload import workload_metrics, workload_violations
+from allocsolve.judge.workload.rules import workload_metrics, workload_violations
 from allocsolve.model import (
     Amdahl,
     Budget,

@@ -14,7 +14,7 @@ from reservation_strategies import reservation_problems, reservation_schedules
 
 from allocsolve.instances import linnert2024
 from allocsolve.instances.generators.examples import reservation_examples
-from allocsolve.judge.reservation import reservation_metrics, reservation_violations
+from allocsolve.judge.reservation.rules import reservation_metrics, reservation_violations
 from allocsolve.model import (
     CANCELLED,
     SUCCESSFUL,

@@ -19,7 +19,7 @@ from allocsolve.instances.generators.examples import (
     reservation_examples,
 )
 from allocsolve.judge import reservation_value, reservation_violations
-from allocsolve.judge.reservation_certificate import reservation_certified_bound
+from allocsolve.judge.reservation.certificate import reservation_certified_bound
 from allocsolve.model import (
     SUCCESSFUL,
     Budget,

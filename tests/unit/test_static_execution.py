@@ -9,7 +9,7 @@ import pytest
 from allocsolve.errors import AllocsolveError
 from allocsolve.heuristics import ExecutionRules, Static, StaticExecution, execute
 from allocsolve.instances import linnert2024
-from allocsolve.judge.reservation import reservation_violations
+from allocsolve.judge.reservation.rules import reservation_violations
 from allocsolve.model import REJECTED, SUCCESSFUL, Budget
 
 

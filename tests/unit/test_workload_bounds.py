@@ -20,7 +20,7 @@ from allocsolve.bounds.workload import (
 )
 from allocsolve.bounds.workload.time_prices import TimeDual
 from allocsolve.errors import InvalidAnswer, InvalidOption
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import Amdahl, Budget, Job, Jobs, PowerLaw, SpeedupTable, WorkloadProblem
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def test_wide_ranges_of_sizes_end() -> None:
     """A job that may run on up to 2^40 nodes, and gains little: the judge looks at a part of its sizes."""
     job = Job(0, 2**39, 1000.0, min_nodes=1, max_nodes=2**40, speedup=Amdahl(0.5))
     problem = WorkloadProblem(2**40, [job, Job(0, 2**40, 5000.0)])
-    with mock.patch("allocsolve.judge.workload_certificate._MOST_STEPS", 10**5):
+    with mock.patch("allocsolve.judge.workload.certificate._MAX_STEPS", 10**5):
         bound = certified(problem, {**GOOD, "prices": [1, 1]})
     assert 0 <= bound <= 5500
 

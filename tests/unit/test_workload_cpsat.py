@@ -9,7 +9,7 @@ import pytest
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
 from allocsolve.exact.workload import WorkloadCpSat
-from allocsolve.judge.workload import workload_value, workload_violations
+from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import (
     Amdahl,
     Budget,

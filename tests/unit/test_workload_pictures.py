@@ -13,7 +13,7 @@ from picture_tools import SVG, axes, parsed
 from strategies import workload_problems
 
 from allocsolve.instances.generators.examples import random_workload, workload_examples
-from allocsolve.judge.workload import workload_metrics
+from allocsolve.judge.workload.rules import workload_metrics
 from allocsolve.model import Amdahl, Job, WorkloadProblem, WorkloadSchedule
 from allocsolve.pictures import WORKLOAD_VIEW
 from allocsolve.pictures._workload_series import binned, busy_nodes, node_prices, waiting_jobs

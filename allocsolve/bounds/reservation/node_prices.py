@@ -10,7 +10,7 @@ import numpy as np
 
 from allocsolve.bounds.reservation._kernels_windows import PricedJobs, cheapest_windows, soft_gains
 from allocsolve.bounds.workload.job_price_dual import ascend
-from allocsolve.judge.reservation_certificate import reservation_certified_bound
+from allocsolve.judge.reservation.certificate import reservation_certified_bound
 from allocsolve.model.arrays import frozen
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def node_prices(
     Notes
     -----
     *Guarantee*: the judge recomputes the value from the certificate, where the proof is
-    (`allocsolve.judge.reservation_certificate`). *Method* and *complexity*: see `PriceAscent`.
+    (`allocsolve.judge.reservation.certificate`). *Method* and *complexity*: see `PriceAscent`.
     """
     ascent = PriceAscent(problem, term)
     ascent.climb(clock)

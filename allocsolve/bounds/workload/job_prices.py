@@ -27,7 +27,7 @@ from allocsolve.bounds.workload.job_price_dual import (
 )
 from allocsolve.bounds.workload.time_prices import PriceBound
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload_job_prices import job_price_bound
+from allocsolve.judge.workload.job_prices import job_price_bound
 from allocsolve.kernels.threads import run_in_threads
 from allocsolve.model import Clock
 

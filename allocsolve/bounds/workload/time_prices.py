@@ -20,7 +20,7 @@ from allocsolve.bounds.workload._kernels_prices import (
 )
 from allocsolve.bounds.workload.combinatorial import in_quarters, makespan_bound, shortest_run_times
 from allocsolve.bounds.workload.costs import JobCosts, job_costs, phase_rows, profile_rows
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
 from allocsolve.model import MALLEABLE, NO_SPEEDUP, SLOWDOWN_FLOOR_S, FloatArray, IntArray, frozen
 
 if TYPE_CHECKING:

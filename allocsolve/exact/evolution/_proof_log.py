@@ -1,6 +1,6 @@
 """The log of a refutation: the clauses that searches have learned, in an order in which they can be checked.
 
-The items are described in docs/formats.md; `allocsolve.judge.evolution_certificate` checks them.
+The items are described in docs/formats.md; `allocsolve.judge.evolution.certificate` checks them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ a kernel does a given amount of work and returns, so that its caller can look at
 The log of a search has its steps and multipliers, from which the judge recomputes the proof. A step is three
 integers. Steps are in the order of the search, which is depth-first: those of a node, then those of its first
 child and all below it, then those of the second child. The judge says what each step proves: see
-`allocsolve.judge.partition_tree.partition_tree_bound`.
+`allocsolve.judge.partition.certificate.partition_tree_bound`.
 """
 
 from __future__ import annotations

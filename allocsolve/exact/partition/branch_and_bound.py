@@ -54,11 +54,11 @@ class PartitionBranchAndBound:
     the best value has a star of less than 2/k times that value.
 
     *Certificate*: the whole tree: each split, and the multipliers that narrow or close each node, which the
-    judge checks leaf by leaf (`judge.partition_tree`), in less time than the search took. It holds up to four
-    million multipliers, some 50,000 nodes on a torus of 16x16. Beyond that, and on time-out, it is the
-    multipliers of each node without a parent, from which the judge recomputes the bound at the root. A search
-    whose best set meets the bound of `allocsolve.bounds.partition_bound`, which holds no certificate, goes on
-    for its tree up to ten times as long as it took to get there.
+    judge checks leaf by leaf (`judge.partition.certificate`), in less time than the search took. It holds up
+    to four million multipliers, some 50,000 nodes on a torus of 16x16. Beyond that, and on time-out, it
+    is the multipliers of each node without a parent, from which the judge recomputes the bound at the
+    root. A search whose best set meets the bound of `allocsolve.bounds.partition_bound`, which holds no
+    certificate, goes on for its tree up to ten times as long as it took to get there.
 
     *Guarantee*: "optimal" is a proof; on time-out or interrupt the best set and a valid bound.
     *Complexity*: exponential. In practice milliseconds on 16x8, and less than a second for 64 nodes on a

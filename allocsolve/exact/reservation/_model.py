@@ -10,7 +10,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from allocsolve.heuristics.reservation.greedy import placed
-from allocsolve.judge.reservation import curve_bits
+from allocsolve.judge.reservation.rules import curve_bits
 from allocsolve.model import MAX_INTEGER, ReservationSchedule, node_order
 
 if TYPE_CHECKING:

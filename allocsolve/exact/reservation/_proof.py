@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from allocsolve.bounds.reservation import PriceAscent
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics.reservation.greedy import shown_values
-from allocsolve.judge.reservation import reservation_violations
+from allocsolve.judge.reservation.rules import reservation_violations
 from allocsolve.model import BOOKED, Clock, Limit, Result, Status
 
 if TYPE_CHECKING:

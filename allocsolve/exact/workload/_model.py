@@ -19,7 +19,7 @@ from allocsolve.exact.workload._windows import (
 from allocsolve.heuristics.workload.easyback import EvolvEasyback
 from allocsolve.heuristics.workload.rebalancing import StaticPrice
 from allocsolve.heuristics.workload.serial import shown_values
-from allocsolve.judge.workload import workload_value
+from allocsolve.judge.workload.rules import workload_value
 from allocsolve.model import PROFILE, SLOWDOWN_FLOOR_S, Limit, Result, Status, terms
 
 if TYPE_CHECKING:

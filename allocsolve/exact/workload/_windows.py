@@ -18,8 +18,8 @@ from allocsolve.bounds.workload import MEAN_TERMS, makespan_bound, shortest_run_
 from allocsolve.bounds.workload.job_prices import job_prices, job_prices_of
 from allocsolve.errors import InvalidAnswer
 from allocsolve.heuristics.workload.serial import plan_values
-from allocsolve.judge.workload import workload_value, workload_violations
-from allocsolve.judge.workload_certificate import workload_certified_bound
+from allocsolve.judge.workload.certificate import workload_certified_bound
+from allocsolve.judge.workload.rules import workload_value, workload_violations
 from allocsolve.model import OVERHEAD, SLOWDOWN_FLOOR_S, Budget, Clock, Status, terms
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from allocsolve.heuristics.workload._kernels_clearing import profit_takers
 from allocsolve.heuristics.workload._kernels_rebalancing import RebalancingRule, initial_auction
 from allocsolve.heuristics.workload.policies import order_code
 from allocsolve.heuristics.workload.rebalancing import run_auctions
-from allocsolve.judge.workload import workload_value
+from allocsolve.judge.workload.rules import workload_value
 from allocsolve.model import Clock, Limit, Result, Status, parse_workload_objective, terms
 from allocsolve.model.arrays import frozen
 from allocsolve.simulation import EngineRules

@@ -27,7 +27,7 @@ import numpy as np
 from allocsolve.errors import InvalidAnswer
 from allocsolve.families import TableFormat
 from allocsolve.instances.formats.files import show
-from allocsolve.judge.workload import TIME_TOLERANCE_S
+from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
 from allocsolve.model.job_kinds import job_kind
 
 if TYPE_CHECKING:

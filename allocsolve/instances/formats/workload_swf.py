@@ -22,7 +22,7 @@ from allocsolve.errors import InvalidProblem
 from allocsolve.families import TableFormat
 from allocsolve.instances.formats.workload import encode_schedule
 from allocsolve.instances.formats.workload_foreign import Unheld, elastic_kinds, pieces_within
-from allocsolve.judge.workload import TIME_TOLERANCE_S
+from allocsolve.judge.workload.rules import TIME_TOLERANCE_S
 from allocsolve.model import ALL_SIZES, AMDAHL, MAX_INTEGER, POWER, SPEEDUP_TABLE, Overhead
 from allocsolve.model.job_kinds import job_kind, size_set
 

@@ -1,14 +1,15 @@
-"""Optima of partitions that the judge confirms from a tree of splits and multipliers, in integers."""
+"""Bounds of partitions that the judge recomputes from trees of splits or from multipliers, in integers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge._kernels_partition_tree import (
+from allocsolve.judge.certificates import are_integers, items, rows_of_integers
+from allocsolve.judge.partition._kernels_tree import (
     CELL,
     LEAF,
     LOWER_FIRST,
@@ -23,7 +24,7 @@ from allocsolve.judge._kernels_partition_tree import (
     open_leaf,
     relaxed_cost,
 )
-from allocsolve.judge.partition import component_labels, topology_links
+from allocsolve.judge.partition.rules import component_labels, topology_links
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,33 +42,34 @@ __all__ = [
     "stars",
 ]
 
-#: Entries of a table at most; all sums stay below.
+#: Entries of a table of 64-bit integers: 512 MB.
 _MAX_TABLE: Final = 2**26
+#: Units that all sums of costs stay below, so that none of them is taken for `NEVER`.
 _MAX_UNITS: Final = 2**58
 
-#: One layer for each axis; without rings for each but the main one.
+#: One layer for each axis; if no axis is a ring, for each axis but the main one.
 Medians: TypeAlias = tuple[int, ...]
 
 
 def is_ring(problem: PartitionProblem) -> list[bool]:
-    """Return which axes differ from lines: wrapped, and of more than two layers."""
+    """Return for each axis whether it is a ring: wrapped and of more than two layers."""
     topology = problem.topology
     return [wrap and side > 2 for side, wrap in zip(topology.shape, topology.wrap, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionAxes:
-    """The axes in some order, and the cells: the free nodes that may be in an answer."""
+    """The axes in the order of a certificate, and the cells: the free nodes that may be in an answer."""
 
     size: int
     scale: int  #: units of a hop
-    parity: int  #: what divides every cost
+    parity: int  #: a number, 1 or 2, that divides every cost
     sides: tuple[int, ...]
     rings: tuple[bool, ...]
     cells: IntArray  #: nodes, shape (cells,)
     places: IntArray  #: shape (cells, axes)
-    links: tuple[IntArray, IntArray]  #: neighbours of cells as (offsets, cells); none if sets may be apart
-    first_median: int  #: the first axis with a median: not the main one without rings, nor that of one layer
+    links: tuple[IntArray, IntArray]  #: neighbours as (offsets, cells); none if sets need not be connected
+    first_median: int  #: the first axis with a median: 0, or 1 if the main axis has none
 
     @classmethod
     def of(cls, problem: PartitionProblem, axes: Sequence[int], scale: int) -> PartitionAxes:
@@ -101,27 +103,27 @@ class PartitionAxes:
 
     @property
     def layers(self) -> IntArray:
-        """Where the layers of each axis begin, numbered through, and how many there are."""
+        """Where the layers of each axis begin, numbered through all axes, and how many there are."""
         return np.cumsum([0, *self.sides])
 
     @property
     def counts(self) -> IntArray:
-        """Where the counts of each axis begin, numbered through, and how many there are."""
+        """Where the counts of each axis begin, numbered through all axes, and how many there are."""
         return np.cumsum([0, *(side + 1 for side in self.sides)])
 
     def stars(self) -> list[tuple[Medians, int]]:
-        """Return the least sum of distances from a node with these medians to cells, for all medians."""
+        """Return for all medians the least sum of distances from a node at these medians to `size` cells."""
         totals = stars(self.sides, self.rings, self.places, self.size)
         if self.first_median == 1:
             totals = totals.min(axis=0)
         return [(tuple(map(int, medians)), int(star)) for medians, star in np.ndenumerate(totals)]
 
     def least_cost(self, star: int) -> int:
-        """Return what sets cost at least from whose medians the sum of distances is `star` or more."""
+        """Return the least cost of sets whose distances from their medians add up to `star` or more."""
         return -(-self.size * star // 2) if any(self.rings) else (self.size + 1) // 2 * star
 
     def layers_from(self, medians: Medians) -> IntArray:
-        """Return the layer of each cell, shape (cells, axes), rings unrolled a quarter before the median."""
+        """Return the layer of each cell, shape (cells, axes); rings begin a quarter before their medians."""
         layer_of = self.places + self.layers[:-1]
         for t, m in enumerate(medians, start=self.first_median):
             if self.rings[t]:
@@ -153,13 +155,13 @@ class PartitionAxes:
         return Windows(layers, counts, price, passed, enter, leave, layer_of)
 
     def first_branch(self, counts: tuple[IntArray, IntArray], depth: int) -> Branch:
-        """Return room for the branches of so many depths, the first of which has these counts."""
+        """Return room for a branch at each of `depth` depths; the first one has these counts."""
         low, high = np.zeros((2, depth, int(self.counts[-1])), dtype=np.int64)
         low[0], high[0] = counts
         return Branch(low, high, np.full((depth, len(self.cells)), OPEN, dtype=np.int8))
 
     def tables(self) -> Tables:
-        """Return memory for kernels."""
+        """Return the memory of the kernels."""
         layers, counts, num = int(self.layers[-1]), int(self.counts[-1]), len(self.cells)
         begins = np.searchsorted(np.sort(self.places[:, 0]), np.arange(self.sides[0] + 1))
 
@@ -187,7 +189,7 @@ class PartitionAxes:
     ) -> tuple[IntArray, IntArray] | None:
         """Return the least and greatest counts of sets with these medians and a cost of at most `target`.
 
-        None if there is no such set. Without a target, those of all sets with these medians.
+        None if there is no such set. Without a target: of all sets with these medians.
         """
         k, h = self.size, (self.size + 1) // 2
         low, high = np.zeros((2, self.counts[-1]), dtype=np.int64)
@@ -229,44 +231,44 @@ class PartitionAxes:
 
 
 def _stay(j: int, side: int) -> tuple[int, int]:
-    """Return the first count of a ring whose window layer j is in, and the first one after these."""
+    """Return the first count of a ring whose window holds layer j, and the first one after these."""
     half = side // 2
     return max(0, 2 * (j - half) + 1), min(side, 2 * j + 1) + 1
 
 
-def _nearest(distances: IntArray, most: int) -> IntArray:
-    """Return the sums of the 0, 1, .. `most` least distances, as far as there are so many."""
-    return np.cumsum([0, *np.sort(distances)[:most]])
+def _nearest(distances: IntArray, limit: int) -> IntArray:
+    """Return the sums of the 0, 1, ..., `limit` least distances, or up to all if there are fewer."""
+    return np.cumsum([0, *np.sort(distances)[:limit]])
 
 
 def _neighbours(
     members: BoolArray, ends: tuple[Sequence[int] | IntArray, Sequence[int] | IntArray]
 ) -> tuple[IntArray, IntArray]:
-    """Return for each member where its neighbours begin, and all neighbours, as numbers of members."""
+    """Return where the neighbours of each member begin, and all neighbours; members are numbered through."""
     number = np.cumsum(members) - 1
-    one, other = (np.asarray(each, dtype=np.int64) for each in ends)
-    within = members[one] & members[other]
-    one, other = number[one[within]], number[other[within]]
-    sources, targets = np.concatenate([one, other]), np.concatenate([other, one])
+    left, right = (np.asarray(each, dtype=np.int64) for each in ends)
+    within = members[left] & members[right]
+    left, right = number[left[within]], number[right[within]]
+    sources, targets = np.concatenate([left, right]), np.concatenate([right, left])
     order = np.argsort(sources, kind="stable")
     return np.searchsorted(sources[order], np.arange(members.sum() + 1)), targets[order]
 
 
 def stars(shape: Sequence[int], rings: Sequence[bool], places: IntArray, size: int) -> IntArray:
-    """Return for each node of a machine the least sum of distances to `size` of the nodes at these places."""
+    """Return for each node of a machine the least sum of distances to `size` of the nodes at `places`."""
     free = np.zeros(tuple(shape), dtype=np.int64)
     free[tuple(places.T)] = 1
-    reach = 1  # how far the nearest are away, doubled until all nodes have enough of them
+    reach = 1  # hops, doubled until each node has enough free nodes within them
     while (shells := _shells(free, rings, reach)).sum(axis=0).min() < size:
         reach *= 2
     within = np.minimum(np.cumsum(shells, axis=0), size)
-    # Whoever is not within a distance is further away by one, at least.
+    # A node that is d hops away is missing within 0, 1, ..., d - 1 hops: d times.
     totals: IntArray = (size - within).sum(axis=0)
     return totals
 
 
 def _shells(free: IntArray, rings: Sequence[bool], reach: int) -> IntArray:
-    """Return how many free nodes are 0, 1, ..., `reach` hops from each node, on the first axis."""
+    """Return how many free nodes are 0, 1, ..., `reach` hops from each node; hops are the first axis."""
     shells = np.zeros((reach + 1, *free.shape), dtype=np.int64)
     shells[0] = free
     for axis, ring in enumerate(rings):
@@ -288,12 +290,12 @@ def _shells(free: IntArray, rings: Sequence[bool], reach: int) -> IntArray:
 
 
 def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
-    """Return the axes that a certificate gives, all of them, a line first if there is one.
+    """Return the axes of a certificate: all axes of the problem, a line first if there is one.
 
     Raises
     ------
     InvalidAnswer
-        If they are not.
+        If axes are missing or wrong, or a ring stands before all lines.
     """
     rings = is_ring(problem)
     if (
@@ -308,43 +310,43 @@ def checked_axes(problem: PartitionProblem, axes: object) -> list[int]:
 
 
 def checked_sums(axes: PartitionAxes, multipliers: IntArray, name: str) -> None:
-    """Refuse multipliers, shape (..., counts), with which the tables or the sums of costs would be too large.
+    """Refuse multipliers, shape (..., counts), with which tables or sums of costs would be too large.
 
     Raises
     ------
     InvalidAnswer
-        That says of what.
+        With the `name` of the multipliers.
     """
     counts = int(axes.counts[-1])
     if counts * (axes.size + 1) > _MAX_TABLE:
         msg = f"{axes.size} nodes on sides of {[*axes.sides]} are too many for {name}"
         raise InvalidAnswer(msg)
-    most, least = int(multipliers.max(initial=0)), int(multipliers.min(initial=0))
-    paid = 2 * axes.size * multipliers.shape[-1] * max(most, -least)
+    greatest, least = int(multipliers.max(initial=0)), int(multipliers.min(initial=0))
+    paid = 2 * axes.size * multipliers.shape[-1] * max(greatest, -least)
     if paid + axes.scale * axes.size**2 * counts >= _MAX_UNITS:
         msg = f"multipliers or scale of {name} are too large for sums of 64 bits"
         raise InvalidAnswer(msg)
 
 
-#: Nodes of a machine at most: the stars of all nodes are recomputed.
+#: Nodes of a machine: the sums of distances from all of them are recomputed, which takes long beyond this.
 _MAX_NODES: Final = 2**16
-#: Integers of a step.
+#: Integers of a step: its kind and two arguments.
 _STEP: Final = 3
 
 
 def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, object]) -> int:
-    """Return a lower bound on the pairwise distance, after a check of each leaf of the trees that prove it.
+    """Return a lower bound on the pairwise distance, after checking each leaf of the trees that prove it.
 
     Parameters
     ----------
     problem
         Any mesh or torus of at most 2^16 nodes.
     certificate
-        ``axes``: all axes, the *main* one first: a line, if there is one. ``scale``: the units of a hop,
-        even. ``bound``: what is proved. ``roots``: a list of ``medians``, one layer for each axis (without
-        rings for each but the main one), in the order of ``axes``; of ``multipliers``, one integer for each
-        count of the axes but the main one, and again so many for each of further ones; and of ``steps``,
-        three integers each, see below.
+        ``axes``: all axes, the *main* axis first, which is a line if there is one. ``scale``: the units of a
+        hop, an even number. ``bound``: what is proved. ``roots``: a list of records. Each has ``medians``,
+        one layer for each axis in the order of ``axes`` (if no axis is a ring, for each but the main axis);
+        ``multipliers``, a flat list of any number of vectors, each with an integer for each count of all axes
+        but the main axis; and ``steps``, a flat list of three integers per step, see below.
 
     Returns
     -------
@@ -354,61 +356,62 @@ def partition_tree_bound(problem: PartitionProblem, certificate: Mapping[str, ob
     Raises
     ------
     InvalidAnswer
-        If the certificate has not this form, or does not prove its bound: that names the root and the step.
+        If the certificate does not have this form, or does not prove its bound; the message names the root
+        and the step.
 
     Notes
     -----
-    *Counts.* On a line of n layers count p, 0 <= p <= n, is that of the chosen nodes in the first p layers.
-    A ring (of more than two layers) is unrolled a quarter (n // 4) before its median; the window of count
-    r, 0 <= r <= n, is the layers r // 2 .. n // 2 + (r + 1) // 2 - 1 from there on. If all axes are rings,
-    the main axis is a line of one layer more, that of all nodes. Counts are numbered through, in the order
-    of the axes.
+    *Counts.* On a line of n layers, count p, 0 <= p <= n, is the number of chosen nodes in the first p
+    layers. The layers of a ring (of more than two layers) are numbered from a quarter (n // 4) before its
+    median on; count r, 0 <= r <= n, is the number of chosen nodes in its window, the layers from r // 2 to
+    n // 2 + (r + 1) // 2 - 1. If all axes are rings, a line of a single layer, which holds all nodes, is
+    added as the main axis. Counts are numbered through all axes in their order.
 
-    *Claim.* No set of k free nodes (connected, if it is to be) costs less than the bound: its cost is the
-    sum of s (k - s) over all counts s of lines and the even ones, r < n, of even rings, and half the sum
-    over all r < n on odd rings. This is even for odd k, unless a ring is odd. Let T be the largest cost
-    below the bound that is left.
+    *Claim.* No set of k free nodes (connected, if the problem asks for that) costs less than the bound. The
+    cost is the sum of s (k - s) over all counts s of lines and over the counts with even r < n of even rings,
+    plus half the sum over all r < n of odd rings. It is even for odd k, unless a ring is odd. Let T be the
+    largest possible cost below the bound.
 
-    *Roots.* Let m be a layer of an axis from which the sum of distances to the set is least; on a line the
-    first one. Then, with h = ceil(k / 2), a line has at most h - 1 nodes before m and at least h up to m;
-    on a ring at least h are in the half ring from m on (odd rings: one layer more), at most k - h in that
-    from m + 1 on: else its neighbour had a smaller sum. So each set belongs to one choice of medians. The
-    sum of distances from the node v there is at least that of the k free nodes nearest to v. The cost is at
-    least h times this sum on a mesh, since s (k - s) >= h min(s, k - s). With rings it is at least k / 2
-    times, since the cost is half the sum over the nodes of the set, none of which has a smaller one.
-    Medians with which this is above T need no root. With rings the sum is thus at most 2 T / k, so that a
-    count c of a ring for which the c nearest in its window and the k - c nearest beyond have more in total
-    is left out.
+    *Roots.* Let the median m of an axis be a layer from which the sum of distances to the set is least, on a
+    line the first such layer. Let h = ceil(k / 2). Then on a line at most h - 1 nodes lie before m and at
+    least h up to m. On a ring at least h lie in the half ring from m on (one layer more on odd rings), and at
+    most k - h in the half ring from m + 1 on: otherwise a neighbour of m would have a smaller sum. So each
+    set belongs to a choice of medians. The sum of its distances from the node v at the medians is at least
+    that of the k free nodes nearest to v. On a mesh the cost is at least h times this sum, since s (k - s) >=
+    h min(s, k - s). With rings it is at least k / 2 times this sum, since the cost is half the sum of such
+    sums over the nodes of the set, none of which is smaller. Medians for which this exceeds T need no root.
+    With rings the sum is thus at most 2 T / k: a count c of a ring is excluded if the c nearest nodes in its
+    window and the k - c nearest nodes outside have a larger sum.
 
-    *Steps.* A branch is an interval for each count and a state for each free node: in no set, in some, in
-    all. The first one of a root is that of its medians. ``[1, i, 0]``: what costs more than T with
-    multipliers i is excluded. ``[2, v, 0]``: so is what no connected set reaches from node v, or without
-    one, -1, the nodes in components below k. ``[3, c, s]``: the branch is split into that of count c up to
-    s and that above s; ``[4, c, s]``: the same, the upper one first. ``[5, v, 0]``: split into the sets
-    with node v and those without. All steps of the first one follow, then those of the second. ``[0, 0,
-    0]`` ends a branch, in which nothing may be left.
+    *Steps.* A branch is an interval for each count and a state for each free node: in no set, in some, or in
+    all. The first branch of a root is given by its medians. ``[1, i, 0]`` excludes what costs more than T
+    with the multipliers i. ``[2, v, 0]`` excludes the nodes that no connected set reaches from node v; with
+    -1 in place of a node, those in components of fewer than k nodes. ``[3, c, s]`` splits the branch into the
+    sets whose count c is at most s and the others; ``[4, c, s]`` does the same, the others first. ``[5, v,
+    0]`` splits it into the sets with node v and those without. All steps of the first part follow, then those
+    of the second. ``[0, 0, 0]`` ends a branch, which has to be empty by then.
 
-    *Exclusion.* For whatever multipliers u the cost of a set, in units, is the sum over the main axis of
-    scale s (k - s), plus the weights of its nodes (the sum of u over the windows that a node is in), plus,
-    on each other axis, the sum of scale s (k - s) - u s: the u cancel. Each of these parts is at least the
-    least cost of its walk, of which forward and backward programs tell how little it is for each count, and
-    on the main axis for each node that is in the set or is not. What makes the sum of the parts more than T
-    is excluded. No step takes away a set that costs T or less: whatever the multipliers and splits, a tree
-    whose branches are all empty is a proof.
+    *Exclusion.* For any multipliers u the cost of a set, in units, is the sum over the main axis of scale s
+    (k - s), plus the weights of its nodes (the weight of a node is the sum of u over the windows that it is
+    in), plus, on each other axis, the sum of scale s (k - s) - u s: the u cancel. Each of these parts is at
+    least the least cost of a walk through the counts. Programs forward and backward give the least cost of
+    walks through each count, and on the main axis with each node in the set or not. What makes the sum of the
+    parts exceed T is excluded. No step takes away a set that costs T or less. So whatever the multipliers and
+    splits are, a tree whose branches are all empty is a proof.
 
-    *Complexity*: of each step O(sum over the layers of counts * choices), of a root O(nodes * sum of sides).
-    It shares no code with the solver.
+    *Complexity*: O(sum over the layers of counts * choices) for each step, O(nodes * sum of sides) for each
+    root. No code is shared with the solver.
     """
     if problem.topology.num_nodes > _MAX_NODES:
         msg = f"a certificate of trees is for at most {_MAX_NODES} nodes, not for {problem.topology}"
         raise InvalidAnswer(msg)
-    order, scale, bound = _parsed(problem, certificate)
+    order, scale, bound = _checked_tree(problem, certificate)
     k = problem.size
-    if bound <= k * (k - 1) // 2:  # no two nodes are closer than one hop
+    if bound <= k * (k - 1) // 2:  # two nodes are at least one hop apart
         return bound
     axes = PartitionAxes.of(problem, order, scale)
     target = (bound - 1) // axes.parity * axes.parity
-    roots = _roots(certificate.get("roots"), int(axes.counts[-1] - axes.counts[1]))
+    roots = _roots(items(certificate, "roots"), int(axes.counts[-1] - axes.counts[1]))
     for medians, star in axes.stars() if len(axes.cells) >= k else ():
         if axes.least_cost(star) > target:
             continue
@@ -428,12 +431,12 @@ class _Root(NamedTuple):
 
 
 def _check_root(axes: PartitionAxes, root: _Root, medians: Medians, target: int) -> None:
-    """Refuse a root whose tree leaves a set of these medians that costs no more than the target.
+    """Refuse a root whose tree does not exclude all sets with these medians that cost at most the target.
 
     Raises
     ------
     InvalidAnswer
-        That names the root and what is wrong.
+        With the name of the root and what is wrong.
     """
     windows = axes.windows(axes.layers_from(medians))
     first = axes.first_counts(medians, windows, target)
@@ -462,7 +465,7 @@ def _check_root(axes: PartitionAxes, root: _Root, medians: Medians, target: int)
 
 
 def _checked_steps(axes: PartitionAxes, root: _Root) -> tuple[IntArray, int]:
-    """Return the steps with cells in place of nodes, and how many branches are open at one time at most."""
+    """Return the steps with cells in place of nodes, and the largest number of branches open at a time."""
     steps = root.steps.copy()
     kind, which = steps[:, 0], steps[:, 1]
     splits = kind >= LOWER_FIRST
@@ -488,25 +491,22 @@ def _checked_steps(axes: PartitionAxes, root: _Root) -> tuple[IntArray, int]:
     return steps, int(left.max(initial=1))
 
 
-def _parsed(problem: PartitionProblem, certificate: Mapping[str, object]) -> tuple[list[int], int, int]:
+def _checked_tree(problem: PartitionProblem, certificate: Mapping[str, object]) -> tuple[list[int], int, int]:
     """Return the axes, the scale and the bound."""
     axes = checked_axes(problem, certificate.get("axes"))
     scale, bound = certificate.get("scale"), certificate.get("bound")
     if type(scale) is not int or scale < 2 or scale % 2:
         msg = f"scale {scale} of the certificate is not an even integer above 0"
         raise InvalidAnswer(msg)
-    most = problem.topology.diameter * problem.size**2
-    if type(bound) is not int or bound > most:
-        msg = f"bound {bound} of the certificate is not an integer, or above the cost {most} of all sets"
+    highest = problem.topology.diameter * problem.size**2
+    if type(bound) is not int or bound > highest:
+        msg = f"bound {bound} of the certificate is not an integer, or above the cost {highest} of all sets"
         raise InvalidAnswer(msg)
     return axes, scale, bound
 
 
-def _roots(listed: object, width: int) -> dict[Medians, _Root]:
-    """Return the roots by medians, of so many multipliers at a time."""
-    if not isinstance(listed, list):
-        msg = f"roots of the certificate are {type(listed).__name__}, not a list"
-        raise InvalidAnswer(msg)
+def _roots(listed: list[object], width: int) -> dict[Medians, _Root]:
+    """Return the roots by their medians; `width` multipliers make a vector."""
     roots = {}
     for i, root in enumerate(listed):
         name = f"root {i} of the certificate"
@@ -517,31 +517,13 @@ def _roots(listed: object, width: int) -> dict[Medians, _Root]:
         if not isinstance(medians, list) or not all(type(m) is int for m in medians):
             msg = f"{name} has the medians {medians}, which are not a list of integers"
             raise InvalidAnswer(msg)
-        steps = _table(f"steps of {name}", root.get("steps"), _STEP)
-        multipliers = _table(f"multipliers of {name}", root.get("multipliers"), width)
+        steps = rows_of_integers(f"steps of {name}", root.get("steps"), _STEP)
+        multipliers = rows_of_integers(f"multipliers of {name}", root.get("multipliers"), width)
         roots[tuple(medians)] = _Root(name, steps, multipliers)
     return roots
 
 
-def _table(name: str, numbers: object, width: int) -> IntArray:
-    """Return a list of integers in rows of this width; of width 0 there is one row, which is empty."""
-    try:
-        table = np.array(numbers)
-    except ValueError:  # lists of several lengths
-        table = np.array(None)
-    if table.size == 0:
-        table = table.astype(np.int64)
-    if (
-        not isinstance(numbers, list)
-        or table.dtype != np.int64
-        or table.ndim != 1
-        or len(table) % max(width, 1)
-    ):
-        msg = f"{name} are not a list of integers, {width} at a time"
-        raise InvalidAnswer(msg)
-    return table.reshape(-1, width) if width else np.zeros((1, 0), dtype=np.int64)
-
-
+#: Steps of all programs together: some seconds.
 _MAX_STEPS: Final = 10**9
 
 
@@ -553,51 +535,52 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
     problem
         Any problem.
     certificate
-        Of trees, which prove an optimum: ``kind`` is ``"cut-tree"``, all else is told by
-        `partition_tree_bound`. Of multipliers: ``axes``: all axes, the *main* one first: a
-        line, if there is one. ``scale``: the units of a hop, at least 1; even if a ring is odd. ``roots``: a
-        list of ``medians``, one layer for each axis (without rings for each but the main one), in the order
-        of ``axes``, and of ``multipliers``, one list for each axis but the main one (if all are rings, for
-        each) with an integer for each of its layers and one more.
+        Trees, which prove an optimum, have the ``kind`` ``"cut-tree"``; for the rest see
+        `partition_tree_bound`. Multipliers have ``axes``: all axes, the *main* axis first, which is a line if
+        there is one; ``scale``: the units of a hop, at least 1, and even if a ring is odd; ``roots``: a list
+        of records. Each has ``medians``, one layer for each axis in the order of ``axes`` (if no axis is a
+        ring, for each but the main axis), and ``multipliers``, a list for each axis but the main axis (if all
+        are rings, for each axis) with an integer for each of its layers and one more.
 
     Raises
     ------
     InvalidAnswer
-        If the certificate has not this form, or trees do not prove their bound.
+        If the certificate does not have this form, or trees do not prove their bound.
 
     Notes
     -----
-    *Proof.* Let S be any set of k free nodes, h = ceil(k / 2). The counts of an axis, what S costs, the
-    medians that it belongs to and the bound by stars are those of `partition_tree_bound`.
-    The least bound of all choices of medians is a bound.
+    *Proof.* Let S be any set of k free nodes. The counts, the cost of S, the medians that it belongs to and
+    the bound by the sum of distances from a node (its star) are those of `partition_tree_bound`. The least
+    bound over all choices of medians is a bound.
 
-    *Multipliers.* For whatever integers u(t, p), the cost in units of 1/scale is the sum over the main axis
-    of scale s (k - s), plus the sum of the weights of the nodes of S, plus, on each other axis t, the sum of
-    scale s (k - s) - u(t, p) s. Here the weight of a node is the sum of u(t, p) over the windows in which it
-    lies: by this the u cancel. Each part is at least its own minimum: on axis t over all counts that respect
-    the median and the free nodes of each layer; on the main axis together with the weights, where q nodes of
-    a layer weigh at least what its q lightest free ones do.
+    *Multipliers.* For any integers u(t, p) the cost, in units of 1/scale, is the sum over the main axis of
+    scale s (k - s), plus the sum of the weights of the nodes of S, plus, on each other axis t, the sum of
+    scale s (k - s) - u(t, p) s. The weight of a node is the sum of u(t, p) over the windows in which it lies,
+    so the u cancel. Each part is at least its own minimum: on axis t over all counts that respect the median
+    and the free nodes of each layer; on the main axis together with the weights, where q nodes of a layer
+    weigh at least as much as its q lightest free nodes.
 
     For odd k the bound is rounded up to an even number, unless a ring is odd.
 
     *Complexity*: O(choices of medians * sum of sides * k * min(k, nodes of a layer)), and O(nodes * sum of
-    sides * r) for the stars, where no node is further than r from its k nearest free nodes. Certificates come
-    from anybody: multipliers for which more than 10^9 steps would be needed are not looked at, those of the
-    least stars first, and beyond 2^16 nodes the bound is 0. It shares no code with the solver.
+    sides * r) for the stars, where each node has k free nodes within r hops. A certificate may come from
+    anybody: medians are taken in the order of their stars, the least first, and once more than 10^9 steps
+    would be needed multipliers are ignored. Beyond 2^16 nodes the bound is 0. No code is shared with the
+    solver.
     """
     if certificate.get("kind") == "cut-tree":
         return partition_tree_bound(problem, certificate)
     if problem.topology.num_nodes > _MAX_NODES:
         return 0
-    axes, roots = _parsed_prices(problem, certificate)
+    axes, roots = _checked_multipliers(problem, certificate)
     if len(axes.cells) < axes.size:
         return 0
     tables = axes.tables()
-    most = np.sort(np.bincount(axes.places[:, 0]))[-1]
+    largest_layer = int(np.bincount(axes.places[:, 0]).max())
     steps, bounds = 0, []
     for medians, star in sorted(axes.stars(), key=lambda each: each[1]):
         bound: int | None = axes.least_cost(star)
-        steps += int(axes.counts[-1]) * axes.size * min(axes.size, int(most))
+        steps += int(axes.counts[-1]) * axes.size * min(axes.size, largest_layer)
         if medians in roots and steps <= _MAX_STEPS:
             units = _relaxed(axes, tables, medians, roots[medians])
             bound = None if units is None else max(axes.least_cost(star), -(-units // axes.scale))
@@ -607,7 +590,7 @@ def partition_certificate_bound(problem: PartitionProblem, certificate: Mapping[
 
 
 def _relaxed(axes: PartitionAxes, tables: Tables, medians: Medians, multipliers: IntArray) -> int | None:
-    """Return what sets with these medians cost at least, in units; None if there are none."""
+    """Return a lower bound on the cost, in units, of sets with these medians; None if there are none."""
     windows = axes.windows(axes.layers_from(medians))
     first = axes.first_counts(medians, windows, None)
     if first is None:
@@ -618,21 +601,19 @@ def _relaxed(axes: PartitionAxes, tables: Tables, medians: Medians, multipliers:
     return None if units >= NEVER // 2 else units
 
 
-def _parsed_prices(
+def _checked_multipliers(
     problem: PartitionProblem, certificate: Mapping[str, object]
 ) -> tuple[PartitionAxes, dict[Medians, IntArray]]:
     """Return the axes and the multipliers by medians."""
     order = checked_axes(problem, certificate.get("axes"))
-    scale, listed = certificate.get("scale"), certificate.get("roots")
+    scale = certificate.get("scale")
     odd_ring = any(
         ring and side % 2 for ring, side in zip(is_ring(problem), problem.topology.shape, strict=True)
     )
     if type(scale) is not int or scale < 1 or (scale % 2 and odd_ring):
         msg = f"scale {scale} of the certificate is not an integer above 0, or odd with an odd ring"
         raise InvalidAnswer(msg)
-    if not isinstance(listed, list):
-        msg = f"roots of the certificate are {type(listed).__name__}, not a list"
-        raise InvalidAnswer(msg)
+    listed = items(certificate, "roots")
     axes = PartitionAxes.of(problem, order, scale)
     sides = axes.sides[axes.first_median :]
     roots = {}
@@ -641,7 +622,7 @@ def _parsed_prices(
             (root.get("medians"), root.get("multipliers")) if isinstance(root, dict) else (0, 0)
         )
         if not (
-            _integers(medians)
+            are_integers(medians)
             and len(medians) == len(sides)
             and all(0 <= median < side for median, side in zip(medians, sides, strict=True))
         ):
@@ -649,7 +630,7 @@ def _parsed_prices(
             raise InvalidAnswer(msg)
         if not (
             isinstance(multipliers, list)
-            and all(map(_integers, multipliers))
+            and all(map(are_integers, multipliers))
             and [len(each) for each in multipliers] == [side + 1 for side in axes.sides[1:]]
         ):
             msg = (
@@ -660,7 +641,3 @@ def _parsed_prices(
         checked_sums(axes, flat, f"root {i} of the certificate")
         roots[tuple(medians)] = flat
     return axes, roots
-
-
-def _integers(value: object) -> TypeGuard[list[int]]:
-    return isinstance(value, list) and all(type(each) is int and abs(each) < 2**63 for each in value)

@@ -1,4 +1,4 @@
-"""Jobs with phases, followed from start to end: which nodes they ask for, and when they give them back."""
+"""Jobs with phases, followed from start to end: when they ask for nodes and when they give them back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from allocsolve.judge.workload_shown import shown_seconds
+from allocsolve.judge.messages import shown_seconds
 
 if TYPE_CHECKING:
     from allocsolve.model import WorkloadProblem, WorkloadSchedule
@@ -26,9 +26,9 @@ class _Job:
     shrink: float
     now: float
     held: int
-    #: Nothing happens before.
+    #: The end of its start: nothing happens before.
     ready: float
-    #: When a node becomes useful, when the next one is given back, and when one that leaves is free.
+    #: When a granted node becomes useful, when the next node is given back, and when a leaving node is free.
     joins: float = math.inf
     gives: float = math.inf
     leaves: float = math.inf
@@ -61,20 +61,20 @@ class _Job:
         return self.now + self.left / self._rate
 
     def next_event(self) -> float:
-        """Return when something happens next if nobody gives the job a node."""
+        """Return the time of the next event, if the job is granted no node before."""
         if self.now < self.ready:
             return self.ready
         gives = max(self.gives, self.leaves) if self.leaves < math.inf else self.gives
         return min(self._phase_ends(), self.joins, self.leaves, gives)
 
     def work_until(self, time: float) -> None:
-        """Go on to a time before which nothing happens."""
+        """Advance to a time before which nothing happens."""
         if self.now >= self.ready:
             self.left -= (time - self.now) * self._rate
         self.now = time
 
     def happen(self) -> None:
-        """Go on to the next event: phases end, then nodes join, leave, and are asked for."""
+        """Advance to the next event: phases end, then nodes join, leave, and are asked for."""
         time = self.next_event()
         starting = self.now < self.ready
         ends = not starting and self._phase_ends() <= time
@@ -99,7 +99,7 @@ class _Job:
         self._ask()
 
     def take_node(self) -> None:
-        """Be granted a node."""
+        """Take a node that was granted."""
         self.held += 1
         self.asks = False
         if self.grow:
@@ -122,11 +122,11 @@ class _Job:
 def reactive_matter(
     problem: WorkloadProblem, schedule: WorkloadSchedule, idx: int, tolerance: float
 ) -> str | None:
-    """Return what is wrong with a job with phases, of some pieces; None if it behaves as it is said to.
+    """Return what is wrong with a job with phases, of one or more pieces; None if nothing is.
 
-    The job is followed from event to event. Nodes that it gives back it loses then, not before and not
-    after; nodes that it takes are those that it asks for, before or after what else happens at that instant.
-    If its start costs nothing, some of its first nodes may be such ones, which joined then.
+    The job is followed from event to event. It must lose the nodes that it gives back at that instant,
+    neither earlier nor later, and take only nodes that it asks for, before or after the other events of the
+    instant. If its start costs nothing, some of its first nodes may have been granted at its start.
     """
     first = schedule.pieces(idx)[0][2]
     matter = _matter_from(problem, schedule, idx, tolerance, first)
@@ -140,7 +140,7 @@ def reactive_matter(
 def _matter_from(
     problem: WorkloadProblem, schedule: WorkloadSchedule, idx: int, tolerance: float, first: int
 ) -> str | None:
-    """Return what is wrong with a job that starts on so many nodes."""
+    """Return what is wrong with a job if it starts on `first` nodes."""
     packed, evolving = problem.packed, problem.jobs.evolving
     pieces = schedule.pieces(idx)
     rows = slice(int(evolving.offsets[idx]), int(evolving.offsets[idx + 1]))
@@ -152,7 +152,7 @@ def _matter_from(
         grow=float(evolving.join_grow[idx]),
         shrink=float(evolving.join_shrink[idx]),
         now=start,
-        # It may start on more than it uses, and give the others back at once.
+        # It may start on more nodes than it uses, and give the others back at once.
         held=min(max(first, low), high),
         ready=start + float(evolving.join_start[idx]),
     )
@@ -174,7 +174,7 @@ def _matter_from(
 
 
 def _take_up(job: _Job, time: float, size: int, tolerance: float) -> str | None:
-    """Follow a job to a time at which it comes to hold so many nodes."""
+    """Follow a job to the time at which a piece of this size begins; return what is wrong."""
     earlier = None
     while not job.done and job.next_event() <= time + tolerance:
         if earlier is None and job.asks and job.next_event() >= time - tolerance:
@@ -183,7 +183,7 @@ def _take_up(job: _Job, time: float, size: int, tolerance: float) -> str | None:
     when = shown_seconds(time)
     if job.done:
         if abs(job.now - time) <= tolerance and size <= job.held:
-            return None  # it gives nodes back at its end, but for rounding
+            return None  # it gives nodes back at its end, up to rounding
         return f"has done its work at {shown_seconds(job.now)} s, but holds {size} nodes at {when} s"
     if time > job.now:
         job.work_until(time)
@@ -195,7 +195,10 @@ def _take_up(job: _Job, time: float, size: int, tolerance: float) -> str | None:
 
 
 def _go_through(job: _Job, end: float, size: int, tolerance: float) -> str | None:
-    """Follow a job through a piece; a node that it gives back and takes at one instant leaves no trace."""
+    """Follow a job through a piece; return what is wrong.
+
+    A node that it gives back and takes again at one instant leaves no trace.
+    """
     while not job.done and job.next_event() < end - tolerance:
         earlier, time = copy.copy(job) if job.asks else None, job.next_event()
         job.happen()
@@ -207,16 +210,16 @@ def _go_through(job: _Job, end: float, size: int, tolerance: float) -> str | Non
 
 
 def _holds(job: _Job, size: int) -> bool:
-    """Grant what is missing as long as the job asks; whether it then holds so many nodes."""
+    """Grant nodes up to `size` as long as the job asks; return whether it then holds that number."""
     while job.held < size and job.asks:
         job.take_node()
     return job.held == size
 
 
 def _held_if_granted_first(job: _Job, earlier: _Job | None, time: float, size: int) -> bool:
-    """Grant the request that was open before what happened at a time; whether it then holds so many nodes.
+    """Grant the request that was open before the last event; return whether the job then holds `size` nodes.
 
-    If so it goes on as if that had been so.
+    If so, the job continues from there.
     """
     if earlier is None:
         return False
@@ -232,7 +235,7 @@ def _held_if_granted_first(job: _Job, earlier: _Job | None, time: float, size: i
 
 
 def _ending(job: _Job, end: float, tolerance: float) -> str | None:
-    """Follow a job to its end."""
+    """Follow a job to its end; return what is wrong."""
     if job.done and end > job.now + tolerance:
         return f"has done its work at {shown_seconds(job.now)} s, but ends at {shown_seconds(end)} s"
     while not job.done:

@@ -1,4 +1,7 @@
-"""Compiled, for the judge: what jobs that change their size by a law cost at least, in floats."""
+"""Compiled, for the judge: lower bounds, in floats, on the cost of jobs that change their size by a law.
+
+For the proof, and for mu, the price of work, see `allocsolve.judge.workload.work_prices`.
+"""
 
 from __future__ import annotations
 
@@ -13,38 +16,35 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUNDING_MARGIN", "Slots", "WorkCosts", "least_work_costs", "slot_at"]
 
-#: By what share of all its terms a bound on a job is lowered: far more than sums over 10^5 slots are rounded.
+#: The share of the sum of all its terms by which a bound is lowered: far above the rounding over 10^5 slots.
 ROUNDING_MARGIN = 1e-9
-#: Work prices that are tried for one slot, and by what share of the bound the last ones must gain.
-_MOST_TRIALS = 60
+#: Prices of work that are tried for a slot, and the relative gain below which no more are tried.
+_MAX_TRIALS = 60
 _LEAST_GAIN = 1e-11
-#: Above the rounding of a few operations, relative.
+#: Relative, above the rounding of a few operations.
 _ROUNDING = 1e-14
 
 
 class Slots(NamedTuple):
     """Prices of node-seconds in slots; there are none outside."""
 
-    #: Shape (slots + 2,), increasing, seconds: from long before the first slot on.
+    #: Shape (slots + 2,), rising: the start of each slot, in seconds; the first one is before all slots.
     begins: FloatArray
-    #: Shape (slots + 2,): 0 before the first slot and behind the last.
+    #: Shape (slots + 2,): the price of each slot, 0 before the first and after the last.
     prices: FloatArray
 
 
 class WorkCosts(NamedTuple):
-    """What jobs cost by their end C: ``max(floor, slope (C - submit))``, and how much work they do at least.
-
-    Shape (jobs,) each.
-    """
+    """The cost of jobs by their end C, ``max(floor, slope (C - submit))``, and their work; shape (jobs,)."""
 
     slope: FloatArray
     floor: FloatArray
-    #: A share of all the work of a job.
+    #: The least share of all work that a job does.
     work: FloatArray
 
 
 class _Trial(NamedTuple):
-    """A bound on the cost of a job that ends in a slot, and the work done by both ends of the slot."""
+    """A bound on the cost of a job that ends in a slot, and the work done by the start and the end of it."""
 
     bound: float
     by_begin: float
@@ -53,7 +53,7 @@ class _Trial(NamedTuple):
 
 @inner_kernel
 def _seconds(jobs: PackedJobs, j: int, nodes: float) -> float:
-    """Return the run time on so many nodes, which need not be an integer; not of a table."""
+    """Return the run time on any real number of nodes, by a law that is not a table."""
     share, given = jobs.parameter[j], float(jobs.nodes[j])
     if jobs.speedup[j] == AMDAHL:
         return float(jobs.runtime[j] * (1 - share + share / nodes) / (1 - share + share / given))
@@ -64,23 +64,23 @@ def _seconds(jobs: PackedJobs, j: int, nodes: float) -> float:
 
 @inner_kernel
 def _useful(jobs: PackedJobs, j: int) -> float:
-    """Return the most nodes on which a job is faster than on fewer, or the fewest that it may have."""
-    most = float(jobs.max_nodes[j])
+    """Return the most nodes on which a job is faster than on fewer, at least its fewest nodes."""
+    useful = float(jobs.max_nodes[j])
     if jobs.speedup[j] == OVERHEAD and jobs.parameter[j] > 0:
-        most = max(float(jobs.min_nodes[j]), min(most, 1 / sqrt(jobs.parameter[j])))
-    return float(most)
+        useful = max(float(jobs.min_nodes[j]), min(useful, 1 / sqrt(jobs.parameter[j])))
+    return float(useful)
 
 
 @inner_kernel
 def _between_overheads(share: float, price: float, slope: float) -> float:
     """Return the n with the least (slope + price n) (1 / n + share n), for a share and a price above 0.
 
-    Where the derivative is 0, w = 1 / (n sqrt(share)) is the one root above 1 of ``w^3 - w = c``, which is
-    at most 1 + c^(1/3). From there Newton's steps fall to it.
+    Where the derivative is 0, w = 1 / (n sqrt(share)) is the only root above 1 of ``w^3 - w = c``. It is at
+    most 1 + c^(1/3), and Newton's method falls from there to the root.
     """
     c = 2 * price / (slope * sqrt(share))
     w = 1 + c ** (1 / 3)
-    for _ in range(_MOST_TRIALS):
+    for _ in range(_MAX_TRIALS):
         lower = w - (w * (w * w - 1) - c) / (3 * w * w - 1)
         if lower >= w * (1 - _ROUNDING):
             break
@@ -90,12 +90,12 @@ def _between_overheads(share: float, price: float, slope: float) -> float:
 
 @inner_kernel
 def _surplus(jobs: PackedJobs, j: int, price: float, mu: float) -> tuple[float, float]:
-    """Return the nodes on which a second saves most if the whole work is paid with mu, and its run time.
+    """Return the nodes on which a second saves most, if all work is worth mu, and the run time on them.
 
-    A second on n nodes saves mu / (run time on n nodes) - price * n. Laws are concave, so its derivative by n
-    is 0 at the best n, or that is the fewest or the most nodes. With overhead they are up to the fastest n.
+    A second on n nodes saves mu / (run time on n nodes) - price * n. Laws are concave (with overhead up to
+    the fastest n), so at the best n the derivative is 0, or it is the fewest or the most useful nodes.
     """
-    fewest, most = float(jobs.min_nodes[j]), _useful(jobs, j)
+    fewest, useful = float(jobs.min_nodes[j]), _useful(jobs, j)
     law, share = jobs.speedup[j], jobs.parameter[j]
     if law == SPEEDUP_TABLE:
         saved, at = -inf, jobs.table_offsets[j]
@@ -106,24 +106,24 @@ def _surplus(jobs: PackedJobs, j: int, price: float, mu: float) -> tuple[float, 
         return float(jobs.table_nodes[at]), jobs.table_seconds[at]
     if share == 0 and law != OVERHEAD:
         return fewest, _seconds(jobs, j, fewest)
-    one = _seconds(jobs, j, 1.0)
-    nodes = most
+    alone = _seconds(jobs, j, 1.0)  # the run time on one node
+    nodes = useful
     if law == OVERHEAD:
-        one /= 1 + share  # the work without overhead, on one node
-        if price * one >= mu:
+        alone /= 1 + share  # without overhead
+        if price * alone >= mu:
             nodes = fewest
         elif price > 0 and share > 0:
-            # With s = share n^2 the rate n / (one (1 + s)) rises by (1 - s) / (one (1 + s)^2).
-            c = price * one / mu
+            # With s = share n^2 the rate is n / (alone (1 + s)), its derivative (1 - s) / (alone (1 + s)^2).
+            c = price * alone / mu
             nodes = sqrt(2 * (1 - c) / (1 + 2 * c + sqrt(1 + 8 * c)) / share)
     elif price > 0 and share == 1:
-        nodes = most if mu > price * one else fewest
+        nodes = useful if mu > price * alone else fewest
     elif price > 0 and law == AMDAHL:
-        # On one node the time is `one`, so 1 / time = n / (one * (n * serial + share)).
-        nodes = (sqrt(mu * share / (price * one)) - share) / (1 - share)
+        # The rate is n / (alone (n (1 - share) + share)).
+        nodes = (sqrt(mu * share / (price * alone)) - share) / (1 - share)
     elif price > 0:
-        nodes = (mu * share / (price * one)) ** (1 / (1 - share))
-    nodes = min(max(nodes, fewest), most)
+        nodes = (mu * share / (price * alone)) ** (1 / (1 - share))
+    nodes = min(max(nodes, fewest), useful)
     return nodes, _seconds(jobs, j, nodes)
 
 
@@ -133,25 +133,25 @@ def _balanced(jobs: PackedJobs, j: int, price: float, slope: float) -> float:
 
     It is the minimum over n of (slope + price n) * run time on n.
     """
-    fewest, most = float(jobs.min_nodes[j]), _useful(jobs, j)
+    fewest, useful = float(jobs.min_nodes[j]), _useful(jobs, j)
     law, share = jobs.speedup[j], jobs.parameter[j]
     if law == SPEEDUP_TABLE:
         mu = inf
         for row in range(jobs.table_offsets[j], jobs.table_offsets[j + 1]):
             mu = min(mu, (slope + price * jobs.table_nodes[row]) * jobs.table_seconds[row])
         return mu
-    nodes = fewest if share == 0 and law != OVERHEAD else most
+    nodes = fewest if share == 0 and law != OVERHEAD else useful
     if law == OVERHEAD and share > 0 and price > 0:
-        nodes = min(max(_between_overheads(share, price, slope), fewest), most)
+        nodes = min(max(_between_overheads(share, price, slope), fewest), useful)
     elif 0 < share < 1 and price > 0 and law != OVERHEAD:
         ratio = slope * share / (price * (1 - share))
-        nodes = min(max(sqrt(ratio) if law == AMDAHL else ratio, fewest), most)
+        nodes = min(max(sqrt(ratio) if law == AMDAHL else ratio, fewest), useful)
     return (slope + price * nodes) * _seconds(jobs, j, nodes)
 
 
 @inner_kernel
 def slot_at(slots: Slots, moment: float) -> int:
-    """Return the slot in which a moment is, its begin included."""
+    """Return the slot that holds a moment; a slot holds its start."""
     low, high = 0, len(slots.begins)
     while high - low > 1:
         middle = (low + high) >> 1
@@ -166,9 +166,9 @@ def slot_at(slots: Slots, moment: float) -> int:
 def _trial(
     jobs: PackedJobs, costs: WorkCosts, slots: Slots, j: int, span: tuple[int, int, float], mu: float
 ) -> _Trial:
-    """Return what holds for all ends in a slot, for any mu.
+    """Return what a price of work proves for all ends in a slot.
 
-    `span` is the slot of the submission, the one of the end, and the first end in it.
+    `span` is the slot of the submission, the slot of the end, and the first end in that slot.
     """
     first, slot, begin = span
     submit, slope, floor, work = jobs.submit[j], costs.slope[j], costs.floor[j], costs.work[j]
@@ -191,13 +191,13 @@ def _trial(
     bound = delay + mu * work - saved
     terms += delay + mu * work
     if slot + 1 == len(slots.begins):
-        # There is no last end: a second may not save more than it costs.
+        # The slot has no end: if a second saves more than it costs, nothing is proven.
         if each > slope * (1 + ROUNDING_MARGIN / 1000):
             bound = -inf
         return _Trial(bound - ROUNDING_MARGIN * terms, done, inf)
     length = slots.begins[slot + 1] - begin
     late = max(floor, slope * (slots.begins[slot + 1] - submit))
-    # Linear in between, but for the floor, which is left before `begin`.
+    # The cost is linear in between: the floor is left before `begin`.
     bound = min(bound, bound - delay + late - each * length)
     terms += late + (each + 2 * slots.prices[slot] * nodes) * length
     return _Trial(bound - ROUNDING_MARGIN * terms, done, done + rate * length)
@@ -212,10 +212,11 @@ def _proven(
     span: tuple[int, int, float],
     goal: float,
 ) -> tuple[float, float, int]:
-    """Return a bound on the cost of a job that ends in a slot, its mu, and how many mu were tried.
+    """Return a bound on the cost of a job that ends in a slot, its mu, and the number of mu tried.
 
-    The best mu is searched until the bound reaches the goal. At the first mu both ends of the slot bound
-    alike; where the work done by one end is too much or too little, a better mu is on that side.
+    The best mu is searched until the bound reaches the goal. At the first mu the values at both ends of the
+    slot are equal. If the work done by the start of the slot is too much, a better mu is lower; if the work
+    done by its end is too little, a better mu is higher.
     """
     work = costs.work[j]
     mu = _balanced(jobs, j, slots.prices[span[1]], costs.slope[j])
@@ -224,7 +225,7 @@ def _proven(
     rising = trial.by_begin > work
     if bound >= goal or (not rising and trial.by_end >= work):
         return bound, best, 1
-    # Of the bound as a function of mu: points and derivatives on both sides of the greatest.
+    # The bound is a concave function of mu: its points and derivatives on both sides of the maximum.
     low, high = 0.0, mu
     delay = max(costs.floor[j], costs.slope[j] * (span[2] - jobs.submit[j]))
     at_low, at_high = delay * (1 - ROUNDING_MARGIN), trial.bound
@@ -233,7 +234,7 @@ def _proven(
     if not rising:
         low, at_low, up = mu, trial.bound, down
         high, at_high, down = inf, -inf, 0.0
-    for tried in range(1, _MOST_TRIALS):
+    for tried in range(1, _MAX_TRIALS):
         if high == inf:
             mu = 2 * low
         elif tried % 3 == 1 and at_low > -inf and at_high > -inf:
@@ -270,9 +271,9 @@ def _with_earlier(
     run: tuple[int, int, int],
     best: float,
 ) -> tuple[float, int]:
-    """Return the lesser of `best` and of bounds on slots that lie before one, and the steps taken.
+    """Return the lesser of `best` and the bounds on some earlier slots, and the steps taken.
 
-    `run` is the slot of the submission, the first slot and the one behind the last.
+    `run` is the slot of the submission, the first of the slots, and the one after the last.
     """
     first, begin, end = run
     free = jobs.submit[j] + costs.floor[j] / costs.slope[j]
@@ -305,7 +306,7 @@ def _least(
             break
         price = slots.prices[k]
         if carried >= 0:
-            # The mu that proved an earlier slot, gone on from its end: what later ends save, and cost.
+            # Keep the mu that proved an earlier slot: what a later end costs more, less what it saves.
             nodes, seconds = _surplus(jobs, j, price, carried)
             gross, paid = carried / seconds, price * nodes
             each = slope - max(0.0, gross - paid)
@@ -323,7 +324,7 @@ def _least(
         mu = _balanced(jobs, j, price, slope)
         trial = _trial(jobs, costs, slots, j, (first, k, begin), mu)
         if trial.by_end < work:
-            k += 1  # a later end is better: look for that first
+            k += 1  # a later end is better: try that first
             continue
         bound = trial.bound
         if trial.by_begin > work and bound < best:
@@ -345,14 +346,14 @@ def _least(
 def least_work_costs(
     jobs: PackedJobs, costs: WorkCosts, slots: Slots, shortest: FloatArray, steps: int, out: FloatArray
 ) -> None:
-    """Write a lower bound on the cost of each job that changes its size by a law, its nodes paid for; else 0.
+    """Write a lower bound on the cost, nodes included, of each job that changes its size by a law; else 0.
 
     Parameters
     ----------
     shortest
         Shape (jobs,): the least seconds on any number of nodes.
     steps
-        Slots that are looked at, of all jobs and ends together; then a job counts with its delay alone.
+        Slots that are visited, for all jobs and ends together; then a job counts with its delay alone.
     """
     for j in range(len(out)):
         out[j] = 0.0

@@ -38,20 +38,20 @@ __all__ = [
     "value_of_reservation_metrics",
 ]
 
-#: Bits to an axis of the Hilbert curve, as Slurm has them; more where a side needs more.
+#: Bits of each axis of the Hilbert curve, as in Slurm; more where a side needs more.
 _CURVE_BITS: Final = 5
 
-#: Counters at a time: jobs times the side of an axis.
-_MOST_COUNTERS: Final = 2**22
+#: Counters in memory at a time, the number of sets times the side of an axis: 32 MB.
+_MAX_COUNTERS: Final = 2**22
 
 
 def curve_bits(topology: Topology) -> int:
-    """Return the bits to an axis of the Hilbert curve on which runs are consecutive."""
+    """Return the bits of each axis of the Hilbert curve on which runs are consecutive."""
     return max(_CURVE_BITS, *((side - 1).bit_length() for side in topology.shape))
 
 
 def has_shape(topology: Topology, nodes: IntArray, shape: ReservationShape) -> bool:
-    """Return whether distinct nodes are a set of this shape; O(nodes * axes) after the curve is made."""
+    """Return whether distinct nodes have this shape; O(nodes * axes) once the curve is made."""
     if shape == "run":
         rank = np.empty(topology.num_nodes, dtype=np.int64)
         rank[node_order(topology, "hilbert", bits=curve_bits(topology))] = np.arange(topology.num_nodes)
@@ -71,9 +71,9 @@ def has_shape(topology: Topology, nodes: IntArray, shape: ReservationShape) -> b
 def mean_hops(topology: Topology, offsets: IntArray, nodes: IntArray) -> FloatArray:
     """Return the mean pairwise hop distance of each set of nodes.
 
-    Distances add up over axes, and along an axis over the cuts that they cross: one with s of the k nodes on
-    one side is crossed by s (k - s) pairs. A ring is cut in two places: of its n arcs of floor(n / 2) nodes,
-    as many as twice the distance of two nodes hold just one of them.
+    Distances add up over the axes, and along an axis over the cuts between two nodes: a cut with s of the k
+    nodes on one side lies between s (k - s) pairs. On a ring of n nodes, the n arcs of floor(n / 2) nodes
+    take the place of cuts: the number of arcs that hold just one of two nodes is twice their distance.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def mean_hops(topology: Topology, offsets: IntArray, nodes: IntArray) -> FloatAr
     offsets
         Shape (sets + 1,): the nodes of set ``i`` are ``nodes[offsets[i]:offsets[i + 1]]``.
     nodes
-        A node that stands there twice counts once.
+        The nodes of all sets; a node that is listed twice in a set counts once.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def mean_hops(topology: Topology, offsets: IntArray, nodes: IntArray) -> FloatAr
     size = np.bincount(of, minlength=count)
     total = np.zeros(count)
     for along, side, ring in zip(at.T, topology.shape, topology.wrap, strict=True):
-        step = max(1, _MOST_COUNTERS // side)
+        step = max(1, _MAX_COUNTERS // side)
         for first in range(0, count, step):
             last = min(first + step, count)
             rows = slice(*np.searchsorted(of, [first, last]).tolist())
@@ -114,21 +114,21 @@ def mean_hops(topology: Topology, offsets: IntArray, nodes: IntArray) -> FloatAr
         return np.where(size > 1, total / (size * (size - 1) / 2), np.nan)
 
 
-#: By how many seconds times of an execution, which are no whole numbers, may be beyond a limit.
+#: Seconds by which times of an execution, which are rounded, may be beyond a limit.
 EXECUTION_TOLERANCE_S: Final = 1e-6
 
-#: The least nodes of a job of each class of sizes.
+#: The least number of nodes of a job in each class of sizes.
 SIZE_CLASSES: Final = (1, 2, 16, 64)
 
 
 def reservation_violations(problem: ReservationProblem, schedule: ReservationSchedule) -> tuple[str, ...]:
     """Return what is wrong with a schedule; empty if it answers the problem.
 
-    A booked job holds exactly its nodes, of the shape of the problem, from one start for its run time, within
-    arrival and deadline: exactly, as these are whole seconds. One that was executed holds the same, for its
-    run time or longer, or if jobs may leak any nodes between arrival and deadline, those that it starts on of
-    the shape; it computes no longer than it holds nodes. Whether its program takes that long is not
-    recomputed. No node belongs to two jobs at a time.
+    A booked job holds as many nodes as it asks for, in the shape of the problem, from one start on for its
+    run time, between its arrival and its deadline; times are compared exactly, as they are whole seconds. A
+    job that was executed holds the same for its run time or longer. If jobs may leak, it holds any nodes
+    between arrival and deadline, and those on which it starts have the shape. It computes no longer than it
+    holds nodes; whether its program takes that long is not recomputed. No node belongs to two jobs at a time.
     Messages name the job. O(holds log holds + jobs * axes * sides).
     """
     count = len(problem.jobs)
@@ -147,8 +147,8 @@ def reservation_violations(problem: ReservationProblem, schedule: ReservationSch
     return tuple(faults)
 
 
-def _told(problem: ReservationProblem, wrong: BoolArray, fault: str) -> Iterator[str]:
-    """Yield a line for each job at which something is wrong."""
+def _lines(problem: ReservationProblem, wrong: BoolArray, fault: str) -> Iterator[str]:
+    """Yield a line for each job that has a fault."""
     for idx in np.flatnonzero(wrong).tolist():
         yield f"job {problem.names[idx]!r} {fault}"
 
@@ -160,22 +160,22 @@ def _sizes(schedule: ReservationSchedule) -> IntArray:
 
 def _rejected(problem: ReservationProblem, schedule: ReservationSchedule) -> Iterator[str]:
     rejected = schedule.outcomes == REJECTED
-    yield from _told(problem, rejected & (_sizes(schedule) > 0), "is rejected and holds nodes")
-    yield from _told(problem, ~rejected & np.isnan(schedule.ends), "is accepted and has no end")
+    yield from _lines(problem, rejected & (_sizes(schedule) > 0), "is rejected and holds nodes")
+    yield from _lines(problem, ~rejected & np.isnan(schedule.ends), "is accepted and has no end")
     if schedule.computed is not None:
         idle = rejected & (schedule.computed != 0)
-        yield from _told(problem, idle, "is rejected and computes")
+        yield from _lines(problem, idle, "is rejected and computes")
 
 
 def _empty(problem: ReservationProblem, schedule: ReservationSchedule) -> Iterator[str]:
-    """Yield what is wrong with single holds, and which jobs have none though they ran."""
+    """Yield which holds end before they begin, and which successful jobs have no hold."""
     backward = np.flatnonzero(schedule.hold_starts >= schedule.hold_ends)
     for row in backward.tolist():
         name = problem.names[schedule.job_of_hold[row]]
         start, end = schedule.hold_starts[row], schedule.hold_ends[row]
         yield f"job {name!r} holds node {schedule.nodes[row]} from {start:.16g} to {end:.16g}"
     none = (schedule.outcomes == SUCCESSFUL) & (_sizes(schedule) == 0)
-    yield from _told(problem, none, "is successful and holds no node")
+    yield from _lines(problem, none, "is successful and holds no node")
 
 
 def _times_of_bookings(problem: ReservationProblem, schedule: ReservationSchedule) -> Iterator[str]:
@@ -190,7 +190,7 @@ def _times_of_bookings(problem: ReservationProblem, schedule: ReservationSchedul
     apart = np.zeros(len(booked), dtype=np.bool_)
     differs = (schedule.hold_starts != starts[of]) | (schedule.hold_ends != ends[of])
     np.logical_or.at(apart, of, differs)
-    yield from _told(problem, booked & apart, "books nodes for different times")
+    yield from _lines(problem, booked & apart, "books nodes for different times")
     for idx in np.flatnonzero(booked & (starts < jobs.arrival)).tolist():
         yield (
             f"job {problem.names[idx]!r} starts at {starts[idx]:.16g}, before its arrival {jobs.arrival[idx]}"
@@ -211,27 +211,27 @@ def _times_of_executions(problem: ReservationProblem, schedule: ReservationSched
     of = schedule.job_of_hold
     beyond = np.zeros(len(executed), dtype=np.bool_)
     np.logical_or.at(beyond, of, (schedule.hold_starts < earliest[of]) | (schedule.hold_ends > latest[of]))
-    yield from _told(problem, executed & beyond, "holds nodes before its arrival or after its deadline")
+    yield from _lines(problem, executed & beyond, "holds nodes before its arrival or after its deadline")
     if not problem.leaking:
-        yield from _told(problem, executed & ~_is_booking(problem, schedule), "does not keep a booking")
+        yield from _lines(problem, executed & ~_is_booking(problem, schedule), "does not keep a booking")
     late = executed & ((schedule.ends > latest) | (schedule.ends < earliest))
     for idx in np.flatnonzero(late).tolist():
         window = f"{jobs.arrival[idx]} to {jobs.deadline[idx]}"
         yield f"job {problem.names[idx]!r} ends at {schedule.ends[idx]:.16g}, outside of {window}"
     early = executed & (schedule.ends < np.nan_to_num(schedule.first_starts) - EXECUTION_TOLERANCE_S)
-    yield from _told(problem, early, "ends before it starts")
+    yield from _lines(problem, early, "ends before it starts")
     if schedule.computed is None:
-        yield from _told(problem, executed, "was executed, and the schedule says nothing of its computing")
+        yield from _lines(problem, executed, "was executed, and the schedule says nothing of its computing")
     else:
         held = _held(schedule)
         wrong = (schedule.computed < 0) | (schedule.computed > held * (1 + 1e-9) + EXECUTION_TOLERANCE_S)
         for idx in np.flatnonzero(wrong).tolist():
-            told = f"{schedule.computed[idx]:.16g} node-seconds and holds {held[idx]:.16g}"
-            yield f"job {problem.names[idx]!r} computes {told}"
+            areas = f"{schedule.computed[idx]:.16g} node-seconds and holds {held[idx]:.16g}"
+            yield f"job {problem.names[idx]!r} computes {areas}"
 
 
 def _is_booking(problem: ReservationProblem, schedule: ReservationSchedule) -> BoolArray:
-    """Return which jobs hold as many nodes as they ask for, from one instant to another, long enough."""
+    """Return which jobs hold as many nodes as they ask for, all at once, for their run time or longer."""
     jobs, of = problem.packed, schedule.job_of_hold
     starts, ends = schedule.first_starts, np.full(len(schedule.outcomes), -np.inf)
     np.maximum.at(ends, of, schedule.hold_ends)
@@ -270,17 +270,17 @@ def _shared_nodes(problem: ReservationProblem, schedule: ReservationSchedule) ->
     clash = same & (schedule.hold_starts[after] < schedule.hold_ends[before])
     of = schedule.job_of_hold
     for row in np.flatnonzero(clash).tolist():
-        one, other = before[row], after[row]
-        names = f"{problem.names[of[one]]!r} and {problem.names[of[other]]!r}"
+        first, second = before[row], after[row]
+        names = f"{problem.names[of[first]]!r} and {problem.names[of[second]]!r}"
         yield (
-            f"node {schedule.nodes[one]} belongs to jobs {names} at {schedule.hold_starts[other]:.16g}, "
-            f"the first has it until {schedule.hold_ends[one]:.16g}"
+            f"node {schedule.nodes[first]} belongs to jobs {names} at {schedule.hold_starts[second]:.16g}, "
+            f"the first has it until {schedule.hold_ends[first]:.16g}"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationMetrics:
-    """What a schedule is worth. Shares and means are 0 where there is nothing to share or to average."""
+    """What a schedule is worth. Shares and means of nothing are 0."""
 
     #: The terms of objectives, see `allocsolve.model.ReservationProblem`.
     rejected: float
@@ -291,12 +291,12 @@ class ReservationMetrics:
     cancelled_jobs: int
     cancelled_share: float  #: cancelled jobs / accepted jobs
     accepted_area: float  #: node-seconds of the accepted jobs / those of all jobs
-    #: Mean pairwise hop distance of the nodes that a job has at any time: mean over the accepted jobs of at
-    #: least two nodes.
+    #: Mean pairwise hop distance of all nodes that a job ever holds: mean over the accepted jobs that hold
+    #: two or more.
     mean_hops: float
     mean_wait: float  #: start minus arrival in seconds: mean over the jobs that start
-    #: Node-seconds held, and those in which a process computes, / those of the machine from the first arrival
-    #: to the last end.
+    #: Node-seconds that are held, and node-seconds of computing, / those of the machine from the first
+    #: arrival to the last end.
     booked_utilisation: float
     computing_utilisation: float
     #: Accepted jobs / all jobs of 1, 2-15, 16-63 and at least 64 nodes; see `SIZE_CLASSES`.
@@ -312,7 +312,7 @@ def reservation_metrics(problem: ReservationProblem, schedule: ReservationSchedu
     Raises
     ------
     InvalidAnswer
-        If it has another number of jobs than the problem, or a node is not of the topology.
+        If the schedule and the problem differ in the number of jobs, or a node is not of the topology.
 
     Notes
     -----
@@ -337,8 +337,8 @@ def reservation_metrics(problem: ReservationProblem, schedule: ReservationSchedu
     kinds = np.array([job.program if isinstance(job.program, int) else -1 for job in problem.jobs], int)
 
     def shares(part: BoolArray, whole: BoolArray, classes: IntArray, count: int) -> tuple[float, ...]:
-        of = [whole & (classes == one) for one in range(count)]
-        return tuple(_ratio(int((part & one).sum()), int(one.sum())) for one in of)
+        members = [whole & (classes == number) for number in range(count)]
+        return tuple(_ratio(int((part & each).sum()), int(each.sum())) for each in members)
 
     everyone = np.ones(len(outcomes), dtype=np.bool_)
     return ReservationMetrics(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge._kernels_workload_prices import JobRows, WindowPrices, fullest_sets, least_job_costs
+from allocsolve.judge.certificates import integers, lower_float, positive_integer
+from allocsolve.judge.workload._kernels_prices import JobRows, WindowPrices, fullest_sets, least_job_costs
 from allocsolve.model import MAX_INTEGER
 from allocsolve.model.arrays import frozen
 from allocsolve.model.workload import SLOWDOWN_FLOOR_S
@@ -24,14 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["job_price_bound"]
 
-#: Ticks of a second: for whole seconds, for quarters, and for other reals, which are rounded down to ticks.
+#: Ticks in a second: for whole seconds, for quarters, and for other times, which are rounded down to ticks.
 _WHOLE, _QUARTERS, _REALS = 1, 4, 1024
 
-#: Larger sums are refused; doubles decide, so there is room for their rounding.
+#: Sums from here on are refused: they are estimated in doubles, so a bit of 64-bit integers is left for
+#: rounding.
 _LARGEST: Final = 2.0**62
 
-#: Of the tables, entries times sizes: those of a certificate of more would take minutes.
-_MOST_STEPS: Final = 2 * 10**10
+#: Prices times units of nodes in all knapsacks together: some minutes.
+_MAX_STEPS: Final = 2 * 10**10
 
 _TERMS = ("turnaround", "slowdown", "wait")
 
@@ -42,7 +44,7 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     Parameters
     ----------
     problem
-        All its jobs are rigid.
+        A problem of rigid jobs.
     certificate
         ``kind``: "job-prices". ``term``: the objective. ``edges``: rising integers, the seconds at which
         slots begin and end. ``nodes``: the divisor g >= 1 by which sizes are coarsened. ``unit``: Q >= 1; a
@@ -54,36 +56,37 @@ def job_price_bound(problem: WorkloadProblem, certificate: Mapping[str, object],
     Raises
     ------
     InvalidAnswer
-        If the certificate has not this form or is not for this problem and objective, if its numbers are so
-        large that 64 bits do not hold their sums, or so many that they would take minutes.
+        If the certificate does not have this form or is not for this problem and objective, if the sums of
+        its numbers do not fit into 64 bits, or if checking it would take minutes.
 
     Notes
     -----
-    *Proof.* Let w(j, t) >= 0 be the price of job j at t and A(t) the jobs that run at t in some schedule. The
-    cost of the schedule is the sum over the jobs of f(end) + (integral of w(j, .) while j runs), less the
-    integral of the sum of w(j, t) over A(t). The first sum is at least the sum of each job's own minimum over
-    all starts from its submission on. The sum over A(t) is at most W(t), the greatest sum of prices of any
-    set of jobs that fits into the cluster. So the sum of the minima less the integral of W is a lower bound.
+    *Proof.* Let w(j, t) >= 0 be the price of job j at t, f_j(C) the cost of job j if it ends at C, and A(t)
+    the jobs that run at t in some schedule. The cost of the schedule is the sum over the jobs of f_j(C_j) and
+    the integral of w(j, .) while j runs, less the integral of the sum of w(j, t) over A(t). The first sum is
+    at least the sum of each job's minimum over all starts from its submission on. The sum over A(t) is at
+    most W(t), the greatest sum of prices of any set of jobs that fits into the cluster. So the sum of the
+    minima less the integral of W is a lower bound.
 
-    The cost of a start is piecewise linear; it turns at the submission, at starts and ends at edges and where
-    the slowdown leaves 1, and behind the last edge it never falls: one of these starts is the cheapest. W is
-    a 0/1 knapsack for each slot. With sizes floor(n / g) and the capacity floor(N / g) only more sets fit.
+    The cost of a start is piecewise linear. It bends at starts and ends at edges and where the slowdown
+    leaves 1, and after the last edge it never falls: so one of these starts, or the submission, is the
+    cheapest. W is a 0/1 knapsack for each slot. With sizes floor(n / g) and the capacity floor(N / g) even
+    more sets fit.
 
-    *Rounding.* Multiples of 1/4 s are integers in ticks; everything is exact but for weights that are no
-    integers and the division of a slowdown by its run time, which are rounded down for each job to 1/Q. Of
-    other times the submission and the run time are rounded down to ticks of 1/1024 s and one tick further, by
-    which much more than the tolerance of the judge is given away: the bound holds for every schedule that the
-    judge admits, and is lower by no more than 4 ticks of delay for each job. The bound is rounded down to a
-    double once, at the end.
+    *Rounding.* Multiples of 1/4 s are integers in ticks; then everything is exact except weights that are no
+    integers and the division of a slowdown by the run time, which are rounded down for each job to 1/Q. Other
+    submissions and run times are rounded down to ticks of 1/1024 s and lowered by one more tick. This is much
+    more than the tolerance of the judge: the bound holds for every schedule that the judge admits, and is
+    lower by at most 4 ticks of delay for each job. The bound is rounded down to a double once, at the end.
 
-    *Complexity*: O(prices * floor(N / g)). It shares no code with the solver.
+    *Complexity*: O(prices * floor(N / g)). No code is shared with the solver.
     """
     _check_kind(problem, certificate, objective)
     tick = _tick(problem)
     if problem.horizon * tick > MAX_INTEGER:
         msg = f"the last job may end at {problem.horizon:.3g} s, beyond 2^53 ticks of 1/{tick} s"
         raise InvalidAnswer(msg)
-    unit, divisor = (_positive(certificate, key) for key in ("unit", "nodes"))
+    unit, divisor = (positive_integer(certificate, key) for key in ("unit", "nodes"))
     windows = _windows(certificate, len(problem.jobs), tick)
     nodes = frozen(problem.packed.nodes // divisor)
     capacity = problem.num_nodes // divisor
@@ -112,7 +115,7 @@ def _check_kind(problem: WorkloadProblem, certificate: Mapping[str, object], obj
 
 
 def _tick(problem: WorkloadProblem) -> int:
-    """Return how many ticks a second has; estimates of run times play no part."""
+    """Return the number of ticks in a second; estimates of run times do not matter."""
     times = np.concatenate((problem.packed.submit, problem.packed.runtime))
     if (times == np.floor(times)).all():
         return _WHOLE
@@ -120,35 +123,10 @@ def _tick(problem: WorkloadProblem) -> int:
     return _QUARTERS if (quarters == np.floor(quarters)).all() else _REALS
 
 
-def _positive(certificate: Mapping[str, object], key: str) -> int:
-    value = certificate.get(key)
-    if type(value) is not int or not 1 <= value <= MAX_INTEGER:
-        msg = f"{key} {value!r} of the certificate is not an integer in 1..2^53"
-        raise InvalidAnswer(msg)
-    return value
-
-
-def _integers(certificate: Mapping[str, object], key: str, low: int) -> IntArray:
-    """Return a list of the certificate as an array."""
-    values = certificate.get(key)
-    if not isinstance(values, list):
-        msg = f"{key} of the certificate are {type(values).__name__}, not a list"
-        raise InvalidAnswer(msg)
-    if not set(map(type, values)) <= {int}:
-        at = next(at for at, value in enumerate(values) if type(value) is not int)
-        msg = f"{key}[{at}] {values[at]!r} of the certificate is not an integer"
-        raise InvalidAnswer(msg)
-    if values and not low <= min(values) <= max(values) <= MAX_INTEGER:
-        at = next(at for at, value in enumerate(values) if not low <= value <= MAX_INTEGER)
-        msg = f"{key}[{at}] {values[at]} of the certificate is not in {low}..2^53"
-        raise InvalidAnswer(msg)
-    return np.array(values, dtype=np.int64)
-
-
 def _windows(certificate: Mapping[str, object], jobs: int, tick: int) -> WindowPrices:
-    edges = _integers(certificate, "edges", -MAX_INTEGER // _REALS)
-    first, offsets = _integers(certificate, "first_slots", 0), _integers(certificate, "offsets", 0)
-    prices = _integers(certificate, "prices", 0)
+    edges = integers(certificate, "edges", -MAX_INTEGER // _REALS)
+    first, offsets = integers(certificate, "first_slots", 0), integers(certificate, "offsets", 0)
+    prices = integers(certificate, "prices", 0)
     if len(edges) < 2 or (np.diff(edges) <= 0).any():
         msg = f"{len(edges)} edges of the certificate do not rise"
         raise InvalidAnswer(msg)
@@ -178,7 +156,7 @@ def _rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> Job
         submit, runtime, late = submit - 1, np.maximum(runtime - 1, 0), late + 1
     slope = _scaled(packed.weight, unit, tick)
     if objective == "slowdown":
-        # Rounded up: a longer run time makes less of a delay.
+        # The divisor is rounded up: that lowers the slowdown.
         divisor = -_ticks(-np.maximum(packed.runtime, SLOWDOWN_FLOOR_S), tick)
         slope, floor = slope * tick, divisor
     else:
@@ -187,7 +165,7 @@ def _rows(problem: WorkloadProblem, objective: str, unit: int, tick: int) -> Job
 
 
 def _ticks(times: NDArray[np.float64], tick: int) -> IntArray:
-    """Return times in ticks, rounded down; the product is exact in doubles, being by a power of two."""
+    """Return times in ticks, rounded down; the product is exact in doubles, as ticks are powers of two."""
     return np.floor(times * tick).astype(np.int64)
 
 
@@ -204,10 +182,10 @@ def _scaled(weights: NDArray[np.float64], unit: int, tick: int) -> IntArray:
 
 
 def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
-    """Refuse numbers whose sums could leave 64 bits, and tables of minutes."""
+    """Refuse numbers whose sums might not fit into 64 bits, and knapsacks that would take minutes."""
     edges, counts = windows.edges.astype(np.float64), np.diff(windows.offsets)
     steps = float(len(windows.prices)) * (capacity + 1) + len(edges)
-    if steps > _MOST_STEPS or capacity > _MOST_STEPS // 1000:
+    if steps > _MAX_STEPS or capacity > _MAX_STEPS // 1000:
         msg = f"{len(windows.prices)} prices of the certificate on {capacity} units of nodes are too many"
         raise InvalidAnswer(msg)
     owners = np.repeat(np.arange(len(counts)), counts)
@@ -226,16 +204,14 @@ def _check_sums(rows: JobRows, windows: WindowPrices, capacity: int) -> None:
 
 
 def _mean(problem: WorkloadProblem, total: Fraction, objective: str) -> float:
-    """Return the mean of a total, rounded down; the run times are taken off for the wait."""
+    """Return the mean of a total, rounded down; for the wait, run times are subtracted."""
     packed = problem.packed
     weight = _exact_sum(packed.weight)
     if not weight:
         return 0.0
     if objective == "wait":
         total -= _exact_dot(packed.weight, packed.runtime)
-    mean = total / weight
-    rounded = float(mean)
-    return math.nextafter(rounded, -math.inf) if Fraction(rounded) > mean else rounded
+    return lower_float(total / weight)
 
 
 def _exact_sum(values: NDArray[np.float64]) -> Fraction:
@@ -244,10 +220,10 @@ def _exact_sum(values: NDArray[np.float64]) -> Fraction:
     return sum(map(Fraction, values.tolist()), Fraction(0))
 
 
-def _exact_dot(one: NDArray[np.float64], other: NDArray[np.float64]) -> Fraction:
-    quarters = other * _QUARTERS
-    if (one == np.floor(one)).all() and (quarters == np.floor(quarters)).all():
-        pairs = zip(one.tolist(), quarters.tolist(), strict=True)
+def _exact_dot(weights: NDArray[np.float64], times: NDArray[np.float64]) -> Fraction:
+    quarters = times * _QUARTERS
+    if (weights == np.floor(weights)).all() and (quarters == np.floor(quarters)).all():
+        pairs = zip(weights.tolist(), quarters.tolist(), strict=True)
         return Fraction(sum(int(a) * int(b) for a, b in pairs), _QUARTERS)
-    pairs = zip(one.tolist(), other.tolist(), strict=True)
+    pairs = zip(weights.tolist(), times.tolist(), strict=True)
     return sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))

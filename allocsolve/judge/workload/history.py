@@ -1,4 +1,4 @@
-"""What a schedule of a workload says about its queue: who waited, ran and started at each instant."""
+"""The queue of a schedule of a workload: which jobs waited, ran and started at each instant."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ if TYPE_CHECKING:
 
     from allocsolve.model import FloatArray, IntArray, WorkloadProblem, WorkloadSchedule
 
-__all__ = ["Breach", "Decision", "History", "counted_nodes"]
+__all__ = ["Breach", "Decision", "History"]
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """The first time that a schedule does not keep a claim."""
+    """The first time at which a schedule does not keep a claim."""
 
     claim: str
-    #: The name of the job that must not have started, run or waited so.
+    #: The name of the job that should not have started, run or waited like this.
     job: str
     #: The instant, in seconds.
     at: float
     message: str
-    #: The numbers that show it, by name: times in seconds, nodes, names of other jobs.
+    #: What shows it, by name: times in seconds, numbers of nodes, names of other jobs.
     numbers: Mapping[str, Any]
 
 
 class Decision(NamedTuple):
-    """What starts at an instant, and who is the head after that; jobs by their places in the queue."""
+    """The jobs that start at an instant, and the head after that, by their places in the queue."""
 
     at: float
-    #: What starts now, in queue order.
+    #: The jobs that start now, in queue order.
     started: Sequence[int]
     #: The first job of the queue that waits after all starts of this instant.
     head: int
-    #: How many jobs have been submitted; not below `head`, and `head` if nobody waits.
+    #: The number of jobs submitted so far, at least `head`; it equals `head` if no job waits.
     submitted: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """Columns of a schedule in the order of the queue: of submission, at one instant as in the problem.
+    """Columns of a schedule in the order of the queue: by submission, at one instant as in the problem.
 
-    Times that differ by no more than the tolerance are one instant. A job without a piece starts at infinity.
+    Times that differ by no more than the tolerance are one instant. A job without pieces starts at infinity.
     """
 
     problem: WorkloadProblem
@@ -66,7 +66,7 @@ class History:
 
     @classmethod
     def of(cls, problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> History:
-        """Return the history of a schedule that has pieces of as many jobs as the problem has."""
+        """Return the history of a schedule that has as many jobs as the problem."""
         pieces = np.diff(schedule.offsets)
         total, count = len(schedule.nodes), len(pieces)
         times = np.concatenate([schedule.starts, schedule.ends, problem.packed.submit])
@@ -94,11 +94,11 @@ class History:
         )
 
     def instants(self) -> FloatArray:
-        """Return when something is submitted, starts, ends or changes its size. Rising, seconds."""
+        """Return the times at which a job is submitted, starts, ends or is resized; seconds, rising."""
         return np.unique(np.concatenate([self.submit, self.piece_starts, self.piece_ends]))
 
     def idle_after(self, instants: FloatArray) -> IntArray:
-        """Return how many nodes nobody holds from each of `instants` until the next; below 0 if too many."""
+        """Return how many nodes are idle from each instant to the next; below 0 if too many are held."""
         count = len(instants)
         at, until = (np.searchsorted(instants, times) for times in (self.piece_starts, self.piece_ends))
         taken = np.bincount(at, weights=self.schedule.nodes, minlength=count)
@@ -107,7 +107,7 @@ class History:
         return self.problem.num_nodes - used
 
     def decisions(self) -> Iterator[Decision]:
-        """Yield for each instant what starts and who waits first, in order of time."""
+        """Yield for each instant, in order of time, the jobs that start and the first job that waits."""
         places = np.lexsort((np.arange(len(self.start)), self.start)).tolist()
         start, submit = self.start.tolist(), self.submit.tolist()
         head = submitted = done = 0
@@ -122,9 +122,9 @@ class History:
             yield Decision(at, places[first:done], head, max(head, submitted))
 
     def estimates(self, places: Sequence[int], sizes: Sequence[int]) -> FloatArray:
-        """Return how long jobs are expected to run on so many nodes, in seconds: what their users asked for.
+        """Return how long jobs are expected to run on these numbers of nodes, in seconds, by their estimates.
 
-        Where a job does not allow the number, as long as on its own.
+        If a job does not allow its number, the time on `Job.nodes` nodes stands for it.
         """
         jobs, packed = self.jobs[np.asarray(places, dtype=np.int64)], self.problem.packed
         ratio = self.problem.run_times(np.asarray(sizes, dtype=np.int64), jobs) / packed.runtime[jobs]
@@ -147,7 +147,7 @@ class History:
 
 
 def _snapped(times: FloatArray, tolerance: float) -> FloatArray:
-    """Return times, of which those that are one instant have become the first of them."""
+    """Return the times; those that are one instant become the first time of that instant."""
     if not tolerance or not len(times):
         return times
     rising, place = np.unique(times, return_inverse=True)
@@ -158,8 +158,3 @@ def _snapped(times: FloatArray, tolerance: float) -> FloatArray:
 
 def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def counted_nodes(nodes: int) -> str:
-    """Return a number of nodes for a message, such as ``1 node``."""
-    return f"{nodes} node{'s' * (nodes != 1)}"

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
+from allocsolve.judge.messages import overloads
 from allocsolve.model import UNLIMITED, expand_ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from allocsolve.model import EvolutionObjective, EvolutionProblem, EvolutionSchedule, IntArray, Value
 
 __all__ = [
     "ApplicationMetrics",
     "EvolutionMetrics",
-    "Points",
     "application_metrics",
     "evolution_metrics",
     "evolution_value",
     "evolution_violations",
-    "points_of",
     "value_of_evolution_metrics",
 ]
 
@@ -69,7 +65,7 @@ def evolution_violations(problem: EvolutionProblem, schedule: EvolutionSchedule)
 
 
 def _keeps_profiles(problem: EvolutionProblem, schedule: EvolutionSchedule) -> bool:
-    """C1 at a glance: True only if nothing breaks it (products that might overflow are left to the loop)."""
+    """Check C1 for all steps at once; False if anything breaks it, or if a product might overflow."""
     requested = problem.packed
     ratio = expand_ratio(problem.expand_limit)
     if not (
@@ -88,7 +84,7 @@ def _keeps_profiles(problem: EvolutionProblem, schedule: EvolutionSchedule) -> b
 
 
 def _profile_violations(problem: EvolutionProblem, schedule: EvolutionSchedule) -> list[str]:
-    """C1, compared step by step with the request."""
+    """Return what breaks C1, after a comparison with the request step by step."""
     ratio = expand_ratio(problem.expand_limit)
     if _keeps_profiles(problem, schedule):
         return []
@@ -121,27 +117,17 @@ def _profile_violations(problem: EvolutionProblem, schedule: EvolutionSchedule) 
 def _capacity_violations(
     problem: EvolutionProblem, schedule: EvolutionSchedule, step_starts: IntArray
 ) -> list[str]:
-    """C2, by a sweep over all moments at which a step starts or ends."""
+    """Return what breaks C2, by a sweep over all moments at which a step starts or ends."""
     times = np.concatenate([step_starts, step_starts + schedule.durations])
     change = np.concatenate([schedule.nodes, -schedule.nodes])
     moments, slot = np.unique(times, return_inverse=True)
     usage = np.zeros(len(moments), dtype=np.int64)
     np.add.at(usage, slot, change)
-    usage = np.cumsum(usage)
-    violations = []
-    over = usage > problem.num_nodes
-    for at in np.flatnonzero(over & ~np.concatenate([[False], over[:-1]])).tolist():
-        free_again = at + int(np.argmin(over[at:]))  # the last moment is never over: nothing is held then
-        peak = at + int(np.argmax(usage[at:free_again]))
-        violations.append(
-            f"from {moments[at]} s to {moments[free_again]} s up to {usage[peak]} nodes are held "
-            f"(first at {moments[peak]} s) on a cluster of {problem.num_nodes}"
-        )
-    return violations
+    return overloads(moments, np.cumsum(usage), problem.num_nodes)
 
 
 def _areas(durations: IntArray, nodes: IntArray, offsets: IntArray) -> IntArray:
-    """Return the node-seconds of each application (Python integers where 64 bits might not do)."""
+    """Return the node-seconds of each application, as Python integers where 64 bits might not suffice."""
     if float(np.abs(durations).max(initial=0)) * float(nodes.max(initial=0)) * max(len(nodes), 1) > UNLIMITED:
         durations, nodes = durations.astype(object), nodes.astype(object)
     areas: IntArray = np.add.reduceat(durations * nodes, offsets[:-1])
@@ -150,7 +136,7 @@ def _areas(durations: IntArray, nodes: IntArray, offsets: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationMetrics:
-    """Per application, shape (applications,)."""
+    """What each application is worth: arrays of shape (applications,)."""
 
     #: Start minus release, in seconds.
     waiting: IntArray
@@ -224,8 +210,8 @@ def evolution_metrics(
     problem, schedule
         With the same number of applications and steps.
     rigid
-        Account for each application as a reservation of its peak over its whole span, as a resource manager
-        without evolution makes it.
+        Account for each application as a reservation of its peak for its whole span, as a resource manager
+        that knows no evolution would make it.
 
     Raises
     ------
@@ -266,7 +252,7 @@ def evolution_metrics(
 
 
 def _mean(values: IntArray) -> float:
-    """Return the sum, exact, over the count."""
+    """Return the mean; the sum is exact."""
     return int(values.sum()) / len(values)
 
 
@@ -290,102 +276,3 @@ def value_of_evolution_metrics(metrics: EvolutionMetrics, objective: EvolutionOb
     }
     values = tuple(by_term[term] for term in objective)
     return values[0] if len(values) == 1 else values
-
-
-class Points(NamedTuple):
-    """The points of a problem, by application and step; the *origin*, time 0, is one more behind them."""
-
-    #: Application and step of each.
-    steps: list[list[int]]
-    #: Of each step of all applications: a point and the seconds from there to its start, and to its end.
-    start: IntArray
-    delay: IntArray
-    end: IntArray
-    end_delay: IntArray
-    #: Of each point: its earliest time, and the seconds from there to the completion, at least.
-    earliest: IntArray
-    tail: IntArray
-    #: Differences that always hold: rows (point, point, seconds that the second is later than the first).
-    always: list[tuple[int, int, int]]
-    #: Pairs of differences of which one holds.
-    clauses: list[tuple[tuple[int, int, int], tuple[int, int, int]]]
-
-
-def points_of(problem: EvolutionProblem, beyond: int) -> Points:
-    """Return the points of the schedules that end before `beyond`.
-
-    *Lemma.* If a schedule ends by some time, then also one in which a step is expanded only if all steps
-    below it are expanded to their limits. Below step i are the steps j after it with fewer nodes and those
-    before it with no more, if nodes never rise on the way from i to j; the last step is below i also with
-    as many.
-
-    *Proof.* Let i be expanded and j, below it, not be at its limit. Expand j by a second more, i by one less,
-    and shift what is between. At any time no more nodes are held than before. If j is the last step, complete
-    a second earlier instead; if it is the first, start a second later. Each time node-seconds are saved, or
-    else seconds of expansion, or else an expanded second passes to an earlier step: that comes to an end.
-
-    So neither the first nor the last step is ever expanded, nor one with such a step below it, nor one with
-    a step below it whose limit is out of reach.
-    """
-    packed = problem.packed
-    steps: list[list[int]] = []
-    times: list[tuple[int, int]] = []
-    ends: list[tuple[int, int]] = []
-    windows: list[tuple[int, int]] = []
-    always: list[tuple[int, int, int]] = []
-    clauses: list[tuple[tuple[int, int, int], tuple[int, int, int]]] = []
-    for app, ((a, b), release) in enumerate(
-        zip(pairwise(packed.offsets.tolist()), problem.releases, strict=True)
-    ):
-        durations, longest = packed.durations[a:b].tolist(), packed.max_durations[a:b].tolist()
-        below = _below(packed.nodes[a:b].tolist(), durations, longest, beyond - release)
-        for step, duration in enumerate(durations):
-            if step == 0 or step - 1 in below:
-                steps.append([app, step])
-                windows.append((release + sum(durations[:step]), sum(durations[step:])))
-                delay = 0
-            times.append((len(steps) - 1, delay))
-            delay += duration
-            ends.append((len(steps), 0) if step in below else (len(steps) - 1, delay))
-        for step, lower in below.items():
-            point, before = times[a + step]
-            always.append((point, point + 1, before + durations[step]))
-            if longest[step] < beyond:
-                always.append((point + 1, point, -before - longest[step]))
-            for other in lower:
-                its_point, its_delay = times[a + other]
-                clauses.append(
-                    (
-                        (point + 1, point, -before - durations[step]),
-                        (its_point, its_point + 1, its_delay + longest[other]),
-                    )
-                )
-
-    def columns(rows: list[tuple[int, int]]) -> tuple[IntArray, IntArray]:
-        one, two = np.array(rows, dtype=np.int64).reshape(-1, 2).T.copy()
-        return one, two
-
-    return Points(steps, *columns(times), *columns(ends), *columns(windows), always, clauses)
-
-
-def _below(nodes: list[int], durations: list[int], longest: list[int], beyond: int) -> dict[int, list[int]]:
-    """Return, for each step that may have to be expanded, the steps that are then at their limits."""
-    last, room = len(nodes) - 1, beyond - sum(durations)
-    below = {}
-    for step in range(1, last):
-        lower = [
-            *(
-                j
-                for j in range(step + 1, last + 1)
-                if _never_rise(nodes[step : j + 1]) and (nodes[j] < nodes[step] or j == last)
-            ),
-            *(j for j in range(step) if _never_rise(nodes[j : step + 1][::-1])),
-        ]
-        out_of_reach = any(j in (0, last) or longest[j] - durations[j] > room for j in lower)
-        if longest[step] > durations[step] and not out_of_reach:
-            below[step] = [j for j in lower if longest[j] > durations[j]]
-    return below
-
-
-def _never_rise(nodes: Sequence[int]) -> bool:
-    return all(one >= two for one, two in pairwise(nodes))

@@ -1,7 +1,7 @@
-"""Compiled, for the judge: whether a tree of splits and multipliers leaves no set of nodes open.
+"""Compiled, for the judge: whether a tree of splits and multipliers closes all of its branches.
 
-A *branch* is an interval for each count and a state for each cell (free node). Branches that are open are
-kept by depth: of each depth there is one at a time, the one that the next steps belong to is the deepest.
+A *branch* is a set of node sets: an interval for each count and a state for each cell (free node). Open
+branches are kept by depth, one at each depth. The next steps belong to the deepest one.
 """
 
 from __future__ import annotations
@@ -39,32 +39,33 @@ __all__ = [
     "trim",
 ]
 
-#: States of a cell: in no set of the branch, in some, in all.
+#: States of a cell: it is in no set of the branch, in some of them, or in all.
 OUT, OPEN, FORCED = 0, 1, 2
 
-#: Above all costs; a few of it still fit 64 bits.
+#: A cost above all others; the sum of a few of them still fits into 64 bits.
 NEVER: Final = 2**60
 
 
 class Windows(NamedTuple):
-    """The axes, the main one first; their layers, and their counts, are numbered through."""
+    """The axes, the main axis first. The layers of all axes are numbered through, and so are the counts."""
 
-    #: Shape (axes + 1,): where the layers and the counts of each axis begin, and at last how many there are.
+    #: Shape (axes + 1,): where the layers and the counts of each axis begin; the last entry is their number.
     layers: IntArray
     counts: IntArray
-    #: Shape (counts,): units that a pair of nodes costs of which one is in the window.
+    #: Shape (counts,): units that a pair of nodes costs if just one of them is in the window of the count.
     price: IntArray
-    #: Shape (layers,): what enters or leaves between the first and the second count of the axis, and so on.
+    #: Shape (layers,): the layer that enters or leaves the window between the first and the second count of
+    #: the axis, between the second and the third, and so on.
     passed: IntArray
-    #: Shape (layers,): the layer is in the windows of the counts enter, ..., leave - 1.
+    #: Shape (layers,): a layer is in the windows of the counts enter, ..., leave - 1.
     enter: IntArray
     leave: IntArray
-    #: Shape (cells, axes).
+    #: Shape (cells, axes): the layer of each cell.
     layer_of: IntArray
 
 
 class Branch(NamedTuple):
-    """What is left of the sets: an interval for each count and a state for each cell."""
+    """The sets that are still possible: an interval for each count and a state for each cell."""
 
     low: IntArray
     high: IntArray
@@ -72,27 +73,29 @@ class Branch(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Memory."""
+    """Memory that is written again and again; node sets have `size` nodes."""
 
-    #: Shape (counts, size + 1): least cost of a walk up to a count, and of one from it on.
+    #: Shape (counts, size + 1): the least cost of a walk up to a count, and of one from that count on.
     ahead: IntArray
     behind: IntArray
-    #: Shape (layers,): cells that must and that may be chosen.
+    #: Shape (layers,): how many cells of a layer must be chosen, and how many may be.
     least: IntArray
     greatest: IntArray
     #: Layer j with q nodes costs ``costs[offsets[j] + q]``.
     costs: IntArray
     offsets: IntArray
-    #: Shape (counts,): what a node of a count is paid. Shape (counts + 1,): sums of these.
+    #: Shape (counts,): the multiplier of each count. Shape (counts + 1,): the sums of the first ones.
     paid: IntArray
     sums: IntArray
-    #: Shape (cells,): what a cell weighs; the cells by layer of the main axis, which begin at ``begins``.
+    #: Shape (cells,): the weight of each cell; the cells sorted by the layers of the main axis, of which
+    #: layer j begins at ``begins[j]``.
     weights: IntArray
     order: IntArray
     begins: IntArray
-    #: Shape (layers of the main axis, size + 1): least cost of a walk with so many nodes in a layer.
+    #: Shape (layers of the main axis, size + 1): the least cost of a walk with this number of nodes in a
+    #: layer.
     through: IntArray
-    #: Shape (axes,): least cost of a walk.
+    #: Shape (axes,): the least cost of a walk.
     bests: IntArray
 
 
@@ -103,7 +106,7 @@ def _cost(windows: Windows, tables: Tables, size: int, p: int, count: int) -> in
 
 @inner_kernel
 def forward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int) -> int:
-    """Fill the table of walks up to each count; return the least cost, about NEVER if there is no walk.
+    """Fill the table of walks up to each count of axis t; return the least cost, about NEVER without a walk.
 
     O(sum over the layers of counts * choices).
     """
@@ -132,7 +135,7 @@ def forward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int)
 
 @inner_kernel
 def backward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int) -> None:
-    """Fill the table of walks from each count on, its own cost included."""
+    """Fill the table of walks from each count of axis t on, the cost of that count included."""
     low, high = branch.low, branch.high
     start, end = windows.counts[t], windows.counts[t + 1]
     for s in range(low[end - 1], high[end - 1] + 1):
@@ -154,7 +157,7 @@ def backward(windows: Windows, branch: Branch, tables: Tables, size: int, t: int
 
 @inner_kernel
 def least_through(windows: Windows, branch: Branch, tables: Tables, size: int) -> None:
-    """Fill the table of walks of the main axis by the nodes of each layer."""
+    """Fill the table of walks along the main axis by the number of nodes in each layer."""
     low, high = branch.low, branch.high
     for layer in range(windows.layers[1]):
         for q in range(tables.least[layer], min(tables.greatest[layer], size) + 1):
@@ -166,7 +169,7 @@ def least_through(windows: Windows, branch: Branch, tables: Tables, size: int) -
 
 @inner_kernel
 def trim(windows: Windows, branch: Branch, tables: Tables, size: int, t: int, limit: int) -> bool:
-    """Narrow the intervals to the counts of walks within the limit; False if none is left."""
+    """Narrow the intervals to the counts of walks that cost at most the limit; False if there are none."""
     for p in range(windows.counts[t], windows.counts[t + 1]):
         first, last = branch.low[p], branch.high[p]
         ahead, behind = tables.ahead[p], tables.behind[p]
@@ -180,13 +183,14 @@ def trim(windows: Windows, branch: Branch, tables: Tables, size: int, t: int, li
     return True
 
 
-#: What a step says: the end of a branch, that multipliers or connectivity narrow it, or how it is split.
+#: Kinds of steps: a branch ends, multipliers narrow it, connectivity narrows it, or it is split by a count
+#: (the lower or the upper part first) or by a cell.
 LEAF, NARROW, REACH, LOWER_FIRST, UPPER_FIRST, CELL = range(6)
 
 
 @inner_kernel
 def _count(windows: Windows, branch: Branch, tables: Tables, size: int) -> bool:
-    """Count the cells of each layer, and narrow the counts to what they allow; False if no set is left."""
+    """Count the cells of each layer and narrow the counts to what these allow; False if no set is left."""
     least, greatest, layers, counts = tables.least, tables.greatest, windows.layers, windows.counts
     for j in range(layers[-1]):
         least[j] = greatest[j] = 0
@@ -223,9 +227,9 @@ def _count(windows: Windows, branch: Branch, tables: Tables, size: int) -> bool:
 
 @inner_kernel
 def _weigh(windows: Windows, branch: Branch, tables: Tables) -> None:
-    """Weigh each cell by what the multipliers charge for it, and sort those of each layer of the main axis.
+    """Weigh each cell by the multipliers, and sort the cells of each layer of the main axis by weight.
 
-    Cells that are in all sets come first, those in none last.
+    Cells that are in all sets come first, cells that are in none come last.
     """
     paid, sums = tables.paid, tables.sums
     for p in range(len(paid)):
@@ -238,7 +242,7 @@ def _weigh(windows: Windows, branch: Branch, tables: Tables) -> None:
         tables.weights[cell] = weight
     order, begins = tables.order, tables.begins
     for j in range(windows.layers[1]):
-        for i in range(begins[j] + 1, begins[j + 1]):  # nearly sorted by the step before
+        for i in range(begins[j] + 1, begins[j + 1]):  # insertion sort: they are nearly sorted
             cell = order[i]
             state, weight = branch.status[cell], tables.weights[cell]
             at = i
@@ -260,7 +264,7 @@ def _weigh(windows: Windows, branch: Branch, tables: Tables) -> None:
 
 @inner_kernel
 def _decide(windows: Windows, branch: Branch, tables: Tables, size: int, limit: int) -> bool:
-    """Decide on the cells whose other choice costs more than the limit; False if both choices of one do."""
+    """Decide the cells for which one choice costs more than the limit; False if both choices of a cell do."""
     for j in range(windows.layers[1]):
         first, num, fewest = tables.begins[j], tables.greatest[j], tables.least[j]
         for r in range(fewest, num):
@@ -273,11 +277,11 @@ def _decide(windows: Windows, branch: Branch, tables: Tables, size: int, limit: 
                     continue
                 if r < q:
                     within = min(within, cost)
-                    if q < num:  # the next one instead
+                    if q < num:  # the next cell is chosen instead
                         without = min(without, cost - weight + tables.weights[tables.order[first + q]])
                 else:
                     without = min(without, cost)
-                    if q > fewest:  # instead of the heaviest that may be left
+                    if q > fewest:  # it is chosen instead of the heaviest cell that may be left out
                         within = min(within, cost + weight - tables.weights[tables.order[first + q - 1]])
             if within > limit and without > limit:
                 return False
@@ -290,7 +294,7 @@ def _decide(windows: Windows, branch: Branch, tables: Tables, size: int, limit: 
 
 @inner_kernel
 def _relax(windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int) -> int:
-    """Return what all sets of the branch cost at least, by these multipliers; NEVER if there is none."""
+    """Return a lower bound on the cost of all sets of the branch; NEVER if it has none."""
     if not _count(windows, branch, tables, size):
         return NEVER
     first = windows.counts[1]
@@ -310,7 +314,7 @@ def _relax(windows: Windows, branch: Branch, tables: Tables, multipliers: IntArr
 def _narrow(
     windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int, target: int
 ) -> bool:
-    """Exclude what costs more than the target with these multipliers; False if no set is left."""
+    """Exclude what costs more than the target by these multipliers; False if no set is left."""
     total = _relax(windows, branch, tables, multipliers, size)
     if total > target:
         return False
@@ -328,10 +332,10 @@ def _narrow(
 
 @allocating_kernel
 def _reach(links: tuple[IntArray, IntArray], status: NDArray[np.int8], size: int, source: int) -> bool:
-    """Exclude the cells that are in no connected set of the branch, seen from a cell that is in all of them.
+    """Exclude cells that are in no connected set of the branch; False if one of them is in all sets.
 
-    Those to which each way takes more open cells than are left to choose. Without such a cell, -1: those in
-    components of fewer than `size`. False if a cell goes that is in all sets.
+    With a `source`, a cell that is in all sets: the cells to which every path from it takes more open cells
+    than are left to choose. With the source -1: the cells in components of fewer than `size` cells.
     """
     offsets, ends = links
     num = len(status)
@@ -391,7 +395,7 @@ def _copy(branches: Branch, source: int, target: int) -> None:
 
 @inner_kernel
 def _take(branch: Branch, kind: int, first: int, second: int, turn: int) -> bool:
-    """Make a branch the first (turn 0) or the second one of a split; False if it is empty."""
+    """Narrow a branch to the first (turn 0) or the second part of a split; False if that is empty."""
     if kind == CELL:
         wanted = FORCED if turn == 0 else OUT
         other = OUT if turn == 0 else FORCED
@@ -418,20 +422,20 @@ def open_leaf(
     target: int,
     closed: BoolArray,
 ) -> int:
-    """Return the first step that ends a branch in which sets may be left; -1 if there is none.
+    """Return the first step that ends a branch in which sets may be left; -1 if no step does.
 
     Parameters
     ----------
     branches
-        One row for each depth of the tree; row 0 is what all sets belong to.
+        One row for each depth of the tree; row 0 holds all sets.
     links
-        Neighbours of the cells as (offsets, neighbours); no neighbours if the set need not be connected.
+        The neighbours of the cells as (offsets, neighbours); no neighbours if sets need not be connected.
     steps, multipliers
-        A whole tree: see `allocsolve.judge.partition_tree.partition_tree_bound`.
+        A complete tree: see `allocsolve.judge.partition.certificate.partition_tree_bound`.
     target
         The largest cost in question, in units.
     closed
-        Shape (depths,), written.
+        Shape (depths,): whether the branch at each depth is empty; written.
     """
     depth = 0
     closed[0] = False
@@ -462,7 +466,7 @@ def open_leaf(
 
 @kernel
 def relaxed_cost(windows: Windows, branch: Branch, tables: Tables, multipliers: IntArray, size: int) -> int:
-    """Return what all sets of a branch cost at least, in units, by these multipliers; NEVER if there is none.
+    """Return a lower bound on the cost, in units, of all sets of a branch; NEVER if it has none.
 
     O(sum over the layers of counts * choices).
     """

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer
-from allocsolve.judge.workload_reactive import reactive_matter
-from allocsolve.judge.workload_shown import needed_sizes, shown_seconds
+from allocsolve.judge.messages import overloads, shown_seconds
+from allocsolve.judge.workload.reactive import reactive_matter
 from allocsolve.model import (
     EVOLVING,
     MALLEABLE,
@@ -39,11 +39,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TIME_TOLERANCE_S",
+    "WORK_TOLERANCE",
     "Progress",
     "WindowMetrics",
     "WorkloadMetrics",
     "elastic_matters",
     "elastic_violations",
+    "least_areas_by_law",
+    "needed_sizes",
     "off_points",
     "reconfigurations",
     "schedule_tolerance",
@@ -55,29 +58,29 @@ __all__ = [
     "workload_violations",
 ]
 
-#: By what share of a job the work done may differ from all of it, or from that at a point, besides the time
-#: tolerance: so much are sums over many pieces rounded.
-_WORK_TOLERANCE: Final = 1e-9
+#: The share of its work by which a job may be off its end or one of its points, besides the tolerance of
+#: times: sums over many pieces are rounded.
+WORK_TOLERANCE: Final = 1e-9
 
 
 class Progress(NamedTuple):
-    """How far jobs come in their pieces."""
+    """How much of their work jobs have done in their pieces."""
 
-    #: What is wrong with a job, first thing only: by row of the jobs that were asked for.
+    #: The first fault of each job that has one, by the row of the job among those asked for.
     matters: dict[int, str]
-    #: Shape (pieces of the schedule,): the share of the work that is done when a piece begins; 0 for others.
+    #: Shape (pieces of the schedule,): the share of the work done when a piece begins; 0 for other jobs.
     before: FloatArray
-    #: Shape (rows,): by how much shares may be off, as the tolerance of times and rounding allow.
+    #: Shape (rows,): by how much shares may be off, because of the tolerance of times and of rounding.
     slack: FloatArray
 
 
 def work_done(
     problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: IntArray, tolerance: float
 ) -> Progress:
-    """Follow these jobs, of some pieces each, whose work is divided by a law of speedup. O(pieces).
+    """Follow jobs with a law of speedup, of one or more pieces each, from start to end. O(pieces).
 
-    Sizes must be allowed, pieces without gaps, sizes of malleable jobs must change at points; each change
-    costs its stall, and at the end all work is done.
+    Sizes must be allowed, pieces must follow each other without gaps, sizes of malleable jobs must change at
+    points, each change costs its stall, and at the end all work must be done.
     """
     packed = problem.packed
     count = np.diff(schedule.offsets)[jobs]
@@ -87,7 +90,7 @@ def work_done(
     matters: dict[int, str] = {}
     pieces = _of_pieces(problem, schedule, jobs, count, tolerance)
     rows = np.arange(len(jobs))
-    # The first pieces of all jobs, the second ones of those that have one, and so on.
+    # First the first pieces of all jobs, then the second pieces of jobs that have one, and so on.
     for nth in range(int(count.max(initial=0))):
         rows = rows[count[rows] > nth]
         at = schedule.offsets[jobs[rows]] + nth
@@ -121,7 +124,7 @@ def work_done(
 
 
 def off_points(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> IntArray:
-    """Return the pieces with which malleable jobs change their sizes between their points. O(pieces)."""
+    """Return the pieces at whose start malleable jobs change their sizes between their points. O(pieces)."""
     packed = problem.packed
     jobs = np.flatnonzero((packed.kind == MALLEABLE) & (packed.points > 0))
     progress = work_done(problem, schedule, jobs, tolerance)
@@ -136,23 +139,23 @@ def off_points(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: 
 
 
 class _Pieces(NamedTuple):
-    """What can be said of pieces one by one. Shape (pieces of the schedule,), but for the last."""
+    """What holds for single pieces: arrays of shape (pieces of the schedule,), and one flag."""
 
     times: FloatArray  #: seconds that all work of the job takes on the nodes of the piece; NaN if not allowed
-    cost: FloatArray  #: seconds that the change at its begin costs; 0 of first pieces
-    stalls_at_once: NDArray[np.bool_]  #: whether the job stalls from its begin on
-    ahead: FloatArray  #: seconds that the job stalls at its end, holding its nodes until then
-    changes: NDArray[np.bool_]  #: whether it has other nodes than the piece before
+    cost: FloatArray  #: seconds that the change of size at its start costs; 0 for first pieces
+    stalls_at_once: NDArray[np.bool_]  #: whether the job stalls from the start of the piece on
+    ahead: FloatArray  #: seconds that the job stalls before the end of the piece, still holding its nodes
+    changes: NDArray[np.bool_]  #: whether it has another number of nodes than the piece before
     is_broken: NDArray[np.bool_]  #: whether it does not begin when the piece before ends
-    #: Whether it has a size that is not allowed, ends before it begins, or is broken.
+    #: Whether its size is not allowed, it ends before it begins, or it is broken.
     faulty: NDArray[np.bool_]
-    at_points: bool  #: whether there is a job that changes its size at points only
+    at_points: bool  #: whether some job may change its size at points only
 
 
 def _of_pieces(
     problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: IntArray, count: IntArray, tolerance: float
 ) -> _Pieces:
-    """Return what can be said of the pieces of these jobs one by one."""
+    """Return what holds for the single pieces of these jobs."""
     evolving, nodes, total = problem.jobs.evolving, schedule.nodes, len(schedule.nodes)
     mine = np.repeat(jobs, count)
     nth = np.arange(len(mine)) - np.repeat(np.cumsum(count) - count, count)
@@ -198,6 +201,13 @@ def _matter(
     return f"gives up nodes at {end} s, {stall}"
 
 
+def needed_sizes(problem: WorkloadProblem, idx: int) -> str:
+    """Return which numbers of nodes a job allows, for a message."""
+    packed = problem.packed
+    low, high = packed.min_nodes[idx], packed.max_nodes[idx]
+    return f"but needs {low}" if low == high else f"but needs one of its numbers in {low}..{high}"
+
+
 def _stalls(problem: WorkloadProblem, jobs: IntArray, old: IntArray, new: IntArray) -> FloatArray:
     """Return what changes of sizes cost, in seconds; 0 where the size stays."""
     evolving = problem.jobs.evolving
@@ -207,13 +217,13 @@ def _stalls(problem: WorkloadProblem, jobs: IntArray, old: IntArray, new: IntArr
 
 
 def _slack(problem: WorkloadProblem, jobs: IntArray, run_times: FloatArray, tolerance: float) -> FloatArray:
-    """Return by how much the work done may be off, as a share: what the tolerance allows, and rounding."""
+    """Return the share by which the work done may be off, because of the tolerance and of rounding."""
     shortest: FloatArray = np.fmin(run_times, problem.packed.runtime[jobs])
-    return _WORK_TOLERANCE + tolerance / shortest
+    return WORK_TOLERANCE + tolerance / shortest
 
 
 def _is_at_point(points: IntArray, done: FloatArray, slack: FloatArray) -> NDArray[np.bool_]:
-    """Return where the work done is a whole number of parts, or sizes may change at any time."""
+    """Return where the work done is a whole number of parts, or the size may change at any time."""
     parts = done * points
     at_point: NDArray[np.bool_] = (points == 0) | (np.abs(parts - np.rint(parts)) <= slack * points)
     return at_point
@@ -234,7 +244,7 @@ def reconfigurations(
     inner[schedule.offsets[:-1]] = False
     change = np.diff(schedule.nodes, prepend=0)[inner]
     if len(change):
-        # A schedule that is not feasible may break up rigid jobs, too.
+        # An infeasible schedule may divide rigid jobs into pieces, too.
         elastic = max(1, int((problem.packed.kind >= MALLEABLE).sum()))
         fields["resizes"] = int((change != 0).sum())
         fields["resized_nodes"] = int(np.abs(change).sum())
@@ -243,16 +253,25 @@ def reconfigurations(
     return fields
 
 
-def _least_areas(problem: WorkloadProblem) -> FloatArray:
-    """Return the least node-seconds of each job: on its fewest nodes, but for tables, phases and profiles."""
-    packed, evolving = problem.packed, problem.jobs.evolving
+def least_areas_by_law(problem: WorkloadProblem) -> FloatArray:
+    """Return the least node-seconds of each job by its law of speedup; phases and profiles do not count.
+
+    On more nodes of a law a job takes more node-seconds, but for tables.
+    """
+    packed = problem.packed
     if problem.is_rigid:
         return packed.nodes * packed.runtime
     least: FloatArray = packed.min_nodes * problem.run_times(packed.min_nodes)
     for idx in np.flatnonzero(packed.speedup == SPEEDUP_TABLE).tolist():
         rows = slice(packed.table_offsets[idx], packed.table_offsets[idx + 1])
         least[idx] = (packed.table_nodes[rows] * packed.table_seconds[rows]).min()
-    for idx in np.flatnonzero(packed.kind == EVOLVING).tolist():
+    return least
+
+
+def _least_areas(problem: WorkloadProblem) -> FloatArray:
+    """Return the least node-seconds of each job."""
+    evolving, least = problem.jobs.evolving, least_areas_by_law(problem)
+    for idx in np.flatnonzero(problem.packed.kind == EVOLVING).tolist():
         rows = slice(evolving.offsets[idx], evolving.offsets[idx + 1])
         if evolving.reading[idx] == REACTIVE:
             least[idx] = evolving.amounts[rows].sum()
@@ -262,16 +281,13 @@ def _least_areas(problem: WorkloadProblem) -> FloatArray:
 
 
 def elastic_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
-    """Return the first thing that is wrong with each job that may change its size, each of some pieces.
-
-    O(pieces).
-    """
+    """Return the first fault of each job that may change its size, of one or more pieces each. O(pieces)."""
     matters = elastic_matters(problem, schedule, tolerance)
     return [f"job {problem.jobs.names[job]!r} {matters[job]}" for job in sorted(matters)]
 
 
 def elastic_matters(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> dict[int, str]:
-    """Return what `elastic_violations` says, by job."""
+    """Return the first fault of each job that may change its size, by job; see `elastic_violations`."""
     reading = problem.jobs.evolving.reading
     by_law = np.flatnonzero((problem.packed.kind == MALLEABLE) | (reading == REQUESTED))
     progress = work_done(problem, schedule, by_law, tolerance)
@@ -294,7 +310,7 @@ def elastic_matters(problem: WorkloadProblem, schedule: WorkloadSchedule, tolera
 def _request_matter(
     problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, progress: Progress, slack: float
 ) -> str | None:
-    """Return what is wrong with the changes of a job with requests: each must be one that it asks for."""
+    """Return what is wrong with the changes of a job with requests: it must ask for each of them."""
     packed, evolving = problem.packed, problem.jobs.evolving
     low, high = int(packed.min_nodes[job]), int(packed.max_nodes[job])
     rows = range(int(evolving.offsets[job]), int(evolving.offsets[job + 1]))
@@ -304,7 +320,7 @@ def _request_matter(
     for piece in (*range(first + 1, last), last):
         left = 0.0 if piece == last else 1 - float(progress.before[piece])
         size = held if piece == last else int(schedule.nodes[piece])
-        # Moments that the job came to before this piece, and at last the one at which the piece begins.
+        # The moments that the job has passed before this piece, and the one at which the piece begins.
         while moments and moments[0][0] >= left - slack:
             remaining, change = moments[0]
             wanted = min(max(held + change, low), high)
@@ -329,7 +345,7 @@ def _request_matter(
 def _profile_matter(
     problem: WorkloadProblem, schedule: WorkloadSchedule, job: int, tolerance: float
 ) -> str | None:
-    """Return what is wrong with a job with a profile: a piece for each step, of its nodes, long enough."""
+    """Return what is wrong with a job with a profile: each step needs a piece, of its nodes, long enough."""
     profile = problem.jobs.evolutions[job]
     assert isinstance(profile, Profile)
     first, last = int(schedule.offsets[job]), int(schedule.offsets[job + 1])
@@ -351,7 +367,8 @@ def _profile_matter(
     return None
 
 
-#: By how much times may differ that are not multiples of a quarter of a second; those are compared exactly.
+#: Seconds by which times may differ that should be equal; multiples of a quarter of a second are compared
+#: exactly.
 TIME_TOLERANCE_S: Final = 1e-6
 
 
@@ -359,12 +376,12 @@ def workload_violations(problem: WorkloadProblem, schedule: WorkloadSchedule) ->
     """Return what is wrong with a schedule; empty if it answers the problem.
 
     W1: each job runs once, not before its submission, without a break, on numbers of nodes that it allows. A
-    rigid or moldable job keeps its number and runs for its run time on so many. A malleable one changes its
-    number only when its work is done up to one of its points, and ends when all is done: a second on n nodes
-    does ``1 / run time on n nodes`` of the work, and none while the job stalls. An evolving job changes its
-    number as it asks for, or as it gives nodes back, and at no other time. W2: at no time
-    more than `num_nodes` nodes are held; nodes that are left at an instant are there for those who take them
-    then.
+    rigid or moldable job keeps its number of nodes and runs for its run time on that number. A malleable job
+    changes its number only at its points, when that much of its work is done, and ends when all work is done:
+    a second on n nodes does ``1 / run time on n nodes`` of the work, a second of a stall does none. An
+    evolving job changes its number when it asks for that or gives nodes back, and at no other time. W2: at no
+    time more than `num_nodes` nodes are held; nodes that jobs give back at an instant are free for jobs that
+    take them at the same instant.
 
     Messages name the job, the time (seconds) and the value. Multiples of a quarter of a second are compared
     exactly, other times with `TIME_TOLERANCE_S`. O(pieces log pieces).
@@ -379,7 +396,7 @@ def workload_violations(problem: WorkloadProblem, schedule: WorkloadSchedule) ->
 
 
 def schedule_tolerance(problem: WorkloadProblem, schedule: WorkloadSchedule) -> float:
-    """Return by how much times of a schedule may differ that are meant to be one, in seconds."""
+    """Return the seconds by which times of a schedule may differ that should be equal."""
     exact = problem.is_exact and _in_quarters(schedule.starts) and _in_quarters(schedule.ends)
     return 0.0 if exact else TIME_TOLERANCE_S
 
@@ -389,7 +406,7 @@ def _in_quarters(times: FloatArray) -> bool:
 
 
 def _job_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
-    """W1, for all jobs at once; then the messages of those that break it."""
+    """Return what breaks W1."""
     pieces, names = np.diff(schedule.offsets), problem.jobs.names
     elastic = np.zeros(len(pieces), dtype=bool)
     if problem.is_elastic:
@@ -421,7 +438,7 @@ def _early_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tole
 def _run_violations(
     problem: WorkloadProblem, schedule: WorkloadSchedule, jobs: IntArray, tolerance: float
 ) -> list[str]:
-    """Return what is wrong with these jobs, of one piece each."""
+    """Return the violations of these jobs, of one piece each."""
     at = schedule.offsets[jobs]
     nodes, lasted = schedule.nodes[at], schedule.ends[at] - schedule.starts[at]
     times = problem.run_times(nodes, jobs)
@@ -442,14 +459,14 @@ def _run_violations(
 
 
 def _capacity_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
-    """W2: usage only rises at starts, so it is looked at there."""
+    """Return what breaks W2. Usage rises at starts only, so it is compared with all nodes there."""
     begun = np.argsort(schedule.starts, kind="stable")
     ended = np.argsort(schedule.ends, kind="stable")
     starts, ends = schedule.starts[begun], schedule.ends[ended] - tolerance
     taken = np.cumsum(schedule.nodes[begun])
     returned = np.concatenate([[0], np.cumsum(schedule.nodes[ended])])
     used = taken - returned[np.searchsorted(ends, starts, side="right")]
-    # Of several starts at one instant the last has all of them behind it.
+    # Of several starts at one instant, the last one counts all of them.
     last = np.ones(len(starts), dtype=bool)
     last[:-1] = starts[:-1] != starts[1:]
     if not (used[last] > problem.num_nodes).any():
@@ -458,30 +475,20 @@ def _capacity_violations(problem: WorkloadProblem, schedule: WorkloadSchedule, t
 
 
 def _overloads(problem: WorkloadProblem, schedule: WorkloadSchedule, tolerance: float) -> list[str]:
-    """Return a line for each span of time with more than all nodes, by a sweep over starts and ends."""
+    """Return a line for each span of time in which more than all nodes are held, by a sweep."""
     times = np.concatenate([schedule.starts, schedule.ends - tolerance])
     change = np.concatenate([schedule.nodes, -schedule.nodes]).astype(np.float64)
     moments, at = np.unique(times, return_inverse=True)
     usage = np.cumsum(np.bincount(at, weights=change, minlength=len(moments))).astype(np.int64)
-    over = usage > problem.num_nodes
-    violations = []
-    for first in np.flatnonzero(over & ~np.concatenate([[False], over[:-1]])).tolist():
-        until = first + int(np.argmin(over[first:]))  # the last moment is never over: nothing is held then
-        peak = first + int(np.argmax(usage[first:until]))
-        span = f"from {shown_seconds(moments[first])} s to {shown_seconds(moments[until])} s"
-        violations.append(
-            f"{span} up to {usage[peak]} nodes are held "
-            f"(first at {shown_seconds(moments[peak])} s) on a cluster of {problem.num_nodes}"
-        )
-    return violations
+    return overloads(moments, usage, problem.num_nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadMetrics:
     """What a schedule is worth; times in seconds.
 
-    Means are weighted; medians, 95th percentiles and maxima are those of the jobs that count (of a weight
-    above 0). Turnaround is end minus submission, wait is start minus submission, slowdown is
+    Means are weighted; medians, 95th percentiles and maxima are those of the jobs that count: of weights
+    above 0. Turnaround is end minus submission, wait is start minus submission, slowdown is
     ``max(1, turnaround / max(run time, 10 s))`` with the run time on `Job.nodes` nodes. All are 0 if no job
     counts.
     """
@@ -501,21 +508,21 @@ class WorkloadMetrics:
     max_turnaround: float
     max_slowdown: float
     max_wait: float
-    #: Node-seconds held of all jobs, as a share of all nodes from the first submission to the last end.
+    #: Node-seconds that jobs hold / those of all nodes from the first submission to the last end.
     utilisation: float
-    #: Jobs that wait, as a mean over that time.
+    #: The mean number of jobs that wait during that time.
     mean_queue_length: float
-    #: Jobs that start before one that was submitted earlier (at one instant: that stands before them).
+    #: Jobs that start before a job submitted earlier (at one instant: before a job listed earlier).
     backfilled_jobs: int
-    #: Mean turnaround, weighted with the node-seconds of the jobs and their weights (AWRT).
+    #: Mean turnaround, weighted by the node-seconds of the jobs times their weights (AWRT).
     area_weighted_response: float
-    #: Changes of the sizes of running jobs, and the nodes that jobs took or gave up in them.
+    #: Changes of the sizes of running jobs, and the nodes that jobs took or gave up by them.
     resizes: int
     resized_nodes: int
-    #: Changes to more and to fewer nodes, as means over the malleable and evolving jobs; 0 if there are none.
+    #: Mean numbers of changes to more and to fewer nodes of malleable and evolving jobs; 0 without such jobs.
     expansions_per_job: float
     shrinks_per_job: float
-    #: The least node-seconds that the jobs could hold, as a share of those that they hold.
+    #: The least node-seconds that the jobs could hold / those that they hold.
     useful_share: float
 
 
@@ -525,7 +532,7 @@ def workload_metrics(problem: WorkloadProblem, schedule: WorkloadSchedule) -> Wo
     Raises
     ------
     InvalidAnswer
-        If a job has no piece: there is no mean over all jobs then.
+        If a job has no piece: then there is no mean over all jobs.
     """
     packed = problem.packed
     idle = np.diff(schedule.offsets) == 0
@@ -573,7 +580,7 @@ def _mean(values: FloatArray, weights: FloatArray) -> float:
 
 
 def _sum(values: FloatArray) -> float:
-    """Return the sum, rounded once; of multiples of a quarter it is exact up to 2^51."""
+    """Return the sum, rounded once; sums of multiples of a quarter are exact up to 2^51."""
     if float(np.abs(values).sum()) < MAX_INTEGER / 4 and _in_quarters(values):
         return float(values.sum())
     return math.fsum(values.tolist())
@@ -611,23 +618,23 @@ def workload_value(
 
 @dataclass(frozen=True, slots=True)
 class WindowMetrics:
-    """Means over the jobs of a window, whatever their weights; times in seconds."""
+    """Unweighted means over the jobs of a window; times in seconds."""
 
     jobs: int
     turnaround: float
     wait: float
     slowdown: float
-    #: Node-seconds held of all jobs in the window, as a share of all nodes.
+    #: Node-seconds that all jobs hold in the window / those of all nodes.
     utilisation: float
 
 
 def window_metrics(
     problem: WorkloadProblem, schedule: WorkloadSchedule, first_submit: float, last_end: float
 ) -> WindowMetrics:
-    """Return the means of the jobs that are submitted from one time on and end by another.
+    """Return the means of the jobs that are submitted at `first_submit` or later and end by `last_end`.
 
-    Which jobs these are depends on the schedule: so papers count that leave out the cool-down (Zojer et al.
-    2025). It is no objective: weights of 0 leave out jobs of every schedule alike.
+    Which jobs these are depends on the schedule. Papers that leave out the cool-down count like this (Zojer
+    et al. 2025). For an objective, give weights of 0 instead: they leave out the same jobs in every schedule.
     """
     packed, ends = problem.packed, schedule.last_ends
     inside = (packed.submit >= first_submit) & (ends <= last_end)

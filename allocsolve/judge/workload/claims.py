@@ -1,16 +1,16 @@
-"""What schedules of workloads claim to be, and the first time that they are not.
+"""Claims about schedules of workloads, and the first time at which a schedule breaks one.
 
-A schedule that was made anywhere can be held to the rules of the machine (``capacity``, ``release``,
-``run-times``, ``limits``, ``sizes``, ``points``) and to what its policy is said to be (``fcfs``,
-``work-conserving``, ``non-idling``, ``easy``, ``eager``, ``conservative``). `WORKLOAD_CLAIMS` says what each
-one means.
+A schedule from any source can be held to the rules of the machine (``capacity``, ``release``, ``run-times``,
+``limits``, ``sizes``, ``points``) and to those of a policy (``fcfs``, ``work-conserving``, ``non-idling``,
+``easy``, ``eager``, ``conservative``). `WORKLOAD_CLAIMS` says what each claim means.
 
 The queue is in the order of submission; jobs of one instant stand in it as in the problem. At each instant
 jobs end first, then jobs are submitted, then jobs start. The *head* is the first job that waits after all
-starts of the instant. The *shadow time* of the head is the first instant, from this one on, at which as many
-nodes are free as the fewest that it allows, if each running job ends when it is expected to: after the run
-time that its user asked for (1.25 times its run time where none is given), or now if it has run for longer.
-The *extra nodes* are those that are free at the shadow time, but for the fewest of the head.
+starts of the instant. The *shadow time* of the head is the first instant, from the present one on, at which
+the fewest nodes that it allows are free, if each running job ends when it is expected to: after the run time
+that its user asked for (1.25 times its run time where none is given), or now if it has already run for
+longer. The *extra nodes* are the nodes that are free at the shadow time beyond these fewest nodes of the
+head.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from allocsolve.errors import InvalidAnswer, InvalidOption, UnknownName
-from allocsolve.judge.workload import elastic_matters, off_points, schedule_tolerance
-from allocsolve.judge.workload_history import Breach, History, counted_nodes
-from allocsolve.judge.workload_shown import needed_sizes, shown_seconds
+from allocsolve.judge.messages import shown_seconds
+from allocsolve.judge.workload.history import Breach, History
+from allocsolve.judge.workload.rules import elastic_matters, needed_sizes, off_points, schedule_tolerance
 from allocsolve.model import MALLEABLE, PROFILE
 from allocsolve.model.job_kinds import JOB_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allocsolve.judge.workload_history import Decision
+    from allocsolve.judge.workload.history import Decision
     from allocsolve.model import IntArray, WorkloadProblem, WorkloadSchedule
 
 __all__ = [
@@ -55,7 +55,7 @@ __all__ = [
 def capacity_breach(history: History) -> Breach | None:
     """Return the first instant from which on more nodes are held than there are.
 
-    Of those who take nodes then, the last one in the queue is named.
+    Of the jobs that take nodes at that instant, the last one in the queue is named.
     """
     instants, num_nodes = history.instants(), history.problem.num_nodes
     idle = history.idle_after(instants)
@@ -81,10 +81,10 @@ def release_breach(history: History) -> Breach | None:
 
 
 def limit_breach(history: History) -> Breach | None:
-    """Return the first job that has run for longer than its limit, and when the limit was over.
+    """Return the first job that runs for longer than its limit, at the time at which the limit is over.
 
-    A limit is for the run time on `Job.nodes` nodes, and changes with the size as the run time does. Jobs
-    that change their size, and those without a limit, are not held to any.
+    A limit is meant for `Job.nodes` nodes; it changes with the size as the run time does. Jobs that change
+    their size and jobs without a limit are not checked.
     """
     problem = history.problem
     rigid = (problem.packed.kind < MALLEABLE)[history.jobs]
@@ -107,8 +107,8 @@ def limit_breach(history: History) -> Breach | None:
 def run_time_breach(history: History) -> Breach | None:
     """Return the first job that does not run once, without a break, for as long as its work takes.
 
-    At its end; at its submission if it never runs. Jobs of wrong sizes, or that change them between points,
-    are left to those claims.
+    The time is its end, or its submission if it never runs. Jobs of wrong sizes and jobs that change their
+    sizes between points break other claims, and are skipped.
     """
     problem, schedule = history.problem, history.schedule
     pieces, elastic = np.diff(schedule.offsets), problem.packed.kind >= MALLEABLE
@@ -123,8 +123,8 @@ def run_time_breach(history: History) -> Breach | None:
     whole = np.flatnonzero(~elastic & (pieces == 1))
     at = schedule.offsets[whole]
     lasted = schedule.ends[at] - schedule.starts[at]
-    needed = problem.run_times(schedule.nodes[at], whole)
-    for row in np.flatnonzero(np.abs(lasted - needed) > history.tolerance).tolist():  # never those of NaN
+    needed = problem.run_times(schedule.nodes[at], whole)  # NaN, which is above nothing, for wrong sizes
+    for row in np.flatnonzero(np.abs(lasted - needed) > history.tolerance).tolist():
         matter = f"runs for {shown_seconds(lasted[row])} s, but takes {shown_seconds(needed[row])} s"
         faults[int(whole[row])] = (float(schedule.ends[at[row]]), matter)
     if elastic.any() and (pieces[elastic] > 0).all():
@@ -140,14 +140,14 @@ def run_time_breach(history: History) -> Breach | None:
 
 
 def size_breach(history: History) -> Breach | None:
-    """Return the first piece of a size that its job does not allow; of profiles run times tell."""
+    """Return the first piece of a size that its job does not allow; profiles are left to the run times."""
     piece = _first(history, _wrong_sizes(history))
     if piece is None:
         return None
     job = int(_jobs_of(history, np.array([piece]))[0])
     at, nodes = float(history.piece_starts[piece]), int(history.schedule.nodes[piece])
     needed = needed_sizes(history.problem, job)
-    matter = f"holds {counted_nodes(nodes)} from {shown_seconds(at)} s on, {needed}"
+    matter = f"holds {_counted_nodes(nodes)} from {shown_seconds(at)} s on, {needed}"
     return history.breach("sizes", history.place(job), at, matter, nodes=nodes)
 
 
@@ -166,13 +166,18 @@ def point_breach(history: History) -> Breach | None:
     return history.breach("points", history.place(job), at, matter, points=points, old=old, new=new)
 
 
+def _counted_nodes(nodes: int) -> str:
+    """Return a number of nodes for a message, such as ``1 node``."""
+    return f"{nodes} node{'s' * (nodes != 1)}"
+
+
 def _jobs_of(history: History, pieces: IntArray) -> IntArray:
     jobs: IntArray = np.searchsorted(history.schedule.offsets, pieces, side="right") - 1
     return jobs
 
 
 def _first(history: History, pieces: IntArray) -> int | None:
-    """Return the piece that begins first, of equal ones that of the first job; None if there is none."""
+    """Return the piece that begins first, of several the piece of the first job; None if there is none."""
     return int(pieces[np.argmin(history.piece_starts[pieces])]) if len(pieces) else None
 
 
@@ -189,7 +194,7 @@ def _off_points(history: History) -> IntArray:
 
 
 def fcfs_breach(history: History) -> Breach | None:
-    """Return the first start of a job while one before it in the queue waits."""
+    """Return the first start of a job while a job before it in the queue waits."""
     for decision in history.decisions():
         if decision.head >= decision.submitted:
             continue
@@ -203,9 +208,9 @@ def fcfs_breach(history: History) -> Breach | None:
 
 
 def idling_breach(history: History, claim: str, *, head_only: bool) -> Breach | None:
-    """Return the first instant from which on nodes idle that are enough for the head, or for any that waits.
+    """Return the first instant from which on enough nodes are idle for the head, or for any waiting job.
 
-    A job fits where as many nodes idle as the fewest that it allows. O((instants + jobs) log jobs).
+    Enough are the fewest nodes that the job allows. O((instants + jobs) log jobs).
     """
     instants = history.instants()
     idle, fewest, start = history.idle_after(instants).tolist(), history.fewest.tolist(), history.start
@@ -227,7 +232,7 @@ def idling_breach(history: History, claim: str, *, head_only: bool) -> Breach | 
                 place = min(row for need, row in waiting if need <= free and start[row] > at)
             who = "is the head of the queue and waits" if place == decision.head else "waits"
             matter = (
-                f"{who} at {shown_seconds(at)} s for {counted_nodes(fewest[place])}, {free} idle; "
+                f"{who} at {shown_seconds(at)} s for {_counted_nodes(fewest[place])}, {free} idle; "
                 f"it starts {_seconds_or_never(float(start[place]))}"
             )
             return history.breach(
@@ -249,7 +254,7 @@ class _Run(NamedTuple):
 
 
 class _Running:
-    """The jobs that run, instant by instant."""
+    """The running jobs, instant by instant."""
 
     def __init__(self, history: History) -> None:
         estimate = history.estimates(range(len(history.jobs)), history.held.tolist())
@@ -259,31 +264,31 @@ class _Running:
         self.runs: list[_Run] = []
 
     def leave(self, at: float) -> None:
-        """Take away what has ended at an instant."""
+        """Remove the jobs that have ended at an instant."""
         self.runs = [run for run in self.runs if run.end > at]
 
     def join(self, place: int) -> None:
-        """Add what starts."""
+        """Add a job that starts."""
         self.runs.append(self.run(place))
 
     def run(self, place: int) -> _Run:
-        """Return a job as it runs from its start on."""
+        """Return the run of a job."""
         return _Run(self._end[place], self._expected[place], self._held[place])
 
     def expected_ends(self, at: float) -> list[tuple[float, int]]:
-        """Return when nodes are expected to be free: of a job that runs for longer than expected, now."""
+        """Return when which numbers of nodes are expected to be free: now, if a job is overdue."""
         return sorted((max(at, run.expected), run.nodes) for run in self.runs)
 
 
 class _Shadow(NamedTuple):
-    """When the head is expected to start, and how many nodes it then leaves."""
+    """When the head is expected to start, and how many nodes it then leaves idle."""
 
     time: float
     extra_nodes: int
 
 
 def _shadow(history: History, running: _Running, at: float, needed: int) -> _Shadow:
-    """Return the first instant from `at` on at which so many nodes are expected to be free."""
+    """Return the first instant from `at` on at which the `needed` nodes are expected to be free."""
     ends = running.expected_ends(at)
     free = history.problem.num_nodes - sum(nodes for _, nodes in ends)
     time, row = at, 0
@@ -324,9 +329,9 @@ def _delay(
     """Return the breach by a job that delays the head."""
     head, needed = history.name(decision.head), int(history.fewest[decision.head])
     matter = (
-        f"starts at {shown_seconds(decision.at)} s on {counted_nodes(run.nodes)}, expected to end at "
+        f"starts at {shown_seconds(decision.at)} s on {_counted_nodes(run.nodes)}, expected to end at "
         f"{shown_seconds(run.expected)} s: the shadow time of {head!r}, the head, which needs "
-        f"{counted_nodes(needed)}, moves from {shown_seconds(before.time)} s "
+        f"{_counted_nodes(needed)}, moves from {shown_seconds(before.time)} s "
         f"({before.extra_nodes} extra) to {shown_seconds(after.time)} s"
     )
     return history.breach(
@@ -347,8 +352,8 @@ def _delay(
 def eager_breach(history: History) -> Breach | None:
     """Return the first job that is passed over although it fits and would not delay the head.
 
-    Jobs behind the head have their turns in queue order, each after the starts of those before it. Only those
-    of one allowed number of nodes are looked at. O(instants * (running jobs + queue)).
+    Jobs behind the head have their turns in queue order, each after the starts of the jobs before it. Only
+    jobs that allow a single number of nodes are checked. O(instants * (running jobs + queue)).
     """
     running = _Running(history)
     packed, num_nodes = history.problem.packed, history.problem.num_nodes
@@ -382,11 +387,11 @@ def eager_breach(history: History) -> Breach | None:
 def _passed_over(
     history: History, decision: Decision, place: int, free: int, estimate: float, shadow: _Shadow
 ) -> Breach:
-    """Return the breach by a job that waits for no reason."""
+    """Return the breach by a job that waits without a reason."""
     head, needed = history.name(decision.head), int(history.fewest[place])
     expected, starts = decision.at + estimate, float(history.start[place])
     matter = (
-        f"waits at {shown_seconds(decision.at)} s for {counted_nodes(needed)}, {free} idle; it would be "
+        f"waits at {shown_seconds(decision.at)} s for {_counted_nodes(needed)}, {free} idle; it would be "
         f"expected to end at {shown_seconds(expected)} s, which leaves the shadow time of {head!r}, the "
         f"head, at {shown_seconds(shadow.time)} s ({shadow.extra_nodes} extra); "
         f"it starts {_seconds_or_never(starts)}"
@@ -431,7 +436,7 @@ class _Plan:
                 self._free[-1] = free
 
     def _cut(self, time: float) -> int:
-        """Return the row that begins at a time, made if there is none."""
+        """Return the row that begins at a time, after inserting it if there is none."""
         row = bisect.bisect_left(self._times, time)
         if row == len(self._times) or self._times[row] != time:
             self._times.insert(row, time)
@@ -439,7 +444,7 @@ class _Plan:
         return row
 
     def fits(self, start: float, seconds: float, nodes: int) -> bool:
-        """Return whether so many nodes are free for so long."""
+        """Return whether this number of nodes is free for this time."""
         until = start + seconds - self._tolerance
         return all(
             free >= nodes
@@ -448,7 +453,7 @@ class _Plan:
         )
 
     def earliest(self, seconds: float, nodes: int) -> float:
-        """Return the first time at which so many nodes are free for so long."""
+        """Return the first time from which on this number of nodes is free for this time."""
         start = None
         for time, free in zip(self._times, self._free, strict=True):
             if start is not None and time >= start + seconds - self._tolerance:
@@ -461,7 +466,7 @@ class _Plan:
         return start
 
     def place(self, job: _Waiting) -> float:
-        """Hold the nodes of a job as early as possible, and return from when on."""
+        """Hold the nodes of a job as early as possible, and return its planned start."""
         start = self.earliest(job.seconds, job.nodes)
         self.take(start, job.seconds, job.nodes)
         return start
@@ -474,10 +479,10 @@ class _Plan:
 
 
 def conservative_breach(history: History) -> Breach | None:
-    """Return the first start that makes the planned start of a job before it in the queue later.
+    """Return the first start that delays the planned start of a job before it in the queue.
 
-    Only a start that does not fit into the plan of those before it can do so: none of them is planned earlier
-    while more nodes are held. O(starts * queue * (running jobs + queue)).
+    Only a start that does not fit into the plan of the jobs before it can do so, since more nodes that are
+    held never make a planned start earlier. O(starts * queue * (running jobs + queue)).
     """
     running = _Running(history)
     sizes = history.problem.packed.nodes[history.jobs].tolist()
@@ -512,7 +517,7 @@ def conservative_breach(history: History) -> Breach | None:
 def _postponement(
     history: History, running: _Running, at: float, place: int, waiting: Sequence[_Waiting]
 ) -> Breach | None:
-    """Return the breach by a job, with the first job before it whose planned start it makes later, if any."""
+    """Return the breach by a job that delays the planned start of a job before it; None if it delays none."""
     before = _Plan(history, running, at)
     after = _Plan(history, running, at)
     run = running.run(place)
@@ -525,7 +530,7 @@ def _postponement(
         return None
     other = history.name(job.place)
     matter = (
-        f"starts at {shown_seconds(at)} s on {counted_nodes(run.nodes)}, expected to end at "
+        f"starts at {shown_seconds(at)} s on {_counted_nodes(run.nodes)}, expected to end at "
         f"{shown_seconds(run.expected)} s: the planned start of {other!r}, which came first, "
         f"moves from {shown_seconds(early)} s to {shown_seconds(late)} s"
     )
@@ -550,7 +555,7 @@ WORKLOAD_CLAIMS: Final[Mapping[str, str]] = {
     "conservative": "no start makes the planned start of a job before it in the queue later",
 }
 
-#: Claims that need expected ends, and so jobs that keep their size.
+#: Claims that need expected ends, and thus jobs that keep their size.
 _EXPECTING: Final = ("easy", "eager", "conservative")
 
 
@@ -559,38 +564,38 @@ def workload_breaches(
 ) -> tuple[Breach, ...]:
     """Return the first breach of each claim that a schedule does not keep; empty if it keeps them all.
 
-    ``easy``: several jobs that start at one instant do so in the order of the queue. A start by which the
-    shadow time of the head moves is a breach; that is so if, and only if, the job neither is expected to end
-    by the shadow time nor finds enough extra nodes. Which job is blamed depends on the order, whether there
-    is a breach does not. ``eager``: jobs behind the head have their turns in the order of the queue, too; it
-    is about rigid jobs. A schedule of rigid jobs keeps ``easy``, ``eager`` and ``work-conserving`` if, and
-    only if, it is the one of EASY backfilling. ``conservative``: the plan is made anew at each instant: jobs
-    that wait are planned one after the other in the order of the queue, each as early as possible on
-    `Job.nodes` nodes. Where estimates are exact every kind of conservative backfilling keeps it; where jobs
-    end early, one that keeps older reservations may not.
+    ``easy``: jobs that start at one instant start in the order of the queue. A start that delays the shadow
+    time of the head is a breach; it does so if and only if the job neither is expected to end by the shadow
+    time nor fits into the extra nodes. The order decides which job is blamed, not whether there is a breach.
+    ``eager``: jobs behind the head have their turns in the order of the queue, too; this is about rigid jobs.
+    A schedule of rigid jobs keeps ``easy``, ``eager`` and ``work-conserving`` if and only if it is that of
+    EASY backfilling. ``conservative``: the plan is made anew at each instant: waiting jobs are planned one
+    after the other in the order of the queue, each as early as possible on `Job.nodes` nodes. With exact
+    estimates every kind of conservative backfilling keeps this claim; if jobs end early, a kind that keeps
+    older reservations may break it.
 
     Parameters
     ----------
     problem, schedule
-        What was to be run, and what was made of it. It need not be feasible: a job that never runs waits for
-        ever.
+        The jobs, and how they ran. The schedule need not be feasible: a job that never runs waits for ever.
     claims
         Names of `WORKLOAD_CLAIMS`; all of them if left out.
 
     Returns
     -------
     tuple of Breach
-        In the order of `claims`. Times that are multiples of a quarter of a second are compared exactly,
-        others with `TIME_TOLERANCE_S`.
+        In the order of `claims`. Multiples of a quarter of a second are compared exactly, other times with
+        `TIME_TOLERANCE_S`.
 
     Raises
     ------
     UnknownName
-        If there is no such claim.
+        If a claim is not one of `WORKLOAD_CLAIMS`.
     InvalidOption
         If a claim needs expected ends, and there are jobs that change their sizes.
     InvalidAnswer
-        If the schedule is none of this problem, or has a job in pieces where a claim needs expected ends.
+        If the schedule has another number of jobs than the problem, or a job of several pieces where a claim
+        needs expected ends.
 
     Notes
     -----
@@ -617,12 +622,12 @@ def workload_breaches(
         if claim in _EXPECTING:
             _check_expected(problem, schedule, claim)
     history = History.of(problem, schedule, schedule_tolerance(problem, schedule))
-    found = (_BREACHES[claim](history) for claim in claims)
-    return tuple(breach for breach in found if breach is not None)
+    breaches = (_BREACHES[claim](history) for claim in claims)
+    return tuple(breach for breach in breaches if breach is not None)
 
 
 def _check_expected(problem: WorkloadProblem, schedule: WorkloadSchedule, claim: str) -> None:
-    """Refuse jobs of which nobody can say when they are expected to end."""
+    """Refuse jobs that have no expected end."""
     elastic = np.flatnonzero(problem.packed.kind >= MALLEABLE)
     if len(elastic):
         name, kind = problem.jobs.names[elastic[0]], JOB_KINDS[problem.packed.kind[elastic[0]]]

@@ -29,8 +29,8 @@ __all__ = [
 def partition_violations(problem: PartitionProblem, partition: Partition) -> tuple[str, ...]:
     """Return what is wrong with a partition; empty if it answers the problem.
 
-    It must have `size` nodes of the topology, none twice and none busy, and be connected by links between
-    them if the problem is contiguous. Messages name the node. O(nodes * axes) when contiguous.
+    It must have `size` nodes of the topology, none twice and none busy. If the problem is contiguous, links
+    between its nodes must connect them. Messages name the node. O(nodes * axes) when contiguous.
     """
     topology = problem.topology
     nodes, counts = np.unique(partition.nodes, return_counts=True)
@@ -61,9 +61,10 @@ def partition_value(
 ) -> int:
     """Return the sum of the hop distances over all pairs of chosen nodes, to be minimised.
 
-    Distances add up over axes, and along an axis over the cuts that they cross: a cut with s of the k nodes
-    on one side is crossed by s * (k - s) pairs. A ring is cut in two places: of its n arcs of floor(n / 2)
-    nodes, as many as twice the distance of two nodes hold just one of them. O(axes * nodes + sum of sides).
+    Distances add up over the axes, and along an axis over the cuts between two nodes: a cut with s of the k
+    nodes on one side lies between s * (k - s) pairs. On a ring of n nodes, the n arcs of floor(n / 2) nodes
+    take the place of cuts: the number of arcs that hold just one of two nodes is twice their distance.
+    O(axes * nodes + sum of sides).
 
     Raises
     ------
@@ -133,7 +134,7 @@ def partition_metrics(
     coordinates = _coordinates(problem, partition)
     size = len(coordinates)
     members = _mask(topology, partition.nodes)
-    left = problem.free & ~members
+    unused = problem.free & ~members
     links = topology_links(topology)
     total = _total_distance(topology, coordinates)
     farthest = _farthest(topology, members)
@@ -144,7 +145,7 @@ def partition_metrics(
     volume = int(np.prod(box))
     components = _component_sizes(members, links)
     ranks = np.sort(_ranks(topology, order)[partition.nodes])
-    one, other = links
+    left_ends, right_ends = links
     return PartitionMetrics(
         total_distance=total,
         average_distance=total / max(size * (size - 1) // 2, 1),
@@ -154,15 +155,17 @@ def partition_metrics(
         box_volume=volume,
         box_fill=size / volume,
         components=len(components),
-        boundary=int(((members[one] & left[other]) | (left[one] & members[other])).sum()),
+        boundary=int(
+            ((members[left_ends] & unused[right_ends]) | (unused[left_ends] & members[right_ends])).sum()
+        ),
         span=int(ranks[-1] - ranks[0]) + 1,
         runs=int((np.diff(ranks) > 1).sum()) + 1,
-        largest_free_component=int(_component_sizes(left, links).max(initial=0)),
+        largest_free_component=int(_component_sizes(unused, links).max(initial=0)),
     )
 
 
 def _coordinates(problem: PartitionProblem, partition: Partition) -> IntArray:
-    """Return the coordinates of the chosen nodes, shape (nodes, axes), if they have any to speak of."""
+    """Return the coordinates of the chosen nodes, shape (nodes, axes); refuse nodes that have none."""
     nodes, num_nodes = partition.nodes, problem.topology.num_nodes
     if not len(nodes):
         msg = "the partition has no nodes"
@@ -202,32 +205,33 @@ def _mask(topology: Topology, nodes: IntArray) -> BoolArray:
 def topology_links(topology: Topology) -> tuple[IntArray, IntArray]:
     """Return the two ends of every link, each link once."""
     ids = np.arange(topology.num_nodes).reshape(topology.shape, order="F")
-    one, other = [], []
+    left, right = [], []
     for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
         lines = np.moveaxis(ids, axis, 0)
-        one.append(lines[:-1].ravel())
-        other.append(lines[1:].ravel())
+        left.append(lines[:-1].ravel())
+        right.append(lines[1:].ravel())
         if ring and side > 2:  # a ring of two has a single link
-            one.append(lines[-1].ravel())
-            other.append(lines[0].ravel())
-    return np.concatenate(one), np.concatenate(other)
+            left.append(lines[-1].ravel())
+            right.append(lines[0].ravel())
+    return np.concatenate(left), np.concatenate(right)
 
 
-def component_labels(members: BoolArray, one: IntArray, other: IntArray) -> IntArray:
-    """Return for each node the least node of its component within `members`; itself outside.
+def component_labels(members: BoolArray, left: IntArray, right: IntArray) -> IntArray:
+    """Return for each member the least node of its component among `members`, for other nodes themselves.
 
-    Every root joins the least root next to it until no link is left between two: O(log nodes) rounds.
+    `left` and `right` are the ends of each link. Every root joins the least root next to it until no link is
+    left between two roots: O(log nodes) rounds.
     """
-    within = members[one] & members[other]
-    one, other = one[within], other[within]
+    within = members[left] & members[right]
+    left, right = left[within], right[within]
     root = np.arange(len(members))
-    while len(one):
-        low, high = np.minimum(root[one], root[other]), np.maximum(root[one], root[other])
+    while len(left):
+        low, high = np.minimum(root[left], root[right]), np.maximum(root[left], root[right])
         np.minimum.at(root, high, low)
         while not np.array_equal(above := root[root], root):
             root = above
-        between = root[one] != root[other]
-        one, other = one[between], other[between]
+        between = root[left] != root[right]
+        left, right = left[between], right[between]
     return root
 
 
@@ -237,7 +241,7 @@ def _component_sizes(members: BoolArray, links: tuple[IntArray, IntArray]) -> In
 
 
 def _extent(along: IntArray, side: int, *, ring: bool) -> int:
-    """Return how many consecutive coordinates cover all of these."""
+    """Return how many consecutive coordinates of an axis cover all of these."""
     taken = np.unique(along)
     if not ring:
         return int(taken[-1] - taken[0]) + 1
@@ -245,7 +249,7 @@ def _extent(along: IntArray, side: int, *, ring: bool) -> int:
 
 
 def _ranks(topology: Topology, order: IntArray | None) -> IntArray:
-    """Return the position of each node on the order."""
+    """Return the position of each node in the order."""
     nodes = np.arange(topology.num_nodes)
     if order is None:
         return nodes
@@ -261,12 +265,13 @@ def _ranks(topology: Topology, order: IntArray | None) -> IntArray:
 def _farthest(topology: Topology, members: BoolArray) -> IntArray:
     """Return for each node the largest hop distance to a member, axis by axis.
 
-    Once the axes before are done, a node knows the farthest member that differs from it along those only.
+    After some axes the entry of a node is the distance to the farthest member that differs from it along
+    these axes only.
     """
     far = np.where(members, 0, -(2**40)).reshape(topology.shape, order="F")
     for axis, (side, ring) in enumerate(zip(topology.shape, topology.wrap, strict=True)):
         lines = np.moveaxis(far, axis, 0)
-        # From x, the nodes up to `reach` ahead are nearest going forward, and the same backward.
+        # The shortest way to the nodes up to `reach` ahead goes forward, to those behind backward.
         reach = side // 2 if ring else side - 1
         lines = np.maximum(_ahead(lines, reach, ring=ring), _ahead(lines[::-1], reach, ring=ring)[::-1])
         far = np.moveaxis(lines, 0, axis)

@@ -1,9 +1,12 @@
-"""Proofs of makespans, item by item: each learned clause follows from what came before by propagation."""
+"""Compiled, for the judge: proofs of makespans, checked item by item.
+
+Each learned clause has to follow, by propagation, from the items before it.
+"""
 
 from __future__ import annotations
 
 # ruff: noqa: PLR0911
-# Each fault of an item has an outcome of its own.
+# Each fault of an item has a return value of its own.
 from typing import TYPE_CHECKING, NamedTuple
 
 from allocsolve.kernels import inner_kernel, kernel
@@ -28,21 +31,22 @@ __all__ = [
     "watch",
 ]
 
-#: Values and horizons of proofs are below this, so that no sum leaves 64 bits and facts fit 32.
+#: Seconds. Values and horizons of proofs are below this, so that sums fit into 64 bits and facts into 32.
 BEYOND = 1 << 29
-#: No value.
+#: Stands for "no value": below every value that an arc can have.
 UNSET = -(1 << 62)
 
-#: Entries of `Base.state`: the horizon; items and clauses so far; lengths of the lists of clauses that are
-#: kept, of their facts and of watches; kept clauses that were deleted since the last clean-up; whether
-#: watches had no room; bytes read; the clause that was deleted last; lengths of the lists of work space.
+#: Entries of `Base.state`: the horizon; the items and the clauses read so far; the lengths of the lists of
+#: kept clauses, of their facts and of watches; the kept clauses that were deleted since the last clean-up;
+#: whether a watch found no room; the bytes read; the clause deleted last; the lengths of the work lists.
 HORIZON, ITEMS, CLAUSES, SLOTS, FACTS, WATCHES, DEAD, CRAMPED = range(8)
 POSITION, DELETED, _QUEUED, _CHANGED, _TOUCHED = range(8, 13)
 STATE_SIZE = 13
 
-#: Columns of `Base.watches`: the fact's value, the other watched fact, and 2 * slot + which of the two.
+#: Columns of `Base.watches`: the value of the watched fact, the arc and the value of the other watched fact
+#: of the clause, and 2 * slot + which of the two it is.
 _BAR, _OTHER_ARC, _OTHER_VALUE, _WATCH = range(4)
-#: Columns of `Base.lists`: where the watches of an arc begin, how many there are, and room for them.
+#: Columns of `Base.lists`: where the watches of an arc begin, how many there are, and how many have room.
 BEGIN, COUNT, LIST_ROOM = range(3)
 
 #: Outcomes of a propagation.
@@ -50,17 +54,19 @@ FIXPOINT, CONTRADICTION, NO_ROOM = range(3)
 
 
 class Base(NamedTuple):
-    """What is known of the problem and of the proof so far."""
+    """What is known of the problem and of the proof so far. N points make N * N arcs."""
 
     #: Value of each arc, closed under paths; shape (N * N,).
     values: IntArray
     ground: IntArray
-    #: Up to which value the watches of an arc have been looked at.
+    #: The value of each arc up to which its watches have been visited.
     seen: IntArray
-    #: The holes of arc a, differences that no schedule has: rows ``hole_offsets[a]:hole_offsets[a + 1]``.
+    #: Holes are differences that no schedule has; those of arc a: rows ``hole_offsets[a]:hole_offsets[a +
+    #: 1]``.
     hole_offsets: IntArray
     holes: IntArray
-    #: Steps of application a are ``steps[a]:steps[a + 1]``; of each its nodes, and the rest as in `Points`.
+    #: The steps of application a are ``steps[a]:steps[a + 1]``. Nodes are per step, the rest is as in
+    #: `Points`.
     steps: IntArray
     nodes: IntArray
     start: IntArray
@@ -69,25 +75,27 @@ class Base(NamedTuple):
     end_delay: IntArray
     tail: IntArray
     num_nodes: int
-    #: Where the clause of a number is kept, or -1.
+    #: The slot in which each clause is kept, by its number; -1 if it is not kept.
     place: IntArray
-    #: Kept clauses: number (-1 if deleted), and rows of facts (arc, value); the first two are watched.
+    #: By slot: the number of the clause (-1 if deleted) and its rows of `facts`, (arc, value). The first two
+    #: facts of a clause are watched.
     slot_number: IntArray
     slot_begin: IntArray
     slot_end: IntArray
     facts: NDArray[np.int32]
     watches: NDArray[np.int32]
     lists: IntArray
-    #: Values that arcs are to be raised to, arcs that have one, and whether an arc is among them.
+    #: The value that each arc has to be raised to, the arcs that have one, and whether an arc is one of them.
     wanted: IntArray
     queue: IntArray
     queued: NDArray[np.bool_]
-    #: Arcs whose watches are to be looked at, and whether an arc is one of them; those above ground.
+    #: The arcs whose watches have to be visited, and whether an arc is one of them; the same of the arcs
+    #: whose values are above ground.
     changed: IntArray
     is_changed: NDArray[np.bool_]
     touched: IntArray
     is_touched: NDArray[np.bool_]
-    #: Work space: points; facts of the clause at hand.
+    #: Work space: points or blocks; the facts of the clause that is being read.
     ends: IntArray
     clause: IntArray
     state: IntArray
@@ -95,7 +103,7 @@ class Base(NamedTuple):
 
 @inner_kernel
 def want(b: Base, arc: int, value: int) -> None:
-    """Note that an arc is to have a value."""
+    """Note that an arc has to be raised to a value."""
     if value <= b.values[arc] or value <= b.wanted[arc]:
         return
     b.wanted[arc] = value
@@ -107,7 +115,7 @@ def want(b: Base, arc: int, value: int) -> None:
 
 @inner_kernel
 def _hole_end(b: Base, arc: int, value: int) -> int:
-    """Return the least difference from `value` on that is in no hole. O(log holes)."""
+    """Return the least difference of at least `value` that is in no hole. O(log holes)."""
     first, last = b.hole_offsets[arc], b.hole_offsets[arc + 1]
     while first < last:
         middle = (first + last) >> 1
@@ -122,7 +130,7 @@ def _hole_end(b: Base, arc: int, value: int) -> int:
 
 @inner_kernel
 def _append_watch(b: Base, arc: int, bar: int, other_arc: int, other_value: int, watch: int) -> bool:
-    """Append a watch to the list of an arc; a full list moves to where there is twice the room, if any."""
+    """Append a watch to the list of an arc; False if there is no room. A full list moves and doubles."""
     lists, watches, state = b.lists, b.watches, b.state
     count = lists[arc, COUNT]
     if count == lists[arc, LIST_ROOM]:
@@ -147,7 +155,7 @@ def _append_watch(b: Base, arc: int, bar: int, other_arc: int, other_value: int,
 
 @inner_kernel
 def _look(b: Base, n: int, arc: int) -> bool:
-    """Visit the clauses in which the new value of an arc refutes a watched fact; False: no room."""
+    """Visit the clauses of which the new value of an arc refutes a watched fact; False without room."""
     values, facts, watches = b.values, b.facts, b.watches
     reverse = (arc % n) * n + arc // n
     lowest, highest = 1 - values[arc], -b.seen[arc]
@@ -190,11 +198,11 @@ def _look(b: Base, n: int, arc: int) -> bool:
 
 @inner_kernel
 def propagate(b: Base, n: int) -> int:
-    """Raise what is wanted and close the values under paths, holes and clauses.
+    """Raise the arcs in the queue and close the values under paths, holes and clauses; return the outcome.
 
-    The values are closed under paths whenever an arc is taken from the queue. Raising it changes, in all,
-    the arcs from points k to points l for which the path through it is longer than the arcs (k, j) and (i, l)
-    were: O(N) and one step for each such pair.
+    Whenever an arc (i, j) is taken from the queue, the values are closed under paths. Raising it changes only
+    arcs (k, l) for which the path k, i, j is longer than the arc (k, j) and the path i, j, l longer than the
+    arc (i, l): O(N), and one step for each such pair.
     """
     values, state = b.values, b.state
     while True:
@@ -245,7 +253,7 @@ def propagate(b: Base, n: int) -> int:
 
 @inner_kernel
 def take_back(b: Base) -> None:
-    """Return to ground."""
+    """Set all values back to ground and empty the work lists."""
     state = b.state
     for at in range(state[_QUEUED]):
         b.queued[b.queue[at]] = False
@@ -261,7 +269,7 @@ def take_back(b: Base) -> None:
 
 @inner_kernel
 def settle(b: Base, n: int) -> int:
-    """Make what is wanted, and all that follows, part of ground."""
+    """Raise the arcs in the queue and keep the result as ground; return the outcome."""
     outcome = propagate(b, n)
     if outcome == NO_ROOM:
         take_back(b)
@@ -281,7 +289,7 @@ def is_refuted(b: Base, n: int, arc: int, value: int) -> bool:
 
 @inner_kernel
 def watch(b: Base, slot: int) -> bool:
-    """Watch the first two facts of a clause; False: no room."""
+    """Watch the first two facts of a clause; False if there is no room."""
     facts, begin = b.facts, b.slot_begin[slot]
     for side in range(2):
         fact, other = begin + side, begin + 1 - side
@@ -292,17 +300,17 @@ def watch(b: Base, slot: int) -> bool:
     return True
 
 
-#: What `check_items` says: all bytes are read that are whole items; the horizon is refuted; the arrays are
-#: too short to go on; or what is wrong with an item.
+#: What `check_items` returns: all complete items are read; the horizon is refuted; the arrays are too short
+#: to go on; or what is wrong with an item.
 MORE, PROVEN, ROOM, MALFORMED, NOT_LOWER, NO_BLOCK, FITS, NO_FACT, NOT_IMPLIED, NO_CLAUSE = range(10)
 
-#: The last two bits of an item.
+#: Kinds of items: the last two bits of the first number of an item. The fourth kind deletes a clause.
 _HORIZON_ITEM, _COVER_ITEM, _CLAUSE_ITEM = range(3)
 
 
 @inner_kernel
 def _clean_up(b: Base, n: int) -> None:
-    """Drop clauses that were deleted or always hold, and facts that never do; watch the others anew."""
+    """Drop deleted clauses, clauses that always hold and facts that never do; watch the others anew."""
     state, facts, lists = b.state, b.facts, b.lists
     kept = stop = 0
     for slot in range(state[SLOTS]):
@@ -341,7 +349,7 @@ def _clean_up(b: Base, n: int) -> None:
 
 @inner_kernel
 def _add(b: Base, n: int, count: int) -> int:
-    """Add the clause at hand, of `count` facts; an outcome as of a propagation."""
+    """Add the clause just read, of `count` facts; return an outcome as of a propagation."""
     state, facts, clause = b.state, b.facts, b.clause
     slot, begin, open_facts = state[SLOTS], state[FACTS], 0
     b.place[state[CLAUSES]] = -1
@@ -349,7 +357,7 @@ def _add(b: Base, n: int, count: int) -> int:
         arc, value = clause[2 * at], clause[2 * at + 1]
         if b.values[arc] >= value:
             return FIXPOINT
-        # The open ones first.
+        # Facts that are not refuted come first.
         facts[begin + at, 0], facts[begin + at, 1] = arc, value
         if not is_refuted(b, n, arc, value):
             for column in range(2):
@@ -363,7 +371,7 @@ def _add(b: Base, n: int, count: int) -> int:
         return settle(b, n)
     b.slot_number[slot], b.slot_begin[slot], b.slot_end[slot] = state[CLAUSES], begin, begin + open_facts
     if not watch(b, slot):
-        b.slot_number[slot] = -1  # of whichever watch it has already
+        b.slot_number[slot] = -1  # as deleted, for a watch that it may have already
         state[SLOTS] += 1
         return NO_ROOM
     b.place[state[CLAUSES]] = slot
@@ -374,7 +382,7 @@ def _add(b: Base, n: int, count: int) -> int:
 
 @inner_kernel
 def _follows(b: Base, n: int, count: int) -> int:
-    """Propagate the negation of the clause at hand; the outcome."""
+    """Propagate the negation of the clause just read, and take it back; return the outcome."""
     for at in range(count):
         arc, value = b.clause[2 * at], b.clause[2 * at + 1]
         want(b, (arc % n) * n + arc // n, 1 - value)
@@ -385,7 +393,7 @@ def _follows(b: Base, n: int, count: int) -> int:
 
 @inner_kernel
 def _read_number(data: NDArray[np.uint8], at: int) -> tuple[int, int]:
-    """Return a number >= 0 and the place behind it; -1 if it is not whole, -2 if it has more than 35 bits."""
+    """Return a number >= 0 and the place after it; -1 if it is incomplete, -2 if it is beyond 35 bits."""
     number = 0
     for idx in range(5):
         if at + idx >= len(data):
@@ -398,7 +406,7 @@ def _read_number(data: NDArray[np.uint8], at: int) -> tuple[int, int]:
 
 @inner_kernel
 def _read_cover(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -> tuple[int, int]:
-    """Read the blocks of a cover, write its clause; return what is wrong, or MORE, and the place behind."""
+    """Read the blocks of a cover and write its clause; return the fault, or MORE, and the place after it."""
     blocks, total = b.ends, 0
     if count < 2 or 3 * count > len(blocks):
         return NO_BLOCK, at
@@ -424,10 +432,10 @@ def _read_cover(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -
     if total <= b.num_nodes:
         return FITS, at
     to = 0
-    for one in range(count):
-        for two in range(count):
-            if one != two:
-                last, first = blocks[3 * one + 2], blocks[3 * two + 1]
+    for earlier in range(count):
+        for later in range(count):
+            if earlier != later:
+                last, first = blocks[3 * earlier + 2], blocks[3 * later + 1]
                 b.clause[to] = b.end[last] * n + b.start[first]
                 b.clause[to + 1] = b.end_delay[last] - b.delay[first]
                 to += 2
@@ -436,7 +444,7 @@ def _read_cover(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -
 
 @inner_kernel
 def _read_clause(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) -> tuple[int, int]:
-    """Read the facts of a clause; return what is wrong, or MORE, and the place behind."""
+    """Read the facts of a clause; return the fault, or MORE, and the place after it."""
     if count > n * n:
         return NO_FACT, at
     before = -1
@@ -457,7 +465,7 @@ def _read_clause(b: Base, n: int, data: NDArray[np.uint8], at: int, count: int) 
 
 @inner_kernel
 def _has_room(b: Base, n: int, part: int) -> bool:
-    """Return whether no more than 1 / `part` of the arrays is used, and a clause of all arcs fits."""
+    """Return whether at most 1 / `part` of the arrays is used and a clause of all arcs still fits."""
     state = b.state
     return bool(
         state[CRAMPED] == 0
@@ -469,9 +477,10 @@ def _has_room(b: Base, n: int, part: int) -> bool:
 
 @kernel
 def check_items(b: Base, n: int, data: NDArray[np.uint8]) -> int:
-    """Check the items of a proof that begin in these bytes; return one of the outcomes above.
+    """Check the complete items of a proof in these bytes; return MORE, PROVEN, ROOM or the fault of an item.
 
-    ``state[POSITION]`` is the place behind the last item that was checked, ``state[ITEMS]`` their number.
+    ``state[POSITION]`` is the place after the last item that was checked; ``state[ITEMS]`` counts the items
+    of all calls.
     """
     state = b.state
     state[POSITION] = 0
@@ -524,7 +533,7 @@ def check_items(b: Base, n: int, data: NDArray[np.uint8]) -> int:
                 state[DEAD] += 1
         if outcome == CONTRADICTION:
             return PROVEN
-        if outcome == NO_ROOM:  # the same item again, after a clean-up
+        if outcome == NO_ROOM:  # read the same item again, after a clean-up
             if cramped_at == state[POSITION]:
                 return ROOM
             cramped_at = state[POSITION]

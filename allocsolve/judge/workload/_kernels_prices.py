@@ -1,4 +1,4 @@
-"""Compiled, for the judge: the least cost of each job under prices, in integers."""
+"""Compiled, for the judge: the least cost of each job under prices."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allocsolve.judge._kernels_work_prices import Slots, slot_at
+from allocsolve.judge._kernels_slots import paid_until
+from allocsolve.judge.workload._kernels_work_prices import Slots, slot_at
 from allocsolve.kernels import bisect_right, inner_kernel, kernel
 from allocsolve.model import AMDAHL, MALLEABLE, OVERHEAD, SPEEDUP_TABLE
 
 if TYPE_CHECKING:
+    from allocsolve.judge.certificates import Prices
     from allocsolve.model import FloatArray, IntArray, PackedJobs
 
 __all__ = [
@@ -19,7 +21,6 @@ __all__ = [
     "Delays",
     "JobRows",
     "PhasedRun",
-    "Prices",
     "WindowPrices",
     "fullest_sets",
     "least_cost_of_phases",
@@ -27,25 +28,14 @@ __all__ = [
     "least_job_costs",
 ]
 
-#: A cost above this one counts as this one, which is a lower bound of it as well.
+#: Costs above this count as this, which is a lower bound on them; sums of a few such costs fit into 64 bits.
 HIGHEST = 2**61
 
 
-class Prices(NamedTuple):
-    """Prices of node-time in slots, in integers; there are none outside."""
-
-    #: Shape (slots + 1,), increasing, in units of time.
-    edges: IntArray
-    #: Shape (slots + 1,): the price of each slot, and 0.
-    prices: IntArray
-    #: Shape (slots + 1,): what a node costs up to each edge.
-    integral: IntArray
-
-
 class Delays(NamedTuple):
-    """What jobs cost by the time from submission to end: ``max(floor, part(numerator * time / divisor))``.
+    """The cost of jobs by the time from submission to end: ``max(floor, numerator * time // divisor)``.
 
-    Shape (jobs,) each; the numerator is ``whole * divisor + rest``, and the part is the whole one.
+    Shape (jobs,) each; the numerator is ``whole * divisor + rest``.
     """
 
     #: In units of time.
@@ -58,7 +48,7 @@ class Delays(NamedTuple):
 
 @inner_kernel
 def _product(a: int, b: int) -> int:
-    """Return a * b, for two integers >= 0; or `HIGHEST`, if it is more."""
+    """Return the product of two integers >= 0, or `HIGHEST` if it is above."""
     return min(a * b, HIGHEST) if float(a) * float(b) < HIGHEST else HIGHEST
 
 
@@ -73,18 +63,8 @@ def _delay_cost(delays: Delays, j: int, time: int) -> int:
 
 
 @inner_kernel
-def _until(prices: Prices, moment: int) -> int:
-    """Return what a node costs up to a moment."""
-    slot = bisect_right(prices.edges, len(prices.edges), moment) - 1
-    if slot < 0:
-        return 0
-    # After the last edge the price is 0.
-    return int(prices.integral[slot] + prices.prices[slot] * (moment - prices.edges[slot]))
-
-
-@inner_kernel
 def _cost(prices: Prices, delays: Delays, j: int, nodes: int, time: int, start: int) -> int:
-    used = _until(prices, start + time) - _until(prices, start)
+    used = paid_until(prices, start + time) - paid_until(prices, start)
     return _delay_cost(delays, j, start + time - delays.submit[j]) + _product(nodes, used)
 
 
@@ -92,11 +72,11 @@ def _cost(prices: Prices, delays: Delays, j: int, nodes: int, time: int, start: 
 def _least(
     prices: Prices, delays: Delays, j: int, held: tuple[int, int, int], least: int, steps: int
 ) -> tuple[int, int]:
-    """Return the less of `least` and what a job costs on so many nodes, and the steps that are left.
+    """Return the lesser of `least` and the least cost of a job on some nodes, and the steps that are left.
 
-    `held` is nodes, run time, and the moment after which all starts that pay nothing are no better.
-    Starts are at the submission, where the floor is left, at an edge, or so that the end is at one. Later
-    starts cost at least their delay, which ends the search; as it does if there are no steps left.
+    `held` is the number of nodes, the run time, and the latest start whose delay costs the floor.
+    Starts are compared at the submission, where the floor is left, at edges, and a run time before edges.
+    The search ends when the delay of a start alone costs more, or when no steps are left.
     """
     nodes, time, free = held
     submit, edges = delays.submit[j], prices.edges
@@ -133,16 +113,16 @@ def least_costs(
 ) -> tuple[int, int]:
     """Return the sum of the least costs of the jobs as ``(high, low)``: ``high * 2^31 + low``.
 
-    Malleable and evolving jobs are passed over.
+    Malleable and evolving jobs are skipped.
 
     Parameters
     ----------
     free
         Shape (jobs,): the latest end at which the delay costs the floor, in units of time.
     units
-        Units of time in a second, and how many of them a run is taken shorter.
+        Units of time in a second, and the number of them by which each run is shortened.
     steps
-        Starts that are looked at; then a job counts with the delay of the next one, which is a lower bound.
+        Starts that are compared; then a job counts with the delay of its next start, which is a lower bound.
     """
     per_second, shorter = units
     high, low = 0, 0
@@ -156,13 +136,13 @@ def least_costs(
             count = jobs.table_offsets[j + 1] - first
         best = HIGHEST
         for i in range(count):
-            # From the largest size down: the delay without any wait only grows, if larger ones are faster.
+            # From the largest size down: if larger sizes are faster, the delay without a wait only grows.
             row = count - 1 - i
             if law == SPEEDUP_TABLE:
                 nodes, seconds = jobs.table_nodes[first + row], jobs.table_seconds[first + row]
             else:
                 nodes, seconds = jobs.min_nodes[j] + row, jobs.runtime[j]
-                if count > 1:  # what is rounded up is less than what is taken off
+                if count > 1:  # the factor lowers more than rounding can raise
                     seconds *= _speedup_ratio(law, jobs.parameter[j], nodes, jobs.nodes[j]) * (1 - 2.0**-50)
             length = seconds * per_second - shorter
             if length < 0 or (delays.whole[j] == 0 and delays.rest[j] == 0):
@@ -183,18 +163,18 @@ def least_costs(
 
 
 class JobRows(NamedTuple):
-    """Jobs in ticks: an end at t costs ``slope * max(floor, t - late) / divisor``; read-only."""
+    """Jobs in ticks, read-only: an end at t costs ``slope * max(floor, t - late) / divisor``."""
 
     submit: IntArray
     runtime: IntArray
     slope: IntArray
     floor: IntArray
-    late: IntArray  #: from when on an end is counted
+    late: IntArray  #: the moment from which on delays are counted
     divisor: IntArray
 
 
 class WindowPrices(NamedTuple):
-    """Prices per tick: those of job j are of the slots from ``first[j]`` on; read-only."""
+    """Prices per tick, read-only: ``prices[offsets[j]:offsets[j + 1]]`` for job j, from ``first[j]`` on."""
 
     edges: IntArray
     first: IntArray
@@ -204,7 +184,7 @@ class WindowPrices(NamedTuple):
 
 @kernel
 def least_job_costs(jobs: JobRows, windows: WindowPrices, costs: IntArray) -> None:
-    """Fill in the least cost of each job, prices included, rounded down. O(prices)."""
+    """Fill in the least cost of each job, its prices included, rounded down. O(prices)."""
     edges, prices = windows.edges, windows.prices
     longest = 0
     for job in range(len(jobs.submit)):
@@ -220,9 +200,9 @@ def least_job_costs(jobs: JobRows, windows: WindowPrices, costs: IntArray) -> No
         submit, runtime = jobs.submit[job], jobs.runtime[job]
         slope, floor, late, divisor = jobs.slope[job], jobs.floor[job], jobs.late[job], jobs.divisor[job]
         best = np.int64(2**63 - 1)
-        # The start is at the submission, where the cost leaves its floor, at an edge, or a run before one.
+        # Starts: the submission and where the cost leaves its floor; edges; a run time before edges.
         for kind in range(3):
-            held, freed = 0, 0  # the slots of the window at or before the start and the end
+            held, freed = 0, 0  # the slots of the job that end by its start, and those that end by its end
             for at in range(count + 1 if kind else 2):
                 if kind == 0:
                     start = submit if at == 0 else max(submit, late + floor - runtime)
@@ -248,7 +228,7 @@ def least_job_costs(jobs: JobRows, windows: WindowPrices, costs: IntArray) -> No
 
 @kernel
 def fullest_sets(windows: WindowPrices, nodes: IntArray, capacity: int, fullest: IntArray) -> None:
-    """Fill in for each slot the greatest sum of prices of jobs that fit together. O(prices * capacity)."""
+    """Fill in for each slot the greatest sum of prices of jobs that fit at once. O(prices * capacity)."""
     slots = len(fullest)
     begins = np.zeros(slots + 1, np.int64)
     for job in range(len(nodes)):
@@ -288,20 +268,21 @@ def fullest_sets(windows: WindowPrices, nodes: IntArray, capacity: int, fullest:
 
 
 class PhasedRun(NamedTuple):
-    """A job that ends at C costs ``max(floor, slope (C - submit))``, and its nodes."""
+    """A job with phases that costs ``max(floor, slope (C - submit))``, if it ends at C, besides its nodes."""
 
     submit: float
     slope: float
     floor: float
-    #: Seconds from its start to its end, at least.
+    #: The least seconds from its start to its end.
     shortest: float
-    #: Shape (phases,): in order, how long each is on the most nodes that it uses, and these.
+    #: Shape (phases,), in order: the seconds of each phase on the most nodes that it can use, and these
+    #: nodes.
     seconds: FloatArray
     nodes: FloatArray
 
 
 class _Held(NamedTuple):
-    """Prices and lengths of the cheapest seconds of a window, the cheapest first."""
+    """The prices and lengths of the cheapest stretches of time in a window, the cheapest first."""
 
     prices: FloatArray
     lengths: FloatArray
@@ -314,7 +295,7 @@ def _delay(run: PhasedRun, end: float) -> float:
 
 @inner_kernel
 def _held_with(held: _Held, count: int, needed: float, price: float, length: float) -> int:
-    """Put seconds of one more slot in their place; return how many entries are needed from then on."""
+    """Insert the stretch of one more slot; return how many entries then fill the `needed` seconds."""
     at = count
     while at > 0 and held.prices[at - 1] > price:
         held.prices[at], held.lengths[at] = held.prices[at - 1], held.lengths[at - 1]
@@ -330,7 +311,7 @@ def _held_with(held: _Held, count: int, needed: float, price: float, length: flo
 
 @inner_kernel
 def _paid(held: _Held, count: int, needed: float, below: float) -> tuple[float, float]:
-    """Return what a node pays for the cheapest seconds below a price, and for how many, at most `needed`."""
+    """Return the cost of the cheapest seconds below a price, at most `needed`, and how many there are."""
     total, paid = 0.0, 0.0
     for k in range(count):
         if held.prices[k] >= below or total >= needed:
@@ -343,7 +324,7 @@ def _paid(held: _Held, count: int, needed: float, below: float) -> tuple[float, 
 
 @inner_kernel
 def _at_once(run: PhasedRun, slots: Slots) -> float:
-    """Return what some run costs whose phases follow each other, from the submission or an edge on."""
+    """Return the least cost of runs without breaks that start at the submission or at an edge."""
     best = inf
     first = slot_at(slots, run.submit)
     for k in range(first, len(slots.begins)):
@@ -374,9 +355,9 @@ def _after_phase(
     tables: FloatArray,
     steps: int,
 ) -> int:
-    """Turn the least prices before a phase into those after it, by slots of ends; return the steps left.
+    """Compute the least price of the phases up to phase i, by the slot of its end; return the steps left.
 
-    Of the two rows of the tables one is read and the other written.
+    The rows of `tables` take turns: one holds the prices up to the phase before, the other is written.
     """
     last = len(slots.begins) - 1
     before, after = tables[i % 2], tables[1 - i % 2]
@@ -419,7 +400,7 @@ def _end_of_phases(
     before: FloatArray,
     steps: int,
 ) -> tuple[float, int]:
-    """Return the least cost of the job from the prices before its last phase, and the steps left."""
+    """Return the least cost of the job from the prices up to its last but one phase, and the steps left."""
     last, i = len(slots.begins) - 1, len(run.seconds) - 1
     needed, nodes = run.seconds[i], run.nodes[i]
     soonest = max(run.submit + run.shortest, run.submit + run.floor / run.slope)
@@ -442,7 +423,7 @@ def _end_of_phases(
                     break
                 if opens > begin:
                     count = _held_with(held, count, needed, price, opens - begin)
-                # A second more until the end costs as much as one at this price, in place of which it comes.
+                # A later end replaces the seconds that are dearer than one more second until the end.
                 paid, total = _paid(held, count, needed, price + run.slope / nodes)
                 longer = needed - total
                 if opens + longer <= end:
@@ -458,18 +439,19 @@ def _end_of_phases(
 def least_cost_of_phases(run: PhasedRun, slots: Slots, steps: int) -> tuple[float, int]:
     """Return a lower bound on the cost of a job, its nodes paid for, and the steps that are left.
 
-    If there are none left on the way, the delay of its shortest run is returned.
+    If the steps run out, the bound is the delay of the shortest run.
 
     Notes
     -----
-    *Proof.* Let the phases of a run end in slots k1 <= k2 <= ... Phase i lies in the window from the begin of
-    slot k(i - 1), and from when all before can be done, to the end of slot k(i). It holds at most the nodes
-    of this phase usefully, so it takes at least its seconds on these: at least the cheapest seconds of the
-    window. The last window ends with the job. There, with the price l, one more second until the end costs
-    ``slope`` and makes room for one at l: the cost is convex in the end, and least where all dearer seconds
-    than ``l + slope / nodes`` are replaced, if that is in the slot. Else it is at the begin of this slot or a
-    later one, which are looked at. The least cost over all k is found phase by phase. Paths that cost more
-    than some number are left out, but then that number is a bound on them: here the cost of some run.
+    *Proof.* Let the phases of a run end in slots k1 <= k2 <= ... Phase i lies in a window: from the start of
+    slot k(i - 1), but not before all earlier phases can be done, to the end of slot k(i). It can use no more
+    than its most nodes, so it takes at least its seconds on these, and costs at least the cheapest such
+    seconds of the window. The last window ends with the job. In a slot with the price l, a second more until
+    the end costs ``slope`` and makes room for a second at l. So the cost is convex in the end, and least
+    where all seconds dearer than ``l + slope / nodes`` are replaced, if that is in the slot; otherwise it is
+    least at the start of this slot or in a later one, which are compared, too. The least cost over all k is
+    computed phase by phase. Paths that cost more than a limit are dropped, as the limit bounds them: here it
+    is the cost of some run.
     """
     alone = _delay(run, run.submit + run.shortest)
     count, size = len(run.seconds), len(slots.begins)
