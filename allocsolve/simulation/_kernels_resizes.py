@@ -212,7 +212,7 @@ def _begin_step(state: State, resizing: Resizing, job: int) -> None:
 
 @inner_kernel
 def _end_step(state: State, resizing: Resizing, job: int) -> bool:
-    """Go on to the next step of a profile, or ask for the nodes that it lacks; return whether the job asks."""
+    """Go on to the next step of a profile or ask for the nodes that it lacks; return whether the job asks."""
     elastic = resizing.job[job]
     size = state.job[job].size
     elastic.row += 1
@@ -268,7 +268,7 @@ def _take_in(jobs: PackedJobs, state: State, resizing: Resizing) -> None:
 def take_running(
     jobs: PackedJobs, state: State, resizing: Resizing, running: IntArray, expected_ends: FloatArray
 ) -> None:
-    """Place jobs that already run onto free nodes; their sizes, starts and targets are set before the call."""
+    """Place jobs that already run onto free nodes; their sizes, starts and targets must have been set."""
     for at in range(len(running)):
         job = running[at]
         target, start = resizing.job[job].target, state.job[job].start
@@ -345,7 +345,7 @@ def resize(jobs: PackedJobs, state: State, resizing: Resizing, job: int, nodes: 
 
 @inner_kernel
 def promise(state: State, resizing: Resizing, job: int, nodes: int, from_free: int) -> None:
-    """Promise nodes to a job that has left the queue: `from_free` are free now, `resize` brings the others."""
+    """Promise nodes to a job that has left the queue: `from_free` are free, others come by `resize`."""
     state.engine.free -= from_free
     resizing.ledger.pool += from_free
     resizing.job[job].promise = nodes

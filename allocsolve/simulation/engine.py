@@ -227,7 +227,7 @@ class Engine:
         return at
 
     def result(self) -> WorkloadSchedule:
-        """Return the schedule so far: running jobs up to their ends, jobs that have not started without pieces."""
+        """Return the schedule so far: running jobs up to their ends, jobs not yet started without pieces."""
         return schedule_of(self._state, None if self._changes is None else self._changes.resizing)
 
     @property

@@ -156,7 +156,7 @@ class Orders:
         return int(self._resizing.job[job]["target"])
 
     def _check_pending(self, job: int, target: int, nodes: int) -> None:
-        """Refuse a change of a job with a pending change, unless that was decided in this call and goes on."""
+        """Refuse a change if one is pending, unless that was decided in this call in the same direction."""
         size = int(self._state.job[job]["size"])
         if self._gives_now(job, nodes) and self._gives_now(job, target):
             size = self._targets.get(job, size)

@@ -62,7 +62,7 @@ def relative_time(jobs: SizedJobs, job: int, nodes: int) -> float:
 
 
 def run_time(jobs: SizedJobs, job: int, nodes: int) -> float:
-    """Return how long a job runs on `nodes` nodes, which it must allow, in seconds; a table gives it exactly."""
+    """Return how long a job runs on `nodes` nodes, which it must allow, in seconds; exact if from a table."""
     law = jobs.speedup[job]
     if law == NO_SPEEDUP:
         return float(jobs.runtime[job])
@@ -180,7 +180,7 @@ class QueueView:
     profiles: Mapping[int, Steps] = field(repr=False)
 
     def sizes(self, job: int) -> tuple[int, ...]:
-        """Return the numbers of nodes on which a job can start, rising; a malleable job can run on all of them."""
+        """Return the numbers of nodes on which a job can start, rising; a malleable job can use all."""
         jobs = self.jobs
         if jobs.reading[job] == PROFILE:
             return (int(jobs.nodes[job]),)

@@ -1,4 +1,4 @@
-"""States of the engine made from a view, in which compiled policies decide. They hold the jobs of the view."""
+"""States of the engine made from a view, in which compiled policies decide; they hold its jobs only."""
 
 from __future__ import annotations
 
