@@ -1,8 +1,11 @@
-"""The event loop of conservative backfilling, on a profile of the nodes that are expected to be free.
+"""Conservative backfilling on a profile of the nodes that are expected to be free.
+
+The module holds the profile, the operations on reservations, the loop over a whole workload and a single call
+for a driver in Python.
 
 Jobs are numbered in queue order. The profile covers the time from now on: running jobs hold their nodes until
-their expected end, queued ones for their estimate from their reservation on. The window in which a job may
-get earlier is only looked at up to its present reservation: behind that it has its nodes already.
+their expected end, queued jobs hold theirs for their estimate, from their reservation on. A search for an
+earlier place stops at the present reservation of the job, because from there on its nodes are its own.
 """
 
 from __future__ import annotations
@@ -40,38 +43,39 @@ class QueuedJobs(NamedTuple):
     nodes: IntArray
     #: Seconds.
     runtime: FloatArray
-    #: Seconds that a policy takes for the run time.
+    #: The run time that the policy expects, in seconds.
     estimate: FloatArray
 
 
 class Plan(NamedTuple):
-    """What comes out, each array of shape (jobs,)."""
+    """The result of a run, each array of shape (jobs,)."""
 
     #: Seconds.
     starts: FloatArray
-    #: The reservation that a job got when it was submitted, in seconds.
+    #: The start of the reservation that each job got at its submission, in seconds.
     promised: FloatArray
-    #: The first job in the queue that could not start when this one did; -1 if this one was the first.
+    #: The first job in the queue that could not start when this job did; -1 if this job was the first.
     blocked: IntArray
 
 
 class Free(NamedTuple):
-    """``nodes[k]`` are expected to be free on ``[times[k], times[k + 1])``, first <= k < last.
+    """The free nodes over time: ``nodes[k]`` are expected to be free on ``[times[k], times[k + 1])``.
 
-    The segment ``last - 1`` lasts for ever. Neighbours differ, except for the first two.
+    Segments have indices first <= k < last; the segment ``last - 1`` never ends. Neighbours differ in their
+    nodes, except for the first two.
     """
 
     #: Seconds, increasing.
     times: FloatArray
     nodes: IntArray
-    #: first and last.
+    #: Shape (2,): first and last.
     range: IntArray
 
 
 class Waiting(NamedTuple):
     """The queue and its reservations."""
 
-    #: The jobs, in queue order; as many as `in_use` says.
+    #: The jobs in queue order, and (shape (1,)) their number.
     jobs: IntArray
     in_use: IntArray
     #: Shape (jobs,): when the reservation of each job in the queue begins, in seconds.
@@ -79,17 +83,17 @@ class Waiting(NamedTuple):
 
 
 class Running(NamedTuple):
-    """The jobs that run, by falling ends; `in_use` of them."""
+    """The running jobs in the order of falling ends; shape (1,): `in_use`, their number."""
 
     jobs: IntArray
-    #: Seconds, as they will be.
+    #: The actual ends, in seconds.
     ends: FloatArray
     in_use: IntArray
 
 
 @inner_kernel
 def _segment(free: Free, time: float) -> int:
-    """Return the segment that holds this time, which is not before the first one. O(log segments)."""
+    """Return the segment that contains a time, which is not before the first segment. O(log segments)."""
     low, high = free.range[0], free.range[1]
     while low + 1 < high:
         middle = (low + high) >> 1
@@ -102,7 +106,7 @@ def _segment(free: Free, time: float) -> int:
 
 @inner_kernel
 def _bound(free: Free, time: float) -> int:
-    """Return the segment that begins at this time, which is made if need be. O(segments behind it)."""
+    """Return the segment that begins at a time; split one if there is none. O(segments after it)."""
     at = _segment(free, time)
     if free.times[at] == time:
         return at
@@ -118,7 +122,7 @@ def _bound(free: Free, time: float) -> int:
 
 @inner_kernel
 def _merge(free: Free, at: int) -> None:
-    """Drop the border at which a segment begins if it is none any longer."""
+    """Join a segment to the one before it if both have the same number of free nodes."""
     if at <= free.range[0] or free.nodes[at] != free.nodes[at - 1]:
         return
     for k in range(at, free.range[1] - 1):
@@ -129,7 +133,7 @@ def _merge(free: Free, at: int) -> None:
 
 @inner_kernel
 def _change(free: Free, begin: float, end: float, released: int) -> None:
-    """Have `released` more nodes free from begin to end. O(segments behind begin)."""
+    """Add `released` free nodes from begin to end; a negative number takes them. O(segments after begin)."""
     if begin >= end:
         return
     first = _bound(free, begin)
@@ -142,9 +146,10 @@ def _change(free: Free, begin: float, end: float, released: int) -> None:
 
 @inner_kernel
 def _earliest(free: Free, nodes: int, length: float, known: float) -> float:
-    """Return the earliest time from which so many nodes are free for this long, but at most `known`.
+    """Return the earliest time from which `nodes` nodes are free for `length` seconds, at most `known`.
 
-    A job that looks for a place before its own one has its nodes from `known` on. O(segments up to it).
+    `known` is the present reservation of the job, from which on its nodes are its own; infinite without one.
+    O(segments up to the result).
     """
     k, last = free.range[0], free.range[1]
     while True:
@@ -163,7 +168,7 @@ def _earliest(free: Free, nodes: int, length: float, known: float) -> float:
 
 @inner_kernel
 def _advance(free: Free, now: float) -> None:
-    """Forget what is past, and move what is left to the front before the arrays are full."""
+    """Drop the segments before now; move the others to the front before the arrays are full."""
     first, last = free.range[0], free.range[1]
     while first + 1 < last and free.times[first + 1] <= now:
         first += 1
@@ -180,7 +185,7 @@ def _advance(free: Free, now: float) -> None:
 
 @inner_kernel
 def _reserve(free: Free, jobs: QueuedJobs, waiting: Waiting, job: int) -> None:
-    """Give a job without reservation the earliest one."""
+    """Give a job without a reservation the earliest possible one."""
     start = _earliest(free, jobs.nodes[job], jobs.estimate[job], np.inf)
     waiting.reserved[job] = start
     _change(free, start, start + jobs.estimate[job], -jobs.nodes[job])
@@ -199,7 +204,7 @@ def _replan(free: Free, jobs: QueuedJobs, waiting: Waiting, now: float) -> None:
 
 @inner_kernel
 def _compress(free: Free, jobs: QueuedJobs, waiting: Waiting) -> None:
-    """Put each job at its earliest place in queue order, while all others keep theirs."""
+    """Move each job, in queue order, to its earliest place while all others keep their reservations."""
     for i in range(waiting.in_use[0]):
         job = waiting.jobs[i]
         nodes, length, before = jobs.nodes[job], jobs.estimate[job], waiting.reserved[job]
@@ -212,7 +217,7 @@ def _compress(free: Free, jobs: QueuedJobs, waiting: Waiting) -> None:
 
 @inner_kernel
 def _is_late(waiting: Waiting, now: float) -> bool:
-    """Return whether a job could not start in time because another one runs longer than estimated."""
+    """Return whether a reservation has passed because another job runs longer than estimated."""
     late = False
     for i in range(waiting.in_use[0]):
         late |= waiting.reserved[waiting.jobs[i]] < now
@@ -221,7 +226,7 @@ def _is_late(waiting: Waiting, now: float) -> bool:
 
 @inner_kernel
 def _run(running: Running, job: int, end: float) -> None:
-    """Add a job to those that run. O(running jobs that end before it)."""
+    """Add a job to the running ones. O(running jobs that end before it)."""
     k = running.in_use[0]
     while k and running.ends[k - 1] < end:
         running.ends[k] = running.ends[k - 1]
@@ -234,9 +239,9 @@ def _run(running: Running, job: int, end: float) -> None:
 
 @kernel
 def conservative_starts(jobs: QueuedJobs, num_nodes: int, compression: int, plan: Plan) -> None:
-    """Write when and why each job starts, and what it was promised when it was submitted."""
+    """Run a workload to its end; write into `plan` when and why jobs start and what they were promised."""
     count = len(jobs.submit)
-    room = 4 * count + 16  # one half for two borders of each job, the other for what is past
+    room = 4 * count + 16  # half of it for two segments of each job, half for segments that are past
     free = Free(np.zeros(room), np.empty(room, dtype=np.int64), np.zeros(2, dtype=np.int64))
     free.nodes[0] = num_nodes
     free.range[1] = 1
@@ -244,7 +249,7 @@ def conservative_starts(jobs: QueuedJobs, num_nodes: int, compression: int, plan
     waiting = Waiting(np.empty(count, dtype=np.int64), np.zeros(1, dtype=np.int64), np.empty(count))
     queue, reserved = waiting.jobs, waiting.reserved
     submitted, idle = 0, num_nodes
-    due = np.inf  # the earliest reservation that is yet to come
+    due = np.inf  # the earliest reservation that has not begun
     while submitted < count or waiting.in_use[0]:
         now = due
         if submitted < count:
@@ -300,11 +305,11 @@ def conservative_call(
     compression: int,
     starts: BoolArray,
 ) -> None:
-    """Write which jobs of the queue start now, and the reservations of all.
+    """Make the decisions of one call: write which queued jobs start now, and the reservations of all.
 
-    Running jobs hold `held` nodes until `ends`. Jobs are numbered in queue order: they need `nodes` for
-    `lengths` seconds; those that are new have the reservation NaN. `early` says that a job has ended before
-    its expected end since the last call.
+    Running jobs hold `held` nodes until `ends`. Queued jobs are numbered in queue order and need `nodes`
+    nodes for `lengths` seconds; the reservation of a new job is NaN. `early` says whether a job has ended
+    before its expected end since the last call.
     """
     count = len(nodes)
     room = 4 * (count + len(held)) + 16
