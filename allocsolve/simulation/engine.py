@@ -36,7 +36,8 @@ __all__ = ["Engine"]
 #: A checked start: job, nodes, code of the reason, blocked job or -1.
 _Chosen: TypeAlias = tuple[int, int, int, int]
 
-_REASONS = frozenset(reason.value for reason in Reason)
+#: The codes of all reasons.
+_REASONS: Final = frozenset(reason.value for reason in Reason)
 
 
 class Engine:
@@ -211,9 +212,9 @@ class Engine:
                 job, f"starts on {nodes} nodes, but the first step of its profile needs {first}"
             )
         if reason not in _REASONS:
-            raise IllegalDecision(job, f"reason {reason} is none")
+            raise IllegalDecision(job, f"reason {reason} is not in 0..{max(_REASONS)}")
         if before is not None and not 0 <= blocked < count:
-            raise IllegalDecision(job, f"is backfilled before job {blocked}, which is none")
+            raise IllegalDecision(job, f"is backfilled before job {blocked}, which is not in 0..{count - 1}")
         return job, nodes, reason, blocked
 
     def _checked_wake(self, wake: Wake) -> float:

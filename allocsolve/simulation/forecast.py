@@ -211,7 +211,7 @@ def promise_error(promised: object, starts: object) -> PromiseError:
     """
     before, after = array_of(promised), array_of(starts)
     if before.shape != after.shape or before.ndim != 1:
-        msg = f"promised starts of the shape {before.shape} for starts of the shape {after.shape}"
+        msg = f"promised starts have the shape {before.shape}, but starts have the shape {after.shape}"
         raise InvalidAnswer(msg)
     if not len(before):
         return PromiseError(0.0, 0.0, 0.0, 0.0)

@@ -382,7 +382,7 @@ class Easy(_QueueSolver):
         for option in fields(self):
             value = getattr(self, option.name)
             if self.like and option.name != "like" and value != option.default:
-                msg = f"like={self.like!r} says all, {option.name}={shown(value)} cannot be said besides"
+                msg = f"like={self.like!r} sets all options, so {option.name}={shown(value)} cannot be set"
                 raise InvalidOption(msg)
 
     @property

@@ -202,7 +202,7 @@ def serial_order(
     }
     times = packed.submit if starts is None else array_of(starts).astype(np.float64)
     if times.shape != packed.submit.shape:
-        msg = f"{times.shape} starts for {len(packed.submit)} jobs"
+        msg = f"starts have the shape {times.shape}, not {packed.submit.shape}, one for each job"
         raise InvalidOption(msg)
     windows: tuple[FloatArray, ...] = ()
     if window is not None:
