@@ -145,7 +145,7 @@ class Conservative(CompiledSolver):
 
     Examples
     --------
-    >>> from allocsolve.model import Job
+    >>> from allocsolve.model import Budget, Job
     >>> problem = WorkloadProblem(4, [Job(0, 3, 100), Job(1, 4, 10), Job(2, 1, 1000), Job(3, 1, 90)])
     >>> Conservative()(problem, Budget()).answer.first_starts.tolist()
     [0.0, 100.0, 110.0, 3.0]
